@@ -1,0 +1,61 @@
+import type { Conversation, Loss } from './conversation.ts'
+import type { Item } from './item.ts'
+import type { Usage } from './usage.ts'
+
+/** Reads one wire format into items with their spans in the text, and splices edited items back into it. */
+export interface Codec {
+  readonly format: string
+  /** @throws PlimsollError with code `bad-input` for text that is no request of this wire. */
+  decode(text: string): Conversation
+  /** Untouched spans are byte-equal; `losses` is empty whenever the conversation came from this codec. */
+  encode(conversation: Conversation): { readonly text: string; readonly losses: readonly Loss[] }
+  /** The rules of the wire, run on a body. Empty means that the provider would take it. */
+  check(body: unknown, options?: RuleOptions): readonly Violation[]
+  /** Reads a complete (not streamed) response body. */
+  readResponse(body: unknown): ModelResponse
+  /** A reducer over server-sent events. */
+  stream(): StreamReducer
+}
+
+export interface RuleOptions {
+  /** Model-specific rules, e.g. prefix-bound thinking, apply when the model is known. */
+  readonly model?: string
+  /** Vendor sub-profile of a wire, e.g. `mistral` for nine-character ids. */
+  readonly profile?: string
+}
+
+/** A broken rule: its name, where in the body, and what would repair it. */
+export interface Violation {
+  readonly rule: string
+  readonly path: string
+  readonly message: string
+  readonly fix: string
+}
+
+export type StopReason = 'end' | 'length' | 'tool-use' | 'refusal' | 'pause' | 'error' | 'unknown'
+
+/** What the model answered, in our words. */
+export interface ModelResponse {
+  readonly id?: string
+  readonly model?: string
+  readonly items: readonly Item[]
+  readonly stop: StopReason
+  /** Absent when the provider said nothing: missing usage is not zero usage. */
+  readonly usage?: Usage
+}
+
+/** Fed with the decoded `data:` payloads of a stream; the bytes pass on elsewhere, unchanged. */
+export interface StreamReducer {
+  /** Takes one event. Unknown events and keep-alives are ignored. */
+  push(event: ServerSentEvent): void
+  /** What has arrived so far; complete once `done` is true. */
+  response(): ModelResponse
+  readonly done: boolean
+  /** An error event inside the stream, as the provider worded it. */
+  readonly error?: unknown
+}
+
+export interface ServerSentEvent {
+  readonly event?: string
+  readonly data: string
+}

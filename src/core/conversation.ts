@@ -1,0 +1,53 @@
+import type { Item, Origin, ToolDeclaration } from './item.ts'
+
+/** What a request asks for beside its history, as far as the engine decides on it. */
+export interface RequestSettings {
+  readonly model?: string
+  /** The request's own output cap. */
+  readonly maxOutputTokens?: number
+  readonly stream: boolean
+  /** Extended thinking or reasoning is switched on. */
+  readonly reasoning: boolean
+  /** Responses API: history that the provider holds and the body does not show. */
+  readonly previousResponseId?: string
+  readonly conversationId?: string
+}
+
+/** Changes to the envelope, written by the codec when the conversation is encoded. */
+export interface EnvelopeChanges {
+  readonly maxOutputTokens?: number
+  /** Only these declared tools stay; the final turn's allow-list. */
+  readonly keepTools?: readonly string[]
+  /** Tools of ours, appended after the client's own. */
+  readonly addTools?: readonly NewTool[]
+  /** Appended to the instructions, where the wire keeps them. */
+  readonly addInstruction?: string
+  readonly dropPreviousResponseId?: true
+}
+
+export interface NewTool {
+  readonly name: string
+  readonly description: string
+  readonly parameters: Readonly<Record<string, unknown>>
+}
+
+/**
+ * A decoded request. `head` holds the instructions that stand before the history; they and the tools are outside the
+ * chain (see `identity.ts`). `items` is the history in order.
+ */
+export interface Conversation {
+  readonly format: string
+  readonly head: readonly Item[]
+  readonly items: readonly Item[]
+  readonly tools: readonly ToolDeclaration[]
+  readonly settings: RequestSettings
+  readonly changes?: EnvelopeChanges
+  /** The codec's own index into the original text. Carried, never opened. */
+  readonly source: Origin
+}
+
+/** Something another wire has no room for. */
+export interface Loss {
+  readonly itemId: string
+  readonly what: string
+}

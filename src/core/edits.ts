@@ -1,0 +1,55 @@
+import type { Conversation, EnvelopeChanges } from './conversation.ts'
+import { PlimsollError } from './errors.ts'
+import type { Item } from './item.ts'
+
+/** One change to the view. Pure data: it can be shown, stored, applied again and undone. */
+export type Edit =
+  | { readonly op: 'drop'; readonly id: string; readonly reason: string }
+  /** The text gives way to another; `handle` is the address of the original. */
+  | { readonly op: 'replace'; readonly id: string; readonly text: string; readonly reason: string; readonly handle?: string }
+  /** A new message in front of item `before`; without `before`, at the end of the history. */
+  | { readonly op: 'insert'; readonly id: string; readonly role: 'user' | 'assistant'; readonly text: string; readonly reason: string; readonly before?: string }
+
+export type Plan = readonly Edit[]
+
+/** Applies a plan. Unknown ids are an error: an edit that silently does nothing would be reported as a saving. */
+export function applyEdits(conversation: Conversation, edits: Plan): Conversation {
+  if (edits.length === 0) return conversation
+  const replaced = new Map<string, string>()
+  const dropped = new Set<string>()
+  const before = new Map<string, Item[]>()
+  const last: Item[] = []
+  for (const edit of edits) {
+    if (edit.op === 'drop') dropped.add(edit.id)
+    else if (edit.op === 'replace') replaced.set(edit.id, edit.text)
+    else if (edit.before === undefined) last.push(insertedItem(edit))
+    else before.set(edit.before, [...(before.get(edit.before) ?? []), insertedItem(edit)])
+  }
+  const unused = new Set([...dropped, ...replaced.keys(), ...before.keys()])
+  const items: Item[] = []
+  for (const item of conversation.items) {
+    unused.delete(item.id)
+    items.push(...(before.get(item.id) ?? []))
+    if (dropped.has(item.id)) continue
+    const text = replaced.get(item.id)
+    items.push(text === undefined ? item : replaceText(item, text))
+  }
+  if (unused.size > 0) {
+    throw new PlimsollError('bad-input', `The plan edits items that the conversation does not have: ${[...unused].slice(0, 5).join(', ')}.`)
+  }
+  return { ...conversation, items: [...items, ...last] }
+}
+
+export function changeEnvelope(conversation: Conversation, changes: EnvelopeChanges): Conversation {
+  return { ...conversation, changes: { ...conversation.changes, ...changes } }
+}
+
+/** Media leaves together with the text that stood beside it: the replacement speaks for both. */
+function replaceText(item: Item, text: string): Item {
+  const { media: _, ...rest } = item
+  return { ...rest, text, edited: true }
+}
+
+function insertedItem(edit: Extract<Edit, { op: 'insert' }>): Item {
+  return { id: edit.id, kind: edit.role, role: edit.role, text: edit.text, message: -1 }
+}

@@ -1,0 +1,35 @@
+import type { Usage } from './usage.ts'
+import type { Verdict } from './target.ts'
+
+/** One typed event per decision; logs, metrics, the CLI and the dashboard read nothing else. */
+export type PlimsollEvent = EventBody & {
+  readonly at: number
+  readonly tenant: string
+  readonly session: string
+  readonly agent?: string
+  readonly turn?: string
+}
+
+export type EventBody =
+  | { readonly type: 'request-prepared'; readonly load: number; readonly limit: number; readonly bytes: number; readonly verdict: Verdict['kind']; readonly edits: number; readonly tight: boolean }
+  | { readonly type: 'request-forwarded'; readonly status: number; readonly durationMs: number }
+  | { readonly type: 'item-offloaded'; readonly handle: string; readonly originalBytes: number; readonly shownBytes: number; readonly reason: string }
+  | { readonly type: 'epoch-declared'; readonly epoch: string; readonly forced: boolean; readonly reason: string; readonly before: number; readonly after: number; readonly covered: number }
+  | { readonly type: 'epoch-reanchored'; readonly epoch: string; readonly matched: number }
+  | { readonly type: 'epoch-orphaned'; readonly epoch: string; readonly matched: number }
+  | { readonly type: 'epoch-undone'; readonly epoch: string }
+  | { readonly type: 'prefix-broken'; readonly by: 'client' | 'epoch'; readonly atItem: number }
+  | { readonly type: 'usage-recorded'; readonly usage: Usage; readonly costUsd?: number; readonly purpose: string }
+  | { readonly type: 'usage-missing' }
+  | { readonly type: 'calibration-drifted'; readonly model: string; readonly from: number; readonly to: number }
+  | { readonly type: 'window-learned'; readonly model: string; readonly window: number; readonly source: string }
+  | { readonly type: 'overflow-recovered'; readonly window?: number }
+  | { readonly type: 'verdict-given'; readonly verdict: Verdict }
+  | { readonly type: 'compaction-needed'; readonly load: number; readonly threshold: number }
+  | { readonly type: 'context-warning'; readonly load: number; readonly limit: number }
+  | { readonly type: 'budget-reached'; readonly budget: string; readonly used: number; readonly of: number }
+  | { readonly type: 'summary-rejected'; readonly reason: string }
+  | { readonly type: 'degraded'; readonly what: string; readonly cause: string }
+  | { readonly type: 'warning'; readonly topic: string; readonly message: string }
+
+export type EventSink = (event: PlimsollEvent) => void

@@ -1,0 +1,119 @@
+import type { Usage } from './usage.ts'
+
+/** Records carry a version from day one; `upgradeRecord` lifts old ones one step at a time while they are read. */
+export const RECORD_VERSION = 1
+
+interface Base {
+  readonly v: typeof RECORD_VERSION
+  /** Milliseconds since 1970, from the engine's clock. */
+  readonly at: number
+  readonly agent?: string
+}
+
+/** Something the client sent or the model answered. Stored once per tenant and identity; the archive is made of these. */
+export interface ItemSeen extends Base {
+  readonly type: 'item-seen'
+  readonly identity: string
+  /** The chain hash after this item on the branch where it was first seen. */
+  readonly chain: string
+  readonly kind: string
+  readonly role: string
+  readonly callId?: string
+  readonly toolName?: string
+  readonly text: string
+  /** Exact wire fragment, when it says more than `text` does or when `text` moved to an artifact. */
+  readonly handle?: string
+}
+
+/** An edit to an item that was never sent before: keyed by call id and identity, permanent, re-applied on every resend. */
+export interface FirstSendEdit extends Base {
+  readonly type: 'edit'
+  readonly key: string
+  readonly text: string
+  readonly reason: string
+  readonly handle: string
+}
+
+/** Edits of an epoch address items by their place in the covered chain, since the chain hash fixes what stands there. */
+export type EpochEdit =
+  | { readonly op: 'drop'; readonly from: number; readonly to: number; readonly reason: string }
+  | { readonly op: 'replace'; readonly at: number; readonly text: string; readonly reason: string; readonly handle?: string }
+  | { readonly op: 'insert'; readonly at: number; readonly role: 'user' | 'assistant'; readonly text: string; readonly reason: string }
+
+/** One declared rewrite of bytes that were already sent: summary and coverage in one record, all or nothing. */
+export interface Epoch extends Base {
+  readonly type: 'epoch'
+  readonly id: string
+  /** Chain hash of the last covered item: the epoch applies exactly where this hash occurs. */
+  readonly cover: string
+  /** Number of chained items covered. */
+  readonly count: number
+  /** Identities of the covered items, for alignment when the chain does not match. */
+  readonly identities: readonly string[]
+  readonly edits: readonly EpochEdit[]
+  readonly forced: boolean
+  readonly reason: string
+  readonly policy: string
+  readonly before: number
+  readonly after: number
+}
+
+export interface Undo extends Base {
+  readonly type: 'undo'
+  readonly epoch: string
+}
+
+export interface PinRecord extends Base {
+  readonly type: 'pin'
+  readonly identity: string
+  readonly pinned: boolean
+}
+
+export interface UsageSeen extends Base {
+  readonly type: 'usage'
+  readonly turn: string
+  readonly model: string
+  readonly endpoint?: string
+  /** Absent when the provider reported none. */
+  readonly usage?: Usage
+  readonly costUsd?: number
+  /** What the meter had said about the same request, before calibration. */
+  readonly estimated: number
+  readonly epoch?: string
+  readonly purpose: 'turn' | 'summary' | 'extract'
+}
+
+/** Every cut, drop and refusal: what, why, how large, and the address of the original. */
+export interface Audit extends Base {
+  readonly type: 'audit'
+  readonly action: string
+  readonly reason: string
+  readonly identity?: string
+  readonly originalBytes: number
+  readonly shownBytes: number
+  readonly handle?: string
+}
+
+/** Background work is leased so that two processes never do it twice. */
+export interface Lease extends Base {
+  readonly type: 'lease'
+  readonly work: string
+  readonly holder: string
+  readonly until: number
+}
+
+export type LogRecord = ItemSeen | FirstSendEdit | Epoch | Undo | PinRecord | UsageSeen | Audit | Lease
+export type RecordType = LogRecord['type']
+
+/** One step per version. There is none yet; the chain is here so that the first change has a place. */
+const UPGRADES: Record<number, (record: Record<string, unknown>) => Record<string, unknown>> = {}
+
+export function upgradeRecord(stored: unknown): LogRecord {
+  let record = stored as Record<string, unknown>
+  while (typeof record['v'] === 'number' && record['v'] < RECORD_VERSION) {
+    const step = UPGRADES[record['v']]
+    if (step === undefined) break
+    record = step(record)
+  }
+  return record as unknown as LogRecord
+}

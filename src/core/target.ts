@@ -1,0 +1,44 @@
+import type { Count } from './count.ts'
+
+/** A place a request can go to. */
+export interface Target {
+  readonly model: string
+  /** Base URL or another name of the endpoint; windows and calibration are learned per endpoint. */
+  readonly endpoint?: string
+  /** Overrides the catalogue. */
+  readonly window?: number
+  readonly maxOutputTokens?: number
+}
+
+/** What fits on a target: limit = window - buffer - output reserve. */
+export interface Limit {
+  readonly window: number
+  readonly buffer: number
+  readonly outputReserve: number
+  readonly tokens: number
+  /** The body may not be larger than this many bytes. */
+  readonly bytes: number
+  readonly source: LimitSource
+}
+
+/** Who said how large the window is, strongest first. */
+export type LimitSource = 'learned' | 'config' | 'endpoint' | 'catalogue' | 'default'
+
+/** The view's size: tokens and bytes, system and tools included. */
+export interface Load {
+  readonly count: Count
+  readonly bytes: number
+}
+
+export type VerdictKind = 'proceed' | 'skip' | 'final' | 'halt'
+
+/** The decision for one target, with the numbers that led to it. */
+export interface Verdict {
+  readonly kind: VerdictKind
+  readonly target: Target
+  readonly reason: string
+  readonly projected: number
+  readonly limit: number
+  /** limit - projected; negative when it does not fit. */
+  readonly margin: number
+}

@@ -1,0 +1,7 @@
+/** Time, passed in so that tests own it. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number
+}
+
+export const systemClock: Clock = { now: () => Date.now() }

@@ -1,0 +1,23 @@
+export interface SandboxRequest {
+  /** The model's own JavaScript. It sees `data` and `artifacts` and nothing of the host. */
+  readonly code: string
+  readonly inputs: Readonly<Record<string, Uint8Array>>
+  readonly timeoutMs: number
+  readonly memoryBytes: number
+  readonly maxOutputBytes: number
+}
+
+export interface SandboxResult {
+  readonly ok: boolean
+  /** What the code returned or printed, cut at `maxOutputBytes`. */
+  readonly output: string
+  readonly error?: string
+  readonly truncated: boolean
+}
+
+/** Runs untrusted code. Promises: no files, no network, no host objects; time and memory limits hold; never throws for the guest's faults. */
+export interface Sandbox {
+  readonly name: string
+  run(request: SandboxRequest): Promise<SandboxResult>
+  close(): Promise<void>
+}
