@@ -37,8 +37,20 @@ export interface FirstSendEdit extends Base {
 /** Edits of an epoch address items by their place in the covered chain, since the chain hash fixes what stands there. */
 export type EpochEdit =
   | { readonly op: 'drop'; readonly from: number; readonly to: number; readonly reason: string }
-  | { readonly op: 'replace'; readonly at: number; readonly text: string; readonly reason: string; readonly handle?: string }
-  | { readonly op: 'insert'; readonly at: number; readonly role: 'user' | 'assistant'; readonly text: string; readonly reason: string }
+  | {
+      readonly op: 'replace'
+      readonly at: number
+      readonly text: string
+      readonly reason: string
+      readonly handle?: string
+    }
+  | {
+      readonly op: 'insert'
+      readonly at: number
+      readonly role: 'user' | 'assistant'
+      readonly text: string
+      readonly reason: string
+    }
 
 /** One declared rewrite of bytes that were already sent: summary and coverage in one record, all or nothing. */
 export interface Epoch extends Base {

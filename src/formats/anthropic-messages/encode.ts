@@ -1,0 +1,156 @@
+import type { Conversation, EnvelopeChanges, Loss } from '../../core/conversation.ts'
+import { PlimsollError } from '../../core/errors.ts'
+import type { Item } from '../../core/item.ts'
+import { member, rawText, type JsonNode } from '../json-index.ts'
+import { recordOf, stringOf } from '../reading.ts'
+import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
+import { moveCacheMarks } from './cache-marks.ts'
+import { placeOf, sourceOf, type OutgoingMessage, type Source } from './wire.ts'
+
+export function encode(conversation: Conversation): { text: string; losses: readonly Loss[] } {
+  const source = sourceOf(conversation)
+  const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
+  return { text: spliceText(source.text, splices), losses: [] }
+}
+
+function historySplices(conversation: Conversation, source: Source): Splice[] {
+  const messages = groupByMessage(conversation.items)
+  const marks = moveCacheMarks(source, messages)
+  const parts: ArrayPart[] = []
+  const splices: Splice[] = []
+  for (const message of messages) {
+    if (message.own === undefined) {
+      parts.push(insertedMessage(message.inserted, marks.get(message.inserted.id)))
+      continue
+    }
+    parts.push(message.own)
+    const node = source.messages[message.own]!
+    const content = member(node, 'content')!
+    if (content.type === 'array' && message.kept.length < (content.items?.length ?? 0)) {
+      splices.push(
+        ...spliceArray(
+          source.text,
+          content,
+          message.kept.map((item) => placeOf(item)!.block),
+        ),
+      )
+    }
+    for (const item of message.kept) {
+      const mark = marks.get(item.id)
+      const isReplaced = item.edited === true && needsNewBlock(item)
+      if (item.edited === true) splices.push(editSplice(source.text, item, mark))
+      if (mark !== undefined && !isReplaced) splices.push(spliceMember(placeOf(item)!.node, 'cache_control', mark))
+    }
+  }
+  const list = member(source.root, 'messages')!
+  if (parts.length !== source.messages.length || parts.some((part, i) => part !== i)) {
+    splices.push(...spliceArray(source.text, list, parts))
+  }
+  return splices
+}
+
+/** Items of one wire message stay together; what we insert becomes a message of its own in front of it. */
+function groupByMessage(items: readonly Item[]): OutgoingMessage[] {
+  const lastOf = new Map<number, number>()
+  for (const [i, item] of items.entries()) if (placeOf(item) !== undefined) lastOf.set(item.message, i)
+  const out: OutgoingMessage[] = []
+  let current: { own: number; kept: Item[] } | undefined
+  for (const [i, item] of items.entries()) {
+    if (placeOf(item) === undefined) {
+      // Between two blocks of one message there is no room for a message: it goes in front.
+      const inside = current !== undefined && lastOf.get(current.own)! > i
+      out.splice(inside ? -1 : out.length, 0, { own: undefined, inserted: item })
+    } else if (current?.own === item.message) current.kept.push(item)
+    else out.push((current = { own: item.message, kept: [item] }))
+  }
+  return out
+}
+
+function insertedMessage(item: Item, mark: string | undefined): string {
+  const text = JSON.stringify(item.text)
+  const role = item.role === 'assistant' ? 'assistant' : 'user'
+  if (mark === undefined) return `{"role":"${role}","content":${text}}`
+  return `{"role":"${role}","content":[{"type":"text","text":${text},"cache_control":${mark}}]}`
+}
+
+const needsNewBlock = (item: Item): boolean => item.kind === 'media' || item.kind === 'opaque'
+
+/** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
+function editSplice(text: string, item: Item, mark: string | undefined): Splice {
+  const { node, bare } = placeOf(item)!
+  const json = JSON.stringify(item.text)
+  if (bare) return { start: node.start, end: node.end, text: json }
+  if (item.kind === 'reasoning' || (item.kind === 'result' && item.serverSide === true)) {
+    throw new PlimsollError('bad-input', `${item.id} is sealed: it can be dropped, not rewritten.`)
+  }
+  if (item.kind === 'result') return spliceMember(node, 'content', json)
+  if (item.kind === 'call') return spliceMember(node, 'input', objectJson(item.text))
+  if (needsNewBlock(item)) {
+    const own = member(node, 'cache_control')
+    const kept = mark ?? (own === undefined ? undefined : rawText(text, own))
+    const block = `{"type":"text","text":${json}${kept === undefined ? '' : `,"cache_control":${kept}`}}`
+    return { start: node.start, end: node.end, text: block }
+  }
+  return spliceMember(node, 'text', json)
+}
+
+/** A call's input must be an object on this wire. */
+function objectJson(text: string): string {
+  try {
+    if (recordOf(JSON.parse(text)) !== undefined) return text
+  } catch {
+    // Not JSON: wrapped below.
+  }
+  return JSON.stringify({ note: text })
+}
+
+function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
+  const { changes } = conversation
+  if (changes === undefined) return []
+  const { root } = source
+  const splices: Splice[] = []
+  if (changes.maxOutputTokens !== undefined)
+    splices.push(spliceMember(root, 'max_tokens', String(changes.maxOutputTokens)))
+  if (changes.addInstruction !== undefined) splices.push(systemSplice(root, changes.addInstruction))
+  splices.push(...toolSplices(source, changes))
+  return splices
+}
+
+function systemSplice(root: JsonNode, instruction: string): Splice {
+  const system = member(root, 'system')
+  const block = JSON.stringify({ type: 'text', text: instruction })
+  if (system?.type === 'array' && (system.items?.length ?? 0) > 0) {
+    const end = system.items!.at(-1)!.end
+    return { start: end, end, text: `,${block}` }
+  }
+  const before = stringOf(system?.value)
+  return spliceMember(
+    root,
+    'system',
+    JSON.stringify(before === undefined || before === '' ? instruction : `${before}\n\n${instruction}`),
+  )
+}
+
+function toolSplices(source: Source, changes: EnvelopeChanges): Splice[] {
+  const { root, text } = source
+  const tools = member(root, 'tools')
+  const own = tools?.items ?? []
+  const added = (changes.addTools ?? []).map((tool) =>
+    JSON.stringify({ name: tool.name, description: tool.description, input_schema: tool.parameters }),
+  )
+  const nameAt = (i: number): unknown => recordOf(own[i]?.value)?.['name']
+  const stay = own.map((_, i) => i).filter((i) => changes.keepTools?.includes(String(nameAt(i))) ?? true)
+  // History with tool blocks needs its tools declared, so a turn without tools keeps the list and forbids the choice.
+  if (changes.keepTools !== undefined && stay.length + added.length === 0) {
+    return own.length === 0 ? [] : [spliceMember(root, 'tool_choice', '{"type":"none"}')]
+  }
+  const splices: Splice[] = []
+  if (tools === undefined || tools.type !== 'array') {
+    if (added.length > 0) splices.push(spliceMember(root, 'tools', `[${added.join(',')}]`))
+  } else if (added.length > 0 || stay.length < own.length)
+    splices.push(...spliceArray(text, tools, [...stay, ...added]))
+  const chosen = recordOf(member(root, 'tool_choice')?.value)?.['name']
+  if (chosen !== undefined && !stay.some((i) => nameAt(i) === chosen))
+    splices.push(spliceMember(root, 'tool_choice', '{"type":"auto"}'))
+  return splices
+}
