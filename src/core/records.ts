@@ -20,9 +20,10 @@ export interface ItemSeen extends Base {
   readonly role: string
   readonly callId?: string
   readonly toolName?: string
+  /** What a reader would see; searched by `recall`. */
   readonly text: string
-  /** Exact wire fragment, when it says more than `text` does or when `text` moved to an artifact. */
-  readonly handle?: string
+  /** The wire fragment as it came, byte for byte: the address that gives everything back. */
+  readonly fragment: string
 }
 
 /** An edit to an item that was never sent before: keyed by call id and identity, permanent, re-applied on every resend. */

@@ -1,0 +1,84 @@
+import type { Codec } from '../core/codec.ts'
+import type { Link } from '../core/chain.ts'
+import type { Conversation } from '../core/conversation.ts'
+import { RECORD_VERSION, type ItemSeen, type LogRecord } from '../core/records.ts'
+import type { Branch } from './branch.ts'
+import type { StoredText } from './cascade/draft.ts'
+import type { EngineDeps } from './deps.ts'
+import type { NewEdit } from './first-send.ts'
+
+/** Makes texts durable behind their handles, before any view mentions them. */
+export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
+  for (const { text, tool, callId } of texts) {
+    await deps.artifacts.put(branch.tenant, Buffer.from(text), {
+      session: branch.session,
+      ...(tool !== undefined && { tool }),
+      ...(callId !== undefined && { callId }),
+    })
+  }
+}
+
+/** Writes what is new about a request to the log: items not archived yet, first-send edits, an audit for each cut. */
+export async function logRequest(
+  deps: EngineDeps,
+  branch: Branch,
+  codec: Codec,
+  conversation: Conversation,
+  links: readonly Link[],
+  edits: readonly NewEdit[],
+): Promise<void> {
+  const at = deps.clock.now()
+  const unknown = links.filter((link) => !branch.archived.has(link.identity)).map((link) => link.identity)
+  if (unknown.length > 0) {
+    for (const identity of await deps.sessions.seen(branch.tenant, unknown)) branch.archived.add(identity)
+  }
+  const items = newItems(codec, conversation, links, (identity) => branch.archived.has(identity), at)
+  const records: LogRecord[] = [
+    ...items,
+    ...edits.map((edit) => edit.record),
+    ...edits.map((edit) => auditOf(edit, at)),
+  ]
+  if (records.length > 0) await deps.sessions.append(branch.tenant, branch.session, records)
+  for (const item of items) branch.archived.add(item.identity)
+}
+
+function newItems(
+  codec: Codec,
+  conversation: Conversation,
+  links: readonly Link[],
+  isKnown: (identity: string) => boolean,
+  at: number,
+): ItemSeen[] {
+  const records = new Map<string, ItemSeen>()
+  for (const { index, identity, chain } of links) {
+    if (isKnown(identity) || records.has(identity)) continue
+    const item = conversation.items[index]!
+    records.set(identity, {
+      v: RECORD_VERSION,
+      at,
+      type: 'item-seen',
+      identity,
+      chain,
+      kind: item.kind,
+      role: item.role,
+      ...(item.callId !== undefined && { callId: item.callId }),
+      ...(item.toolName !== undefined && { toolName: item.toolName }),
+      text: item.text,
+      fragment: codec.fragment(conversation, item),
+    })
+  }
+  return [...records.values()]
+}
+
+function auditOf({ record, original }: NewEdit, at: number): LogRecord {
+  return {
+    v: RECORD_VERSION,
+    at,
+    type: 'audit',
+    action: 'first-send',
+    reason: record.reason,
+    originalBytes: Buffer.byteLength(original),
+    shownBytes: Buffer.byteLength(record.text),
+    handle: record.handle,
+  }
+}

@@ -1,0 +1,58 @@
+import type { Epoch } from '../core/records.ts'
+
+/**
+ * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
+ * next request; losing it costs a look-up, never a byte.
+ */
+export interface Branch {
+  readonly tenant: string
+  readonly session: string
+  readonly agent: string
+  /** Chain hashes of the last request, to tell what was already sent. */
+  sent: ReadonlySet<string>
+  /** Identities that the archive is known to hold. */
+  readonly archived: Set<string>
+  epoch?: Epoch
+  /** Upper bound of the load right after the last epoch. */
+  loadAfterEpoch: number
+  readonly pins: Set<string>
+  readonly turns: Map<string, OpenTurn>
+  turnCount: number
+  /** The model of the last request. */
+  model?: string
+  last?: Measured
+}
+
+/** A prepared request whose response has not been recorded yet. */
+export interface OpenTurn {
+  readonly id: string
+  readonly model: string
+  readonly endpoint?: string
+  readonly format: string
+  /** The meter's estimate of the request, before calibration. */
+  readonly estimated: number
+  readonly epoch?: string
+  readonly startedAt: number
+}
+
+/** What the provider said about the last request of this branch. */
+export interface Measured {
+  readonly input: number
+  readonly output: number
+  readonly estimated: number
+  readonly epoch?: string
+}
+
+export function newBranch(tenant: string, session: string, agent: string): Branch {
+  return {
+    tenant,
+    session,
+    agent,
+    sent: new Set(),
+    archived: new Set(),
+    loadAfterEpoch: 0,
+    pins: new Set(),
+    turns: new Map(),
+    turnCount: 0,
+  }
+}

@@ -1,0 +1,95 @@
+import type { EpochEdit } from '../../core/records.ts'
+import { mechanicalSummary } from '../summary/mechanical.ts'
+import { linkPlaces, NOTHING, type Draft, type Proposal } from './draft.ts'
+
+export interface FoldOptions {
+  /** Share of the limit for the newest steps that stay whole. */
+  readonly tailShare: number
+  /** Share of the limit for the message that stands for the folded ones. */
+  readonly summaryShare: number
+}
+
+/**
+ * Folds everything between the task and the newest steps into one message. Steps are atoms, so no call loses its result;
+ * what must stay (see `Draft.keep`) stays in its place.
+ */
+export function fold(draft: Draft, options: FoldOptions): Proposal {
+  const { items, turns, keep } = draft
+  const budget = draft.lowTokens - draft.fixedTokens
+  const summaryTokens = Math.min(options.summaryShare * draft.limitTokens, budget * 0.6)
+  const tailTokens = Math.min(options.tailShare * draft.limitTokens, budget - summaryTokens - keptTokens(draft))
+  const tailFrom = tailStart(draft, tailTokens)
+  const folded: number[] = []
+  for (const step of turns.steps) {
+    if (step.from >= tailFrom) break
+    if (mustStayWhole(draft, step.from, step.to)) continue
+    for (let i = step.from; i < step.to; i++) if (!keep.has(i)) folded.push(i)
+  }
+  if (folded.length === 0) return NOTHING
+  const at = summaryPlace(draft, folded[0]!, tailFrom)
+  const { text, stored } = mechanicalSummary(draft, folded, Math.max(200, Math.floor(summaryTokens)))
+  const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
+  // A summary that is as long as its source would be a rewrite without a gain.
+  if (draft.countText(text) >= saved) return NOTHING
+  return {
+    edits: [
+      ...dropEdits(draft, folded),
+      { op: 'insert', at, role: 'user', text, reason: `stands for ${folded.length} folded items` },
+    ],
+    stored,
+  }
+}
+
+/** Walks back over whole steps while they fit; the open step always stays. */
+function tailStart(draft: Draft, budget: number): number {
+  const { steps } = draft.turns
+  let from = draft.openFrom
+  let used = rangeTokens(draft, draft.openFrom, draft.items.length)
+  for (let s = steps.length - 1; s >= 0; s--) {
+    const step = steps[s]!
+    if (step.to > draft.openFrom) continue
+    used += rangeTokens(draft, step.from, step.to)
+    if (used > budget) break
+    from = step.from
+  }
+  return from
+}
+
+/** A kept call or result keeps its whole step: half of a pair is no valid request. */
+function mustStayWhole(draft: Draft, from: number, to: number): boolean {
+  for (let i = from; i < to; i++) {
+    const kind = draft.items[i]!.kind
+    if (draft.keep.has(i) && (kind === 'call' || kind === 'result')) return true
+  }
+  return false
+}
+
+/** The summary stands before the newest user message when that is older than the tail, so that the request still comes last. */
+function summaryPlace(draft: Draft, firstFolded: number, tailFrom: number): number {
+  const places = linkPlaces(draft)
+  for (let i = firstFolded; i < tailFrom; i++) if (draft.keep.has(i) && places[i]! >= 0) return places[i]!
+  for (let i = tailFrom; i < draft.items.length; i++) if (places[i]! >= 0) return places[i]!
+  return draft.links.length
+}
+
+function dropEdits(draft: Draft, folded: readonly number[]): EpochEdit[] {
+  const places = linkPlaces(draft)
+  const edits: { op: 'drop'; from: number; to: number; reason: string }[] = []
+  for (const index of folded) {
+    const place = places[index]!
+    if (place < 0) continue
+    const last = edits.at(-1)
+    if (last?.to === place) last.to = place + 1
+    else edits.push({ op: 'drop', from: place, to: place + 1, reason: 'folded into the summary' })
+  }
+  return edits
+}
+
+const keptTokens = (draft: Draft): number =>
+  [...draft.keep].filter((i) => i < draft.openFrom).reduce((sum, i) => sum + draft.tokensOf(draft.items[i]!), 0)
+
+function rangeTokens(draft: Draft, from: number, to: number): number {
+  let sum = 0
+  for (let i = from; i < to; i++) sum += draft.tokensOf(draft.items[i]!)
+  return sum
+}
