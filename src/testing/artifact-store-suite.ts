@@ -17,7 +17,7 @@ export type MakeArtifactStore = (setup: ArtifactStoreSetup) => ArtifactStore | P
 
 export interface ArtifactStoreCase {
   readonly name: string
-  run(makeStore: MakeArtifactStore): Promise<void>
+  readonly run: (makeStore: MakeArtifactStore) => Promise<void>
 }
 
 export interface ArtifactStoreSuiteOptions {

@@ -6,6 +6,6 @@ import { artifactStoreCases } from '../../src/testing/artifact-store-suite.ts'
 describe('memory artifacts', () => {
   const secret = randomBytes(32)
   for (const { name, run } of artifactStoreCases({ durable: false })) {
-    it(name, () => run(({ space: _, ...options }) => memoryArtifacts({ secret, ...options })))
+    it(name, () => run((options) => memoryArtifacts({ secret, ...options })))
   }
 })
