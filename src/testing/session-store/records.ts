@@ -10,6 +10,7 @@ export const item = (identity: string, text = `text of ${identity}`, at = 1): It
   chain: `chain-${identity}`,
   kind: 'user',
   role: 'user',
+  fragment: JSON.stringify(text),
   text,
 })
 
@@ -23,7 +24,7 @@ export const epoch = (id: string, cover: string, summary = `summary ${id}`): Epo
   identities: ['one', 'two'],
   edits: [
     { op: 'drop', from: 0, to: 2, reason: 'folded' },
-    { op: 'insert', at: 0, role: 'user', text: summary, reason: 'summary' },
+    { op: 'insert', at: 0, role: 'user', fragment: '', text: summary, reason: 'summary' },
   ],
   forced: false,
   reason: 'high water',
