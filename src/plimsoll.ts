@@ -72,7 +72,10 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const secret = once(() => findSecret(options.secret, sessions))
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
-    const url = typeof options.artifacts === 'string' ? options.artifacts : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
+    const url =
+      typeof options.artifacts === 'string'
+        ? options.artifacts
+        : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
     const catalogue = options.catalogue ?? bundledCatalogue()
     const meter = createMeter({ catalogue })
     return {
@@ -139,7 +142,8 @@ export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(h
 async function findSecret(given: Uint8Array | undefined, store: SessionStore): Promise<Uint8Array> {
   if (given !== undefined) return given
   const fromEnvironment = process.env['PLIMSOLL_SECRET']
-  if (fromEnvironment !== undefined && fromEnvironment !== '') return createHash('sha256').update(fromEnvironment).digest()
+  if (fromEnvironment !== undefined && fromEnvironment !== '')
+    return createHash('sha256').update(fromEnvironment).digest()
   const kept = await store.setValue(SYSTEM_TENANT, 'secret', randomBytes(32).toString('hex'), true)
   return Buffer.from(kept, 'hex')
 }

@@ -7,7 +7,9 @@ const SKIP = /\b(?:it|test|describe)\.(?:skip|only|todo|fails|skipIf|runIf)\b|\b
 
 it('no test is skipped, focused or left to do', () => {
   const root = resolve(import.meta.dirname)
-  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.test.ts') && file !== 'no-skips.test.ts')
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.test.ts') && file !== 'no-skips.test.ts',
+  )
   expect(files.length).toBeGreaterThan(3)
   expect(files.filter((file) => SKIP.test(readFileSync(join(root, file), 'utf8')))).toEqual([])
 })

@@ -14,13 +14,23 @@ export interface OpenArtifactsOptions {
 /** `memory:` or `file:./artifacts`. */
 export function openArtifacts(url: string, options: OpenArtifactsOptions): ArtifactStore {
   if (url === 'memory:') return memoryArtifacts(options)
-  if (url.startsWith('file:') && url.length > 5) return fileArtifacts({ ...options, directory: url.slice(5).replace(/^\/\/(?=\/|\.)/, '') })
-  throw new PlimsollError('bad-config', `There is no artifact store for the address ${JSON.stringify(withoutPassword(url))}.`, {
-    advice: 'Use memory: or file:./artifacts.',
-  })
+  if (url.startsWith('file:') && url.length > 5)
+    return fileArtifacts({ ...options, directory: url.slice(5).replace(/^\/\/(?=\/|\.)/, '') })
+  throw new PlimsollError(
+    'bad-config',
+    `There is no artifact store for the address ${JSON.stringify(withoutPassword(url))}.`,
+    {
+      advice: 'Use memory: or file:./artifacts.',
+    },
+  )
 }
 
 /** Artifacts live beside the session store unless told otherwise. */
 export function artifactsBeside(store: string): string {
-  return store.startsWith('sqlite:') ? `file:${store.slice(7).replace(/^\/\/(?=\/|\.)/, '').replace(/\.db$/, '')}-artifacts` : 'memory:'
+  return store.startsWith('sqlite:')
+    ? `file:${store
+        .slice(7)
+        .replace(/^\/\/(?=\/|\.)/, '')
+        .replace(/\.db$/, '')}-artifacts`
+    : 'memory:'
 }

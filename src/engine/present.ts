@@ -16,7 +16,8 @@ export function presentText(text: string, options: PresentOptions): string {
     const tail = cutAtLine(text.slice(text.length - Math.floor(characters * 0.45)), 'start')
     const left = text.length - head.length - tail.length
     const shown = `${head}\n${marker(`${left.toLocaleString('en')} characters`)}\n${tail}`
-    if (countTokens(shown) <= budgetTokens || characters === 0) return characters === 0 ? marker(`${text.length.toLocaleString('en')} characters`) : shown
+    if (countTokens(shown) <= budgetTokens || characters === 0)
+      return characters === 0 ? marker(`${text.length.toLocaleString('en')} characters`) : shown
     characters = Math.floor(characters * 0.85)
   }
 }

@@ -5,7 +5,9 @@ import { isPlimsollError } from '../../core/errors.ts'
 import { proxyCommand } from './commands/proxy.ts'
 import { EXIT } from './exit-codes.ts'
 
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
 
 const program = new Command('plimsoll')
   .description('The load line for LLM context windows.')

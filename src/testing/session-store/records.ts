@@ -24,7 +24,7 @@ export const epoch = (id: string, cover: string, summary = `summary ${id}`): Epo
   identities: ['one', 'two'],
   edits: [
     { op: 'drop', from: 0, to: 2, reason: 'folded' },
-    { op: 'insert', at: 0, role: 'user', fragment: '', text: summary, reason: 'summary' },
+    { op: 'insert', at: 0, role: 'user', text: summary, reason: 'summary' },
   ],
   forced: false,
   reason: 'high water',

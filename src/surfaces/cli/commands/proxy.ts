@@ -28,7 +28,10 @@ export function proxyCommand(): Command {
     .option('--store <url>', 'memory: or sqlite:./plimsoll.db')
     .option('--artifacts <url>', 'memory: or file:./artifacts')
     .option('--json', 'one JSON line per request on standard output')
-    .addHelpText('after', '\nExample:\n  $ plimsoll proxy --port 4141\n  $ export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ plimsoll proxy --port 4141\n  $ export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic',
+    )
     .action(runProxy)
 }
 
@@ -39,17 +42,24 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
     ...(flags.artifacts !== undefined && { artifacts: flags.artifacts }),
     ...(flags.window !== undefined && { window: flags.window }),
   })
-  const say = (line: unknown, text: string): void => void process.stdout.write(flags.json === true ? `${JSON.stringify(line)}\n` : `${text}\n`)
+  const say = (line: unknown, text: string): void =>
+    void process.stdout.write(flags.json === true ? `${JSON.stringify(line)}\n` : `${text}\n`)
   const proxy = await startProxy(plimsoll.gateway, {
     port: flags.port,
     host: flags.host,
     upstreams: { anthropic: flags.anthropic, openai: flags.openai, gemini: flags.gemini },
     onRequest: (line) => {
       const load = line.load === undefined ? '' : `  ${line.load}/${line.limit} tokens`
-      say(line, `${line.status} ${line.method} ${line.path}  ${line.ms} ms${load}${line.epoch === undefined ? '' : `  ${line.epoch}`}`)
+      say(
+        line,
+        `${line.status} ${line.method} ${line.path}  ${line.ms} ms${load}${line.epoch === undefined ? '' : `  ${line.epoch}`}`,
+      )
     },
   })
-  say({ listening: proxy.url }, `Listening on ${proxy.url}\n  ANTHROPIC_BASE_URL=${proxy.url}/anthropic\n  OPENAI_BASE_URL=${proxy.url}/openai/v1\n  GOOGLE_GEMINI_BASE_URL=${proxy.url}/gemini`)
+  say(
+    { listening: proxy.url },
+    `Listening on ${proxy.url}\n  ANTHROPIC_BASE_URL=${proxy.url}/anthropic\n  OPENAI_BASE_URL=${proxy.url}/openai/v1\n  GOOGLE_GEMINI_BASE_URL=${proxy.url}/gemini`,
+  )
   await new Promise<void>((resolve) => {
     process.once('SIGTERM', resolve)
     process.once('SIGINT', resolve)
