@@ -57,10 +57,15 @@ export type EpochEdit =
 export interface Epoch extends Base {
   readonly type: 'epoch'
   readonly id: string
-  /** Chain hash of the last covered item: the epoch applies exactly where this hash occurs. */
+  /**
+   * Chain hash of the transcript as it stood when the epoch was declared. It applies exactly where this hash occurs, so a
+   * rewind behind it finds the epoch that stood then.
+   */
   readonly cover: string
   /** Number of chained items covered. */
   readonly count: number
+  /** How many of them the edits reach over; the rest stands in the view as it came. */
+  readonly cut: number
   /** Identities of the covered items, for alignment when the chain does not match. */
   readonly identities: readonly string[]
   readonly edits: readonly EpochEdit[]

@@ -8,8 +8,8 @@ export interface Branch {
   readonly tenant: string
   readonly session: string
   readonly agent: string
-  /** Chain hashes of the last request, to tell what was already sent. */
-  sent: ReadonlySet<string>
+  /** Every chain hash that was sent, to tell a resend or rewind from something new. */
+  readonly sent: Set<string>
   /** Identities that the archive is known to hold. */
   readonly archived: Set<string>
   epoch?: Epoch

@@ -27,9 +27,7 @@ export async function declareEpoch(deps: EngineDeps, branch: Branch, input: Epoc
   const proposal = planEpoch(draft, deps.policy.cascade)
   if (proposal.edits.length === 0) return undefined
   await storeTexts(deps, branch, proposal.stored.values())
-  const count = coverage(proposal.edits)
-  const covered = input.links.slice(0, count)
-  const { chain } = covered.at(-1)!
+  const { chain } = input.links.at(-1)!
   const epoch: Epoch = {
     v: RECORD_VERSION,
     at: deps.clock.now(),
@@ -37,8 +35,9 @@ export async function declareEpoch(deps: EngineDeps, branch: Branch, input: Epoc
     type: 'epoch',
     id: `ep_${deps.hash(`${chain}:${deps.policy.name}:${input.standing.epoch?.id ?? ''}`).slice(0, 16)}`,
     cover: chain,
-    count,
-    identities: covered.map((link) => link.identity),
+    count: input.links.length,
+    cut: coverage(proposal.edits),
+    identities: input.links.map((link) => link.identity),
     edits: proposal.edits,
     forced: input.forced,
     reason: input.forced ? 'the load is above the limit' : 'the load is above high water',

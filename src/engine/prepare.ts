@@ -115,7 +115,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await logRequest(deps, branch, codec, conversation, links, newEdits)
 
   const turn = openTurn(deps, branch, target, request.format, load, epochId)
-  branch.sent = new Set(links.map((link) => link.chain))
+  for (const link of links) branch.sent.add(link.chain)
   branch.model = target.model
   const tight = declared !== undefined && load.count.high > deps.policy.water.low * limit.tokens
   const verdict: Verdict = {
@@ -187,7 +187,9 @@ async function settleStanding(
     if (standing.epoch !== undefined) branch.epoch = standing.epoch
     return standing
   }
-  // The client rewrote something that our epoch covers. Rewinds behind it are no near miss: then less of it is there.
+  // A rewind to something that was sent before gets what was sent then.
+  if (branch.sent.has(links.at(-1)?.chain ?? '')) return standing
+  // Otherwise the client rewrote something that our epoch covers.
   const moved = reanchor(known, links)
   if (moved === undefined) {
     emit({ type: 'epoch-orphaned', epoch: known.id, matched: 0 })

@@ -57,10 +57,10 @@ function newestEpoch(found: readonly FoundEpoch[], session: string): Epoch | und
   return best
 }
 
-/** Where a known epoch stands in a chain that it no longer matches, or nothing when too little of it is left. */
+/** Where a known epoch stands in a chain that it no longer matches, or nothing when too little of it or its cut is left. */
 export function reanchor(epoch: Epoch, links: readonly Link[]): { anchors: Anchors; matched: number } | undefined {
   const { placed, matched } = alignChain(epoch.identities, links)
-  const cutFound = placed.at(-1) !== undefined
+  const cutFound = epoch.cut === 0 || placed[epoch.cut - 1] !== undefined
   return matched >= epoch.count * REANCHOR_SHARE && cutFound ? { anchors: placed, matched } : undefined
 }
 

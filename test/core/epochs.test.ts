@@ -42,6 +42,7 @@ function epochOf(edits: readonly EpochEdit[], count: number): Epoch {
     id: 'ep',
     cover: links[count - 1]!.chain,
     count,
+    cut: count,
     identities: links.slice(0, count).map((link) => link.identity),
     edits,
     forced: false,
@@ -95,6 +96,7 @@ describe('reanchor', () => {
   const epoch: Epoch = {
     ...epochOf([{ op: 'drop', from: 1, to: 30, reason: 'folded' }], 5),
     count: 30,
+    cut: 30,
     cover: longLinks[29]!.chain,
     identities: longLinks.slice(0, 30).map((link) => link.identity),
   }

@@ -54,7 +54,7 @@ function merge(a: Proposal, b: Proposal): Proposal {
   return { edits, stored }
 }
 
-/** How many chained items the edits reach over: the epoch covers these and no more. */
+/** How many chained items the edits reach over. */
 export function coverage(edits: readonly EpochEdit[]): number {
   return edits.reduce(
     (most, edit) => Math.max(most, edit.op === 'drop' ? edit.to : edit.op === 'insert' ? edit.at : edit.at + 1),

@@ -21,6 +21,7 @@ export const epoch = (id: string, cover: string, summary = `summary ${id}`): Epo
   id,
   cover,
   count: 2,
+  cut: 2,
   identities: ['one', 'two'],
   edits: [
     { op: 'drop', from: 0, to: 2, reason: 'folded' },
