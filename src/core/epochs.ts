@@ -23,6 +23,45 @@ export function planOfEpoch(epoch: Epoch, items: readonly Item[], links: readonl
   return epoch.edits.flatMap((edit, n) => translate(edit, n, epoch, transcript))
 }
 
+/** The way back: a plan in item ids as edits in places of this chain. Items outside the chain follow their neighbours again. */
+export function epochEditsOf(plan: Plan, items: readonly Item[], links: readonly Link[]): EpochEdit[] {
+  const places = new Map(links.map((link, k) => [items[link.index]!.id, k]))
+  const indexes = new Map(items.map((item, index) => [item.id, index]))
+  const edits: EpochEdit[] = []
+  const dropped: { place: number; reason: string }[] = []
+  for (const edit of plan) {
+    const place = places.get(edit.id)
+    if (edit.op === 'drop' && place !== undefined) dropped.push({ place, reason: edit.reason })
+    if (edit.op === 'replace' && place !== undefined) {
+      const { text, reason, handle } = edit
+      edits.push({ op: 'replace', at: place, text, reason, ...(handle !== undefined && { handle }) })
+    }
+    if (edit.op === 'insert') {
+      const from = edit.before === undefined ? items.length : indexes.get(edit.before)!
+      const at = links.findIndex((link) => link.index >= from)
+      edits.push({
+        op: 'insert',
+        at: at < 0 ? links.length : at,
+        role: edit.role,
+        text: edit.text,
+        reason: edit.reason,
+      })
+    }
+  }
+  return [...rangesOf(dropped), ...edits]
+}
+
+/** Neighbouring places with one reason become one range. */
+export function rangesOf(dropped: readonly { place: number; reason: string }[]): EpochEdit[] {
+  const ranges: { op: 'drop'; from: number; to: number; reason: string }[] = []
+  for (const { place, reason } of [...dropped].sort((a, b) => a.place - b.place)) {
+    const last = ranges.at(-1)
+    if (last?.to === place && last.reason === reason) last.to = place + 1
+    else ranges.push({ op: 'drop', from: place, to: place + 1, reason })
+  }
+  return ranges
+}
+
 interface Transcript {
   readonly items: readonly Item[]
   readonly indexOf: (k: number) => number | undefined

@@ -16,7 +16,8 @@ import { declareEpoch } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
 import { proposeFirstSend, type NewEdit } from './first-send.ts'
 import { largestParts } from './largest-parts.ts'
-import { findStanding, reanchor, standingPlan, type Standing } from './standing.ts'
+import { settleStanding } from './settle-standing.ts'
+import { standingPlan, type Standing } from './standing.ts'
 
 export interface PrepareRequest {
   readonly format: string
@@ -170,34 +171,6 @@ function codecFor(deps: EngineDeps, format: string): Codec {
     })
   }
   return codec
-}
-
-type Emit = (body: EventBody) => void
-
-async function settleStanding(
-  deps: EngineDeps,
-  branch: Branch,
-  items: readonly Item[],
-  links: readonly Link[],
-  emit: Emit,
-): Promise<Standing> {
-  const standing = await findStanding(deps.sessions, branch.tenant, branch.session, items, links)
-  const known = branch.epoch
-  if (standing.epoch !== undefined || known === undefined) {
-    if (standing.epoch !== undefined) branch.epoch = standing.epoch
-    return standing
-  }
-  // A rewind to something that was sent before gets what was sent then.
-  if (branch.sent.has(links.at(-1)?.chain ?? '')) return standing
-  // Otherwise the client rewrote something that our epoch covers.
-  const moved = reanchor(known, links)
-  if (moved === undefined) {
-    emit({ type: 'epoch-orphaned', epoch: known.id, matched: 0 })
-    delete branch.epoch
-    return standing
-  }
-  emit({ type: 'epoch-reanchored', epoch: known.id, matched: moved.matched })
-  return { ...standing, epoch: known, anchors: moved.anchors }
 }
 
 async function newFirstSendEdits(

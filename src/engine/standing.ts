@@ -57,11 +57,11 @@ function newestEpoch(found: readonly FoundEpoch[], session: string): Epoch | und
   return best
 }
 
-/** Where a known epoch stands in a chain that it no longer matches, or nothing when too little of it or its cut is left. */
-export function reanchor(epoch: Epoch, links: readonly Link[]): { anchors: Anchors; matched: number } | undefined {
+/** Where a known epoch stands in a chain that it no longer matches; no anchors when too little of it or its cut is left. */
+export function reanchor(epoch: Epoch, links: readonly Link[]): { anchors?: Anchors; matched: number } {
   const { placed, matched } = alignChain(epoch.identities, links)
   const cutFound = epoch.cut === 0 || placed[epoch.cut - 1] !== undefined
-  return matched >= epoch.count * REANCHOR_SHARE && cutFound ? { anchors: placed, matched } : undefined
+  return matched >= epoch.count * REANCHOR_SHARE && cutFound ? { anchors: placed, matched } : { matched }
 }
 
 /** The plan of a standing: an item that the epoch edits is not edited again by its first-send edit. */

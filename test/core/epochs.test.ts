@@ -104,16 +104,16 @@ describe('reanchor', () => {
   it('finds an epoch again when the client rewrote two of its thirty items', () => {
     const changed = long.map((one, i) => (i === 3 || i === 8 ? { ...one, text: 'rewritten' } : one))
     const moved = reanchor(epoch, chainOf(changed, hash, CLAUDE_CODE))
-    expect(moved?.matched).toBe(28)
-    expect(planOfEpoch(epoch, changed, chainOf(changed, hash, CLAUDE_CODE), moved!.anchors)).toHaveLength(27)
+    expect(moved.matched).toBe(28)
+    expect(planOfEpoch(epoch, changed, chainOf(changed, hash, CLAUDE_CODE), moved.anchors!)).toHaveLength(27)
   })
 
   it('gives up when the client compacted the history itself', () => {
     const compacted = [item(0, 'user', 'text 0'), item(1, 'assistant', 'a summary of my own'), ...long.slice(28)]
-    expect(reanchor(epoch, chainOf(compacted, hash, CLAUDE_CODE))).toBeUndefined()
+    expect(reanchor(epoch, chainOf(compacted, hash, CLAUDE_CODE)).anchors).toBeUndefined()
   })
 
   it('gives up when the cut itself is gone, as after a rewind', () => {
-    expect(reanchor(epoch, chainOf(long.slice(0, 29), hash, CLAUDE_CODE))).toBeUndefined()
+    expect(reanchor(epoch, chainOf(long.slice(0, 29), hash, CLAUDE_CODE)).anchors).toBeUndefined()
   })
 })

@@ -26,7 +26,7 @@ export function toolLoop(options: LoopOptions): {
       content: [
         ...before,
         { type: 'text', text: `Step ${step}.` },
-        { type: 'tool_use', id: `toolu_${step}`, name: 'read', input: { path: `src/file-${step}.ts` } },
+        { type: 'tool_use', id: `toolu_${step}`, name: 'read', input: { path: `src/file-${step}.ts`, limit: 100 } },
       ],
     })
     messages.push({

@@ -1,3 +1,4 @@
+import { rangesOf } from '../../core/epochs.ts'
 import type { EpochEdit } from '../../core/records.ts'
 import { mechanicalSummary } from '../summary/mechanical.ts'
 import { linkPlaces, NOTHING, type Draft, type Proposal } from './draft.ts'
@@ -74,15 +75,11 @@ function summaryPlace(draft: Draft, firstFolded: number, tailFrom: number): numb
 
 function dropEdits(draft: Draft, folded: readonly number[]): EpochEdit[] {
   const places = linkPlaces(draft)
-  const edits: { op: 'drop'; from: number; to: number; reason: string }[] = []
-  for (const index of folded) {
-    const place = places[index]!
-    if (place < 0) continue
-    const last = edits.at(-1)
-    if (last?.to === place) last.to = place + 1
-    else edits.push({ op: 'drop', from: place, to: place + 1, reason: 'folded into the summary' })
-  }
-  return edits
+  return rangesOf(
+    folded
+      .map((index) => ({ place: places[index]!, reason: 'folded into the summary' }))
+      .filter(({ place }) => place >= 0),
+  )
 }
 
 const keptTokens = (draft: Draft): number =>
