@@ -1,9 +1,7 @@
-import type { Codec } from '../core/codec.ts'
-import type { Link } from '../core/chain.ts'
-import type { Conversation } from '../core/conversation.ts'
 import { RECORD_VERSION, type ItemSeen, type LogRecord } from '../core/records.ts'
 import type { Branch } from './branch.ts'
 import type { StoredText } from './cascade/draft.ts'
+import type { PrepareContext } from './context.ts'
 import type { EngineDeps } from './deps.ts'
 import type { NewEdit } from './first-send.ts'
 
@@ -19,20 +17,14 @@ export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterab
 }
 
 /** Writes what is new about a request to the log: items not archived yet, first-send edits, an audit for each cut. */
-export async function logRequest(
-  deps: EngineDeps,
-  branch: Branch,
-  codec: Codec,
-  conversation: Conversation,
-  links: readonly Link[],
-  edits: readonly NewEdit[],
-): Promise<void> {
+export async function logRequest(context: PrepareContext, edits: readonly NewEdit[]): Promise<void> {
+  const { deps, branch, links } = context
   const at = deps.clock.now()
   const unknown = links.filter((link) => !branch.archived.has(link.identity)).map((link) => link.identity)
   if (unknown.length > 0) {
     for (const identity of await deps.sessions.seen(branch.tenant, unknown)) branch.archived.add(identity)
   }
-  const items = newItems(codec, conversation, links, (identity) => branch.archived.has(identity), at)
+  const items = newItems(context, at)
   const records: LogRecord[] = [
     ...items,
     ...edits.map((edit) => edit.record),
@@ -42,16 +34,10 @@ export async function logRequest(
   for (const item of items) branch.archived.add(item.identity)
 }
 
-function newItems(
-  codec: Codec,
-  conversation: Conversation,
-  links: readonly Link[],
-  isKnown: (identity: string) => boolean,
-  at: number,
-): ItemSeen[] {
+function newItems({ branch, codec, conversation, links }: PrepareContext, at: number): ItemSeen[] {
   const records = new Map<string, ItemSeen>()
   for (const { index, identity, chain } of links) {
-    if (isKnown(identity) || records.has(identity)) continue
+    if (branch.archived.has(identity) || records.has(identity)) continue
     const item = conversation.items[index]!
     records.set(identity, {
       v: RECORD_VERSION,

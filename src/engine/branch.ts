@@ -1,4 +1,5 @@
 import type { Epoch } from '../core/records.ts'
+import type { Limit, Load } from '../core/target.ts'
 
 /**
  * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
@@ -18,8 +19,12 @@ export interface Branch {
   readonly pins: Set<string>
   readonly turns: Map<string, OpenTurn>
   turnCount: number
-  /** The model of the last request. */
+  /** The model, load and limit of the last request. */
   model?: string
+  load?: Load
+  limit?: Limit
+  /** The next request declares an epoch, needed or not. */
+  compactRequested: boolean
   last?: Measured
 }
 
@@ -54,5 +59,6 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     pins: new Set(),
     turns: new Map(),
     turnCount: 0,
+    compactRequested: false,
   }
 }

@@ -1,56 +1,45 @@
-import type { Link } from '../core/chain.ts'
-import type { Conversation } from '../core/conversation.ts'
 import { RECORD_VERSION, type Epoch } from '../core/records.ts'
-import type { Limit, Target } from '../core/target.ts'
 import { turnsOf } from '../core/turns.ts'
 import { storeTexts } from './archive.ts'
-import type { Branch } from './branch.ts'
 import type { Draft } from './cascade/draft.ts'
 import { coverage, planEpoch } from './cascade/plan-epoch.ts'
-import type { EngineDeps } from './deps.ts'
+import { textTokensOf, tokensOf, type PrepareContext } from './context.ts'
 import { protectedItems } from './protected.ts'
 import type { Standing } from './standing.ts'
 
-export interface EpochInput {
-  readonly target: Target
-  readonly limit: Limit
-  readonly conversation: Conversation
-  readonly links: readonly Link[]
-  readonly standing: Standing
-  readonly forced: boolean
-  readonly loadBefore: number
-}
-
 /** Plans a reduction and makes it an epoch; undefined when there is nothing to gain. */
-export async function declareEpoch(deps: EngineDeps, branch: Branch, input: EpochInput): Promise<Epoch | undefined> {
-  const draft = draftOf(deps, branch, input)
-  const proposal = planEpoch(draft, deps.policy.cascade)
+export async function declareEpoch(
+  context: PrepareContext,
+  standing: Standing,
+  cause: { readonly forced: boolean; readonly loadBefore: number },
+): Promise<Epoch | undefined> {
+  const { deps, branch, links } = context
+  const proposal = planEpoch(draftOf(context, standing), deps.policy.cascade)
   if (proposal.edits.length === 0) return undefined
   await storeTexts(deps, branch, proposal.stored.values())
-  const { chain } = input.links.at(-1)!
+  const { chain } = links.at(-1)!
   const epoch: Epoch = {
     v: RECORD_VERSION,
     at: deps.clock.now(),
     agent: branch.agent,
     type: 'epoch',
-    id: `ep_${deps.hash(`${chain}:${deps.policy.name}:${input.standing.epoch?.id ?? ''}`).slice(0, 16)}`,
+    id: `ep_${deps.hash(`${chain}:${deps.policy.name}:${standing.epoch?.id ?? ''}`).slice(0, 16)}`,
     cover: chain,
-    count: input.links.length,
+    count: links.length,
     cut: coverage(proposal.edits),
-    identities: input.links.map((link) => link.identity),
+    identities: links.map((link) => link.identity),
     edits: proposal.edits,
-    forced: input.forced,
-    reason: input.forced ? 'the load is above the limit' : 'the load is above high water',
+    forced: cause.forced,
+    reason: cause.forced ? 'the load is above the limit' : 'the load is above high water',
     policy: deps.policy.name,
-    before: input.loadBefore,
+    before: cause.loadBefore,
     after: 0,
   }
   return (await deps.sessions.claimEpoch(branch.tenant, branch.session, epoch)).epoch
 }
 
-function draftOf(deps: EngineDeps, branch: Branch, input: EpochInput): Draft {
-  const { target, limit, conversation, links, standing } = input
-  const countText = (text: string): number => deps.meter.countText(target.model, text).high
+function draftOf(context: PrepareContext, standing: Standing): Draft {
+  const { deps, branch, conversation, links, limit, target } = context
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
     const edit = standing.firstSend.get(index)
@@ -58,16 +47,15 @@ function draftOf(deps: EngineDeps, branch: Branch, input: EpochInput): Draft {
   })
   const turns = turnsOf(items)
   const { keep, openFrom } = protectedItems(items, links, turns, branch.pins)
-  const empty: Conversation = { ...conversation, items: [] }
   return {
     items,
     links,
     turns,
     keep,
     openFrom,
-    tokensOf: (item) => deps.meter.countItem(target.model, item).high,
-    countText,
-    fixedTokens: deps.meter.measure(target.model, empty, 0).count.high,
+    tokensOf: tokensOf(context),
+    countText: textTokensOf(context),
+    fixedTokens: deps.meter.measure(target.model, { ...conversation, items: [] }, 0).count.high,
     limitTokens: limit.tokens,
     lowTokens: deps.policy.water.low * limit.tokens,
     handleOf: (text) => deps.addressOf(branch.tenant, Buffer.from(text)),

@@ -1,25 +1,8 @@
 import type { Link } from '../core/chain.ts'
 import type { Item } from '../core/item.ts'
 import { RECORD_VERSION, type FirstSendEdit } from '../core/records.ts'
-import type { Handle } from '../core/handles.ts'
-import type { Presenter } from './deps.ts'
-import { keyOf } from './standing.ts'
-
-export interface FirstSendInput {
-  readonly items: readonly Item[]
-  readonly links: readonly Link[]
-  /** Items that left before, whole or edited: only an epoch may touch those. */
-  readonly wasSent: (link: Link) => boolean
-  readonly hasEdit: (index: number) => boolean
-  readonly tokensOf: (item: Item) => number
-  readonly countText: (text: string) => number
-  readonly handleOf: (text: string) => Handle
-  readonly present: Presenter
-  readonly readers: readonly string[]
-  readonly maxTokens: number
-  readonly previewTokens: number
-  readonly now: number
-}
+import { textTokensOf, tokensOf, type PrepareContext } from './context.ts'
+import { keyOf, type Standing } from './standing.ts'
 
 export interface NewEdit {
   readonly index: number
@@ -28,32 +11,49 @@ export interface NewEdit {
 }
 
 /** Results too large for the window are shown as preview + handle before they are sent for the first time. */
-export function proposeFirstSend(input: FirstSendInput): NewEdit[] {
-  const edits: NewEdit[] = []
-  for (const link of input.links) {
-    const item = input.items[link.index]!
-    if (item.kind !== 'result' || item.sealed === true || input.hasEdit(link.index) || input.wasSent(link)) continue
-    const tokens = input.tokensOf(item)
-    if (tokens <= input.maxTokens) continue
-    const handle = input.handleOf(item.text)
-    const text = input.present(item.text, {
-      budgetTokens: Math.floor(input.previewTokens),
-      countTokens: input.countText,
-      handle,
-      ...(item.toolName !== undefined && { tool: item.toolName }),
-      readers: input.readers,
-    })
-    if (input.countText(text) >= tokens) continue
-    const record: FirstSendEdit = {
-      v: RECORD_VERSION,
-      at: input.now,
-      type: 'edit',
-      key: keyOf(input.items, link),
-      text,
-      reason: `${Math.ceil(tokens)} tokens are more than the ${Math.floor(input.maxTokens)} that one result may take`,
-      handle,
-    }
-    edits.push({ index: link.index, record, original: item.text })
+export async function newFirstSendEdits(context: PrepareContext, standing: Standing): Promise<NewEdit[]> {
+  const { deps, branch, conversation, links, limit } = context
+  const maxTokens = deps.policy.intake.maxShare * limit.tokens
+  const count = tokensOf(context)
+  // Only results large enough to matter need the question whether they were sent before.
+  const large = links.filter((link) => {
+    const item = conversation.items[link.index]!
+    if (!mayShorten(item) || standing.firstSend.has(link.index) || branch.sent.has(link.chain)) return false
+    return count(item) > maxTokens
+  })
+  if (large.length === 0) return []
+  // What left whole once may only be touched by an epoch.
+  const sent = await deps.sessions.seen(
+    branch.tenant,
+    large.map((link) => link.identity),
+  )
+  return large.filter((link) => !sent.has(link.identity)).flatMap((link) => shorten(context, link, maxTokens))
+}
+
+const mayShorten = (item: Item): boolean => item.kind === 'result' && item.sealed !== true
+
+function shorten(context: PrepareContext, link: Link, maxTokens: number): NewEdit[] {
+  const { deps, branch, conversation, limit } = context
+  const item = conversation.items[link.index]!
+  const tokens = tokensOf(context)(item)
+  const countTokens = textTokensOf(context)
+  const handle = deps.addressOf(branch.tenant, Buffer.from(item.text))
+  const text = deps.present(item.text, {
+    budgetTokens: Math.floor(deps.policy.intake.previewShare * limit.tokens),
+    countTokens,
+    handle,
+    ...(item.toolName !== undefined && { tool: item.toolName }),
+    readers: [],
+  })
+  if (countTokens(text) >= tokens) return []
+  const record: FirstSendEdit = {
+    v: RECORD_VERSION,
+    at: deps.clock.now(),
+    type: 'edit',
+    key: keyOf(conversation.items, link),
+    text,
+    reason: `${Math.ceil(tokens)} tokens are more than the ${Math.floor(maxTokens)} that one result may take`,
+    handle,
   }
-  return edits
+  return [{ index: link.index, record, original: item.text }]
 }

@@ -1,21 +1,13 @@
-import type { Link } from '../core/chain.ts'
 import { epochEditsOf, exactAnchors, planOfEpoch } from '../core/epochs.ts'
-import type { EventBody } from '../core/events.ts'
-import type { Item } from '../core/item.ts'
 import type { Epoch } from '../core/records.ts'
-import type { Branch } from './branch.ts'
 import { coverage } from './cascade/plan-epoch.ts'
-import type { EngineDeps } from './deps.ts'
+import type { PrepareContext } from './context.ts'
 import { findStanding, reanchor, type Standing } from './standing.ts'
 
 /** Finds the standing edits; where the client rewrote what our epoch covers, moves the epoch or lets it go, never silently. */
-export async function settleStanding(
-  deps: EngineDeps,
-  branch: Branch,
-  items: readonly Item[],
-  links: readonly Link[],
-  emit: (body: EventBody) => void,
-): Promise<Standing> {
+export async function settleStanding(context: PrepareContext): Promise<Standing> {
+  const { deps, branch, links, emit } = context
+  const { items } = context.conversation
   const standing = await findStanding(deps.sessions, branch.tenant, branch.session, items, links)
   const known = branch.epoch
   if (standing.epoch !== undefined) branch.epoch = standing.epoch
