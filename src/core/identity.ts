@@ -22,11 +22,15 @@ export const CLAUDE_CODE: ClientProfile = {
  */
 export function identityOf(item: Item, hash: Hash, profile: ClientProfile = PLAIN_CLIENT): string | undefined {
   const stable = stripVolatile(item.text, profile)
-  const text = item.kind === 'call' ? canonicalJson(stable) : stable.trim()
+  const text = isJson(item) ? canonicalJson(stable) : stable.trim()
   if (text === '' && item.text.trim() !== '' && item.media === undefined) return undefined
   const media = (item.media ?? []).map((part) => [part.type, part.mime ?? '', hash(part.data ?? part.reference ?? '')])
   return hash(JSON.stringify([item.kind, item.role, item.callId ?? '', item.toolName ?? '', text, media]))
 }
+
+/** Items whose text is a piece of JSON rather than prose. */
+const isJson = (item: Item): boolean =>
+  item.kind === 'call' || item.kind === 'opaque' || (item.kind === 'result' && item.serverSide === true)
 
 export function stripVolatile(text: string, profile: ClientProfile): string {
   let out = text

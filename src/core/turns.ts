@@ -45,28 +45,60 @@ export function turnsOf(items: readonly Item[]): Turns {
 
 /**
  * Pairs by occurrence, not by id alone: some providers number calls `call_0` anew in every turn, and an interrupted run can
- * leave one id twice in a single turn. A result answers the oldest open call of its id.
+ * leave one id twice in a single turn. A result answers the oldest open call of its id. Where one side has no id (Gemini,
+ * OpenAI's old functions) the tool's name stands in for it.
  */
 function pairCalls(items: readonly Item[]): Pick<Turns, 'answers' | 'pending' | 'orphans'> {
-  const open = new Map<string, number[]>()
+  const open = openCalls()
   const answers = new Map<number, number>()
+  const pending = new Set<number>()
   const orphans: number[] = []
   for (const [index, item] of items.entries()) {
     if (item.kind === 'call') {
-      const id = item.callId ?? ''
-      const queue = open.get(id)
-      if (queue === undefined) open.set(id, [index])
-      else queue.push(index)
+      open.add(index, item)
+      pending.add(index)
     } else if (item.kind === 'result') {
-      const queue = open.get(item.callId ?? '')
-      const call = queue?.shift()
+      const call = open.take(item, (at) => pending.has(at))
       if (call === undefined) orphans.push(index)
-      else answers.set(call, index)
-      if (queue?.length === 0) open.delete(item.callId ?? '')
+      else {
+        answers.set(call, index)
+        pending.delete(call)
+      }
     }
   }
-  const pending = [...open.values()].flat().sort((a, b) => a - b)
-  return { answers, pending, orphans }
+  return { answers, pending: [...pending], orphans }
+}
+
+const queueKeys = ({ callId, toolName = '' }: Item): string[] =>
+  callId === undefined ? [`name:${toolName}`, `nameless-id:${toolName}`] : [`id:${callId}`, `name:${toolName}`]
+
+/** Queues of open calls, oldest first. A call stands in several; what another queue gave away is skipped. */
+function openCalls(): {
+  add(index: number, call: Item): void
+  take(result: Item, isOpen: (index: number) => boolean): number | undefined
+} {
+  const queues = new Map<string, { calls: number[]; next: number }>()
+  return {
+    add(index, call) {
+      for (const key of queueKeys(call)) {
+        const queue = queues.get(key)
+        if (queue === undefined) queues.set(key, { calls: [index], next: 0 })
+        else queue.calls.push(index)
+      }
+    },
+    take({ callId, toolName = '' }, isOpen) {
+      const keys = callId === undefined ? [`name:${toolName}`] : [`id:${callId}`, `nameless-id:${toolName}`]
+      for (const key of keys) {
+        const queue = queues.get(key)
+        if (queue === undefined) continue
+        while (queue.next < queue.calls.length) {
+          const call = queue.calls[queue.next++]!
+          if (isOpen(call)) return call
+        }
+      }
+      return undefined
+    },
+  }
 }
 
 /** Marks the boundaries (before item i) at which no cut is legal. */
@@ -90,7 +122,8 @@ function gluedBoundaries(items: readonly Item[], answers: ReadonlyMap<number, nu
   let follows = false
   for (let i = 0; i < items.length; i++) {
     const item = items[i]!
-    if (i > 0 && follows && item.role === 'assistant' && item.kind !== 'reasoning') glued[i] = 1
+    const isNewThought = item.kind === 'reasoning' && items[i - 1]?.kind !== 'reasoning'
+    if (i > 0 && follows && item.role === 'assistant' && !isNewThought) glued[i] = 1
     if (item.kind === 'reasoning') follows = true
     else if (item.role !== 'assistant') follows = false
   }

@@ -1,4 +1,4 @@
-import type { JsonNode } from './json-index.ts'
+import type { JsonMember, JsonNode } from './json-index.ts'
 
 /** A replacement of one stretch of the original text. `start === end` inserts. */
 export interface Splice {
@@ -86,4 +86,50 @@ export function spliceMemberOut(object: JsonNode, key: string): Splice | undefin
   const next = members[at + 1]
   if (previous !== undefined) return { start: previous.node.end, end: entry.node.end, text: '' }
   return { start: entry.start, end: next?.start ?? entry.node.end, text: '' }
+}
+
+/**
+ * Changes several members of one object at once: a text sets or adds the member, undefined removes it. One call per object,
+ * because removals of neighbours share a separator.
+ */
+export function spliceMembers(object: JsonNode, changes: ReadonlyMap<string, string | undefined>): Splice[] {
+  if (changes.size === 0) return []
+  const members = object.members ?? []
+  const isOut = (key: string): boolean => changes.has(key) && changes.get(key) === undefined
+  const splices: Splice[] = []
+  const written = new Set<string>()
+  let lastKept: JsonMember | undefined
+  let firstOut: JsonMember | undefined
+  const closeGap = (next: JsonMember | undefined): void => {
+    if (firstOut === undefined) return
+    const start = lastKept?.node.end ?? firstOut.start
+    const end = lastKept === undefined && next !== undefined ? next.start : lastOut!.node.end
+    splices.push({ start, end, text: '' })
+    firstOut = undefined
+  }
+  let lastOut: JsonMember | undefined
+  for (const [i, entry] of members.entries()) {
+    if (isOut(entry.key)) {
+      firstOut ??= entry
+      lastOut = entry
+      continue
+    }
+    closeGap(entry)
+    lastKept = entry
+    const text = changes.get(entry.key)
+    // The last member wins where a key is repeated, so that one is written.
+    if (text !== undefined && !members.some((later, j) => j > i && later.key === entry.key)) {
+      splices.push({ start: entry.node.start, end: entry.node.end, text })
+      written.add(entry.key)
+    }
+  }
+  closeGap(undefined)
+  const added = [...changes].flatMap(([key, text]) =>
+    text === undefined || written.has(key) ? [] : [`${JSON.stringify(key)}:${text}`],
+  )
+  if (added.length > 0) {
+    const at = lastKept?.node.end ?? members[0]?.start ?? object.start + 1
+    splices.push({ start: at, end: at, text: (lastKept === undefined ? '' : ',') + added.join(',') })
+  }
+  return splices
 }

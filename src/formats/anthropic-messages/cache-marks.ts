@@ -1,6 +1,7 @@
 import type { Item } from '../../core/item.ts'
 import { member, rawText } from '../json-index.ts'
-import { placeOf, type OutgoingMessage, type Source } from './wire.ts'
+import type { OutgoingMessage } from '../outgoing.ts'
+import { placeOf, type Source } from './wire.ts'
 
 /**
  * Marks of dropped blocks move to the nearest block before them that stays and may carry one, so that the client's cache
@@ -40,11 +41,13 @@ function droppedMarks(source: Source, messages: readonly OutgoingMessage[]): { a
   return out
 }
 
-/** Thinking cannot carry a mark, a plain string has no room for one, and a block keeps the mark that it already has. */
+/**
+ * Thinking cannot carry a mark, empty text is refused with one, a plain string has no room for it, opaque blocks stay as they
+ * came, and a block keeps the mark that it already has.
+ */
 function mayCarry(item: Item): boolean {
   const place = placeOf(item)
   if (place === undefined) return true
-  return (
-    !place.bare && item.kind !== 'reasoning' && item.text !== '' && member(place.node, 'cache_control') === undefined
-  )
+  const isEmpty = item.text === '' && item.media === undefined
+  return !place.bare && item.sealed !== true && !isEmpty && member(place.node, 'cache_control') === undefined
 }

@@ -2,6 +2,7 @@ import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { indexJson, member, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf } from '../reading.ts'
+import { spliceMemberOut } from '../splice.ts'
 import { readBlock } from './blocks.ts'
 import { FORMAT, INDEX_DEPTH, type Place, type Source } from './wire.ts'
 
@@ -43,7 +44,8 @@ function readMessage(text: string, message: JsonNode, index: number, toolNames: 
   const path = `messages[${index}]`
   const role = roleOf(message, path)
   const content = member(message, 'content')
-  if (content?.type === 'string') {
+  // An empty list says as little as an empty string; one item stands for it, so that the message keeps its place.
+  if (content?.type === 'string' || (content?.type === 'array' && content.items?.length === 0)) {
     const kind = role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
     const place: Place = { node: content, bare: true, block: 0 }
     return [
@@ -51,7 +53,7 @@ function readMessage(text: string, message: JsonNode, index: number, toolNames: 
         id: `m${index}.0`,
         kind,
         role,
-        text: content.value as string,
+        text: stringOf(content.value) ?? '',
         message: index,
         origin: { format: FORMAT, value: place },
       },
@@ -62,7 +64,7 @@ function readMessage(text: string, message: JsonNode, index: number, toolNames: 
     const read = readBlock(
       node.value as Record<string, unknown>,
       role,
-      () => rawText(text, node),
+      () => unmarked(text, node),
       () => rawInput(text, node),
     )
     if (read.kind === 'call' && read.callId !== undefined && read.toolName !== undefined)
@@ -79,6 +81,13 @@ function readMessage(text: string, message: JsonNode, index: number, toolNames: 
       origin: { format: FORMAT, value: place },
     }
   })
+}
+
+/** Clients move their cache marks from request to request; a block is the same block with or without one. */
+function unmarked(text: string, block: JsonNode): string {
+  const mark = spliceMemberOut(block, 'cache_control')
+  if (mark === undefined) return rawText(text, block)
+  return text.slice(block.start, mark.start) + text.slice(mark.end, block.end)
 }
 
 function rawInput(text: string, block: JsonNode): string {

@@ -1,11 +1,12 @@
 import type { Conversation, EnvelopeChanges, Loss } from '../../core/conversation.ts'
-import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
+import { groupByMessage } from '../outgoing.ts'
 import { recordOf, stringOf } from '../reading.ts'
+import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
 import { moveCacheMarks } from './cache-marks.ts'
-import { placeOf, sourceOf, type OutgoingMessage, type Source } from './wire.ts'
+import { placeOf, sourceOf, type Source } from './wire.ts'
 
 export function encode(conversation: Conversation): { text: string; losses: readonly Loss[] } {
   const source = sourceOf(conversation)
@@ -14,7 +15,7 @@ export function encode(conversation: Conversation): { text: string; losses: read
 }
 
 function historySplices(conversation: Conversation, source: Source): Splice[] {
-  const messages = groupByMessage(conversation.items)
+  const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
   const marks = moveCacheMarks(source, messages)
   const parts: ArrayPart[] = []
   const splices: Splice[] = []
@@ -49,23 +50,6 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   return splices
 }
 
-/** Items of one wire message stay together; what we insert becomes a message of its own in front of it. */
-function groupByMessage(items: readonly Item[]): OutgoingMessage[] {
-  const lastOf = new Map<number, number>()
-  for (const [i, item] of items.entries()) if (placeOf(item) !== undefined) lastOf.set(item.message, i)
-  const out: OutgoingMessage[] = []
-  let current: { own: number; kept: Item[] } | undefined
-  for (const [i, item] of items.entries()) {
-    if (placeOf(item) === undefined) {
-      // Between two blocks of one message there is no room for a message: it goes in front.
-      const inside = current !== undefined && lastOf.get(current.own)! > i
-      out.splice(inside ? -1 : out.length, 0, { own: undefined, inserted: item })
-    } else if (current?.own === item.message) current.kept.push(item)
-    else out.push((current = { own: item.message, kept: [item] }))
-  }
-  return out
-}
-
 function insertedMessage(item: Item, mark: string | undefined): string {
   const text = JSON.stringify(item.text)
   const role = item.role === 'assistant' ? 'assistant' : 'user'
@@ -81,7 +65,7 @@ function editSplice(text: string, item: Item, mark: string | undefined): Splice 
   const json = JSON.stringify(item.text)
   if (bare) return { start: node.start, end: node.end, text: json }
   if (item.kind === 'reasoning' || (item.kind === 'result' && item.serverSide === true)) {
-    throw new PlimsollError('bad-input', `${item.id} is sealed: it can be dropped, not rewritten.`)
+    throw sealedError(item)
   }
   if (item.kind === 'result') return spliceMember(node, 'content', json)
   if (item.kind === 'call') return spliceMember(node, 'input', objectJson(item.text))
@@ -92,16 +76,6 @@ function editSplice(text: string, item: Item, mark: string | undefined): Splice 
     return { start: node.start, end: node.end, text: block }
   }
   return spliceMember(node, 'text', json)
-}
-
-/** A call's input must be an object on this wire. */
-function objectJson(text: string): string {
-  try {
-    if (recordOf(JSON.parse(text)) !== undefined) return text
-  } catch {
-    // Not JSON: wrapped below.
-  }
-  return JSON.stringify({ note: text })
 }
 
 function envelopeSplices(conversation: Conversation, source: Source): Splice[] {

@@ -1,8 +1,7 @@
 import type { ModelResponse, ServerSentEvent, StreamReducer } from '../../core/codec.ts'
+import { parseEvent, type Fields } from '../pieces.ts'
 import { numberOf, recordOf, stringOf } from '../reading.ts'
 import { readResponse } from './response.ts'
-
-type Fields = Record<string, unknown>
 
 /** Puts a streamed message together again. Text arrives in pieces that are joined once, at the end. */
 export function stream(): StreamReducer {
@@ -20,7 +19,7 @@ export function stream(): StreamReducer {
     else pieces.push(piece)
   }
 
-  const onDelta = (event: Fields): void => {
+  const onDelta = (event: Readonly<Fields>): void => {
     const index = numberOf(event['index']) ?? -1
     const delta = recordOf(event['delta']) ?? {}
     if (delta['type'] === 'text_delta') append(index, 'text', delta['text'])
@@ -78,13 +77,5 @@ function parseInput(text: string, start: unknown): unknown {
     return JSON.parse(text)
   } catch {
     return { partial: text }
-  }
-}
-
-function parseEvent(data: string): Fields | undefined {
-  try {
-    return recordOf(JSON.parse(data)) as Fields | undefined
-  } catch {
-    return undefined
   }
 }

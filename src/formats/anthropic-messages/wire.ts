@@ -22,11 +22,6 @@ export interface Place {
   readonly block: number
 }
 
-/** One message of the outgoing history: its own blocks that stay, or a message that we insert. */
-export type OutgoingMessage =
-  | { readonly own: number; readonly kept: readonly Item[] }
-  | { readonly own: undefined; readonly inserted: Item }
-
 export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
 export const placeOf = (item: Item): Place | undefined =>
   item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
