@@ -17,6 +17,13 @@ export interface Branch {
   /** Upper bound of the load right after the last epoch. */
   loadAfterEpoch: number
   readonly pins: Set<string>
+  /** How many epochs this process took back; makes the next one a new one. */
+  undone: number
+  restored: boolean
+  /** Items of the last request. */
+  items: readonly SeenItem[]
+  /** Growth of the load over the last calls, epochs left out. */
+  growth: readonly number[]
   readonly turns: Map<string, OpenTurn>
   turnCount: number
   /** The model, load and limit of the last request. */
@@ -26,6 +33,15 @@ export interface Branch {
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
   last?: Measured
+}
+
+/** What a person sees of an item when choosing what to pin. */
+export interface SeenItem {
+  readonly identity: string
+  readonly kind: string
+  readonly toolName?: string
+  /** The first characters. */
+  readonly excerpt: string
 }
 
 /** A prepared request whose response has not been recorded yet. */
@@ -57,6 +73,10 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     archived: new Set(),
     loadAfterEpoch: 0,
     pins: new Set(),
+    undone: 0,
+    restored: false,
+    items: [],
+    growth: [],
     turns: new Map(),
     turnCount: 0,
     compactRequested: false,

@@ -1,13 +1,14 @@
+import type { Link } from '../core/chain.ts'
 import type { Plan } from '../core/edits.ts'
-import { exactAnchors } from '../core/epochs.ts'
 import { PlimsollError } from '../core/errors.ts'
+import type { Item } from '../core/item.ts'
 import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
 import { logRequest, storeTexts } from './archive.ts'
-import type { Branch } from './branch.ts'
+import type { Branch, SeenItem } from './branch.ts'
 import { storedText } from './cascade/draft.ts'
 import { isOver, openContext, viewOf, type PrepareContext, type View } from './context.ts'
-import { declareEpoch } from './declare-epoch.ts'
+import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
 import { newFirstSendEdits, type NewEdit } from './first-send.ts'
 import { largestParts } from './largest-parts.ts'
@@ -86,10 +87,14 @@ async function reduce(
 ): Promise<{ epoch: Epoch; view: View } | undefined> {
   const { branch, emit, limit } = context
   const forced = isOver(before.load, limit)
-  const epoch = await declareEpoch(context, standing, { forced, loadBefore: before.load.count.high })
+  const epoch = await declareEpoch(context, standing, {
+    forced,
+    loadBefore: before.load.count.high,
+    bytesBefore: before.load.bytes,
+  })
   branch.compactRequested = false
   if (epoch === undefined) return undefined
-  const view = viewOf(context, { epoch, anchors: exactAnchors(epoch), firstSend: standing.firstSend })
+  const view = viewUnder(context, standing, epoch)
   branch.epoch = epoch
   branch.loadAfterEpoch = view.load.count.high
   emit({
@@ -152,6 +157,10 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   const { high } = view.load.count
   const id = openTurn(context, request.format, view.load, epochId)
   for (const link of links) branch.sent.add(link.chain)
+  branch.items = links.map((link) => seenItem(link, conversation.items[link.index]!))
+  if (epoch === undefined && branch.load !== undefined && branch.model === target.model) {
+    branch.growth = [...branch.growth.slice(-9), high - branch.load.count.high]
+  }
   branch.model = target.model
   branch.load = view.load
   branch.limit = limit
@@ -197,6 +206,10 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
       tight,
     },
   }
+}
+
+function seenItem({ identity }: Link, { kind, toolName, text }: Item): SeenItem {
+  return { identity, kind, ...(toolName !== undefined && { toolName }), excerpt: text.slice(0, 80) }
 }
 
 function openTurn(

@@ -65,12 +65,23 @@ function mustStayWhole(draft: Draft, from: number, to: number): boolean {
   return false
 }
 
-/** The summary stands before the newest user message when that is older than the tail, so that the request still comes last. */
+/**
+ * The summary stands before the first thing that stays behind the first folded one: with the newest user message older than
+ * the tail, the request then still comes after it. A step that stays whole is never split by it.
+ */
 function summaryPlace(draft: Draft, firstFolded: number, tailFrom: number): number {
   const places = linkPlaces(draft)
-  for (let i = firstFolded; i < tailFrom; i++) if (draft.keep.has(i) && places[i]! >= 0) return places[i]!
-  for (let i = tailFrom; i < draft.items.length; i++) if (places[i]! >= 0) return places[i]!
-  return draft.links.length
+  const firstChained = (from: number, to: number, wanted: (i: number) => boolean): number | undefined => {
+    for (let i = from; i < to; i++) if (places[i]! >= 0 && wanted(i)) return places[i]
+    return undefined
+  }
+  for (const { from, to } of draft.turns.steps) {
+    if (to <= firstFolded || from >= tailFrom) continue
+    const whole = mustStayWhole(draft, from, to)
+    const place = firstChained(Math.max(from, firstFolded), to, (i) => whole || draft.keep.has(i))
+    if (place !== undefined) return place
+  }
+  return firstChained(tailFrom, draft.items.length, () => true) ?? draft.links.length
 }
 
 function dropEdits(draft: Draft, folded: readonly number[]): EpochEdit[] {
