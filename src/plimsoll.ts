@@ -14,8 +14,7 @@ import { presentText } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
 import { codecs } from './formats/registry.ts'
-import { createMeter } from './meter/index.ts'
-import { limitOf } from './meter/limit.ts'
+import { createMeter, limitOf } from './meter/index.ts'
 import type { ArtifactStat, ArtifactStore, ByteRange } from './ports/artifact-store.ts'
 import type { Catalogue } from './ports/catalogue.ts'
 import { systemClock, type Clock } from './ports/clock.ts'
@@ -84,7 +83,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         countText: (model, text) => meter.countText(model, text),
         countItem: (model, item) => meter.countItem(model, item),
         measure: (model, conversation, bytes) => meter.measure(model, conversation, bytes),
-        limitOf: (target, settings, buffer) => limitOf(target, settings, { buffer, catalogue }),
+        limitOf: (target, settings, buffer) => limitOf(target, settings, buffer, catalogue),
       },
       catalogue,
       sessions,

@@ -8,7 +8,9 @@ export const AGENT_HEADER = 'x-plimsoll-agent'
 
 /** The tenant is a keyed hash of the client's credential: stable, and useless to whoever reads it in a log. */
 export function tenantOf(secret: Uint8Array, header: HeaderReader): string {
-  const credential = header('x-api-key') ?? header('authorization') ?? header('x-goog-api-key') ?? header('api-key')
+  // SDKs moved from one header to the other between versions; the same key is the same tenant.
+  const sent = header('x-api-key') ?? header('authorization') ?? header('x-goog-api-key') ?? header('api-key')
+  const credential = sent?.replace(/^Bearer\s+/i, '')
   if (credential === undefined || credential === '') return 'local'
   return `t_${createHmac('sha256', secret).update(`tenant:${credential}`).digest('hex').slice(0, 32)}`
 }
