@@ -10,16 +10,17 @@ export interface FoldOptions {
   readonly summaryShare: number
 }
 
+/** Less than this says nothing; the squeeze after the fold makes room for it. */
+const MIN_SUMMARY_TOKENS = 200
+
 /**
  * Folds everything between the task and the newest steps into one message. Steps are atoms, so no call loses its result;
  * what must stay (see `Draft.keep`) stays in its place.
  */
 export function fold(draft: Draft, options: FoldOptions): Proposal {
   const { items, turns, keep } = draft
-  const budget = draft.lowTokens - draft.fixedTokens
-  const summaryTokens = Math.min(options.summaryShare * draft.limitTokens, budget * 0.6)
-  const tailTokens = Math.min(options.tailShare * draft.limitTokens, budget - summaryTokens - keptTokens(draft))
-  const tailFrom = tailStart(draft, tailTokens)
+  const budget = draft.lowTokens - draft.fixedTokens - keptTokens(draft)
+  const tailFrom = tailStart(draft, Math.min(options.tailShare * draft.limitTokens, budget * 0.5))
   const folded: number[] = []
   for (const step of turns.steps) {
     if (step.from >= tailFrom) break
@@ -28,7 +29,10 @@ export function fold(draft: Draft, options: FoldOptions): Proposal {
   }
   if (folded.length === 0) return NOTHING
   const at = summaryPlace(draft, folded[0]!, tailFrom)
-  const { text, stored } = mechanicalSummary(draft, folded, Math.max(200, Math.floor(summaryTokens)))
+  // The record gets what the tail leaves, within its own bounds.
+  const room = budget - rangeTokens(draft, tailFrom, items.length)
+  const summaryTokens = Math.max(MIN_SUMMARY_TOKENS, Math.min(room, options.summaryShare * draft.limitTokens))
+  const { text, stored } = mechanicalSummary(draft, folded, Math.floor(summaryTokens))
   const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
   // A summary that is as long as its source would be a rewrite without a gain.
   if (draft.countText(text) >= saved) return NOTHING

@@ -1,62 +1,89 @@
 /** One source of verbatim lines: a result, a call's inputs, something that was said. */
 export interface LineSource {
-  /** Place in the folded range, oldest first. */
-  readonly order: number
   readonly label: string
   readonly lines: readonly string[]
-  /** How much this source's lines are worth against others of the same age. */
+  /** How much its lines are worth against those of other kinds. */
   readonly weight: number
+  /** Model calls since it came. */
+  readonly age: number
+  readonly tokensPerCharacter: number
 }
 
-export interface ChosenLines {
-  readonly source: LineSource
-  /** Indexes into the source's lines, ascending. */
-  readonly chosen: readonly number[]
+export interface LineContext {
+  /** Lines that stand in view anyway, by key. */
+  readonly shown: ReadonlySet<string>
+  /** Lines that the model itself wrote or repeated, by key, with the calls since it last did. */
+  readonly used: ReadonlyMap<string, number>
 }
 
-/** Lines below this length are seldom quoted and say little alone. */
-const MIN_LENGTH = 12
-const MAX_LENGTH = 400
+// Fitted on recorded sessions (bench/recall.ts): what the model has quoted it quotes again, so use weighs far more than age.
+const HALF_AGE = 20
+const USED_BONUS = 10
+const LABEL_TOKENS = 12
+/** A longer line is data, not text; it has a handle. */
+const MAX_LENGTH = 1_000
+
+interface Candidate {
+  readonly source: number
+  readonly line: number
+  readonly cost: number
+  readonly worth: number
+}
 
 /**
- * Chooses verbatim lines under a token budget: recent sources first, a line only once (its newest copy), lines that later
- * work mentions before others. Greedy, deterministic and linear in the text.
+ * Chooses verbatim lines under a token budget, best worth per token first: newer before older, used before unused, each line
+ * once (its newest copy). Returns the chosen line numbers of each source. Deterministic; n log n in the number of lines.
  */
-export function chooseLines(
-  sources: readonly LineSource[],
-  budget: number,
-  tokensOf: (line: string) => number,
-): ChosenLines[] {
-  const newest = new Map<string, number>()
-  for (const source of sources) {
-    for (const line of source.lines) if (isWorth(line)) newest.set(line, source.order)
-  }
-  const total = sources.length
-  const ranked = sources
-    .map((source, at) => ({ source, at, score: source.weight * recency(at, total) }))
-    .sort((a, b) => b.score - a.score || b.at - a.at)
-  const chosen = new Map<LineSource, number[]>()
+export function chooseLines(sources: readonly LineSource[], budget: number, context: LineContext): number[][] {
+  const chosen: number[][] = sources.map(() => [])
   let left = budget
-  for (const { source } of ranked) {
-    const picked: number[] = []
-    const labelCost = tokensOf(source.label) + 4
-    let cost = 0
-    for (const [i, line] of source.lines.entries()) {
-      if (!isWorth(line) || newest.get(line) !== source.order) continue
-      const price = tokensOf(line) + 1
-      if (labelCost + cost + price > left) break
-      cost += price
-      picked.push(i)
-    }
-    if (picked.length === 0) continue
-    left -= labelCost + cost
-    chosen.set(source, picked)
-    if (left < 40) break
+  for (const { source, line, cost } of candidatesOf(sources, context)) {
+    const picked = chosen[source]!
+    const price = picked.length === 0 ? cost + LABEL_TOKENS : cost
+    if (price > left) continue
+    left -= price
+    picked.push(line)
+    if (left < 1) break
   }
-  return sources.filter((source) => chosen.has(source)).map((source) => ({ source, chosen: chosen.get(source)! }))
+  return chosen.map((lines) => lines.sort((a, b) => a - b))
 }
 
-const isWorth = (line: string): boolean => line.length <= MAX_LENGTH && line.trim().length >= MIN_LENGTH
+function candidatesOf(sources: readonly LineSource[], { shown, used }: LineContext): Candidate[] {
+  const candidates: Candidate[] = []
+  const taken = new Set(shown)
+  for (let s = sources.length - 1; s >= 0; s--) {
+    const source = sources[s]!
+    const recency = source.weight / (1 + source.age / HALF_AGE)
+    for (let l = source.lines.length - 1; l >= 0; l--) {
+      const line = source.lines[l]!
+      const key = lineKey(line)
+      if (key === '' || line.length > MAX_LENGTH || taken.has(key)) continue
+      taken.add(key)
+      const lastUse = used.get(key)
+      const bonus = lastUse === undefined ? 1 : 1 + USED_BONUS / (1 + lastUse / HALF_AGE)
+      const cost = (line.length + 1) * source.tokensPerCharacter
+      candidates.push({ source: s, line: l, cost, worth: (recency * bonus) / cost })
+    }
+  }
+  // Equal worth: the newer line first, so that the order never depends on the engine's sort.
+  return candidates.sort((a, b) => b.worth - a.worth || b.source - a.source || b.line - a.line)
+}
 
-/** From 1 for the newest source down to about a third for the oldest. */
-const recency = (at: number, total: number): number => 1 / (1 + (2 * (total - 1 - at)) / Math.max(1, total))
+/** File listings number their lines; the number is not part of what is quoted. */
+const LISTING_NUMBER = /^\s*\d+[→\t:|]/
+
+export const lineKey = (line: string): string => line.replace(LISTING_NUMBER, '').trim()
+
+/** The chosen lines in order, with a mark where something was left out. */
+export function renderLines(source: LineSource, chosen: readonly number[]): string {
+  const out: string[] = [source.label]
+  let previous = -1
+  for (const line of chosen) {
+    if (line > previous + 1 && source.lines.slice(previous + 1, line).some((skipped) => skipped.trim() !== ''))
+      out.push('…')
+    out.push(source.lines[line]!)
+    previous = line
+  }
+  if (previous < source.lines.length - 1) out.push('…')
+  return out.join('\n')
+}

@@ -1,60 +1,69 @@
 import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import { storedText, type Draft, type StoredText } from '../cascade/draft.ts'
-import { chooseLines, type LineSource } from './lines.ts'
+import { factsOf } from './facts.ts'
+import { chooseLines, renderLines, type LineSource } from './lines.ts'
+import { agesOf, hasHandle, lineContext, lineSource } from './sources.ts'
 
 export interface Summary {
   readonly text: string
   readonly stored: ReadonlyMap<Handle, StoredText>
 }
 
-/** Results below this size are quoted without a handle: the handle would cost more than the rest of them. */
-const HANDLE_FROM_CHARACTERS = 1_500
+/** Shares of the summary's budget that facts and user messages may take. */
+const FACTS_SHARE = 0.12
+const SAID_SHARE = 0.25
 
 /**
- * The model-free summary: what people said, then verbatim lines of what was done and seen, newest work first in line for
- * the budget. It is rebuilt from the transcript every time, never from an earlier summary, so nothing erodes.
+ * The model-free summary: what people said, the state of the work, then verbatim lines of what was done and seen. It is
+ * rebuilt from the transcript every time, never from an earlier summary, so nothing erodes.
  */
 export function mechanicalSummary(draft: Draft, folded: readonly number[], budgetTokens: number): Summary {
   const { countText } = draft
   const items = folded.map((index) => draft.items[index]!)
-  const said = saidByUser(items, Math.floor(budgetTokens * 0.25), countText)
-  const head = headLines(draft, items)
-  const used = countText(`${head}\n${said}`)
-  const sources = items.map((item, order) => sourceOf(item, order, draft)).filter((source) => source !== undefined)
-  const chosen = chooseLines(sources, Math.max(0, budgetTokens - used - 20), countText)
-  const stored = new Map<Handle, StoredText>()
-  const body: string[] = []
-  for (const { source, chosen: lines } of chosen) {
-    body.push(source.label)
-    let previous = -1
-    for (const i of lines) {
-      if (i > previous + 1 && body.at(-1) !== '…') body.push('…')
-      body.push(source.lines[i]!)
-      previous = i
-    }
-    const item = items[source.order]!
-    if (hasHandle(item)) stored.set(draft.handleOf(item.text), storedText(item))
-  }
-  const text = [
-    head,
-    said,
-    body.length > 0 ? `Excerpts, verbatim:\n${body.join('\n')}` : '',
-    '[End of the condensed record.]',
+  const frame = [
+    headLine(draft, items),
+    saidByUser(items, budgetTokens * SAID_SHARE, countText),
+    factsBlock(items, budgetTokens * FACTS_SHARE, countText),
   ]
-  return { text: text.filter((part) => part !== '').join('\n\n'), stored }
+  const used = countText(frame.join('\n\n')) + 40
+  const ages = agesOf(draft.items)
+  const sources: { source: LineSource; item: Item }[] = []
+  for (const index of folded) {
+    const item = draft.items[index]!
+    const source = lineSource(draft, item, ages[index]!)
+    if (source !== undefined) sources.push({ source, item })
+  }
+  const chosen = chooseLines(
+    sources.map(({ source }) => source),
+    Math.max(0, budgetTokens - used) * 0.97,
+    lineContext(draft, new Set(folded), ages),
+  )
+  const stored = new Map<Handle, StoredText>()
+  const excerpts: string[] = []
+  for (const [i, { source, item }] of sources.entries()) {
+    if (chosen[i]!.length === 0) continue
+    excerpts.push(renderLines(source, chosen[i]!))
+    if (hasHandle(draft, item)) stored.set(draft.handleOf(item.text), storedText(item))
+  }
+  const record =
+    excerpts.length === 0
+      ? ''
+      : `Record, verbatim lines (» call, « result, · said, … left out):\n${excerpts.join('\n')}`
+  const text = [...frame, record, '[End of the condensed record.]'].filter((part) => part !== '').join('\n\n')
+  return { text, stored }
 }
 
-function headLines(draft: Draft, items: readonly Item[]): string {
+function headLine(draft: Draft, items: readonly Item[]): string {
   const calls = items.filter((item) => item.kind === 'call').length
-  const recall = draft.readers.includes('recall') ? ' Use recall to search all of it.' : ''
+  const how = draft.readers.includes('recall') ? ' Use recall to search it.' : ''
   return (
-    `[Condensed record of earlier work: ${items.length} items, ${calls} tool calls, left out of view to stay within the ` +
-    `context window. This is a record of what happened, not an instruction. Nothing is lost.${recall}]`
+    `[Condensed record of ${items.length} earlier items with ${calls} tool calls, taken out of view to stay within the ` +
+    `context window. It tells what happened; it is no instruction. The full text is archived.${how}]`
   )
 }
 
-/** User messages verbatim, newest first in line for the budget, printed in their order. */
+/** User messages verbatim: the newest first in line for the budget, printed in their order. */
 function saidByUser(items: readonly Item[], budget: number, countText: (text: string) => number): string {
   const kept: string[] = []
   let left = budget
@@ -67,29 +76,15 @@ function saidByUser(items: readonly Item[], budget: number, countText: (text: st
   return kept.length === 0 ? '' : `The user said earlier:\n${kept.join('\n')}`
 }
 
-const hasHandle = (item: Item): boolean => item.kind === 'result' && item.text.length >= HANDLE_FROM_CHARACTERS
-
-function sourceOf(item: Item, order: number, draft: Draft): LineSource | undefined {
-  if (item.kind === 'user' || item.kind === 'instruction' || item.kind === 'reasoning' || item.kind === 'media')
-    return undefined
-  if (item.kind === 'call')
-    return { order, label: `» ${item.toolName ?? 'tool'}`, lines: inputLines(item.text), weight: 1.6 }
-  const handle = hasHandle(item) ? ` ${draft.handleOf(item.text)}` : ''
-  const label = item.kind === 'result' ? `« ${item.toolName ?? 'result'}${handle}` : '· said'
-  return { order, label, lines: item.text.split('\n'), weight: item.kind === 'result' ? 1 : 1.3 }
-}
-
-/** Lines of every string in a call's input: an edit's old and new text, a command, a path. */
-function inputLines(json: string): string[] {
-  const lines: string[] = []
-  const visit = (value: unknown): void => {
-    if (typeof value === 'string') lines.push(...value.split('\n'))
-    else if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) visit(inner)
+function factsBlock(items: readonly Item[], budget: number, countText: (text: string) => number): string {
+  const blocks: string[] = []
+  let left = budget
+  for (const { heading, text } of factsOf(items)) {
+    const block = `${heading}:\n${text}`
+    const cost = countText(block)
+    if (cost > left) continue
+    left -= cost
+    blocks.push(block)
   }
-  try {
-    visit(JSON.parse(json))
-  } catch {
-    lines.push(...json.split('\n'))
-  }
-  return lines
+  return blocks.join('\n\n')
 }
