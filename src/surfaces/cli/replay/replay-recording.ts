@@ -163,8 +163,7 @@ async function lostItems(
   for await (const { record } of store.read('local', 'replay'))
     if (record.type === 'item-seen') archived.add(record.fragment)
   const isKept = (text: string): boolean => text === '' || archived.has(text)
-  return conversation.items.filter((item) => item.kind !== 'reasoning' && !isKept(codec.fragment(conversation, item)))
-    .length
+  return conversation.items.filter((item) => !isKept(codec.fragment(conversation, item))).length
 }
 
 function withoutClock(recording: Recording): Recording {
