@@ -35,7 +35,13 @@ describe('catalogue', () => {
 
   it('knows windows, output limits, prices by kind and tier, cache minimum and reasoning', () => {
     const { info } = catalogue.resolve('claude-sonnet-4-5')
-    expect(info).toMatchObject({ window: 200_000, maxOutputTokens: 64_000, tokenizer: 'claude', reasoning: true, bindsThinking: false })
+    expect(info).toMatchObject({
+      window: 200_000,
+      maxOutputTokens: 64_000,
+      tokenizer: 'claude',
+      reasoning: true,
+      bindsThinking: false,
+    })
     expect(info.modalities).toContain('image')
     expect(info.price).toMatchObject({
       input: 3,
@@ -85,7 +91,9 @@ describe('catalogue', () => {
   })
 
   it('lets a user overrule single fields', () => {
-    const mine = bundledCatalogue({ overrides: { 'gpt-4o': { window: 64_000 }, 'local-model': { window: 8192, tokenizer: 'qwen' } } })
+    const mine = bundledCatalogue({
+      overrides: { 'gpt-4o': { window: 64_000 }, 'local-model': { window: 8192, tokenizer: 'qwen' } },
+    })
     expect(mine.resolve('gpt-4o').info).toMatchObject({ window: 64_000, maxOutputTokens: 16_384 })
     expect(mine.resolve('openai/gpt-4o-2024-08-06').info.window).toBe(64_000)
     expect(mine.resolve('local-model')).toMatchObject({ match: 'exact', info: { window: 8192, tokenizer: 'qwen' } })
@@ -130,10 +138,23 @@ describe('catalogue lines', () => {
     const entries = readLiteLlm({
       sample_spec: { mode: 'chat', max_input_tokens: 1 },
       'text-embedding-3': { mode: 'embedding', max_input_tokens: 8191 },
-      'vendor/m': { mode: 'chat', litellm_provider: 'vendor', max_input_tokens: 1000, input_cost_per_token: 2e-6, output_cost_per_token: 8e-6 },
+      'vendor/m': {
+        mode: 'chat',
+        litellm_provider: 'vendor',
+        max_input_tokens: 1000,
+        input_cost_per_token: 2e-6,
+        output_cost_per_token: 8e-6,
+      },
     })
     expect(entries).toEqual([
-      { id: 'vendor/m', provider: 'vendor', window: 1000, rates: { input: 2, output: 8 }, reasoning: false, modalities: ['text'] },
+      {
+        id: 'vendor/m',
+        provider: 'vendor',
+        window: 1000,
+        rates: { input: 2, output: 8 },
+        reasoning: false,
+        modalities: ['text'],
+      },
     ])
   })
 })

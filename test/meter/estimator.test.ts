@@ -9,7 +9,8 @@ const SEED = 7
 const PROSE =
   'The ship was loaded until the water reached the line that the surveyor had painted on her hull. Nobody on the quay ' +
   'could say who had given the order, and the harbour master did not ask. '
-const CODE = 'export function limitOf(target: Target, buffer: number): Limit {\n  return { tokens: target.window - buffer }\n}\n'
+const CODE =
+  'export function limitOf(target: Target, buffer: number): Limit {\n  return { tokens: target.window - buffer }\n}\n'
 const JSON_TEXT = '{"id":"a81f","name":"limit","values":[1,2.5,1024],"nested":{"ok":true,"error":null}}\n'
 const LOG = '2026-11-15T04:23:11.482Z INFO [worker-3] request 5f2a9c handled in 182ms status=200 bytes=10482\n'
 const CHINESE = '系统在每次请求之前检查上下文窗口的大小，并在必要时压缩较早的工具输出。'
@@ -35,7 +36,8 @@ describe('fast estimator', () => {
 
   it('is empty for the empty text and at least one token for anything else', () => {
     expect(estimateTokens('', 'o200k')).toMatchObject({ tokens: 0, low: 0, high: 0 })
-    for (const text of ['.', ' ', '\n', '😀', '\ud800']) expect(estimateTokens(text, 'o200k').tokens).toBeGreaterThanOrEqual(1)
+    for (const text of ['.', ' ', '\n', '😀', '\ud800'])
+      expect(estimateTokens(text, 'o200k').tokens).toBeGreaterThanOrEqual(1)
   })
 
   it(`gives ordered, finite intervals for awkward strings in every family (seed ${SEED})`, () => {

@@ -7,7 +7,13 @@ const catalogue = bundledCatalogue()
 describe('limitOf', () => {
   it('is window - buffer - output reserve', () => {
     const limit = limitOf({ model: 'any', window: 128_000 }, { maxOutputTokens: 16_384 }, 8192, catalogue)
-    expect(limit).toMatchObject({ window: 128_000, buffer: 8192, outputReserve: 16_384, tokens: 103_424, source: 'config' })
+    expect(limit).toMatchObject({
+      window: 128_000,
+      buffer: 8192,
+      outputReserve: 16_384,
+      tokens: 103_424,
+      source: 'config',
+    })
   })
 
   it("reserves the request's own cap, then the target's, then the catalogue's, then a quarter of the window", () => {
@@ -24,10 +30,19 @@ describe('limitOf', () => {
     const settings = { maxOutputTokens: 1000 }
     const knowledge = { learnedWindow: 16_000, endpointWindow: 32_000 }
     expect(limitOf(target, settings, 0, catalogue, knowledge)).toMatchObject({ window: 16_000, source: 'learned' })
-    expect(limitOf(target, settings, 0, catalogue, { endpointWindow: 32_000 })).toMatchObject({ window: 64_000, source: 'config' })
-    expect(limitOf({ model: 'gpt-4o' }, settings, 0, catalogue, { endpointWindow: 32_000 })).toMatchObject({ window: 32_000, source: 'endpoint' })
+    expect(limitOf(target, settings, 0, catalogue, { endpointWindow: 32_000 })).toMatchObject({
+      window: 64_000,
+      source: 'config',
+    })
+    expect(limitOf({ model: 'gpt-4o' }, settings, 0, catalogue, { endpointWindow: 32_000 })).toMatchObject({
+      window: 32_000,
+      source: 'endpoint',
+    })
     expect(limitOf({ model: 'gpt-4o' }, settings, 0, catalogue)).toMatchObject({ window: 128_000, source: 'catalogue' })
-    expect(limitOf({ model: 'nobody-knows' }, settings, 0, catalogue)).toMatchObject({ window: 128_000, source: 'default' })
+    expect(limitOf({ model: 'nobody-knows' }, settings, 0, catalogue)).toMatchObject({
+      window: 128_000,
+      source: 'default',
+    })
   })
 
   it('keeps the prompt limit of vendors that limit it apart from the output', () => {
@@ -38,7 +53,10 @@ describe('limitOf', () => {
 
   it('refuses a limit that is not positive, with the numbers', () => {
     expect(() => limitOf({ model: 'gpt-4o', window: 8000 }, { maxOutputTokens: 8000 }, 0, catalogue)).toThrow(
-      expect.objectContaining({ code: 'limit-not-positive', fields: expect.objectContaining({ window: 8000, tokens: 0 }) }),
+      expect.objectContaining({
+        code: 'limit-not-positive',
+        fields: expect.objectContaining({ window: 8000, tokens: 0 }),
+      }),
     )
   })
 

@@ -31,11 +31,19 @@ describe('meter', () => {
     const tokenizers = createTokenizers()
     expect(await tokenizers.load('o200k')).toBe(true)
     const meter = createMeter({ catalogue, tokenizerFor: tokenizers.get })
-    const body = conversation([item('user', 'Hello, world!', { message: 1 }), item('assistant', 'Hi there.', { message: 2 })], {
-      head: [item('instruction', 'You are terse.')],
-    })
+    const body = conversation(
+      [item('user', 'Hello, world!', { message: 1 }), item('assistant', 'Hi there.', { message: 2 })],
+      {
+        head: [item('instruction', 'You are terse.')],
+      },
+    )
     // 3 + per message (4 + content): content is 4 + 3 + 4 tokens.
-    expect(meter.measure('gpt-4o', body, 100).raw).toEqual({ tokens: 3 + 12 + 4 + 3 + 4, low: 26, high: 26, source: 'estimate' })
+    expect(meter.measure('gpt-4o', body, 100).raw).toEqual({
+      tokens: 3 + 12 + 4 + 3 + 4,
+      low: 26,
+      high: 26,
+      source: 'estimate',
+    })
     expect(meter.countText('gpt-4o', 'Hello, world!')).toEqual({ tokens: 4, low: 4, high: 4, source: 'exact' })
   })
 
@@ -58,8 +66,14 @@ describe('meter', () => {
 
   it('counts system text, tools, framing and items apart and together', () => {
     const meter = createMeter({ catalogue })
-    const tools = [{ name: 'read', text: JSON.stringify({ name: 'read', description: words(300), parameters: { type: 'object' } }) }]
-    const { parts, raw } = meter.measure('claude-sonnet-4-5', conversation([item('user', words(100))], { head: [item('instruction', words(50))], tools }), 0)
+    const tools = [
+      { name: 'read', text: JSON.stringify({ name: 'read', description: words(300), parameters: { type: 'object' } }) },
+    ]
+    const { parts, raw } = meter.measure(
+      'claude-sonnet-4-5',
+      conversation([item('user', words(100))], { head: [item('instruction', words(50))], tools }),
+      0,
+    )
     expect(parts.tools).toBeGreaterThan(600)
     expect(parts.head).toBeGreaterThan(40)
     expect(parts.head + parts.tools + parts.items + parts.framing).toBeCloseTo(raw.tokens, -1)
@@ -67,7 +81,10 @@ describe('meter', () => {
 
   it.each([0, 30, 300])('prices %i tools by the size of their declarations', (number) => {
     const meter = createMeter({ catalogue })
-    const declaration = JSON.stringify({ type: 'function', function: { name: 'look_up', description: 'Looks up a customer by id.', parameters: {} } })
+    const declaration = JSON.stringify({
+      type: 'function',
+      function: { name: 'look_up', description: 'Looks up a customer by id.', parameters: {} },
+    })
     const tools = Array.from({ length: number }, (_, index) => ({ name: `t${index}`, text: declaration }))
     const without = meter.measure('gpt-4o', conversation([item('user', 'hi')]), 0).raw.tokens
     const withTools = meter.measure('gpt-4o', conversation([item('user', 'hi')], { tools }), 0).raw.tokens
