@@ -11,6 +11,14 @@ function observation(text: number, real: number, more: Partial<Observation> = {}
   return { target, estimated: { code: text, fixed: 100 }, real, at: 0, ...more }
 }
 
+/** The factor after six equal samples and, a pause later, a smaller one. */
+const learn = (pause: number): number => {
+  const calibration = createCalibration()
+  for (let i = 0; i < 6; i++) calibration.observe(observation(2000, 100 + 2000 * 1.3))
+  calibration.observe(observation(2000, 100 + 2000 * 1.22, { at: pause }))
+  return calibration.factorOf(target)!
+}
+
 describe('calibration', () => {
   it('knows nothing before it saw anything', () => {
     const calibration = createCalibration()
@@ -98,12 +106,6 @@ describe('calibration', () => {
   })
 
   it('lets a fresh sample overrule stored ones after a long pause', () => {
-    const learn = (pause: number): number => {
-      const calibration = createCalibration()
-      for (let i = 0; i < 6; i++) calibration.observe(observation(2000, 100 + 2000 * 1.3))
-      calibration.observe(observation(2000, 100 + 2000 * 1.22, { at: pause }))
-      return calibration.factorOf(target)!
-    }
     expect(learn(365 * 24 * 3600 * 1000)).toBeLessThan(learn(0))
   })
 

@@ -94,13 +94,17 @@ describe('image size', () => {
   })
 })
 
+const image = (data: string): Media => ({ type: 'image', mime: 'image/png', data })
+
+const pages = (number: number): string =>
+  Buffer.from(`%PDF-1.7\n1 0 obj\n<< /Type /Pages /Kids [] /Count ${number} >>\nendobj\n%%EOF`).toString('base64')
+
 describe('media', () => {
   const meter = createMeter({ catalogue: bundledCatalogue() })
   const count = (model: string, ...media: Media[]) => {
     const item: Item = { id: 'm', kind: 'media', role: 'user', text: '', message: 0, media }
     return meter.countItem(model, item)
   }
-  const image = (data: string): Media => ({ type: 'image', mime: 'image/png', data })
 
   it.each([
     ['claude-sonnet-4-5', 1000, 1000, 1334],
@@ -142,8 +146,6 @@ describe('media', () => {
   )
 
   it('prices a PDF by its pages', () => {
-    const pages = (number: number): string =>
-      Buffer.from(`%PDF-1.7\n1 0 obj\n<< /Type /Pages /Kids [] /Count ${number} >>\nendobj\n%%EOF`).toString('base64')
     expect(pdfPages(pages(50))).toBe(50)
     const fifty = count('claude-sonnet-4-5', { type: 'document', mime: 'application/pdf', data: pages(50) })
     expect(fifty.tokens).toBe(50 * 2500)
