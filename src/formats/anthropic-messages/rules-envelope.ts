@@ -1,5 +1,5 @@
 import type { JsonObject } from '../rule-kit.ts'
-import { isBlank, isObject, listOf, objectsOf } from '../rule-kit.ts'
+import { isBlank, isObject, listOf, objectsOf, shown } from '../rule-kit.ts'
 import type { RuleContext } from './rule-turns.ts'
 import { checkThinkingSettings } from './rules-thinking.ts'
 
@@ -66,6 +66,6 @@ function checkChoice(body: JsonObject, found: RuleContext['found'], tools: numbe
   if (tools === 0) {
     found.report('tool-choice-needs-tools', 'tool_choice', 'tool_choice may only be specified while providing tools.')
   } else if (choice.type === 'tool' && !names.has(choice.name)) {
-    found.report('tool-choice-needs-tools', 'tool_choice', `Tool '${String(choice.name)}' not found in provided tools`)
+    found.report('tool-choice-needs-tools', 'tool_choice', `Tool '${shown(choice.name)}' not found in provided tools`)
   }
 }

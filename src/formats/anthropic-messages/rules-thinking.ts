@@ -1,8 +1,8 @@
-import { isObject, objectsOf } from '../rule-kit.ts'
+import { isObject, objectsOf, shown } from '../rule-kit.ts'
 import type { PlacedBlock, RuleContext, Turn } from './rule-turns.ts'
 
 const THINKING = new Set(['thinking', 'redacted_thinking'])
-const isThinking = ({ block }: PlacedBlock): boolean => THINKING.has(String(block.type))
+const isThinking = ({ block }: PlacedBlock): boolean => THINKING.has(shown(block.type))
 
 /** Rules of thinking that can be seen in one body. Signatures and bindings need the issuer: the referee checks those. */
 export function checkThinking(context: RuleContext, turns: readonly Turn[]): void {
@@ -33,7 +33,7 @@ function checkOpenStep({ found }: RuleContext, turns: readonly Turn[]): void {
   found.report(
     'thinking-first',
     first.path,
-    `Expected \`thinking\` or \`redacted_thinking\`, but found \`${String(first.block.type)}\`. When \`thinking\` is enabled, ` +
+    `Expected \`thinking\` or \`redacted_thinking\`, but found \`${shown(first.block.type)}\`. When \`thinking\` is enabled, ` +
       'a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and ' +
       '`tool_result` blocks).',
   )
@@ -47,11 +47,11 @@ export function checkThinkingSettings({ body, found, traits }: RuleContext): voi
   // Newer models think without being asked, so only an explicit switch-off or an old model breaks this.
   const mayThink = on || (thinking.type === undefined && traits.manualThinking === false)
   edits.forEach((edit, index) => {
-    if (!String(edit.type).startsWith('clear_thinking') || mayThink) return
+    if (!shown(edit.type).startsWith('clear_thinking') || mayThink) return
     found.report(
       'clear-thinking-needs-thinking',
       `context_management.edits.${index}`,
-      `\`${String(edit.type)}\` strategy requires \`thinking\` to be enabled or adaptive`,
+      `\`${shown(edit.type)}\` strategy requires \`thinking\` to be enabled or adaptive`,
     )
   })
   if (!on) return
