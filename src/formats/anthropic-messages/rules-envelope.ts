@@ -7,13 +7,13 @@ const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/
 
 /** Rules of everything around the messages: model, limits, system, tools. */
 export function checkEnvelope(context: RuleContext): void {
-  const { body, found, profile } = context
+  const { body, found, profiles } = context
   // Bedrock and Vertex carry the model in the URL.
-  if (typeof body.model !== 'string' && profile !== 'bedrock' && profile !== 'vertex') {
+  if (typeof body.model !== 'string' && !profiles.has('bedrock') && !profiles.has('vertex')) {
     found.report('body-shape', 'model', 'Field required')
   }
   // A body for count_tokens has no output, so no cap on it.
-  if (profile !== 'count-tokens') {
+  if (!profiles.has('count-tokens')) {
     const cap = body.max_tokens
     if (cap === undefined) found.report('max-tokens', 'max_tokens', 'Field required')
     else if (typeof cap !== 'number' || !Number.isInteger(cap) || cap < 1) {

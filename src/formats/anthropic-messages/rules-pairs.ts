@@ -104,8 +104,8 @@ function checkServerPairs({ found }: RuleContext, turn: Turn, last: boolean): vo
   }
 }
 
-function checkDeclared({ body, found, profile }: RuleContext, turns: readonly Turn[]): void {
-  if (profile !== 'bedrock' || (Array.isArray(body.tools) && body.tools.length > 0)) return
+function checkDeclared({ body, found, profiles }: RuleContext, turns: readonly Turn[]): void {
+  if (!profiles.has('bedrock') || (Array.isArray(body.tools) && body.tools.length > 0)) return
   const used = turns.find((turn) =>
     turn.blocks.some(({ block }) => block.type === 'tool_use' || block.type === 'tool_result'),
   )

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../rule-kit.ts'
 import { isObject, objectsOf, shown } from '../rule-kit.ts'
 import type { PlacedBlock, RuleContext, Turn } from './rule-turns.ts'
 
@@ -65,9 +66,9 @@ export function checkThinkingSettings({ body, found, traits }: RuleContext): voi
   if (thinking.type === 'adaptive' && traits.adaptiveThinking === false) {
     found.report('thinking-mode', 'thinking.type', 'adaptive thinking is not supported on this model')
   }
-  if (thinking.type === 'enabled') checkBudget({ body, found, traits, profile: undefined }, thinking.budget_tokens)
+  if (thinking.type === 'enabled') checkBudget(body, found, thinking.budget_tokens)
   const choice = isObject(body.tool_choice) ? body.tool_choice.type : undefined
-  if (choice === 'any' || choice === 'tool') {
+  if (thinking.type === 'enabled' && (choice === 'any' || choice === 'tool')) {
     found.report('thinking-forced-tool', 'tool_choice', 'Thinking may not be enabled when tool_choice forces tool use.')
   }
   if (typeof body.temperature === 'number' && body.temperature !== 1) {
@@ -75,7 +76,7 @@ export function checkThinkingSettings({ body, found, traits }: RuleContext): voi
   }
 }
 
-function checkBudget({ body, found }: RuleContext, budget: unknown): void {
+function checkBudget(body: JsonObject, found: RuleContext['found'], budget: unknown): void {
   const path = 'thinking.enabled.budget_tokens'
   if (typeof budget !== 'number' || !Number.isInteger(budget) || budget < 1024) {
     found.report('thinking-budget', path, 'Input should be greater than or equal to 1024')

@@ -25,7 +25,7 @@ export const GEMINI_RULES = {
     fix: 'Start the history at a user message.',
   },
   'call-turn-order': {
-    summary: 'A function call turn follows a user turn or a function response turn.',
+    summary: 'A function call turn follows a user turn or a function response turn, and is never first.',
     fix: 'Keep the turn before the call, or drop the call with its response.',
   },
   'response-turn-order': {
@@ -72,8 +72,10 @@ export type GeminiRule = keyof typeof GEMINI_RULES
 
 export const MAX_BODY_BYTES = 20 * 1024 * 1024
 export const MAX_OUTPUT_TOKENS = 65_536
-/** Values that the vendor documents for calls whose signature is lost. */
+
+const SKIP_WORDS = ['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']
+/** Values that the vendor documents for calls whose signature is lost, as written and as the bytes they stand for. */
 export const SKIP_SIGNATURES: ReadonlySet<string> = new Set([
-  'skip_thought_signature_validator',
-  'context_engineering_is_the_way_to_go',
+  ...SKIP_WORDS,
+  ...SKIP_WORDS.map((word) => Buffer.from(word).toString('base64')),
 ])

@@ -3,18 +3,20 @@ import { isObject, listOf, shown } from '../rule-kit.ts'
 import { callOf, partsOf, responseOf, signatureOf } from './parts.ts'
 import type { GeminiRuleContext } from './rules.ts'
 
+/** Contents of one role in a row: the API reads them as one turn. */
 interface Turn {
+  /** Index of the first content. */
   readonly index: number
   readonly role: 'user' | 'model'
-  readonly content: JsonObject
-  readonly calls: readonly JsonObject[]
-  readonly responses: readonly JsonObject[]
+  readonly parts: JsonObject[]
+  readonly calls: JsonObject[]
+  readonly responses: JsonObject[]
 }
 
 /** The order of turns: who may speak after whom, and which responses answer which calls. */
 export function checkTurns(context: GeminiRuleContext): void {
   const { body, found } = context
-  const turns = listOf(body.contents).flatMap((content, index) => (isObject(content) ? [turnOf(content, index)] : []))
+  const turns = turnsOf(listOf(body.contents))
   const [first] = turns
   if (first === undefined) return
   if (first.role !== 'user' || (first.responses.length > 0 && isOnlyResponses(first))) {
@@ -29,18 +31,24 @@ export function checkTurns(context: GeminiRuleContext): void {
   if (signsCalls(context.model)) checkSignatures(context, turns)
 }
 
-function turnOf(content: JsonObject, index: number): Turn {
-  const parts = partsOf(content)
-  return {
-    index,
-    role: content.role === 'model' ? 'model' : 'user',
-    content,
-    calls: parts.filter((part) => callOf(part) !== undefined),
-    responses: parts.filter((part) => responseOf(part) !== undefined),
-  }
+function turnsOf(contents: readonly unknown[]): Turn[] {
+  const turns: Turn[] = []
+  contents.forEach((content, index) => {
+    if (!isObject(content)) return
+    const role = content.role === 'model' ? 'model' : 'user'
+    const previous = turns.at(-1)
+    const turn: Turn = previous?.role === role ? previous : { index, role, parts: [], calls: [], responses: [] }
+    if (turn !== previous) turns.push(turn)
+    for (const part of partsOf(content)) {
+      turn.parts.push(part)
+      if (callOf(part) !== undefined) turn.calls.push(part)
+      if (responseOf(part) !== undefined) turn.responses.push(part)
+    }
+  })
+  return turns
 }
 
-const isOnlyResponses = (turn: Turn): boolean => turn.responses.length === partsOf(turn.content).length
+const isOnlyResponses = (turn: Turn): boolean => turn.responses.length === turn.parts.length
 
 function checkNeighbours(
   { found }: GeminiRuleContext,
@@ -49,7 +57,7 @@ function checkNeighbours(
   after: Turn | undefined,
 ): void {
   const path = `contents[${turn.index}]`
-  if (turn.calls.length > 0 && before?.role !== 'user') {
+  if (turn.calls.length > 0 && before === undefined) {
     const message =
       'Please ensure that function call turn comes immediately after a user turn or after a function response turn.'
     found.report('call-turn-order', path, message)
@@ -58,25 +66,24 @@ function checkNeighbours(
     const message = 'Please ensure that function response turn comes immediately after a function call turn.'
     found.report('response-turn-order', path, message)
   }
-  if (turn.calls.length === 0) return
+  if (turn.calls.length > 0) checkAnswers(found, turn, after)
+}
+
+function checkAnswers(found: GeminiRuleContext['found'], turn: Turn, after: Turn | undefined): void {
   const responses = after?.responses ?? []
   if (responses.length !== turn.calls.length) {
     const message =
-      'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.'
-    found.report('response-count', path, message)
+      'Please ensure that the number of function response parts is equal to the number of function call parts of the ' +
+      'function call turn.'
+    found.report('response-count', `contents[${turn.index}]`, message)
     return
   }
   const ids = new Set(turn.calls.map((part) => callOf(part)?.id).filter((id) => id !== undefined))
-  const stray = responses
-    .map((part) => responseOf(part)?.id)
-    .find((id) => id !== undefined && ids.size > 0 && !ids.has(id))
-  if (stray !== undefined) {
-    found.report(
-      'response-ids',
-      `contents[${turn.index + 1}]`,
-      `Function response id '${shown(stray)}' does not match a function call.`,
-    )
-  }
+  const isStray = (id: unknown): boolean => id !== undefined && ids.size > 0 && !ids.has(id)
+  const stray = responses.map((part) => responseOf(part)?.id).find(isStray)
+  if (stray === undefined) return
+  const message = `Function response id '${shown(stray)}' does not match a function call.`
+  found.report('response-ids', `contents[${after?.index ?? turn.index}]`, message)
 }
 
 const signsCalls = (model: string): boolean => /gemini-(?:[3-9]|\d{2})/.test(model)

@@ -155,10 +155,10 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   /** The rules of the wire, then the seals of the issuer. */
   const judge = (judged: Case): RefereeResponse => {
     const { draft, request, route, body } = judged
-    const profile = route.kind === 'count' ? 'count-tokens' : options.profile
+    const profiles = [options.profile, ...(route.kind === 'count' ? ['count-tokens'] : [])]
     const violations = dialect.check(body, {
       bytes: request.body.byteLength,
-      ...(profile !== undefined && { profile }),
+      profile: profiles.filter((name) => name !== undefined).join(','),
       ...(route.model !== undefined && { model: route.model }),
     })
     const refused = refuse(draft, violations)

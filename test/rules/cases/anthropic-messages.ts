@@ -55,8 +55,16 @@ export const anthropicCases: RuleCases<keyof typeof ANTHROPIC_RULES> = {
     { bad: body([user({ text: 'no type' })]), good: body([user(text('no type'))]) },
     { bad: body([user({ type: 'text' })]), good: body([user(text('x'))]) },
   ],
-  'first-message-user': { bad: body([assistant(text('Hi')), go]), good: body([go, assistant(text('Hi')), go]) },
+  'first-message-user': {
+    bad: body([assistant(text('Hi')), go]),
+    good: body([go, assistant(text('Hi')), go]),
+    options: { profile: 'bedrock' },
+  },
   'system-message-place': [
+    {
+      bad: body([{ role: 'system', content: 'x' }, go], { model: 'claude-opus-4-8' }),
+      good: body([go, { role: 'system', content: 'x' }], { model: 'claude-opus-4-8' }),
+    },
     {
       bad: body([go, { role: 'system', content: 'Be brief.' }]),
       good: body([go, { role: 'system', content: 'Be brief.' }], { model: 'claude-opus-4-8' }),
@@ -228,10 +236,16 @@ export const anthropicCases: RuleCases<keyof typeof ANTHROPIC_RULES> = {
     },
     { bad: body([go], { thinking: { type: 'adaptive' } }), good: body([go], on) },
   ],
-  'thinking-forced-tool': {
-    bad: withTools([go], { ...on, tool_choice: { type: 'any' } }),
-    good: withTools([go], { ...on, tool_choice: { type: 'auto' } }),
-  },
+  'thinking-forced-tool': [
+    {
+      bad: withTools([go], { ...on, tool_choice: { type: 'any' } }),
+      good: withTools([go], { ...on, tool_choice: { type: 'auto' } }),
+    },
+    {
+      bad: withTools([go], { ...on, model: 'claude-opus-4-6', tool_choice: { type: 'any' } }),
+      good: withTools([go], { thinking: { type: 'adaptive' }, model: 'claude-opus-4-6', tool_choice: { type: 'any' } }),
+    },
+  ],
   'thinking-temperature': { bad: body([go], { ...on, temperature: 0 }), good: body([go], { ...on, temperature: 1 }) },
   'clear-thinking-needs-thinking': {
     bad: body([go], { context_management: { edits: [{ type: 'clear_thinking_20251015' }] } }),

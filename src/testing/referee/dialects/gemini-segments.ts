@@ -24,7 +24,7 @@ export function readGemini(body: JsonObject, route: Route): RequestFacts {
 }
 
 /** The count endpoint also takes a whole request inside another object. */
-function requestOf(body: JsonObject): JsonObject {
+export function requestOf(body: JsonObject): JsonObject {
   const inner = fieldOf(body, 'generateContentRequest', 'generate_content_request')
   return isObject(inner) ? inner : body
 }

@@ -1,7 +1,8 @@
 import { checkGemini } from '../../../formats/gemini/rules.ts'
+import { isObject } from '../../../formats/rule-kit.ts'
 import type { Dialect, Failure, FailureKind } from '../types.ts'
 import { renderGemini } from './gemini-render.ts'
-import { readGemini } from './gemini-segments.ts'
+import { readGemini, requestOf } from './gemini-segments.ts'
 import { verifyGemini } from './gemini-verify.ts'
 
 const STATUSES: Record<FailureKind, string> = {
@@ -27,7 +28,7 @@ export const gemini: Dialect = {
     if (method !== 'POST' || verb === undefined) return undefined
     return { kind: verb === 'countTokens' ? 'count' : 'generate', model, stream: verb === 'streamGenerateContent' }
   },
-  check: checkGemini,
+  check: (body, options) => checkGemini(isObject(body) ? requestOf(body) : body, options),
   read: readGemini,
   authorise({ headers, path }, apiKey) {
     const query = new URLSearchParams(path.split('?')[1] ?? '')
