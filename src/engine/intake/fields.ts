@@ -37,6 +37,7 @@ export class Fields {
   #fields = 0
   skipped = 0
   readonly #pool: ExactPool
+  #columns: readonly Field[] | undefined
   readonly #root: Field
 
   constructor(pool: ExactPool = exactPool()) {
@@ -47,6 +48,18 @@ export class Fields {
   add(record: unknown): void {
     this.records++
     this.#visit(this.#root, record, 0)
+  }
+
+  /** One row of a table: the same as a record of these names, without building one. */
+  addRow(names: readonly string[], values: readonly unknown[]): void {
+    this.records++
+    const root = this.#root
+    root.count++
+    if (this.#columns === undefined) {
+      root.children = new Map(names.map((name) => [name, this.#field(name)]))
+      this.#columns = names.map((name) => root.children!.get(name)!)
+    }
+    for (let i = 0; i < this.#columns.length; i++) this.#visit(this.#columns[i]!, values[i] ?? null, 1)
   }
 
   /** Field paths by presence, outer before inner, then by first sight; the root itself when records are scalars. */

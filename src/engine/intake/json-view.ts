@@ -26,6 +26,14 @@ export interface JsonView {
 export interface JsonOptions {
   /** Keys of records that say nothing, e.g. because every record has the same value there. Left out first. */
   readonly dull?: ReadonlySet<string>
+  /** Children of large containers, kept between renderings of one text: skipping them is the expensive part. */
+  readonly outlines?: Map<number, Children>
+}
+
+/** The first children of a container and their number. */
+export interface Children {
+  readonly count: number
+  readonly spans: readonly (EntrySpan | Span)[]
 }
 
 /**
@@ -34,62 +42,80 @@ export interface JsonOptions {
  */
 export function renderJson(text: string, at: number, chars: number, options: JsonOptions = {}): JsonView | undefined {
   if (chars < MIN_ROOM) return undefined
-  return balanced(text, at, chars, 0, options)
+  return balanced(text, { start: at, end: skipValue(text, at) }, chars, 0, options)
 }
 
 const MIN_ROOM = 12
 /** Room below which an entry shows nothing but its own name. */
 const MIN_ENTRY = 24
 const MIN_ITEM = 48
-/** Entries of one object that can be shown at all. */
-const MAX_ENTRIES = 1_000
+/** Children of one container that can be shown at all. */
+const MAX_CHILDREN = 1_000
+const MAX_DEPTH = 12
+/** Above this size a container's children are remembered. */
+const OUTLINE_CHARS = 10_000
+/** White space makes indented JSON longer, but hardly more than this much. */
+const MAX_SPARSENESS = 8
 
-function balanced(text: string, at: number, room: number, depth: number, options: JsonOptions): JsonView {
-  const whole = new Writer(text, WHOLE, room)
-  if (whole.value(at, depth)) return { text: whole.out, whole: whole.whole }
-  if (isObjectAt(text, at))
-    return depth >= 30 || room < MIN_ENTRY * 2 ? closed(text, at) : object(text, at, room, depth, options)
-  if (isArrayAt(text, at))
-    return depth >= 30 || room < MIN_ENTRY ? closed(text, at) : array(text, at, room, depth, options)
-  const raw = text.slice(at, skipValue(text, at))
-  return text.charCodeAt(at) === 34
-    ? { text: repairSurrogates(shortString(raw, Math.max(8, room - 20)).text), whole: false }
-    : { text: raw, whole: true }
+function balanced(text: string, span: Span, room: number, depth: number, options: JsonOptions): JsonView {
+  const { start, end } = span
+  if (end - start <= room * MAX_SPARSENESS) {
+    const whole = new Writer(text, WHOLE, room)
+    if (whole.value(start, 0)) return { text: whole.out, whole: whole.whole }
+  }
+  const open = depth < MAX_DEPTH && room >= MIN_ENTRY
+  if (isObjectAt(text, start))
+    return open && room >= MIN_ENTRY * 2 ? object(text, span, room, depth, options) : closed(text, span, options)
+  if (isArrayAt(text, start)) return open ? array(text, span, room, depth, options) : closed(text, span, options)
+  const raw = text.slice(start, end)
+  if (text.charCodeAt(start) !== 34) return { text: raw, whole: true }
+  return { text: repairSurrogates(shortString(raw, Math.max(8, room - 20)).text), whole: false }
 }
 
-function closed(text: string, at: number): JsonView {
-  const writer = new Writer(text, { ...WHOLE, depth: 0 }, Infinity)
-  writer.value(at, 0)
-  return { text: writer.out, whole: writer.whole }
-}
-
-interface Entry extends EntrySpan {
-  readonly cost: number
-}
-
-function object(text: string, at: number, room: number, depth: number, options: JsonOptions): JsonView {
-  const entries: Entry[] = []
+function childrenOf(text: string, { start, end }: Span, { outlines }: JsonOptions): Children {
+  const known = outlines?.get(start)
+  if (known !== undefined) return known
+  const spans: (EntrySpan | Span)[] = []
   let count = 0
-  eachEntry(text, at, (entry) => {
-    count++
-    if (entries.length >= MAX_ENTRIES) return
-    if (depth === 0 && options.dull?.has(keyText(text, entry)) === true) return
-    entries.push({ ...entry, cost: entry.end - entry.start + entry.keyEnd - entry.keyStart + 2 })
-  })
+  if (isArrayAt(text, start)) {
+    eachItem(text, start, (from, to) => {
+      if (count++ < MAX_CHILDREN) spans.push({ start: from, end: to })
+    })
+  } else {
+    eachEntry(text, start, (entry) => {
+      if (count++ < MAX_CHILDREN) spans.push(entry)
+    })
+  }
+  const children = { count, spans }
+  if (end - start > OUTLINE_CHARS) outlines?.set(start, children)
+  return children
+}
+
+/** A container that is only named by its size. */
+function closed(text: string, span: Span, options: JsonOptions): JsonView {
+  const { count } = childrenOf(text, span, options)
+  const array = isArrayAt(text, span.start)
+  if (count === 0) return { text: array ? '[]' : '{}', whole: true }
+  return { text: array ? `["${moreItems(count)}"]` : `{"…":"${moreKeys(count)}"}`, whole: false }
+}
+
+function object(text: string, span: Span, room: number, depth: number, options: JsonOptions): JsonView {
+  const { count, spans } = childrenOf(text, span, options)
+  const all = spans as readonly EntrySpan[]
+  const entries =
+    depth === 0 && options.dull !== undefined ? all.filter((entry) => !options.dull!.has(keyText(text, entry))) : all
   // Scalars first: they say what a record is. Within each sort the order is kept.
   const ordered =
     entries.length * MIN_ENTRY > room
-      ? [...entries.filter((e) => !isOpen(text, e)), ...entries.filter((e) => isOpen(text, e))]
+      ? [...entries.filter((entry) => !isOpen(text, entry)), ...entries.filter((entry) => isOpen(text, entry))]
       : entries
   const kept = ordered.slice(0, Math.max(1, Math.floor((room - 24) / MIN_ENTRY)))
-  const shares = shareRoom(
-    kept.map((entry) => entry.cost),
-    room - 2 - (kept.length < count ? 24 : 0),
-  )
+  const costs = kept.map((entry) => entry.end - entry.start + entry.keyEnd - entry.keyStart + 2)
+  const shares = shareRoom(costs, room - 2 - (kept.length < count ? 24 : 0))
   const pieces = kept.map((entry, i) => {
     const key = text.slice(entry.keyStart, entry.keyEnd)
     const name = key.length > 120 ? shortString(key, 60).text : key
-    return `${name}:${balanced(text, entry.start, Math.max(MIN_ROOM, shares[i]! - name.length - 2), depth + 1, options).text}`
+    return `${name}:${balanced(text, entry, Math.max(MIN_ROOM, shares[i]! - name.length - 2), depth + 1, options).text}`
   })
   if (kept.length < count) pieces.push(`"…":"${moreKeys(count - kept.length)}"`)
   return { text: `{${pieces.join(',')}}`, whole: false }
@@ -97,22 +123,20 @@ function object(text: string, at: number, room: number, depth: number, options: 
 
 const isOpen = (text: string, { start }: Span): boolean => isArrayAt(text, start) || isObjectAt(text, start)
 
-function array(text: string, at: number, room: number, depth: number, options: JsonOptions): JsonView {
+function array(text: string, span: Span, room: number, depth: number, options: JsonOptions): JsonView {
+  const { count, spans } = childrenOf(text, span, options)
   const pieces: string[] = []
   let used = 2
-  let count = 0
-  eachItem(text, at, (start, end) => {
-    count++
+  for (const item of spans) {
     const left = room - used - 22
-    if (left < MIN_ROOM) return
+    if (left < MIN_ROOM || (item.end - item.start > left && left < MIN_ITEM)) break
     // The first items get a third each at most: three cut ones tell more than one whole.
     const share = Math.min(left, Math.max(MIN_ITEM, Math.floor(room / 3)))
-    if (end - start > left && left < MIN_ITEM) return void (used = room)
-    const piece = balanced(text, start, share, depth + 1, options)
-    if (pieces.length > 0 && used + piece.text.length > room - 22) return void (used = room)
+    const piece = balanced(text, item, share, depth + 1, options)
+    if (pieces.length > 0 && used + piece.text.length > room - 22) break
     pieces.push(piece.text)
     used += piece.text.length + 1
-  })
+  }
   if (pieces.length < count) pieces.push(`"${moreItems(count - pieces.length)}"`)
   return { text: `[${pieces.join(',')}]`, whole: false }
 }

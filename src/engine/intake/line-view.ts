@@ -79,7 +79,7 @@ export function viewLines({ text, from, windowChars, clean }: LineInput, profile
         head.push({ index, start, end })
         headChars += Math.min(end - start, windowChars) + 1
       }
-      if (profile.rank === undefined && blocks === undefined) return
+      if (end === start || (profile.rank === undefined && blocks === undefined)) return
       const line = sanitise(text.slice(start, Math.min(end, start + 2_000)))
       blocks?.add(line, index)
       const rank = profile.rank?.(line, index)

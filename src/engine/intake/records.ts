@@ -20,54 +20,76 @@ const MAX_ITEM_CHARS = 8_388_608
 
 /** Undefined when the text is not one balanced JSON value. `list` is absent for a scalar or a plain object. */
 export function findRecords(text: string, from = 0): { root: Span; list?: RecordList } | undefined {
-  const root = rootSpan(text, from)
-  if (root === undefined) return undefined
-  const path: string[] = []
-  let at = root
-  for (let depth = 0; depth <= MAX_DESCENT; depth++) {
-    if (isArrayAt(text, at.start)) {
-      let count = 0
-      let only: Span | undefined
-      const end = eachItem(text, at.start, (start, stop) => {
-        only = count++ === 0 ? { start, end: stop } : undefined
-      })
-      if (end < 0) return undefined
-      // A list of one is an envelope.
-      if (count === 1 && only !== undefined && isContainer(text, only.start) && depth < MAX_DESCENT) {
-        path.push('[0]')
-        at = only
-        continue
-      }
-      return { root, list: { root, path, span: at, form: 'array', count } }
-    }
-    if (!isObjectAt(text, at.start)) return { root }
-    const outline = outlineOf(text, at)
-    if (outline === undefined) return undefined
-    if (outline.alike) return { root, list: { root, path, span: at, form: 'map', count: outline.count } }
-    const { largest } = outline
-    if (largest === undefined || largest.end - largest.start < (root.end - root.start) / 2) return { root }
-    path.push(keyText(text, largest))
-    at = largest
+  const start = skipSpace(text, from)
+  if (!isContainer(text, start)) {
+    const root = rootSpan(text, from)
+    return root === undefined ? undefined : { root }
   }
-  return { root }
+  const path: string[] = []
+  let root: Span | undefined
+  let at = start
+  for (let depth = 0; depth <= MAX_DESCENT; depth++) {
+    const outline = isArrayAt(text, at) ? arrayOutline(text, at) : objectOutline(text, at)
+    if (outline === undefined) return undefined
+    // The first outline is the whole value: what stands behind it decides whether this is one value.
+    if (root === undefined) {
+      if (skipSpace(text, outline.end) < text.length) return undefined
+      root = { start, end: outline.end }
+    }
+    const span = { start: at, end: outline.end }
+    if (outline.form !== undefined)
+      return { root, list: { root, path, span, form: outline.form, count: outline.count } }
+    const { inner } = outline
+    if (inner === undefined || inner.end - inner.start < (root.end - root.start) / 2) return { root }
+    path.push(inner.name)
+    at = inner.start
+  }
+  return root === undefined ? undefined : { root }
+}
+
+interface Outline {
+  readonly end: number
+  readonly count: number
+  /** Set when this is the list. */
+  readonly form?: 'array' | 'map'
+  /** Where the list may be, when it is not this. */
+  readonly inner?: Span & { readonly name: string }
+}
+
+function arrayOutline(text: string, at: number): Outline | undefined {
+  let count = 0
+  let only: Span | undefined
+  const end = eachItem(text, at, (start, stop) => {
+    only = count++ === 0 ? { start, end: stop } : undefined
+  })
+  if (end < 0) return undefined
+  // A list of one is an envelope.
+  if (count === 1 && only !== undefined && isContainer(text, only.start))
+    return { end, count, inner: { ...only, name: '[0]' } }
+  return { end, count, form: 'array' }
 }
 
 const isContainer = (text: string, at: number): boolean => isArrayAt(text, at) || isObjectAt(text, at)
 
-function outlineOf(text: string, span: Span): { count: number; largest?: EntrySpan; alike: boolean } | undefined {
+function objectOutline(text: string, at: number): Outline | undefined {
   let count = 0
   let containers = 0
   let largest: EntrySpan | undefined
-  const end = eachEntry(text, span.start, (entry) => {
+  const end = eachEntry(text, at, (entry) => {
     count++
     if (!isContainer(text, entry.start)) return
     containers++
     if (largest === undefined || entry.end - entry.start > largest.end - largest.start) largest = entry
   })
   if (end < 0) return undefined
-  const share = largest === undefined ? 0 : (largest.end - largest.start) / (span.end - span.start)
-  const alike = count >= MAP_ENTRIES && containers >= count * 0.9 && share < 0.5
-  return { count, alike, ...(largest !== undefined && { largest }) }
+  const found = largest as EntrySpan | undefined
+  const share = found === undefined ? 0 : (found.end - found.start) / (end - at)
+  if (count >= MAP_ENTRIES && containers >= count * 0.9 && share < 0.5) return { end, count, form: 'map' }
+  return {
+    end,
+    count,
+    ...(found !== undefined && { inner: { start: found.start, end: found.end, name: keyText(text, found) } }),
+  }
 }
 
 export interface RecordVisitor {

@@ -46,6 +46,7 @@ export function jsonLinesView(input: ViewInput): BodyView | undefined {
 function objectView(input: ViewInput, { root, items }: JsonFound): BodyView {
   const { text, clean } = input
   const scalar = !isObjectAt(text, root.start)
+  const outlines: JsonOptions['outlines'] = new Map()
   return {
     syntax: 'json',
     mode: 'structured-sample',
@@ -53,7 +54,7 @@ function objectView(input: ViewInput, { root, items }: JsonFound): BodyView {
     render(chars) {
       const before = beforeIt(input, chars)
       const head = before === undefined ? '' : `"${BEFORE}":${before}`
-      const view = renderJson(text, root.start, chars - head.length)
+      const view = renderJson(text, root.start, chars - head.length, { outlines })
       const inner = view === undefined ? '' : scalar ? `"value":${view.text}` : view.text.slice(1, -1)
       const body = clean(`{${[head, inner].filter((part) => part !== '').join(',')}}`)
       return {
@@ -106,7 +107,10 @@ function recordsView(
   const ends = [...first, ...last.filter((span) => span !== undefined)]
   const summary = template === undefined ? undefined : JSON.stringify(template.finish())
   const report = template === undefined ? fields.report() : []
-  const options: JsonOptions = { dull: new Set(report.filter((field) => field.constant).map((field) => field.path)) }
+  const options: JsonOptions = {
+    outlines: new Map(),
+    dull: new Set(report.filter((field) => field.constant).map((field) => field.path)),
+  }
 
   return {
     syntax: 'json',
