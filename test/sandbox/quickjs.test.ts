@@ -5,10 +5,16 @@ import type { SandboxResult } from '../../src/ports/sandbox.ts'
 const sandbox = quickjsSandbox()
 afterAll(async () => sandbox.close())
 
-const run = async (code: string, inputs: Record<string, string | Uint8Array> = {}, limits = {}): Promise<SandboxResult> =>
+const run = async (
+  code: string,
+  inputs: Record<string, string | Uint8Array> = {},
+  limits = {},
+): Promise<SandboxResult> =>
   sandbox.run({
     code,
-    inputs: Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, typeof value === 'string' ? Buffer.from(value) : value])),
+    inputs: Object.fromEntries(
+      Object.entries(inputs).map(([name, value]) => [name, typeof value === 'string' ? Buffer.from(value) : value]),
+    ),
     timeoutMs: 5000,
     memoryBytes: 64 * 2 ** 20,
     maxOutputBytes: 1000,
@@ -28,10 +34,17 @@ describe('code over artifacts', () => {
   })
 
   it('sees the artifacts as text, lines and data', async () => {
-    const inputs = { art_a: '[{"n":1},{"n":2}]', art_b: '{"n":3}\n{"n":4}\n', art_c: 'x,y\n1,"a ""b"", c"\n2,z\n', art_d: Uint8Array.of(0xff, 1) }
+    const inputs = {
+      art_a: '[{"n":1},{"n":2}]',
+      art_b: '{"n":3}\n{"n":4}\n',
+      art_c: 'x,y\n1,"a ""b"", c"\n2,z\n',
+      art_d: Uint8Array.of(0xff, 1),
+    }
     expect((await run('data.map((r) => r.n)', inputs)).output).toBe('[1,2]')
     expect((await run('artifacts.art_b.data.map((r) => r.n)', inputs)).output).toBe('[3,4]')
-    expect((await run('csv(artifacts[2].text)', inputs)).output).toBe('[{"x":"1","y":"a \\"b\\", c"},{"x":"2","y":"z"}]')
+    expect((await run('csv(artifacts[2].text)', inputs)).output).toBe(
+      '[{"x":"1","y":"a \\"b\\", c"},{"x":"2","y":"z"}]',
+    )
     expect((await run('artifacts.art_c.lines.length', inputs)).output).toBe('3')
     expect((await run('[...artifacts.art_d.bytes]', inputs)).output).toBe('[255,1]')
     expect((await run('artifacts.map((a) => a.name).join()', inputs)).output).toBe('art_a,art_b,art_c,art_d')
@@ -47,7 +60,10 @@ describe('code over artifacts', () => {
   })
 
   it('says what went wrong and where', async () => {
-    expect(await run('const a = 1\nnope.x')).toMatchObject({ ok: false, error: "ReferenceError: nope is not defined (line 2)" })
+    expect(await run('const a = 1\nnope.x')).toMatchObject({
+      ok: false,
+      error: 'ReferenceError: nope is not defined (line 2)',
+    })
     expect((await run('this is not code')).error).toMatch(/^SyntaxError/)
     expect((await run('throw { odd: 1 }')).error).toBe('Uncaught {"odd":1}')
     expect(await run('console.log("so far"); null.x')).toMatchObject({ output: 'so far', ok: false })
@@ -63,7 +79,8 @@ describe('code over artifacts', () => {
   })
 
   it('gives the same answer each time: clock and random stand still', async () => {
-    const code = '[Date.now(), new Date().toISOString(), Math.random(), performance.now(), new Date().getTimezoneOffset()]'
+    const code =
+      '[Date.now(), new Date().toISOString(), Math.random(), performance.now(), new Date().getTimezoneOffset()]'
     const first = await run(code)
     expect(first.output).toContain('"2000-01-01T00:00:00.000Z"')
     expect(await run(code)).toEqual(first)

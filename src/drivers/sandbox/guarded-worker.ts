@@ -15,6 +15,10 @@ export interface Stopped {
   readonly reason: string
 }
 
+/** A worker says this once it has loaded what it needs; only then does the first request's time begin. */
+export const READY = 'ready'
+const START_MS = 30_000
+
 export const isStopped = (answer: unknown): answer is Stopped =>
   typeof answer === 'object' && answer !== null && 'stopped' in answer
 
@@ -35,18 +39,51 @@ export function guardedWorker<Q, A>(
 ): GuardedWorker<Q, A> {
   const queue: Job<Q, A>[] = []
   let worker: Worker | undefined
+  let ready = false
   let active: Job<Q, A> | undefined
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
   function start(): Worker {
     const started = startWorker(entry, { workerData, resourceLimits, env: {}, stdin: false, argv: [], execArgv: [] })
-    started.on('message', (answer: A) => finish(started, answer))
+    started.on('message', (message: A | typeof READY) => {
+      if (message === READY) begin(started)
+      else finish(started, message)
+    })
     started.on('error', (error) =>
       retire(started, { stopped: 'crash', reason: error instanceof Error ? error.message : String(error) }),
     )
     started.on('exit', (code) => retire(started, { stopped: 'crash', reason: `The thread ended with code ${code}.` }))
+    setTimer(started, START_MS)
     return started
+  }
+
+  function setTimer(on: Worker, timeoutMs: number): void {
+    clearTimeout(timer)
+    timer = setTimeout(
+      () => retire(on, { stopped: 'timeout', reason: `It did not end within ${timeoutMs} ms.` }),
+      timeoutMs,
+    )
+  }
+
+  function begin(on: Worker): void {
+    if (on !== worker) return
+    ready = true
+    if (active === undefined) return
+    setTimer(on, active.timeoutMs)
+    try {
+      on.postMessage(active.request, [])
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  function fail(error: unknown): void {
+    clearTimeout(timer)
+    const job = active
+    active = undefined
+    job?.reject(error)
+    next()
   }
 
   /** A worker that was replaced may still speak; only the current one is heard. */
@@ -75,25 +112,18 @@ export function guardedWorker<Q, A>(
     if (active !== undefined || closed) return
     active = queue.shift()
     if (active === undefined) return
-    try {
-      worker ??= start()
-      const current = worker
-      const { timeoutMs, request } = active
-      worker.ref()
-      timer = setTimeout(
-        () => retire(current, { stopped: 'timeout', reason: `It did not end within ${timeoutMs} ms.` }),
-        timeoutMs,
-      )
-      worker.postMessage(request)
-    } catch (error) {
-      const { reject } = active
-      active = undefined
-      reject(error)
-      next()
+    if (worker === undefined) {
+      ready = false
+      try {
+        worker = start()
+      } catch (error) {
+        fail(error)
+      }
+      return
     }
+    worker.ref()
+    if (ready) begin(worker)
   }
-
-  const isClosed = (): PlimsollError => new PlimsollError('closed', 'The sandbox is closed.')
 
   return {
     async ask(request, timeoutMs) {
@@ -114,6 +144,8 @@ export function guardedWorker<Q, A>(
     },
   }
 }
+
+const isClosed = (): PlimsollError => new PlimsollError('closed', 'The sandbox is closed.')
 
 type WorkerOptions = ConstructorParameters<typeof Worker>[1]
 

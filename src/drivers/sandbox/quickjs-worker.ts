@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { JSValueHandle, QuickJS } from 'quickjs-wasi'
 import type { SandboxRequest, SandboxResult } from '../../ports/sandbox.ts'
+import { READY } from './guarded-worker.ts'
 import { GUEST_PRELUDE } from './quickjs-guest.ts'
 
 /** Where the engine's module and its wasm lie, found by the parent. */
@@ -151,9 +152,11 @@ function quietWasi(memory: WebAssembly.Memory): Record<string, (...args: never[]
   }
 }
 
+await engine
+parentPort?.postMessage(READY, [])
 parentPort?.on('message', (request: SandboxRequest) => {
   run(request).then(
-    (result) => parentPort?.postMessage(result),
-    (error: unknown) => parentPort?.postMessage(failed(messageOf(error))),
+    (result) => parentPort?.postMessage(result, []),
+    (error: unknown) => parentPort?.postMessage(failed(messageOf(error)), []),
   )
 })

@@ -4,8 +4,9 @@ import { guardedWorker, isStopped, workerBeside, type GuardedWorker } from './gu
 import { optionalPackage } from './optional-package.ts'
 import type { QuickjsWorkerData } from './quickjs-worker.ts'
 
-/** Time beyond the guest's own limit for starting the thread, passing the inputs and stopping by itself. */
-const GRACE_MS = 5_000
+/** Time beyond the guest's own limit for stopping by itself, and for passing the inputs in at 20 MB/s. */
+const GRACE_MS = 2_000
+const INPUT_BYTES_PER_MS = 20_000
 /** The thread holds the inputs as strings on their way in. */
 const THREAD_HEAP_MB = 1024
 const THREAD_STACK_MB = 32
@@ -20,7 +21,8 @@ export function quickjsSandbox(): Sandbox {
     name: 'quickjs',
     async run(request) {
       worker ??= start()
-      const answer = await worker.ask(request, request.timeoutMs + GRACE_MS)
+      const inputBytes = Object.values(request.inputs).reduce((sum, bytes) => sum + bytes.length, 0)
+      const answer = await worker.ask(request, request.timeoutMs + GRACE_MS + inputBytes / INPUT_BYTES_PER_MS)
       if (!isStopped(answer)) return answer
       const error =
         answer.stopped === 'timeout'
