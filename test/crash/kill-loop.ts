@@ -10,6 +10,10 @@ export interface KillLoopResult {
   readonly records: number
 }
 
+// `npm run test:crash` asks for 200.
+export const KILLS = Number(process.env['PLIMSOLL_KILLS'] ?? 20)
+export const SEED = Number(process.env['PLIMSOLL_SEED'] ?? 20_261_115)
+
 const LONGEST_LIFE_MS = 120
 /** Every acknowledged record of all runs is looked at again this often; those of the last run always. */
 const FULL_CHECK_EVERY = 20

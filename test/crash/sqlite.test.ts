@@ -3,11 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
-import { killLoop } from './kill-loop.ts'
-
-// `npm run test:crash` asks for 200.
-const KILLS = Number(process.env['PLIMSOLL_KILLS'] ?? 20)
-const SEED = Number(process.env['PLIMSOLL_SEED'] ?? 20_261_115)
+import { KILLS, SEED, killLoop } from './kill-loop.ts'
 
 it(
   `SQLite has every acknowledged record after ${KILLS} kills (seed ${SEED})`,
