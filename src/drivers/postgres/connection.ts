@@ -122,8 +122,10 @@ async function openPool(url: string, poolSize: number, schema: string): Promise<
     application_name: 'plimsoll',
     options: `-c search_path=${schema}`,
   })
-  // An idle connection that breaks is replaced on the next call; without a listener it would end the process.
+  // A connection that breaks says so through the call that uses it, or is replaced when it was idle; an error event that
+  // nobody listens to would end the process.
   pool.on('error', () => {})
+  pool.on('connect', (client) => void client.on('error', () => {}))
   return pool
 }
 
