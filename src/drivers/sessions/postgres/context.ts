@@ -4,7 +4,7 @@ import type { Clock } from '../../../ports/clock.ts'
 import type { StoreProblem } from '../../../ports/store-maintenance.ts'
 import type { Seal, Stored } from '../../crypto/seal.ts'
 import type { Queries, Row } from '../../postgres/connection.ts'
-import type { Lru } from '../lru.ts'
+import type { Lru } from '../../lru.ts'
 import { fromStored } from '../record-text.ts'
 
 /** What the parts of the driver share. */
