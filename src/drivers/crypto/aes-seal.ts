@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { PlimsollError } from '../../core/errors.ts'
 import { lru } from '../lru.ts'
 import type { Seal } from './seal.ts'
@@ -37,7 +37,7 @@ export function aesSeal(masterKey: Uint8Array): Seal {
 
   return {
     name: 'aes-256-gcm',
-    fingerprint: `aes-256-gcm:${createHmac('sha256', derive(master, 'fingerprint')).digest('hex').slice(0, 32)}`,
+    fingerprint: fingerprintOf(master),
     seal(tenant, text) {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', keysOf(tenant).text, nonce)
@@ -68,5 +68,11 @@ export function checkKey(key: Uint8Array): Buffer {
   })
 }
 
-export const derive = (master: Uint8Array, purpose: string): Buffer =>
-  Buffer.from(hkdfSync('sha256', master, Buffer.alloc(0), `plimsoll/1 ${purpose}`, KEY_BYTES))
+/** The purpose is hashed first: HKDF takes at most 1024 bytes of it, and a tenant's name may be longer. */
+export function derive(master: Uint8Array, purpose: string): Buffer {
+  const info = createHash('sha256').update(`plimsoll/1 ${purpose}`).digest()
+  return Buffer.from(hkdfSync('sha256', master, Buffer.alloc(0), info, KEY_BYTES))
+}
+
+export const fingerprintOf = (master: Uint8Array): string =>
+  `aes-256-gcm:${createHmac('sha256', derive(master, 'fingerprint')).digest('hex').slice(0, 32)}`

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import { checkKey, derive } from './aes-seal.ts'
+import { checkKey, derive, fingerprintOf } from './aes-seal.ts'
 
 /** Half-open range of bytes. */
 export interface Span {
@@ -10,6 +10,8 @@ export interface Span {
 /** Seals artifacts piece by piece, so that a range opens without the rest. */
 export interface ByteSeal {
   readonly name: 'plain' | 'aes-256-gcm'
+  /** Kept by a store to know its key again; says nothing about it. */
+  readonly fingerprint: string
   /** The same bytes under the same handle give the same sealed bytes. */
   seal(tenant: string, handle: string, bytes: Uint8Array): Uint8Array
   /** Where in the sealed bytes a plain range lies, widened to whole pieces. */
@@ -24,6 +26,7 @@ const SEALED_PIECE = PIECE_BYTES + TAG_BYTES
 
 export const plainByteSeal: ByteSeal = {
   name: 'plain',
+  fingerprint: 'plain',
   seal: (_tenant, _handle, bytes) => bytes,
   span: (range) => range,
   open: (_tenant, _handle, sealed) => sealed,
@@ -39,6 +42,7 @@ export function aesByteSeal(masterKey: Uint8Array): ByteSeal {
 
   return {
     name: 'aes-256-gcm',
+    fingerprint: fingerprintOf(master),
     seal(tenant, handle, bytes) {
       const key = keyOf(tenant, handle)
       const pieces: Buffer[] = []

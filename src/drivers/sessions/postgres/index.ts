@@ -5,6 +5,7 @@ import { plainSeal } from '../../crypto/seal.ts'
 import type { Seal } from '../../crypto/seal.ts'
 import { connectPostgres } from '../../postgres/connection.ts'
 import type { Postgres, PostgresOptions } from '../../postgres/connection.ts'
+import { migrate } from '../../postgres/migrate.ts'
 import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT, checkName, checkSession } from '../checks.ts'
 import { warnOfDamage } from '../damage.ts'
 import { lru } from '../../lru.ts'
@@ -13,7 +14,7 @@ import { SERVER_NOW, ensureTenant, fromColumn, int, tenantId, text, toColumn } f
 import type { Context } from './context.ts'
 import { append, fork, headOf, readPage, remove } from './log.ts'
 import { claimEpoch, findEdits, findEpochs, seen } from './lookups.ts'
-import { SCHEMA_VERSION, migrate } from './schema.ts'
+import { SCHEMA_VERSION, sessionTables } from './schema.ts'
 import { search } from './search.ts'
 
 export interface PostgresStoreOptions extends PostgresOptions {
@@ -42,7 +43,7 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
 
   /** The connection, once the tables are there. A failed attempt is not remembered. */
   async function ready(): Promise<Postgres> {
-    migrated ??= migrate(connection, seal)
+    migrated ??= migrate(connection, sessionTables(seal))
     try {
       await migrated
     } catch (error) {

@@ -1,13 +1,5 @@
-import { PlimsollError } from '../../../core/errors.ts'
-import type { MigrationReport } from '../../../ports/store-maintenance.ts'
 import type { Seal } from '../../crypto/seal.ts'
-import type { Postgres, Queries } from '../../postgres/connection.ts'
-import { sealMismatch } from '../seal-mismatch.ts'
-
-interface Migration {
-  readonly name: string
-  readonly statements: readonly string[]
-}
+import type { Migration, SchemaPart } from '../../postgres/migrate.ts'
 
 /*
  * One entry per schema version, never changed once released. `records.batch` stands on the first record of each append: it
@@ -62,46 +54,4 @@ const MIGRATIONS: readonly Migration[] = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
-/** Looks first, so that a user without the right to make tables can use a schema that is up to date. */
-export async function migrate(postgres: Postgres, seal: Seal): Promise<MigrationReport> {
-  const { schema } = postgres
-  const [row] = await postgres.query('SELECT to_regclass($1)::text AS meta', [`${schema}.meta`])
-  const from = row?.['meta'] === null ? 0 : await versionOf(postgres)
-  const applied = from === SCHEMA_VERSION ? [] : await postgres.transaction((queries) => climb(queries, schema, seal))
-  const [stored] = await postgres.query("SELECT value FROM meta WHERE key = 'seal'")
-  if (stored?.['value'] !== seal.fingerprint) throw sealMismatch(`schema ${schema}`, String(stored?.['value']), seal)
-  return { from, to: SCHEMA_VERSION, applied }
-}
-
-/** All steps land in one transaction; processes that start at once wait for each other. */
-async function climb(queries: Queries, schema: string, seal: Seal): Promise<string[]> {
-  await queries.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`plimsoll migrate ${schema}`])
-  await queries.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`)
-  await queries.query('CREATE TABLE IF NOT EXISTS meta (key text PRIMARY KEY, value text NOT NULL)')
-  const from = await versionOf(queries)
-  if (from > SCHEMA_VERSION) {
-    throw new PlimsollError(
-      'unsupported',
-      `The store has schema ${from}; this package knows up to ${SCHEMA_VERSION}.`,
-      {
-        advice: 'Use the newer package that wrote it.',
-        fields: { schema: from, supported: SCHEMA_VERSION },
-      },
-    )
-  }
-  const steps = MIGRATIONS.slice(from)
-  for (const { statements } of steps) for (const statement of statements) await queries.query(statement)
-  await queries.query(
-    "INSERT INTO meta (key, value) VALUES ('version', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    [String(SCHEMA_VERSION)],
-  )
-  await queries.query("INSERT INTO meta (key, value) VALUES ('seal', $1) ON CONFLICT (key) DO NOTHING", [
-    seal.fingerprint,
-  ])
-  return steps.map(({ name }) => name)
-}
-
-async function versionOf(queries: Queries): Promise<number> {
-  const [row] = await queries.query("SELECT value FROM meta WHERE key = 'version'")
-  return Number(row?.['value'] ?? 0)
-}
+export const sessionTables = (seal: Seal): SchemaPart => ({ name: 'sessions', migrations: MIGRATIONS, seal })
