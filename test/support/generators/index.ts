@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { anthropicMessagesBody } from './anthropic-messages.ts'
 import { openaiChatBody } from './openai-chat.ts'
+import { openaiResponsesBody } from './openai-responses.ts'
 import { script, type Script } from './script.ts'
 
 export { script, words } from './script.ts'
@@ -8,6 +9,7 @@ export { script, words } from './script.ts'
 const RENDER = {
   'anthropic-messages': anthropicMessagesBody,
   'openai-chat': openaiChatBody,
+  'openai-responses': openaiResponsesBody,
 } as const satisfies Record<string, (script: Script) => Record<string, unknown>>
 
 export type WireName = keyof typeof RENDER
