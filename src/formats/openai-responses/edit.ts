@@ -3,11 +3,13 @@ import { member, rawText, type JsonNode } from '../json-index.ts'
 import { recordOf } from '../reading.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceMember, type Splice } from '../splice.ts'
-import { placeOf, typeOf } from './wire.ts'
+import { nodeAt, placeOf, typeOf, type Source } from './wire.ts'
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
-export function editSplice(text: string, item: Item): Splice {
-  const { shape, node } = placeOf(item)!
+export function editSplice({ text, root }: Source, item: Item): Splice {
+  const place = placeOf(item)!
+  const { shape } = place
+  const node = nodeAt(root, place)
   const json = JSON.stringify(item.text)
   if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
   if (shape === 'input' || shape === 'content') return { start: node.start, end: node.end, text: json }

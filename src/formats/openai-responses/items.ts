@@ -1,4 +1,5 @@
 import type { Item, Media, Role } from '../../core/item.ts'
+import { compactJson } from '../json-index.ts'
 import { mediaTypeOf, readUrl } from '../media.ts'
 import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
 import { typeOf } from './wire.ts'
@@ -110,7 +111,7 @@ function readOutput(output: unknown, raw: () => string): Pick<Item, 'text'> & { 
     return streams.filter((text) => text !== '')
   })
   const isEmpty = output === undefined || output === null || (Array.isArray(output) && output.length === 0)
-  const text = stringOf(output) ?? (isEmpty || texts.length + media.length > 0 ? texts.join('\n') : raw())
+  const text = stringOf(output) ?? (isEmpty || texts.length + media.length > 0 ? texts.join('\n') : compactJson(raw()))
   return { text, media: media.length > 0 ? media : undefined }
 }
 

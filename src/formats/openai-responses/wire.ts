@@ -1,20 +1,18 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import type { JsonNode } from '../json-index.ts'
+import { member, type JsonNode } from '../json-index.ts'
+import type { Fields } from '../reading.ts'
 
 export const FORMAT = 'openai-responses'
-
-/** Levels of the body that have spans: root, input, item, content or action, part, part field. */
-export const INDEX_DEPTH = 5
 
 /** The codec's private index of a decoded body. */
 export interface Source {
   readonly text: string
   readonly root: JsonNode
-  /** The elements of `input`; empty when it is a string or absent. */
-  readonly input: readonly JsonNode[]
   /** Leading system and developer messages; they are the head and always stay. */
   readonly headCount: number
+  /** The history as it was read; the same list coming back means that nothing changed. */
+  readonly items: readonly Item[]
   /** How many items each element gave, so that the encoder knows whether some were dropped. */
   readonly counts: readonly number[]
 }
@@ -25,7 +23,8 @@ export interface Source {
  */
 export interface Place {
   readonly shape: 'item' | 'part' | 'content' | 'input'
-  readonly node: JsonNode
+  /** Index of the element in `input`. */
+  readonly message: number
   /** Index of a part in its message. */
   readonly index: number
 }
@@ -34,8 +33,20 @@ export const sourceOf = (conversation: Conversation): Source => conversation.sou
 export const placeOf = (item: Item): Place | undefined =>
   item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
 
+/** The elements of `input`; none when it is a string or absent. */
+export const elementsOf = (root: JsonNode): readonly JsonNode[] => member(root, 'input')?.items ?? []
+
+/** The fragment that a place names. */
+export function nodeAt(root: JsonNode, { shape, message, index }: Place): JsonNode {
+  if (shape === 'input') return member(root, 'input')!
+  const element = elementsOf(root)[message]!
+  if (shape === 'item') return element
+  const content = member(element, 'content')!
+  return shape === 'content' ? content : content.items![index]!
+}
+
 /** An element's type. Messages may leave theirs out, and so may references. */
-export function typeOf(fields: Readonly<Record<string, unknown>>): string {
+export function typeOf(fields: Fields): string {
   if (typeof fields['type'] === 'string') return fields['type']
   if (typeof fields['role'] === 'string') return 'message'
   return typeof fields['id'] === 'string' ? 'item_reference' : ''
