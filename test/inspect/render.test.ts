@@ -28,7 +28,8 @@ describe('terminal report', () => {
       ...loadFixture('claude-code.jsonl').recordings,
       ...loadFixture('codex-rollout.jsonl').recordings,
     ]
-    const report = inspectReport(sources, { countText: byCharacter, window: 200_000, width })
+    const report = inspectReport(sources, { countText: byCharacter, window: 200_000, width, details: true })
+    expect(report).toContain('All sessions')
     for (const line of report.split('\n')) expect(displayWidth(line), line).toBeLessThanOrEqual(width)
   })
 
@@ -47,6 +48,13 @@ describe('terminal report', () => {
   it('says so when no call is recorded', () => {
     const report = inspectReport([{ ...SAMPLE, calls: [], compactions: [] }], { countText: byCharacter })
     expect(report).toContain('No model call is recorded here.')
+  })
+
+  it('gives many sessions as one table, and adds them up', () => {
+    const report = inspectReport([SAMPLE, SAMPLE, SAMPLE, SAMPLE], { countText: byCharacter })
+    expect(report).toContain('4 sessions · 20 calls')
+    expect(report).not.toContain('Load per call')
+    expect(inspectReport([SAMPLE, SAMPLE], { countText: byCharacter })).toContain('Load per call')
   })
 
   it('asks for the window of each model', () => {

@@ -1,3 +1,4 @@
+import type { Unrecorded } from './growth.ts'
 import type { Piece } from './pieces.ts'
 import type { InspectOptions, InspectSource } from './source.ts'
 
@@ -28,7 +29,7 @@ const KIND: Readonly<Record<string, string>> = {
 export function slicesOf(
   source: InspectSource,
   pieces: readonly Piece[],
-  unrecorded: number,
+  unrecorded: Unrecorded,
   options: InspectOptions,
 ): readonly Slice[] {
   const slices = new Map<string, { kind: string; tool?: string; items: number; tokens: number; sentTokens: number }>()
@@ -46,7 +47,7 @@ export function slicesOf(
   const calls = source.calls.length
   if (source.system !== undefined) add('system', undefined, options.countText(source.system), calls)
   for (const tool of source.tools) add('tools', undefined, options.countText(tool.json), calls)
-  if (unrecorded > 0) add('unrecorded', undefined, unrecorded, calls)
+  if (unrecorded.sentTokens > 0) slices.set('unrecorded', { kind: 'unrecorded', items: 1, ...unrecorded })
   for (const { part, tokens, timesSent, tool } of distinct(pieces)) {
     const kind = KIND[part.kind] ?? 'other'
     add(kind, kind === 'results' ? (tool ?? 'unknown tool') : undefined, tokens, timesSent)

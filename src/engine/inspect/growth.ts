@@ -15,10 +15,16 @@ export interface Growth {
   readonly compactedBefore: readonly number[]
   readonly peak: number
   readonly peakCall: number
-  /** System prompt, tools and whatever else the provider counts in each call and the file does not have. */
-  readonly unrecorded: number
+  /** System prompt, tools, older history: what the provider counts and the file does not have. */
+  readonly unrecorded: Unrecorded
   /** Reported ÷ counted growth, the median over calls; 1 means that the counting is right. Absent without usage. */
   readonly ratio?: number
+}
+
+export interface Unrecorded {
+  /** In each call, at least. */
+  readonly tokens: number
+  readonly sentTokens: number
 }
 
 export function growthOf(source: InspectSource, pieces: readonly Piece[], options: InspectOptions): Growth {
@@ -30,7 +36,7 @@ export function growthOf(source: InspectSource, pieces: readonly Piece[], option
   const counted = source.calls.map(({ from, to }) => head + (before[to] ?? 0) - (before[from] ?? 0))
   const unrecorded = unrecordedOf(source, counted)
   const points = source.calls.map((call, index): GrowthPoint => {
-    const load = Math.round((counted[index] ?? 0) + unrecorded)
+    const load = Math.round((counted[index] ?? 0) + (unrecorded[index] ?? 0))
     return { call: index, load, ...(call.usage !== undefined && { reported: call.usage.input }) }
   })
   let peak = 0
@@ -46,16 +52,25 @@ export function growthOf(source: InspectSource, pieces: readonly Piece[], option
     compactedBefore: source.compactions.map(({ beforeCall }) => beforeCall),
     peak,
     peakCall,
-    unrecorded,
+    unrecorded: {
+      tokens: Math.min(...(unrecorded.length > 0 ? unrecorded : [0])),
+      sentTokens: unrecorded.reduce((sum, tokens) => sum + tokens, 0),
+    },
     ...(ratio !== undefined && { ratio }),
   }
 }
 
-/** The first call of the session shows it best: little history, so little error of counting. */
-function unrecordedOf(source: InspectSource, counted: readonly number[]): number {
-  const first = source.calls.findIndex(({ usage }) => usage !== undefined && usage.input > 0)
-  const usage = source.calls[first]?.usage
-  return usage === undefined ? 0 : Math.max(0, Math.round(usage.input - (counted[first] ?? 0)))
+/**
+ * Per call. The first call of each stretch shows it best: little history, so little error of counting. A session that goes on
+ * from another file has that one's history in it until it is compacted.
+ */
+function unrecordedOf(source: InspectSource, counted: readonly number[]): readonly number[] {
+  const byStretch = new Map<number, number>()
+  source.calls.forEach(({ from, usage }, index) => {
+    if (usage === undefined || usage.input === 0 || byStretch.has(from)) return
+    byStretch.set(from, Math.max(0, Math.round(usage.input - (counted[index] ?? 0))))
+  })
+  return source.calls.map(({ from }) => byStretch.get(from) ?? 0)
 }
 
 // Below this the growth is mostly overhead of the wire and says nothing about the counting of text.

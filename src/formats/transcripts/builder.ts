@@ -1,4 +1,5 @@
 import type { Usage } from '../../core/usage.ts'
+import { CallIds } from './call-ids.ts'
 import type {
   LoadOptions,
   Part,
@@ -70,6 +71,7 @@ export class RecordingBuilder {
   readonly #calls: MutableCall[] = []
   readonly #compactions: RecordedCompaction[] = []
   readonly #system: string[] = []
+  readonly #callIds = new CallIds()
   #tools: readonly RecordedTool[] = []
   #open: Open | undefined
   #pending: { part: Part; line: number }[] = []
@@ -95,21 +97,27 @@ export class RecordingBuilder {
   }
 
   user(parts: readonly Part[], line: number): void {
-    for (const part of parts) this.#pending.push({ part, line })
+    for (const part of this.#callIds.result(parts)) this.#pending.push({ part, line })
   }
 
   answer(answer: Answer): void {
     this.model(answer.model)
-    const parts = this.#init.options.thinking === 'drop' ? answer.parts.filter(isNotReasoning) : answer.parts
     const open = this.#open
-    if (open !== undefined && answer.id !== undefined && open.id === answer.id && this.#joins(open)) {
-      open.parts.push(...parts)
-      open.call?.parts.push(...answer.parts)
+    const continues = open !== undefined && answer.id !== undefined && open.id === answer.id && this.#joins(open)
+    const { parts, renamed } = this.#callIds.answer(answer.parts, continues)
+    for (const id of renamed) this.problem(answer.line, `Call id ${id} was used before; this call got one of its own.`)
+    if (continues) {
+      open.parts.push(...this.#sent(parts))
+      open.call?.parts.push(...parts)
+      // Later lines of a response may know more of its output.
+      if (open.call !== undefined && (answer.usage?.output ?? 0) > (open.call.usage?.output ?? 0)) {
+        Object.assign(open.call, optional('usage', answer.usage))
+      }
       return
     }
     this.#flush()
-    const call = answer.isCall === false ? undefined : this.#recordCall(answer)
-    this.#open = { id: answer.id, parts: [...parts], line: answer.line, call }
+    const call = answer.isCall === false ? undefined : this.#recordCall(answer, parts)
+    this.#open = { id: answer.id, parts: [...this.#sent(parts)], line: answer.line, call }
   }
 
   /** Usage that the recording reports apart from the answer goes to the newest call without one. */
@@ -138,6 +146,14 @@ export class RecordingBuilder {
     const kept = this.#messages.slice(0, this.#segmentStart).filter((message) => message.line >= line)
     const start = kept.findIndex((message) => !message.parts.some((part) => part.kind === 'result'))
     if (start >= 0) this.#messages.push(...kept.slice(start))
+  }
+
+  /** The user went back: the messages up to this line stand, what came after is no longer sent. */
+  rewindTo(line: number): void {
+    this.#flush()
+    const kept = this.#messages.slice(this.#segmentStart).filter((message) => message.line <= line)
+    this.#segmentStart = this.#messages.length
+    this.#messages.push(...kept)
   }
 
   problem(line: number, message: string): void {
@@ -188,12 +204,16 @@ export class RecordingBuilder {
     }
   }
 
-  #recordCall(answer: Answer): MutableCall {
+  #sent(parts: readonly Part[]): readonly Part[] {
+    return this.#init.options.thinking === 'drop' ? parts.filter(isNotReasoning) : parts
+  }
+
+  #recordCall(answer: Answer, parts: readonly Part[]): MutableCall {
     const call: MutableCall = {
       from: this.#segmentStart,
       to: this.#messages.length,
       line: answer.line,
-      parts: [...answer.parts],
+      parts: [...parts],
       ...optional('usage', answer.usage),
       ...optional('outputPartial', answer.outputPartial),
       ...optional('model', answer.model),

@@ -1,4 +1,5 @@
 import type { Inspection } from '../../../engine/inspect/inspect.ts'
+import { overviewOf } from '../../../engine/inspect/overview.ts'
 import { grouped, percent, plural } from './figures.ts'
 import { escapeHtml } from './html-text.ts'
 import { growthSvg, slicesSvg } from './svg.ts'
@@ -19,7 +20,8 @@ td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 
 /** One file that needs nothing else: styles and charts inside, no script, no network. */
 export function renderHtml(inspections: readonly Inspection[]): string {
-  const body = inspections.map(renderOne).join('\n')
+  const overview = inspections.length > 1 ? renderOverview(inspections) : ''
+  const body = [overview, ...inspections.map(renderOne)].join('\n')
   const title = inspections.length === 1 ? titleOf(inspections[0] as Inspection) : plural(inspections.length, 'session')
   return `<!doctype html>
 <html lang="en">
@@ -36,6 +38,23 @@ ${body}
 </body>
 </html>
 `
+}
+
+function renderOverview(inspections: readonly Inspection[]): string {
+  const overview = overviewOf(inspections)
+  const rows = inspections.map((inspection) => [
+    inspection.sentTokens,
+    inspection.calls,
+    inspection.growth.peak,
+    titleOf(inspection),
+  ])
+  return `<section>
+<h2>All sessions</h2>
+<p class="dim">${plural(overview.sessions, 'session')} · ${plural(overview.calls, 'call')}</p>
+${part('By kind', slicesSvg(overview))}
+${part('By session', table(['sent tokens', 'calls', 'peak', 'session'], rows))}
+${part('What would be saved', savings(overview))}
+</section>`
 }
 
 function renderOne(inspection: Inspection): string {
@@ -92,7 +111,7 @@ function readAgain({ repeats }: Inspection): string {
   return table(['reads', 'repeated tokens', 'sent tokens', 'file'], rows) + note
 }
 
-const savings = (inspection: Inspection): string =>
+const savings = (inspection: Pick<Inspection, 'savings' | 'sentTokens'>): string =>
   table(
     ['tokens not sent', 'share', 'items', 'how'],
     inspection.savings.map((saving) => [

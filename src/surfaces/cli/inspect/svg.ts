@@ -54,7 +54,7 @@ function thinned(values: readonly number[]): readonly (readonly [index: number, 
 }
 
 /** Where the tokens went, as bars. */
-export function slicesSvg({ slices, sentTokens }: Inspection): string {
+export function slicesSvg({ slices, sentTokens }: Pick<Inspection, 'slices' | 'sentTokens'>): string {
   const shown = slices.filter((slice) => slice.sentTokens > 0)
   const largest = shown[0]?.sentTokens ?? 1
   const row = 24

@@ -1,4 +1,5 @@
 import type { Inspection } from '../../../engine/inspect/inspect.ts'
+import { overviewOf } from '../../../engine/inspect/overview.ts'
 import { bar, columnChart } from './chart.ts'
 import { grouped, percent, plural, short } from './figures.ts'
 import { displayWidth, fitEnd, fitWidth, padEnd, padStart, plainText } from './width.ts'
@@ -9,6 +10,8 @@ export interface TerminalOptions {
   readonly width?: number
   /** Off in pipes and with NO_COLOR; the caller knows. @default false */
   readonly colour?: boolean
+  /** The full report of each session, also when there are many. @default up to three sessions */
+  readonly details?: boolean
 }
 
 type Paint = (code: number, text: string) => string
@@ -22,12 +25,42 @@ const CYAN = 36
 const NARROW = 60
 const MAX_WIDTH = 120
 const PROBLEMS_SHOWN = 5
+const MAX_DETAILED = 3
 
 /** The report for a terminal. No line is wider than the terminal. */
 export function renderTerminal(inspections: readonly Inspection[], options: TerminalOptions = {}): string {
   const width = Math.max(20, Math.min(options.width ?? 80, MAX_WIDTH))
   const paint: Paint = options.colour === true ? (code, text) => `\u001b[${code}m${text}\u001b[0m` : (_, text) => text
-  return `${inspections.map((inspection) => renderOne(inspection, width, paint).join('\n')).join('\n\n')}\n`
+  const details = options.details ?? inspections.length <= MAX_DETAILED
+  const blocks = [
+    ...(inspections.length > 1 ? [renderOverview(inspections, width, paint)] : []),
+    ...(details ? inspections.map((inspection) => renderOne(inspection, width, paint)) : []),
+  ]
+  return `${blocks.map((lines) => lines.join('\n')).join('\n\n')}\n`
+}
+
+function renderOverview(inspections: readonly Inspection[], width: number, paint: Paint): readonly string[] {
+  const overview = overviewOf(inspections)
+  const summary = `${plural(overview.sessions, 'session')} · ${plural(overview.calls, 'call')} · ${grouped(overview.sentTokens)} tokens sent`
+  const rows = inspections
+    .toSorted((a, b) => b.sentTokens - a.sentTokens)
+    .map((inspection) => {
+      const peak = width < NARROW ? '' : padStart(`peak ${short(inspection.growth.peak)}`, 12)
+      const figures = `${padStart(short(inspection.sentTokens), 8)}${padStart(plural(inspection.calls, 'call'), 12)}${peak}`
+      return `${fitWidth(figures, width - 8)}  ${fitEnd(titleOf(inspection), Math.max(6, width - figures.length - 2))}`
+    })
+  return [
+    paint(BOLD, fitWidth('All sessions', width)),
+    ...wrap(summary, width).map((line) => paint(DIM, line)),
+    ...section('Where the tokens went', slices(overview, width, paint), width, paint),
+    ...section(
+      'By session',
+      rows.map((row) => fitWidth(row, width)),
+      width,
+      paint,
+    ),
+    ...section('What would be saved', savings(overview, width), width, paint),
+  ]
 }
 
 function renderOne(inspection: Inspection, width: number, paint: Paint): readonly string[] {
@@ -50,7 +83,11 @@ function section(title: string, lines: readonly string[], width: number, paint: 
   return lines.length === 0 ? [] : ['', paint(BOLD, fitWidth(title, width)), ...lines]
 }
 
-function slices({ slices: all, sentTokens }: Inspection, width: number, paint: Paint): readonly string[] {
+function slices(
+  { slices: all, sentTokens }: Pick<Inspection, 'slices' | 'sentTokens'>,
+  width: number,
+  paint: Paint,
+): readonly string[] {
   const narrow = width < NARROW
   const figures = narrow ? 14 : 26
   const name = Math.min(36, width - figures - (narrow ? 0 : 10))
@@ -120,7 +157,7 @@ function readAgain({ repeats }: Inspection, width: number): readonly string[] {
   return rows
 }
 
-function savings(inspection: Inspection, width: number): readonly string[] {
+function savings(inspection: Pick<Inspection, 'savings' | 'sentTokens'>, width: number): readonly string[] {
   return inspection.savings.map((saving) => {
     const figures = `${padStart(short(saving.sentTokens), 8)}${padStart(percent(saving.sentTokens, inspection.sentTokens), 6)}`
     const text = `${savingName(saving)} (${grouped(saving.items)})`

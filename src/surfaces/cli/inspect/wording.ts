@@ -8,7 +8,7 @@ import { plainText } from './width.ts'
 const KINDS: Readonly<Record<string, string>> = {
   system: 'system prompt',
   tools: 'tool declarations',
-  unrecorded: 'system and tools (not in the file)',
+  unrecorded: 'not in the file (system, tools …)',
   user: 'user',
   assistant: 'assistant',
   reasoning: 'reasoning',
