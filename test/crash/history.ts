@@ -38,6 +38,7 @@ export const itemOf = (identity: string, batch: string): ItemSeen => ({
   kind: 'result',
   role: 'tool',
   text: textOf(identity),
+  fragment: JSON.stringify(textOf(identity)),
 })
 
 export const epochOf = (id: string, cover: string): Epoch => ({
@@ -47,6 +48,7 @@ export const epochOf = (id: string, cover: string): Epoch => ({
   id,
   cover,
   count: 20,
+  cut: 20,
   identities: Array.from({ length: 20 }, (_, i) => textOf(`${id}-${i}`).slice(0, 64)),
   edits: [{ op: 'insert', at: 0, role: 'user', text: textOf(id), reason: 'summary' }],
   forced: false,

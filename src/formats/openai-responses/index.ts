@@ -2,15 +2,16 @@ import type { Codec } from '../../core/codec.ts'
 import { decode } from './decode.ts'
 import { encode } from './encode.ts'
 import { readResponse } from './response.ts'
-import { checkOpenaiResponses } from './rules.ts'
+import { checkOpenAiResponses } from './rules.ts'
 import { stream } from './stream.ts'
-import { FORMAT } from './wire.ts'
+import { FORMAT, fragmentOf } from './wire.ts'
 
 export const openaiResponses: Codec = {
   format: FORMAT,
   decode,
   encode,
-  check: checkOpenaiResponses,
+  fragment: fragmentOf,
+  check: checkOpenAiResponses,
   readResponse,
   stream,
 }
