@@ -7,7 +7,6 @@ import type {
   RecordedCall,
   RecordedCompaction,
   RecordedTool,
-  RecordedTurn,
   Recording,
   TranscriptFormat,
   Wire,
@@ -15,6 +14,7 @@ import type {
 } from './recording.ts'
 import { SHAPES } from './shapes/index.ts'
 import type { Rendered, WireShape } from './shapes/shape.ts'
+import { isNotReasoning, isOwedCall, lazyMessage, turnOf, unanswered } from './turn-parts.ts'
 import { optional } from './values.ts'
 
 export interface BuilderInit {
@@ -104,8 +104,8 @@ export class RecordingBuilder {
     this.model(answer.model)
     const open = this.#open
     const continues = open !== undefined && answer.id !== undefined && open.id === answer.id && this.#joins(open)
-    const { parts, renamed } = this.#callIds.answer(answer.parts, continues)
-    for (const id of renamed) this.problem(answer.line, `Call id ${id} was used before; this call got one of its own.`)
+    const { parts, repairs } = this.#callIds.answer(answer.parts, continues)
+    for (const repair of repairs) this.problem(answer.line, repair)
     if (continues) {
       open.parts.push(...this.#sent(parts))
       open.call?.parts.push(...parts)
@@ -273,33 +273,5 @@ export class RecordingBuilder {
 
   #push(rendered: readonly Rendered[], line: number): void {
     for (const one of rendered) this.#messages.push(lazyMessage(one, line))
-  }
-}
-
-const isNotReasoning = (part: Part): boolean => part.kind !== 'reasoning'
-const isOwedCall = (part: Part): boolean => part.kind === 'call' && part.serverSide !== true
-
-function unanswered(answer: readonly Part[], since: readonly Part[]): readonly Part[] {
-  const answered = new Set(since.filter((part) => part.kind === 'result').map((part) => part.callId))
-  return answer.filter((part) => isOwedCall(part) && !answered.has(part.callId))
-}
-
-function lazyMessage(rendered: Rendered, line: number): WireMessage {
-  let text: string | undefined
-  const { role, parts } = rendered
-  return { role, parts, line, json: () => (text ??= JSON.stringify(rendered.value())) }
-}
-
-function turnOf(parts: readonly Part[]): RecordedTurn {
-  const textOf = (kind: Part['kind']) =>
-    parts
-      .filter((part) => part.kind === kind)
-      .map((part) => part.text)
-      .join('\n')
-  return {
-    parts,
-    text: textOf('assistant'),
-    reasoning: textOf('reasoning'),
-    calls: parts.filter((part) => part.kind === 'call'),
   }
 }

@@ -9,25 +9,32 @@ const ID_KEYS = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id'])
  */
 export class CallIds {
   readonly #used = new Set<string>()
-  /** Ids of the newest answer that were changed. */
+  /** Ids of the newest response, as recorded, and those of them that were changed. */
+  #inResponse = new Set<string>()
   #renamed = new Map<string, string>()
 
   /** Takes an answer's parts in. `continues`: more of the same response, so what was renamed before stays renamed. */
-  answer(
-    parts: readonly Part[],
-    continues: boolean,
-  ): { readonly parts: readonly Part[]; readonly renamed: readonly string[] } {
-    if (!continues) this.#renamed = new Map()
-    const renamed: string[] = []
-    for (const { kind, callId } of parts) {
-      if (kind !== 'call' || callId === undefined) continue
-      if (!this.#used.has(callId)) this.#used.add(callId)
-      else if (!this.#renamed.has(callId)) {
-        this.#renamed.set(callId, this.#freshId(callId))
-        renamed.push(callId)
-      }
+  answer(parts: readonly Part[], continues: boolean): RepairedAnswer {
+    if (!continues) {
+      this.#renamed = new Map()
+      this.#inResponse = new Set()
     }
-    return { parts: this.result(parts), renamed }
+    const repairs: string[] = []
+    const twice = new Set<Part>()
+    for (const part of parts) {
+      const { kind, callId } = part
+      if (kind !== 'call' || callId === undefined) continue
+      if (this.#inResponse.has(callId)) {
+        twice.add(part)
+        repairs.push(`Call ${callId} stands twice in one response; the second is left out.`)
+      } else if (this.#used.has(callId)) {
+        this.#renamed.set(callId, this.#freshId(callId))
+        repairs.push(`Call id ${callId} was used before; this call got one of its own.`)
+      }
+      this.#inResponse.add(callId)
+      this.#used.add(callId)
+    }
+    return { parts: this.result(without(parts, twice)), repairs }
   }
 
   /** Results follow the calls that they answer. */
@@ -73,4 +80,23 @@ export class CallIds {
     })
     return changed ? Object.fromEntries(entries) : value
   }
+}
+
+export interface RepairedAnswer {
+  readonly parts: readonly Part[]
+  /** What was done, in words. */
+  readonly repairs: readonly string[]
+}
+
+/** Parts that shared a raw value with one that is left out are written anew. */
+function without(parts: readonly Part[], left: ReadonlySet<Part>): readonly Part[] {
+  if (left.size === 0) return parts
+  const stale = new Set([...left].map((part) => part.raw))
+  return parts
+    .filter((part) => !left.has(part))
+    .map((part) => {
+      if (part.raw === undefined || !stale.has(part.raw)) return part
+      const { raw: _, ...rest } = part
+      return rest
+    })
 }
