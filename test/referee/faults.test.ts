@@ -64,7 +64,13 @@ describe.each(WIRES)('faults of the %s referee', (wire) => {
     const live = await start(options)
     const over = await postHttp(live, bodyOf(wire, 'Go', true), {}, true)
     expect(over.status).toBe(200)
-    await expect(over.text()).rejects.toThrow(TypeError)
+    const overHttp = createSseParser()
+    let arrived = 0
+    const readAll = async () => {
+      for await (const chunk of over.body ?? []) arrived += overHttp.push(chunk).length
+    }
+    await expect(readAll()).rejects.toThrow(TypeError)
+    expect(arrived).toBe(2)
   })
 
   it('cuts a whole answer in the middle', async () => {

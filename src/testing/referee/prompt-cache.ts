@@ -11,13 +11,21 @@ export interface CacheUse {
 // Anthropic looks at most this many blocks back from a mark for something it has cached.
 const LOOK_BACK = 20
 
-/** Hash of each prefix of a prompt: `chain[i]` stands for segments 0 to i. */
-export function chainOf(segments: readonly { readonly key: string; readonly section?: string }[], salt = ''): string[] {
+/**
+ * Hash of each prefix of a prompt: `chain[i]` stands for segments 0 to i. Settings that only split the cached messages
+ * (tool choice, thinking) go into `messageSalt`: tools and system stay cached when they change.
+ */
+export function chainOf(
+  segments: readonly { readonly key: string; readonly section?: string }[],
+  salt = '',
+  messageSalt = '',
+): string[] {
   let hash = createHash('sha256').update(salt).digest('hex')
   return segments.map((segment) => {
     hash = createHash('sha256')
       .update(hash)
       .update(segment.section ?? '')
+      .update(segment.section === 'messages' ? messageSalt : '')
       .update('\0')
       .update(segment.key)
       .digest('hex')

@@ -90,7 +90,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   /** The request is sound: account for it and let the brain speak. */
   const answer = ({ draft, route, body, fault }: Case, facts: RequestFacts, counted: readonly CountedSegment[]) => {
     const now = clock.now()
-    const use = cache.use(counted, chainOf(counted, `${facts.model}\0${facts.cacheSalt}`), now)
+    const use = cache.use(counted, chainOf(counted, facts.model, facts.cacheSalt), now)
     const prefix = lanes.compare(draft.lane, draft.number, facts.segments, counted)
     // Compacting asks no question, so it takes no answer from the script.
     if (route.kind === 'generate') answered += 1
