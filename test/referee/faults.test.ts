@@ -46,6 +46,9 @@ describe.each(WIRES)('faults of the %s referee', (wire) => {
     )
     expect(kinds).toEqual(['throttle', 'overflow', 'body-size', 'body-size'])
     expect(throttled.headers['retry-after']).toBe('1')
+    // Responses names no numbers; the others say what fits.
+    const { limit } = classifyProviderError({ status: over.status, body: over.text })
+    expect(limit).toBe(wire === 'openai-responses' ? undefined : 100)
     expect(html.text).toContain('<html>')
   })
 
