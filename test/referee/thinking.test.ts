@@ -165,18 +165,18 @@ const compacting = (extra: Block = {}) =>
     ...extra,
   })
 
-describe('the provider’s own compaction', () => {
-  /** A conversation past the trigger, and the answer that compacts it. */
-  async function compact() {
-    const referee = make()
-    const messages: Message[] = [{ role: 'user', content: 'word '.repeat(2_000) }]
-    const { text } = await post(referee, { ...compacting(), messages })
-    const { content } = JSON.parse(text) as { content: Block[] }
-    const id = content.find(({ type }) => type === 'tool_use')?.id
-    const result: Message = { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'ok' }] }
-    return { referee, before: messages, after: [{ role: 'assistant', content }, result] as Message[], content }
-  }
+/** A conversation past the trigger, and the answer that compacts it. */
+async function compact() {
+  const referee = make()
+  const messages: Message[] = [{ role: 'user', content: 'word '.repeat(2_000) }]
+  const { text } = await post(referee, { ...compacting(), messages })
+  const { content } = JSON.parse(text) as { content: Block[] }
+  const id = content.find(({ type }) => type === 'tool_use')?.id
+  const result: Message = { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'ok' }] }
+  return { referee, before: messages, after: [{ role: 'assistant', content }, result] as Message[], content }
+}
 
+describe('the provider’s own compaction', () => {
   it('stands in place of what it replaced: bound thinking behind it stays valid, with the old messages or without', async () => {
     const { referee, before, after, content } = await compact()
     expect(content.map(({ type }) => type)).toEqual(['compaction', 'thinking', 'tool_use'])
