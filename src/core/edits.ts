@@ -6,9 +6,22 @@ import type { Item } from './item.ts'
 export type Edit =
   | { readonly op: 'drop'; readonly id: string; readonly reason: string }
   /** The text gives way to another; `handle` is the address of the original. */
-  | { readonly op: 'replace'; readonly id: string; readonly text: string; readonly reason: string; readonly handle?: string }
+  | {
+      readonly op: 'replace'
+      readonly id: string
+      readonly text: string
+      readonly reason: string
+      readonly handle?: string
+    }
   /** A new message in front of item `before`; without `before`, at the end of the history. */
-  | { readonly op: 'insert'; readonly id: string; readonly role: 'user' | 'assistant'; readonly text: string; readonly reason: string; readonly before?: string }
+  | {
+      readonly op: 'insert'
+      readonly id: string
+      readonly role: 'user' | 'assistant'
+      readonly text: string
+      readonly reason: string
+      readonly before?: string
+    }
 
 export type Plan = readonly Edit[]
 
@@ -35,7 +48,10 @@ export function applyEdits(conversation: Conversation, edits: Plan): Conversatio
     items.push(text === undefined ? item : replaceText(item, text))
   }
   if (unused.size > 0) {
-    throw new PlimsollError('bad-input', `The plan edits items that the conversation does not have: ${[...unused].slice(0, 5).join(', ')}.`)
+    throw new PlimsollError(
+      'bad-input',
+      `The plan edits items that the conversation does not have: ${[...unused].slice(0, 5).join(', ')}.`,
+    )
   }
   return { ...conversation, items: [...items, ...last] }
 }

@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'timeout'
   | 'closed'
   | 'unsupported'
+  | 'corrupt'
 
 export interface ErrorOptions {
   /** What the reader can do about it; ends the message. */

@@ -11,10 +11,32 @@ export type PlimsollEvent = EventBody & {
 }
 
 export type EventBody =
-  | { readonly type: 'request-prepared'; readonly load: number; readonly limit: number; readonly bytes: number; readonly verdict: Verdict['kind']; readonly edits: number; readonly tight: boolean }
+  | {
+      readonly type: 'request-prepared'
+      readonly load: number
+      readonly limit: number
+      readonly bytes: number
+      readonly verdict: Verdict['kind']
+      readonly edits: number
+      readonly tight: boolean
+    }
   | { readonly type: 'request-forwarded'; readonly status: number; readonly durationMs: number }
-  | { readonly type: 'item-offloaded'; readonly handle: string; readonly originalBytes: number; readonly shownBytes: number; readonly reason: string }
-  | { readonly type: 'epoch-declared'; readonly epoch: string; readonly forced: boolean; readonly reason: string; readonly before: number; readonly after: number; readonly covered: number }
+  | {
+      readonly type: 'item-offloaded'
+      readonly handle: string
+      readonly originalBytes: number
+      readonly shownBytes: number
+      readonly reason: string
+    }
+  | {
+      readonly type: 'epoch-declared'
+      readonly epoch: string
+      readonly forced: boolean
+      readonly reason: string
+      readonly before: number
+      readonly after: number
+      readonly covered: number
+    }
   | { readonly type: 'epoch-reanchored'; readonly epoch: string; readonly matched: number }
   | { readonly type: 'epoch-orphaned'; readonly epoch: string; readonly matched: number }
   | { readonly type: 'epoch-undone'; readonly epoch: string }

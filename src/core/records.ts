@@ -20,9 +20,10 @@ export interface ItemSeen extends Base {
   readonly role: string
   readonly callId?: string
   readonly toolName?: string
+  /** What a reader would see; searched by `recall`. */
   readonly text: string
-  /** Exact wire fragment, when it says more than `text` does or when `text` moved to an artifact. */
-  readonly handle?: string
+  /** The wire fragment as it came, byte for byte: the address that gives everything back. */
+  readonly fragment: string
 }
 
 /** An edit to an item that was never sent before: keyed by call id and identity, permanent, re-applied on every resend. */
@@ -37,17 +38,34 @@ export interface FirstSendEdit extends Base {
 /** Edits of an epoch address items by their place in the covered chain, since the chain hash fixes what stands there. */
 export type EpochEdit =
   | { readonly op: 'drop'; readonly from: number; readonly to: number; readonly reason: string }
-  | { readonly op: 'replace'; readonly at: number; readonly text: string; readonly reason: string; readonly handle?: string }
-  | { readonly op: 'insert'; readonly at: number; readonly role: 'user' | 'assistant'; readonly text: string; readonly reason: string }
+  | {
+      readonly op: 'replace'
+      readonly at: number
+      readonly text: string
+      readonly reason: string
+      readonly handle?: string
+    }
+  | {
+      readonly op: 'insert'
+      readonly at: number
+      readonly role: 'user' | 'assistant'
+      readonly text: string
+      readonly reason: string
+    }
 
 /** One declared rewrite of bytes that were already sent: summary and coverage in one record, all or nothing. */
 export interface Epoch extends Base {
   readonly type: 'epoch'
   readonly id: string
-  /** Chain hash of the last covered item: the epoch applies exactly where this hash occurs. */
+  /**
+   * Chain hash of the transcript as it stood when the epoch was declared. It applies exactly where this hash occurs, so a
+   * rewind behind it finds the epoch that stood then.
+   */
   readonly cover: string
   /** Number of chained items covered. */
   readonly count: number
+  /** How many of them the edits reach over; the rest stands in the view as it came. */
+  readonly cut: number
   /** Identities of the covered items, for alignment when the chain does not match. */
   readonly identities: readonly string[]
   readonly edits: readonly EpochEdit[]

@@ -1,0 +1,75 @@
+import type { Hash } from './hash.ts'
+import type { Item } from './item.ts'
+
+/** Text that a client injects, moves or rewrites between requests and that therefore is no part of an item's identity. */
+export interface ClientProfile {
+  readonly name: string
+  /** Each span from `open` to the next `close`, both included, is left out. */
+  readonly volatile: readonly { readonly open: string; readonly close: string }[]
+}
+
+export const PLAIN_CLIENT: ClientProfile = { name: 'plain', volatile: [] }
+
+/** Claude Code puts reminders into user messages and tool results and takes them away again on later requests. */
+export const CLAUDE_CODE: ClientProfile = {
+  name: 'claude-code',
+  volatile: [{ open: '<system-reminder>', close: '</system-reminder>' }],
+}
+
+/**
+ * What makes an item the same item when it is sent again: kind, role, call id, text and media, without cache marks, key
+ * order or string-versus-block form. Undefined for an item that consists of volatile text only.
+ */
+export function identityOf(item: Item, hash: Hash, profile: ClientProfile = PLAIN_CLIENT): string | undefined {
+  const stable = stripVolatile(item.text, profile)
+  const text = isJson(item) ? canonicalJson(stable) : stable.trim()
+  if (text === '' && item.text.trim() !== '' && item.media === undefined) return undefined
+  const media = (item.media ?? []).map((part) => [part.type, part.mime ?? '', hash(part.data ?? part.reference ?? '')])
+  return hash(JSON.stringify([item.kind, item.role, item.callId ?? '', item.toolName ?? '', text, media]))
+}
+
+/** Items whose text is a piece of JSON rather than prose. */
+const isJson = (item: Item): boolean =>
+  item.kind === 'call' || item.kind === 'opaque' || (item.kind === 'result' && item.serverSide === true)
+
+export function stripVolatile(text: string, profile: ClientProfile): string {
+  let out = text
+  for (const { open, close } of profile.volatile) {
+    if (out.includes(open)) out = withoutSpans(out, open, close)
+  }
+  return out
+}
+
+function withoutSpans(text: string, open: string, close: string): string {
+  const kept: string[] = []
+  let from = 0
+  for (;;) {
+    const start = text.indexOf(open, from)
+    const end = start < 0 ? -1 : text.indexOf(close, start + open.length)
+    if (end < 0) break
+    kept.push(text.slice(from, start))
+    from = end + close.length
+  }
+  kept.push(text.slice(from))
+  return kept.join('')
+}
+
+/** Arguments that a client parsed and wrote again differ in key order and white space only. */
+export function canonicalJson(text: string): string {
+  try {
+    return JSON.stringify(sortKeys(JSON.parse(text)))
+  } catch {
+    // Not JSON, or nested deeper than the stack: the text itself is then the canonical form.
+    return text.trim()
+  }
+}
+
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  // A null prototype keeps a key called __proto__ an ordinary key.
+  const out: Record<string, unknown> = Object.create(null)
+  for (const [key, inner] of entries) out[key] = sortKeys(inner)
+  return out
+}

@@ -1,0 +1,159 @@
+import type { Item } from './item.ts'
+
+/**
+ * The only place that knows which results answer which calls, what is pending, and where a history may be cut.
+ * A step is an atom: kept whole or dropped whole, it leaves no call without its result and no result without its call.
+ */
+export interface Step {
+  /** Half-open range of item indexes. */
+  readonly from: number
+  readonly to: number
+  readonly hasCalls: boolean
+  /** Holds a call that nobody has answered yet. */
+  readonly pending: boolean
+}
+
+export interface Turns {
+  readonly steps: readonly Step[]
+  /** Result index for each call index. */
+  readonly answers: ReadonlyMap<number, number>
+  /** Indexes of calls without a result. */
+  readonly pending: readonly number[]
+  /** Indexes of results without a call. */
+  readonly orphans: readonly number[]
+}
+
+export function turnsOf(items: readonly Item[]): Turns {
+  const { answers, pending, orphans } = pairCalls(items)
+  const glued = gluedBoundaries(items, answers)
+  const waiting = new Set(pending)
+  const steps: Step[] = []
+  let from = 0
+  for (let i = 1; i <= items.length; i++) {
+    if (i < items.length && glued[i] === 1) continue
+    let hasCalls = false
+    let isPending = false
+    for (let at = from; at < i; at++) {
+      if (items[at]!.kind === 'call') hasCalls = true
+      if (waiting.has(at)) isPending = true
+    }
+    steps.push({ from, to: i, hasCalls, pending: isPending })
+    from = i
+  }
+  return { steps, answers, pending, orphans }
+}
+
+/**
+ * Pairs by occurrence, not by id alone: some providers number calls `call_0` anew in every turn, and an interrupted run can
+ * leave one id twice in a single turn. A result answers the oldest open call of its id. Where one side has no id (Gemini,
+ * OpenAI's old functions) the tool's name stands in for it.
+ */
+function pairCalls(items: readonly Item[]): Pick<Turns, 'answers' | 'pending' | 'orphans'> {
+  const open = openCalls()
+  const answers = new Map<number, number>()
+  const pending = new Set<number>()
+  const orphans: number[] = []
+  for (const [index, item] of items.entries()) {
+    if (item.kind === 'call') {
+      open.add(index, item)
+      pending.add(index)
+    } else if (item.kind === 'result') {
+      const call = open.take(item, (at) => pending.has(at))
+      if (call === undefined) orphans.push(index)
+      else {
+        answers.set(call, index)
+        pending.delete(call)
+      }
+    }
+  }
+  return { answers, pending: [...pending], orphans }
+}
+
+const queueKeys = ({ callId, toolName = '' }: Item): string[] =>
+  callId === undefined ? [`name:${toolName}`, `nameless-id:${toolName}`] : [`id:${callId}`, `name:${toolName}`]
+
+/** Queues of open calls, oldest first. A call stands in several; what another queue gave away is skipped. */
+function openCalls(): {
+  add(index: number, call: Item): void
+  take(result: Item, isOpen: (index: number) => boolean): number | undefined
+} {
+  const queues = new Map<string, { calls: number[]; next: number }>()
+  return {
+    add(index, call) {
+      for (const key of queueKeys(call)) {
+        const queue = queues.get(key)
+        if (queue === undefined) queues.set(key, { calls: [index], next: 0 })
+        else queue.calls.push(index)
+      }
+    },
+    take({ callId, toolName = '' }, isOpen) {
+      const keys = callId === undefined ? [`name:${toolName}`] : [`id:${callId}`, `nameless-id:${toolName}`]
+      for (const key of keys) {
+        const queue = queues.get(key)
+        if (queue === undefined) continue
+        while (queue.next < queue.calls.length) {
+          const call = queue.calls[queue.next++]!
+          if (isOpen(call)) return call
+        }
+      }
+      return undefined
+    },
+  }
+}
+
+/** Marks the boundaries (before item i) at which no cut is legal. */
+function gluedBoundaries(items: readonly Item[], answers: ReadonlyMap<number, number>): Uint8Array {
+  const glued = new Uint8Array(items.length + 1)
+  // Inside a message. An item that we inserted is a message of its own.
+  for (let i = 1; i < items.length; i++) {
+    const message = items[i]!.message
+    if (message >= 0 && message === items[i - 1]!.message) glued[i] = 1
+  }
+  // Between a call and its answer.
+  let openUntil = -1
+  for (let i = 0; i < items.length; i++) {
+    if (i > 0 && i <= openUntil) glued[i] = 1
+    const answer = answers.get(i)
+    if (answer !== undefined) openUntil = Math.max(openUntil, answer)
+  }
+  // Before a stray result: it must not become the first thing after a cut.
+  for (let i = 1; i < items.length; i++) if (items[i]!.kind === 'result') glued[i] = 1
+  // Reasoning and what it led to: the Responses wire refuses either without the other.
+  let follows = false
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]!
+    const isNewThought = item.kind === 'reasoning' && items[i - 1]?.kind !== 'reasoning'
+    if (i > 0 && follows && item.role === 'assistant' && !isNewThought) glued[i] = 1
+    if (item.kind === 'reasoning') follows = true
+    else if (item.role !== 'assistant') follows = false
+  }
+  return glued
+}
+
+/** Legal cut positions: item indexes at which a step begins, the end included. */
+export function cutsOf(turns: Turns): number[] {
+  return [...turns.steps.map((step) => step.from), ...turns.steps.slice(-1).map((step) => step.to)]
+}
+
+/**
+ * Where the open tool step begins: the last step, when it ends on results or pending calls. The model has not answered it
+ * yet, so nothing in it may be folded away.
+ */
+export function openStepStart(items: readonly Item[], turns: Turns): number {
+  const last = turns.steps.at(-1)
+  if (last === undefined) return 0
+  const end = items[last.to - 1]
+  return last.hasCalls && end?.role !== 'assistant' ? last.from : last.pending ? last.from : items.length
+}
+
+/** Index of the newest thing that a person said, or -1. Text beside tool results counts; our own insertions do not. */
+export function newestUserIndex(
+  items: readonly Item[],
+  isVolatile: (item: Item, index: number) => boolean = () => false,
+): number {
+  for (let i = items.length - 1; i >= 0; i--) {
+    const item = items[i]!
+    if (item.kind === 'user' && item.message >= 0 && !isVolatile(item, i)) return i
+  }
+  return -1
+}

@@ -1,0 +1,123 @@
+import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
+import { indexJson, member, rawText, type JsonNode } from '../json-index.ts'
+import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
+import { spliceMemberOut } from '../splice.ts'
+import { readBlock } from './blocks.ts'
+import { FORMAT, nodeAt, type Place, type Source } from './wire.ts'
+
+export function decode(text: string): Conversation {
+  const root = indexJson(text)
+  const body = recordOf(root.value)
+  if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
+  const messages = body['messages']
+  if (!Array.isArray(messages)) throw badInput(FORMAT, 'messages', 'an array')
+  const toolNames = new Map<string, string>()
+  const items = objectsIn(messages, FORMAT, 'messages').flatMap((message, index) =>
+    readMessage(text, root, message, index, toolNames),
+  )
+  const source: Source = { text, root, items }
+  return {
+    format: FORMAT,
+    head: readSystem(text, root, body['system']),
+    items,
+    tools: readTools(text, root, body['tools']),
+    settings: readSettings(body),
+    source: { format: FORMAT, value: source },
+  }
+}
+
+function readSystem(text: string, root: JsonNode, system: unknown): Item[] {
+  if (system === undefined || system === null) return []
+  if (typeof system === 'string') return [instruction(0, system)]
+  if (!Array.isArray(system)) throw badInput(FORMAT, 'system', 'a string or an array')
+  return objectsIn(system, FORMAT, 'system').map((fields, block) =>
+    instruction(block, stringOf(fields['text']) ?? rawText(text, member(root, 'system')!.items![block]!)),
+  )
+}
+
+const instruction = (block: number, text: string): Item => ({
+  id: `s${block}`,
+  kind: 'instruction',
+  role: 'system',
+  text,
+  message: -1,
+})
+
+function readMessage(
+  text: string,
+  root: JsonNode,
+  message: Fields,
+  index: number,
+  toolNames: Map<string, string>,
+): Item[] {
+  const path = `messages[${index}]`
+  const role = roleOf(message['role'], path)
+  const content = message['content']
+  // An empty list says as little as an empty string; one item stands for it, so that the message keeps its place.
+  if (typeof content === 'string' || (Array.isArray(content) && content.length === 0)) {
+    const kind = role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
+    const place: Place = { message: index, bare: true, block: 0 }
+    const origin = { format: FORMAT, value: place }
+    return [{ id: `m${index}.0`, kind, role, text: stringOf(content) ?? '', message: index, origin }]
+  }
+  if (!Array.isArray(content)) throw badInput(FORMAT, `${path}.content`, 'a string or an array')
+  return objectsIn(content, FORMAT, `${path}.content`).map((fields, block) => {
+    const place: Place = { message: index, bare: false, block }
+    const read = readBlock(
+      fields,
+      role,
+      () => unmarked(text, nodeAt(root, place)),
+      () => rawInput(text, nodeAt(root, place)),
+    )
+    if (read.kind === 'call' && read.callId !== undefined && read.toolName !== undefined)
+      toolNames.set(read.callId, read.toolName)
+    const toolName = read.toolName ?? (read.kind === 'result' ? toolNames.get(read.callId ?? '') : undefined)
+    return {
+      id: `m${index}.${block}`,
+      role: read.kind === 'result' && read.serverSide !== true ? 'tool' : role,
+      message: index,
+      ...read,
+      kind: role === 'system' && read.kind === 'user' ? 'instruction' : read.kind,
+      ...(toolName !== undefined && { toolName }),
+      origin: { format: FORMAT, value: place },
+    }
+  })
+}
+
+/** Clients move their cache marks from request to request; a block is the same block with or without one. */
+function unmarked(text: string, block: JsonNode): string {
+  const mark = spliceMemberOut(block, 'cache_control')
+  if (mark === undefined) return rawText(text, block)
+  return text.slice(block.start, mark.start) + text.slice(mark.end, block.end)
+}
+
+function rawInput(text: string, block: JsonNode): string {
+  const input = member(block, 'input')
+  return input === undefined ? '{}' : rawText(text, input)
+}
+
+function roleOf(role: unknown, path: string): Role {
+  if (role !== 'user' && role !== 'assistant' && role !== 'system')
+    throw badInput(FORMAT, `${path}.role`, '"user" or "assistant"')
+  return role
+}
+
+function readTools(text: string, root: JsonNode, tools: unknown): ToolDeclaration[] {
+  if (tools === undefined || tools === null) return []
+  if (!Array.isArray(tools)) throw badInput(FORMAT, 'tools', 'an array')
+  const nodes = member(root, 'tools')!.items!
+  return objectsIn(tools, FORMAT, 'tools').map((fields, i) => ({
+    name: stringOf(fields['name']) ?? stringOf(fields['type']) ?? '',
+    text: rawText(text, nodes[i]!),
+  }))
+}
+
+function readSettings(body: Fields): RequestSettings {
+  const thinking = recordOf(body['thinking'])?.['type']
+  return {
+    stream: body['stream'] === true,
+    reasoning: thinking === 'enabled' || thinking === 'adaptive',
+    ...defined({ model: stringOf(body['model']), maxOutputTokens: numberOf(body['max_tokens']) }),
+  }
+}

@@ -1,0 +1,133 @@
+import type { Conversation, EnvelopeChanges, Loss } from '../../core/conversation.ts'
+import type { Item } from '../../core/item.ts'
+import { member, rawText, type JsonNode } from '../json-index.ts'
+import { groupByMessage } from '../outgoing.ts'
+import { recordOf, stringOf } from '../reading.ts'
+import { objectJson, sealedError } from '../sealed.ts'
+import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
+import { moveCacheMarks } from './cache-marks.ts'
+import { messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+
+export function encode(conversation: Conversation): { text: string; losses: readonly Loss[] } {
+  const source = sourceOf(conversation)
+  const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
+  return { text: spliceText(source.text, splices), losses: [] }
+}
+
+function historySplices(conversation: Conversation, source: Source): Splice[] {
+  if (conversation.items === source.items) return []
+  const { root } = source
+  const own = messagesOf(root)
+  const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
+  const marks = moveCacheMarks(source, messages)
+  const parts: ArrayPart[] = []
+  const splices: Splice[] = []
+  for (const message of messages) {
+    if (message.own === undefined) {
+      parts.push(insertedMessage(message.inserted, marks.get(message.inserted.id)))
+      continue
+    }
+    parts.push(message.own)
+    const content = member(own[message.own], 'content')!
+    if (content.type === 'array' && message.kept.length < (content.items?.length ?? 0)) {
+      splices.push(
+        ...spliceArray(
+          source.text,
+          content,
+          message.kept.map((item) => placeOf(item)!.block),
+        ),
+      )
+    }
+    for (const item of message.kept) {
+      const mark = marks.get(item.id)
+      const isReplaced = item.edited === true && needsNewBlock(item)
+      if (item.edited === true) splices.push(editSplice(source, item, mark))
+      if (mark !== undefined && !isReplaced)
+        splices.push(spliceMember(nodeAt(root, placeOf(item)!), 'cache_control', mark))
+    }
+  }
+  if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
+    splices.push(...spliceArray(source.text, member(root, 'messages')!, parts))
+  }
+  return splices
+}
+
+function insertedMessage(item: Item, mark: string | undefined): string {
+  const text = JSON.stringify(item.text)
+  const role = item.role === 'assistant' ? 'assistant' : 'user'
+  if (mark === undefined) return `{"role":"${role}","content":${text}}`
+  return `{"role":"${role}","content":[{"type":"text","text":${text},"cache_control":${mark}}]}`
+}
+
+const needsNewBlock = (item: Item): boolean => item.kind === 'media' || item.kind === 'opaque'
+
+/** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
+function editSplice({ text, root }: Source, item: Item, mark: string | undefined): Splice {
+  const place = placeOf(item)!
+  const node = nodeAt(root, place)
+  const json = JSON.stringify(item.text)
+  if (place.bare) return { start: node.start, end: node.end, text: json }
+  if (item.kind === 'reasoning' || (item.kind === 'result' && item.serverSide === true)) {
+    throw sealedError(item)
+  }
+  if (item.kind === 'result') return spliceMember(node, 'content', json)
+  if (item.kind === 'call') return spliceMember(node, 'input', objectJson(item.text))
+  if (needsNewBlock(item)) {
+    const own = member(node, 'cache_control')
+    const kept = mark ?? (own === undefined ? undefined : rawText(text, own))
+    const block = `{"type":"text","text":${json}${kept === undefined ? '' : `,"cache_control":${kept}`}}`
+    return { start: node.start, end: node.end, text: block }
+  }
+  return spliceMember(node, 'text', json)
+}
+
+function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
+  const { changes } = conversation
+  if (changes === undefined) return []
+  const { root } = source
+  const splices: Splice[] = []
+  if (changes.maxOutputTokens !== undefined)
+    splices.push(spliceMember(root, 'max_tokens', String(changes.maxOutputTokens)))
+  if (changes.addInstruction !== undefined) splices.push(systemSplice(root, changes.addInstruction))
+  splices.push(...toolSplices(source, changes))
+  return splices
+}
+
+function systemSplice(root: JsonNode, instruction: string): Splice {
+  const system = member(root, 'system')
+  const block = JSON.stringify({ type: 'text', text: instruction })
+  if (system?.type === 'array' && (system.items?.length ?? 0) > 0) {
+    const end = system.items!.at(-1)!.end
+    return { start: end, end, text: `,${block}` }
+  }
+  const before = stringOf(system?.value)
+  return spliceMember(
+    root,
+    'system',
+    JSON.stringify(before === undefined || before === '' ? instruction : `${before}\n\n${instruction}`),
+  )
+}
+
+function toolSplices(source: Source, changes: EnvelopeChanges): Splice[] {
+  const { root, text } = source
+  const tools = member(root, 'tools')
+  const own = tools?.items ?? []
+  const added = (changes.addTools ?? []).map((tool) =>
+    JSON.stringify({ name: tool.name, description: tool.description, input_schema: tool.parameters }),
+  )
+  const nameAt = (i: number): unknown => recordOf(own[i]?.value)?.['name']
+  const stay = own.map((_, i) => i).filter((i) => changes.keepTools?.includes(String(nameAt(i))) ?? true)
+  // History with tool blocks needs its tools declared, so a turn without tools keeps the list and forbids the choice.
+  if (changes.keepTools !== undefined && stay.length + added.length === 0) {
+    return own.length === 0 ? [] : [spliceMember(root, 'tool_choice', '{"type":"none"}')]
+  }
+  const splices: Splice[] = []
+  if (tools === undefined || tools.type !== 'array') {
+    if (added.length > 0) splices.push(spliceMember(root, 'tools', `[${added.join(',')}]`))
+  } else if (added.length > 0 || stay.length < own.length)
+    splices.push(...spliceArray(text, tools, [...stay, ...added]))
+  const chosen = recordOf(member(root, 'tool_choice')?.value)?.['name']
+  if (chosen !== undefined && !stay.some((i) => nameAt(i) === chosen))
+    splices.push(spliceMember(root, 'tool_choice', '{"type":"auto"}'))
+  return splices
+}

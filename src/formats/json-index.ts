@@ -1,0 +1,124 @@
+import { PlimsollError } from '../core/errors.ts'
+import { skipSpace, skipString, Spans } from './json-scan.ts'
+
+export interface JsonMember {
+  readonly key: string
+  /** Where the key's opening quote stands. */
+  readonly start: number
+  readonly node: JsonNode
+}
+
+/**
+ * Where a JSON value stands in its text. Spans are looked up when somebody asks: most of a body is never touched, and an object
+ * for each of its values would cost several times what parsing it did.
+ */
+export class JsonNode {
+  /** Parsed value, shared with the whole tree. */
+  readonly value: unknown
+  readonly #spans: () => Spans
+  readonly #at: number
+  #members: readonly JsonMember[] | undefined
+  #items: readonly JsonNode[] | undefined
+
+  constructor(spans: () => Spans, at: number, value: unknown) {
+    this.#spans = spans
+    this.#at = at
+    this.value = value
+  }
+
+  get type(): 'object' | 'array' | 'string' | 'scalar' {
+    if (typeof this.value === 'string') return 'string'
+    if (typeof this.value !== 'object' || this.value === null) return 'scalar'
+    return Array.isArray(this.value) ? 'array' : 'object'
+  }
+
+  get start(): number {
+    return this.#spans().start(this.#at)
+  }
+
+  get end(): number {
+    return this.#spans().end(this.#at)
+  }
+
+  /** Undefined for what is no object, and for objects below the depth that has spans. */
+  get members(): readonly JsonMember[] | undefined {
+    if (this.#members === undefined && this.type === 'object') this.#members = this.#readMembers()
+    return this.#members
+  }
+
+  /** Undefined for what is no array, and for arrays below the depth that has spans. */
+  get items(): readonly JsonNode[] | undefined {
+    if (this.#items === undefined && Array.isArray(this.value)) {
+      const values = this.value as readonly unknown[]
+      this.#items = this.#spans()
+        .children(this.#at)
+        ?.map((at, i) => new JsonNode(this.#spans, at, values[i]))
+    }
+    return this.#items
+  }
+
+  #readMembers(): readonly JsonMember[] | undefined {
+    const spans = this.#spans()
+    const values = this.value as Record<string, unknown>
+    const children = spans.children(this.#at)
+    const lastOf = new Map<string, number>()
+    for (const at of children ?? []) lastOf.set(spans.key(at), at)
+    return children?.map((at) => {
+      const key = spans.key(at)
+      // Where a key is repeated the parser kept the last value; the others have only their own text.
+      const value: unknown = lastOf.get(key) === at ? values[key] : JSON.parse(spans.raw(at))
+      return { key, start: spans.keyStart(at), node: new JsonNode(this.#spans, at, value) }
+    })
+  }
+}
+
+/**
+ * Parses a text and says where its values stand. The parser of the language checks the text and makes the values; the scanner
+ * only has to find the borders, and only if a border is asked for.
+ */
+export function indexJson(text: string): JsonNode {
+  if (!text.isWellFormed()) {
+    throw new PlimsollError('bad-input', 'The body holds a lone surrogate, so it is no valid UTF-8 text.', {
+      advice: 'Cut strings at character borders before sending them.',
+    })
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new PlimsollError('bad-input', `The body is not valid JSON: ${(cause as Error).message}.`, { cause })
+  }
+  let spans: Spans | undefined
+  return new JsonNode(() => (spans ??= new Spans(text)), 0, value)
+}
+
+/** The last member wins where a key is repeated, as in the language's own parser. */
+export function member(node: JsonNode | undefined, key: string): JsonNode | undefined {
+  return memberEntry(node, key)?.node
+}
+
+export function memberEntry(node: JsonNode | undefined, key: string): JsonMember | undefined {
+  return node?.members?.findLast((entry) => entry.key === key)
+}
+
+export const rawText = (text: string, node: JsonNode): string => text.slice(node.start, node.end)
+
+const QUOTE = 0x22
+
+/** The same JSON without the white space between its tokens. Everything else, key order and digits included, stays. */
+export function compactJson(json: string): string {
+  const out: string[] = []
+  let from = 0
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if (code === QUOTE) at = skipString(json, at) - 1
+    else if (code <= 0x20) {
+      out.push(json.slice(from, at))
+      at = skipSpace(json, at) - 1
+      from = at + 1
+    }
+  }
+  if (from === 0) return json
+  out.push(json.slice(from))
+  return out.join('')
+}

@@ -1,0 +1,167 @@
+import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
+import { indexJson, member, rawText, type JsonNode } from '../json-index.ts'
+import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
+import { kindOf, readCall, readPart, readReasoning, readResultContent, type ItemCore } from './parts.ts'
+import { FORMAT, isInstructionRole, nodeAt, type Place, type Source } from './wire.ts'
+
+export function decode(text: string): Conversation {
+  const root = indexJson(text)
+  const body = recordOf(root.value)
+  if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
+  const list = body['messages']
+  if (!Array.isArray(list)) throw badInput(FORMAT, 'messages', 'an array')
+  const messages = objectsIn(list, FORMAT, 'messages')
+  const firstOther = messages.findIndex((message) => !isInstructionRole(message['role']))
+  const headCount = firstOther < 0 ? messages.length : firstOther
+  const reader: Reader = { text, root, toolNames: new Map() }
+  const itemsOf = messages.map((message, index) => readMessage(reader, message, index))
+  const items = itemsOf.slice(headCount).flat()
+  const source: Source = { text, root, headCount, items, itemsOf }
+  return {
+    format: FORMAT,
+    head: itemsOf.slice(0, headCount).flatMap((read) => read.map((item) => ({ ...item, message: -1 }))),
+    items,
+    tools: readTools(text, root, body),
+    settings: readSettings(body),
+    source: { format: FORMAT, value: source },
+  }
+}
+
+/** What reading a message needs beside the message. */
+interface Reader {
+  readonly text: string
+  readonly root: JsonNode
+  /** Names by call id: results do not carry them. */
+  readonly toolNames: Map<string, string>
+}
+
+function readMessage(reader: Reader, message: Fields, index: number): Item[] {
+  const role = message['role']
+  if (typeof role !== 'string') throw badInput(FORMAT, `messages[${index}].role`, 'a string')
+  const whole: Place = { message: index, shape: 'message', keys: [], index: 0 }
+  if (role === 'tool' || role === 'function') return [item(0, 'tool', readResult(message, reader.toolNames), whole)]
+  if (role !== 'user' && role !== 'assistant' && !isInstructionRole(role)) {
+    return [item(0, 'user', { kind: 'opaque', text: rawAt(reader, whole), sealed: true }, whole)]
+  }
+  const ours: Role = role === 'user' || role === 'assistant' ? role : 'system'
+  const found: Found[] = []
+  if (ours === 'assistant') readReasoningFields(message, index, found)
+  readContent(reader, message, index, ours, found)
+  if (ours === 'assistant') readAnswerFields(reader, message, index, found)
+  // Clients send "" and null for the same thing; neither is an item where the message says something else.
+  const filled = found.length > 1 ? found.filter((one) => !isEmptyContent(one)) : found
+  // A message that says nothing is still there: one item stands for it, so that it can be dropped.
+  if (filled.length === 0) return [item(0, ours, { kind: kindOf(ours), text: '' }, whole)]
+  return filled.map(({ core, place }, at) => item(at, ours, core, place))
+}
+
+interface Found {
+  readonly core: ItemCore
+  readonly place: Place
+}
+
+const CONTENT = ['content']
+
+const isEmptyContent = ({ core, place }: Found): boolean => core.text === '' && place.keys === CONTENT
+
+function item(at: number, role: Role, core: ItemCore, place: Place): Item {
+  const { message } = place
+  return { id: `m${message}.${at}`, role, message, ...core, origin: { format: FORMAT, value: place } }
+}
+
+const rawAt = ({ text, root }: Reader, place: Place): string => rawText(text, nodeAt(root, place))
+
+function readContent(reader: Reader, message: Fields, index: number, role: Role, found: Found[]): void {
+  const content = message['content']
+  if (content === undefined || content === null) return
+  if (typeof content === 'string') {
+    const place: Place = { message: index, shape: 'fields', keys: CONTENT, index: 0 }
+    found.push({ core: { kind: kindOf(role), text: content }, place })
+    return
+  }
+  const path = `messages[${index}].content`
+  if (!Array.isArray(content)) throw badInput(FORMAT, path, 'a string, an array or null')
+  for (const [at, part] of objectsIn(content, FORMAT, path).entries()) {
+    const place: Place = { message: index, shape: 'part', keys: [], index: at }
+    found.push({ core: readPart(part, role, () => rawAt(reader, place)), place })
+  }
+}
+
+function readReasoningFields(message: Fields, index: number, found: Found[]): void {
+  const read = readReasoning(message)
+  if (read === undefined) return
+  const { keys, ...core } = read
+  found.push({ core, place: { message: index, shape: 'fields', keys, index: 0 } })
+}
+
+/** What an assistant message says beside its content. */
+function readAnswerFields(reader: Reader, message: Fields, index: number, found: Found[]): void {
+  const field = (key: string): Place => ({ message: index, shape: 'fields', keys: [key], index: 0 })
+  const refusal = stringOf(message['refusal'])
+  if (refusal) found.push({ core: { kind: 'assistant', text: refusal }, place: field('refusal') })
+  const audio = recordOf(message['audio'])
+  if (audio !== undefined) {
+    // An answer in sound is sent back by its id: the vendor holds the bytes.
+    const media = defined({ type: 'audio' as const, reference: stringOf(audio['id']) })
+    found.push({ core: { kind: 'media', text: '', sealed: true, media: [media] }, place: field('audio') })
+  }
+  const calls = message['tool_calls'] ?? []
+  const path = `messages[${index}].tool_calls`
+  if (!Array.isArray(calls)) throw badInput(FORMAT, path, 'an array')
+  for (const [at, call] of objectsIn(calls, FORMAT, path).entries()) {
+    const place: Place = { message: index, shape: 'call', keys: [], index: at }
+    const core = readCall(call, () => rawArguments(reader, member(nodeAt(reader.root, place), 'function')))
+    if (core.callId !== undefined && core.toolName !== undefined) reader.toolNames.set(core.callId, core.toolName)
+    found.push({ core, place })
+  }
+  const legacy = recordOf(message['function_call'])
+  if (legacy !== undefined) {
+    const place = field('function_call')
+    found.push({ core: readCall({ function: legacy }, () => rawArguments(reader, nodeAt(reader.root, place))), place })
+  }
+}
+
+function rawArguments({ text }: Reader, call: JsonNode | undefined): string {
+  const input = member(call, 'arguments')
+  return input === undefined ? '' : rawText(text, input)
+}
+
+function readResult(message: Fields, toolNames: ReadonlyMap<string, string>): ItemCore {
+  const callId = stringOf(message['tool_call_id'])
+  return {
+    kind: 'result',
+    ...readResultContent(message['content']),
+    ...defined({ callId, toolName: toolNames.get(callId ?? '') ?? stringOf(message['name']) }),
+  }
+}
+
+function readTools(text: string, root: JsonNode, body: Fields): ToolDeclaration[] {
+  return ['tools', 'functions'].flatMap((key) => {
+    const tools = body[key]
+    if (tools === undefined || tools === null) return []
+    if (!Array.isArray(tools)) throw badInput(FORMAT, key, 'an array')
+    const nodes = member(root, key)!.items!
+    return objectsIn(tools, FORMAT, key).map((tool, i) => ({ name: toolNameOf(tool), text: rawText(text, nodes[i]!) }))
+  })
+}
+
+/** The name that a declaration goes by: a function's, a custom tool's, or the type of a tool that the vendor runs. */
+export function toolNameOf(tool: unknown): string {
+  const fields = recordOf(tool) ?? {}
+  const body = recordOf(fields['function']) ?? recordOf(fields['custom']) ?? fields
+  return stringOf(body['name']) ?? stringOf(fields['type']) ?? ''
+}
+
+function readSettings(body: Fields): RequestSettings {
+  const reasoning = recordOf(body['reasoning'])
+  const effort = body['reasoning_effort'] ?? reasoning?.['effort']
+  return {
+    stream: body['stream'] === true,
+    reasoning: (effort !== undefined && effort !== null && effort !== 'none') || reasoning !== undefined,
+    ...defined({
+      model: stringOf(body['model']),
+      maxOutputTokens: numberOf(body['max_completion_tokens']) ?? numberOf(body['max_tokens']),
+    }),
+  }
+}

@@ -1,0 +1,125 @@
+import type { Conversation, Loss } from '../../core/conversation.ts'
+import type { Item } from '../../core/item.ts'
+import { member, rawText, type JsonNode } from '../json-index.ts'
+import { groupByMessage } from '../outgoing.ts'
+import { objectJson, sealedError } from '../sealed.ts'
+import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../splice.ts'
+import { envelopeSplices } from './envelope.ts'
+import { messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+
+export function encode(conversation: Conversation): { text: string; losses: readonly Loss[] } {
+  const source = sourceOf(conversation)
+  const { front, splices } = envelopeSplices(conversation, source)
+  return { text: spliceText(source.text, [...historySplices(conversation, source, front), ...splices]), losses: [] }
+}
+
+/** `front`: a message that the envelope puts before all others. */
+function historySplices(conversation: Conversation, source: Source, front: string | undefined): Splice[] {
+  if (conversation.items === source.items && front === undefined) return []
+  const own = messagesOf(source.root)
+  const parts: ArrayPart[] = [
+    ...(front === undefined ? [] : [front]),
+    ...Array.from({ length: source.headCount }, (_, i) => i),
+  ]
+  const splices: Splice[] = []
+  for (const message of groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)) {
+    if (message.own === undefined) parts.push(insertedMessage(message.inserted))
+    else {
+      parts.push(message.own)
+      splices.push(...messageSplices(source, own[message.own]!, message.kept))
+    }
+  }
+  if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
+    splices.push(...spliceArray(source.text, member(source.root, 'messages')!, parts))
+  }
+  return splices
+}
+
+const insertedMessage = (item: Item): string =>
+  `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${JSON.stringify(item.text)}}`
+
+function messageSplices(source: Source, node: JsonNode, kept: readonly Item[]): Splice[] {
+  const read = source.itemsOf[kept[0]!.message]!
+  const changes = new Map<string, string | undefined>()
+  const splices: Splice[] = []
+  if (kept.length < read.length) splices.push(...dropSplices(source.text, node, read, kept, changes))
+  for (const item of kept) if (item.edited === true) splices.push(...editSplices(source, item, changes))
+  return [...splices, ...spliceMembers(node, changes)]
+}
+
+/** Takes out what was dropped and leaves a message that the wire still accepts. */
+function dropSplices(
+  text: string,
+  node: JsonNode,
+  read: readonly Item[],
+  kept: readonly Item[],
+  changes: Map<string, string | undefined>,
+): Splice[] {
+  const stays = new Set(kept.map((item) => item.id))
+  const splices: Splice[] = []
+  for (const item of read) {
+    const place = placeOf(item)!
+    if (place.shape === 'fields' && !stays.has(item.id)) for (const key of place.keys) changes.set(key, undefined)
+  }
+  const keepElements = (shape: 'part' | 'call', key: string): void => {
+    const list = member(node, key)
+    const own = list?.items?.length ?? 0
+    const left = kept.flatMap((item) => {
+      const place = placeOf(item)!
+      return place.shape === shape ? [place.index] : []
+    })
+    if (left.length === own) return
+    if (left.length === 0) changes.set(key, undefined)
+    else splices.push(...spliceArray(text, list!, left))
+  }
+  keepElements('part', 'content')
+  keepElements('call', 'tool_calls')
+  const speaks = kept.some((item) => item.kind === 'call' || isField(item, 'refusal') || isField(item, 'audio'))
+  // An assistant message needs content unless it calls a tool, and some servers want the key even then.
+  if (changes.has('content')) changes.set('content', speaks ? 'null' : '""')
+  else if (!speaks && (member(node, 'content')?.value ?? null) === null) changes.set('content', '""')
+  return splices
+}
+
+function isField(item: Item, key: string): boolean {
+  const place = placeOf(item)!
+  return place.shape === 'fields' && place.keys.includes(key)
+}
+
+/** Marks that a part can carry; they outlive the text beside them. */
+const MARK_KEYS = ['cache_control', 'prompt_cache_breakpoint']
+
+/** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
+function editSplices({ text, root }: Source, item: Item, changes: Map<string, string | undefined>): Splice[] {
+  const place = placeOf(item)!
+  const node = nodeAt(root, place)
+  const json = JSON.stringify(item.text)
+  if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
+  if (place.shape === 'message') {
+    if (item.kind === 'opaque') throw sealedError(item)
+    changes.set('content', json)
+    return []
+  }
+  if (item.kind === 'call') return [callSplice(place.shape === 'call' ? callBody(node) : node, item.text)]
+  if (place.shape === 'fields') {
+    for (const key of place.keys) changes.set(key, json)
+    return []
+  }
+  if (item.kind === 'media' || item.kind === 'opaque') {
+    const marks = MARK_KEYS.flatMap((key) => {
+      const mark = member(node, key)
+      return mark === undefined ? [] : [`,"${key}":${rawText(text, mark)}`]
+    })
+    return [{ start: node.start, end: node.end, text: `{"type":"text","text":${json}${marks.join('')}}` }]
+  }
+  return [spliceMember(node, member(node, 'type')?.value === 'refusal' ? 'refusal' : 'text', json)]
+}
+
+const callBody = (call: JsonNode): JsonNode => member(call, 'function') ?? member(call, 'custom') ?? call
+
+/** Arguments travel as a string; vendors that take an object keep their object. */
+function callSplice(body: JsonNode, text: string): Splice {
+  if (member(body, 'input') !== undefined) return spliceMember(body, 'input', JSON.stringify(text))
+  const isObject = member(body, 'arguments')?.type === 'object'
+  return spliceMember(body, 'arguments', isObject ? objectJson(text) : JSON.stringify(objectJson(text)))
+}

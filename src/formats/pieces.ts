@@ -1,0 +1,44 @@
+import { recordOf } from './reading.ts'
+
+export type Fields = Record<string, unknown>
+
+/** Texts that arrive in pieces under a name; each is joined once, when it is asked for. */
+export class Pieces {
+  readonly #pieces = new Map<string, string[]>()
+
+  /** Takes strings; anything else a server may put there is no text. */
+  add(name: string, piece: unknown): void {
+    if (typeof piece !== 'string') return
+    const known = this.#pieces.get(name)
+    if (known === undefined) this.#pieces.set(name, [piece])
+    else known.push(piece)
+  }
+
+  /** Replaces what arrived so far: a closing event can repeat the whole. */
+  set(name: string, text: string): void {
+    this.#pieces.set(name, [text])
+  }
+
+  text(name: string): string | undefined {
+    return this.#pieces.get(name)?.join('')
+  }
+
+  /** The joined texts whose names begin with `prefix` and have no further dot. */
+  under(prefix: string): Fields {
+    const out: Fields = {}
+    for (const [name, pieces] of this.#pieces) {
+      const rest = name.slice(prefix.length)
+      if (name.startsWith(prefix) && !rest.includes('.')) out[rest] = pieces.join('')
+    }
+    return out
+  }
+}
+
+/** The payload of one event, or undefined for keep-alives and noise. */
+export function parseEvent(data: string): Readonly<Fields> | undefined {
+  try {
+    return recordOf(JSON.parse(data))
+  } catch {
+    return undefined
+  }
+}
