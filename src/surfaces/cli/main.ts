@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { isPlimsollError } from '../../core/errors.ts'
+import { demoCommand } from './commands/demo.ts'
 import { proxyCommand } from './commands/proxy.ts'
 import { EXIT } from './exit-codes.ts'
 
@@ -13,6 +14,7 @@ const program = new Command('plimsoll')
   .description('The load line for LLM context windows.')
   .version(version)
   .showSuggestionAfterError()
+  .addCommand(demoCommand())
   .addCommand(proxyCommand())
 
 try {

@@ -1,6 +1,7 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { createPlimsoll } from '../../../plimsoll.ts'
 import { startProxy } from '../../gateway/proxy.ts'
+import { wholeNumber } from '../whole-number.ts'
 
 interface ProxyFlags {
   readonly port: number
@@ -66,10 +67,4 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   })
   await proxy.close()
   await plimsoll.close()
-}
-
-function wholeNumber(text: string): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 0) throw new InvalidArgumentError('It should be a whole number.')
-  return value
 }
