@@ -83,7 +83,11 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         countText: (model, text) => meter.countText(model, text),
         countItem: (model, item) => meter.countItem(model, item),
         measure: (model, conversation, bytes) => meter.measure(model, conversation, bytes),
-        limitOf: (target, settings, buffer) => limitOf(target, settings, buffer, catalogue),
+        limitOf: (target, settings, buffer) =>
+          limitOf(target, settings, buffer, catalogue, {
+            ...(target.learned?.window !== undefined && { learnedWindow: target.learned.window }),
+            ...(target.learned?.bodyBytes !== undefined && { bodyBytes: target.learned.bodyBytes }),
+          }),
       },
       catalogue,
       sessions,
