@@ -34,11 +34,11 @@ const PAUSE_MS = 60
 async function runDemo(flags: DemoFlags): Promise<void> {
   const { turns, window, json = false } = flags
   const palette: Palette = {
-    colour: process.stdout.isTTY === true && (process.env['NO_COLOR'] ?? '') === '',
+    colour: process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '',
   }
   const show = (text: string, line: object): void =>
     void process.stdout.write(json ? `${JSON.stringify(line)}\n` : `${text}\n`)
-  const watched = process.stdout.isTTY === true && flags.fast !== true && !json
+  const watched = process.stdout.isTTY && flags.fast !== true && !json
 
   const secret = Buffer.from('the demo keeps nothing')
   const referee = await startReferee({
