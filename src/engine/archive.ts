@@ -1,3 +1,4 @@
+import { identityOf } from '../core/identity.ts'
 import { RECORD_VERSION, type ItemSeen, type LogRecord } from '../core/records.ts'
 import type { Branch } from './branch.ts'
 import type { StoredText } from './cascade/draft.ts'
@@ -18,13 +19,17 @@ export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterab
 
 /** Writes what is new about a request to the log: items not archived yet, first-send edits, an audit for each cut. */
 export async function logRequest(context: PrepareContext, edits: readonly NewEdit[]): Promise<void> {
-  const { deps, branch, links } = context
+  const { deps, branch } = context
   const at = deps.clock.now()
-  const unknown = links.filter((link) => !branch.archived.has(link.identity)).map((link) => link.identity)
+  const unknown = archivable(context).filter(({ identity }) => !branch.archived.has(identity))
   if (unknown.length > 0) {
-    for (const identity of await deps.sessions.seen(branch.tenant, unknown)) branch.archived.add(identity)
+    const seen = await deps.sessions.seen(
+      branch.tenant,
+      unknown.map(({ identity }) => identity),
+    )
+    for (const identity of seen) branch.archived.add(identity)
   }
-  const items = newItems(context, at)
+  const items = newItems(context, unknown, at)
   const records: LogRecord[] = [
     ...items,
     ...edits.map((edit) => edit.record),
@@ -35,9 +40,31 @@ export async function logRequest(context: PrepareContext, edits: readonly NewEdi
   for (const edit of edits) context.emit({ type: 'item-offloaded', ...sizesOf(edit) })
 }
 
-function newItems({ branch, codec, conversation, links }: PrepareContext, at: number): ItemSeen[] {
+interface Archivable {
+  readonly index: number
+  readonly identity: string
+  readonly chain: string
+}
+
+/** Every item, those outside the chain (reasoning, reminders) under an identity of their own: a fold takes them out as well. */
+function archivable({ deps, conversation, links }: PrepareContext): Archivable[] {
+  const chained = new Map(links.map((link) => [link.index, link]))
+  let chain = ''
+  return conversation.items.map((item, index) => {
+    const link = chained.get(index)
+    if (link === undefined) return { index, identity: identityOf(item, deps.hash) ?? deps.hash(item.text), chain }
+    chain = link.chain
+    return link
+  })
+}
+
+function newItems(
+  { branch, codec, conversation }: PrepareContext,
+  unknown: readonly Archivable[],
+  at: number,
+): ItemSeen[] {
   const records = new Map<string, ItemSeen>()
-  for (const { index, identity, chain } of links) {
+  for (const { index, identity, chain } of unknown) {
     if (branch.archived.has(identity) || records.has(identity)) continue
     const item = conversation.items[index]!
     records.set(identity, {

@@ -1,5 +1,6 @@
 import type { Epoch } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
+import type { Readers } from './reader-tools.ts'
 
 /**
  * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
@@ -29,6 +30,8 @@ export interface Branch {
   /** The model, load and limit of the last request. */
   model?: string
   load?: Load
+  /** Readers that the last request declared. */
+  readers: Readers
   limit?: Limit
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
@@ -80,5 +83,6 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     turns: new Map(),
     turnCount: 0,
     compactRequested: false,
+    readers: new Map(),
   }
 }

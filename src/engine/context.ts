@@ -9,6 +9,7 @@ import type { Item } from '../core/item.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
+import { readersIn, type Readers } from './reader-tools.ts'
 import { standingPlan, type Standing } from './standing.ts'
 
 /** One request on its way through `prepare`: what came in and where it is going. */
@@ -22,6 +23,8 @@ export interface PrepareContext {
   readonly links: readonly Link[]
   readonly target: Target
   readonly limit: Limit
+  /** Tools of the request that can bring back what was taken out. */
+  readonly readers: Readers
   readonly emit: (body: EventBody) => void
 }
 
@@ -56,6 +59,7 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     links: chainOf(conversation.items, deps.hash, CLAUDE_CODE),
     target,
     limit: deps.meter.limitOf(target, conversation.settings, deps.policy.buffer),
+    readers: readersIn(conversation.tools),
     emit: (body) =>
       deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
   }

@@ -92,6 +92,6 @@ function draftOf(context: PrepareContext, standing: Standing): Draft {
     lowTokens: deps.policy.water.low * limit.tokens,
     handleOf: (text) => deps.addressOf(branch.tenant, Buffer.from(text)),
     present: deps.present,
-    readers: [],
+    readers: context.readers,
   }
 }

@@ -11,6 +11,7 @@ import type { ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
+import type { Readers } from './reader-tools.ts'
 
 /** Everything the engine is given; `src/index.ts` composes it. */
 export interface EngineDeps {
@@ -43,6 +44,6 @@ export interface PresentOptions {
   readonly countTokens: (text: string) => number
   readonly handle: Handle
   readonly tool?: string
-  /** Names of tools in the request that can open a handle; empty when there are none. */
-  readonly readers: readonly string[]
+  /** Tools in the request that can open a handle, by our name for them; empty when there are none. */
+  readonly readers: Readers
 }

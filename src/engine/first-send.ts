@@ -43,7 +43,7 @@ function shorten(context: PrepareContext, link: Link, maxTokens: number): NewEdi
     countTokens,
     handle,
     ...(item.toolName !== undefined && { tool: item.toolName }),
-    readers: [],
+    readers: context.readers,
   })
   if (countTokens(text) >= tokens) return []
   const record: FirstSendEdit = {

@@ -168,6 +168,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   }
   branch.model = target.model
   branch.load = view.load
+  branch.readers = context.readers
   branch.limit = limit
   const tight = epoch !== undefined && high > deps.policy.water.low * limit.tokens
   const verdict: Verdict = {

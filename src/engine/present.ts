@@ -4,7 +4,8 @@ import type { PresentOptions } from './deps.ts'
 export function presentText(text: string, options: PresentOptions): string {
   const { budgetTokens, countTokens, handle, readers } = options
   const lines = text.split('\n')
-  const how = readers.includes('artifact_read') ? ` Read more with artifact_read("${handle}").` : ''
+  const read = readers.get('artifact_read')
+  const how = read === undefined ? '' : ` Read more with ${read}.`
   const marker = (shown: string): string =>
     `[... ${shown} omitted of ${text.length.toLocaleString('en')} characters in ${lines.length.toLocaleString('en')} lines; all of it is stored as ${handle}.${how} ...]`
   const room = Math.max(0, budgetTokens - countTokens(marker('9,999,999 characters')))

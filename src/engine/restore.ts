@@ -12,7 +12,7 @@ export async function restoreBranch(deps: EngineDeps, branch: Branch): Promise<v
 function absorb(branch: Branch, record: LogRecord): void {
   if (record.type === 'item-seen') {
     branch.archived.add(record.identity)
-    branch.sent.add(record.chain)
+    if (record.chain !== '') branch.sent.add(record.chain)
     return
   }
   // The archive is shared by the agents of a session; what they decided is not.

@@ -40,7 +40,7 @@ export async function toolResult(deps: EngineDeps, branch: Branch, request: Tool
     countTokens: (part) => deps.meter.countText(model, part).high,
     handle: stat.handle,
     tool,
-    readers: [],
+    readers: branch.readers,
   })
   await deps.sessions.append(branch.tenant, branch.session, [
     {

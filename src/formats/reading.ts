@@ -1,5 +1,6 @@
 import { PlimsollError } from '../core/errors.ts'
-import type { JsonNode } from './json-index.ts'
+
+export type Fields = Readonly<Record<string, unknown>>
 
 /** Small readers shared by the codecs: they turn a wrong type into an error that names the place. */
 
@@ -15,7 +16,7 @@ export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }
 
-export function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+export function recordOf(value: unknown): Fields | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : undefined
@@ -25,12 +26,11 @@ export function arrayOf(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(value) ? value : undefined
 }
 
-/** The elements of an array node, each checked to be an object. */
-export function objectsIn(node: JsonNode, format: string, path: string): readonly JsonNode[] {
-  const items = node.items ?? []
-  for (const [i, item] of items.entries())
-    if (item.type !== 'object') throw badInput(format, `${path}[${i}]`, 'an object')
-  return items
+/** The elements of a list, each checked to be an object. */
+export function objectsIn(list: readonly unknown[], format: string, path: string): readonly Fields[] {
+  for (const [i, value] of list.entries())
+    if (recordOf(value) === undefined) throw badInput(format, `${path}[${i}]`, 'an object')
+  return list as readonly Fields[]
 }
 
 /** Optional properties must be absent, not undefined, under exactOptionalPropertyTypes. */

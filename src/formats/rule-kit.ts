@@ -44,6 +44,19 @@ export const isBlank = (text: string): boolean => text.trim() === ''
 export const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0
 
+/**
+ * A value inside a message. Bodies are hostile: `String` throws on an object whose toString is no function, and on an array
+ * nested deeper than the stack.
+ */
+export const shown = (value: unknown): string => {
+  if (typeof value === 'string') return value
+  return typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : value === null
+      ? 'null'
+      : typeof value
+}
+
 export const quoted = (values: readonly string[]): string => values.join(', ')
 
 // Only unpaired halves match: with the `u` flag a proper pair is one code point of another category.
@@ -82,3 +95,7 @@ function pathOf(
     .toReversed()
     .join('.')
 }
+
+/** Sub-profiles of a wire, e.g. `mistral,reasoning-forbidden`: an endpoint can have several habits. */
+export const profilesOf = (profile: string | undefined): ReadonlySet<string> =>
+  new Set((profile ?? '').split(',').filter((name) => name !== ''))

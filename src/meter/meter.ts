@@ -2,6 +2,7 @@ import type { Conversation } from '../core/conversation.ts'
 import { type Count, exactly, NO_TOKENS, scaleCount, sumCounts } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Load, Target } from '../core/target.ts'
+import type { Usage } from '../core/usage.ts'
 import type { Calibration } from './calibration.ts'
 import { createContentCache } from './content-cache.ts'
 import { countItem, type ItemContext } from './count-item.ts'
@@ -10,6 +11,7 @@ import type { ContentKind } from './estimator/kinds.ts'
 import { ignoreEvents, type MeterEvents, type ModelFacts, type ModelLookup, type TextCounter } from './needs.ts'
 import { type Overhead, overheadOf } from './overhead.ts'
 import { keepsOlderThinking, olderThinking } from './thinking.ts'
+import { isKnownUsage } from './usage.ts'
 
 export interface MeterOptions {
   readonly catalogue: ModelLookup
@@ -43,8 +45,11 @@ export interface Meter {
   countText(target: TargetRef, text: string): Count
   /** One item with its framing; calibrated like everything else. */
   countItem(target: TargetRef, item: Item, format?: string): Count
-  /** The whole request. `bytes` is the length of the body as it will be sent. */
-  measure(target: TargetRef, conversation: Conversation, bytes: number): Measurement
+  /**
+   * The whole request. `bytes` is the length of the body as it will be sent. Should counting itself fail, the last usage stands
+   * in, and without one the bytes as an upper bound: no token is shorter than a byte.
+   */
+  measure(target: TargetRef, conversation: Conversation, bytes: number, lastUsage?: Usage): Measurement
   /** Tokenizer family of a model. */
   familyOf(model: string): string
   factsOf(model: string): ModelFacts
@@ -183,35 +188,59 @@ export function createMeter(options: MeterOptions): Meter {
       const { count, kind, text } = countItemRaw(lensOf(model), model, item, format)
       return calibrated(target, count, { [kind]: text, fixed: count.tokens - text })
     },
-    measure(target, conversation, bytes) {
-      const { model } = refOf(target)
-      const lens = lensOf(model)
-      const overhead = overheadOf(conversation.format, model, lens.family)
-      const byClass: Partial<Record<ContentKind | 'fixed', number>> = {}
-      const add = (kind: ContentKind | 'fixed', tokens: number): void => {
-        byClass[kind] = (byClass[kind] ?? 0) + tokens
-      }
-      const take = (item: Item): Count => {
-        const { count, kind, text } = countItemRaw(lens, model, item, conversation.format)
-        add(kind, text)
-        add('fixed', count.tokens - text)
-        return count
-      }
-      const ignored = keepsOlderThinking(model, lens.family) ? undefined : olderThinking(conversation.items)
-      const head = sumCounts(conversation.head.map(take))
-      const own = sumCounts(conversation.items.map((item) => (ignored?.has(item) === true ? NO_TOKENS : take(item))))
-      const tools = countTools(lens, overhead, conversation)
-      const framing = exactly(framingOf(overhead, conversation), 'estimate')
-      add('fixed', tools.tokens + framing.tokens)
-      const raw = whole(sumCounts([head, own, tools, framing]))
-      return {
-        count: whole(calibrated(target, raw, byClass)),
-        bytes,
-        raw,
-        byClass,
-        parts: { head: head.tokens, tools: tools.tokens, items: own.tokens, framing: framing.tokens },
+    measure(target, conversation, bytes, lastUsage) {
+      try {
+        return measureWhole(target, conversation, bytes)
+      } catch (error) {
+        onEvent({ type: 'degraded', what: 'counting', cause: error instanceof Error ? error.message : String(error) })
+        return measureBlind(bytes, lastUsage)
       }
     },
+  }
+
+  function measureWhole(target: TargetRef, conversation: Conversation, bytes: number): Measurement {
+    const { model } = refOf(target)
+    const lens = lensOf(model)
+    const overhead = overheadOf(conversation.format, model, lens.family)
+    const byClass: Partial<Record<ContentKind | 'fixed', number>> = {}
+    const add = (kind: ContentKind | 'fixed', tokens: number): void => {
+      byClass[kind] = (byClass[kind] ?? 0) + tokens
+    }
+    const take = (item: Item): Count => {
+      const { count, kind, text } = countItemRaw(lens, model, item, conversation.format)
+      add(kind, text)
+      add('fixed', count.tokens - text)
+      return count
+    }
+    const ignored = keepsOlderThinking(model, lens.family) ? undefined : olderThinking(conversation.items)
+    const head = sumCounts(conversation.head.map(take))
+    const own = sumCounts(conversation.items.map((item) => (ignored?.has(item) === true ? NO_TOKENS : take(item))))
+    const tools = countTools(lens, overhead, conversation)
+    const framing = exactly(framingOf(overhead, conversation), 'estimate')
+    add('fixed', tools.tokens + framing.tokens)
+    const raw = whole(sumCounts([head, own, tools, framing]))
+    return {
+      count: whole(calibrated(target, raw, byClass)),
+      bytes,
+      raw,
+      byClass,
+      parts: { head: head.tokens, tools: tools.tokens, items: own.tokens, framing: framing.tokens },
+    }
+  }
+
+  function measureBlind(bytes: number, lastUsage: Usage | undefined): Measurement {
+    const known = isKnownUsage(lastUsage) ? lastUsage.input + lastUsage.output : undefined
+    if (known === undefined)
+      onEvent({ type: 'degraded', what: 'counting', cause: 'no usage either: the bytes are taken as the upper bound' })
+    const tokens = known ?? Math.ceil(bytes / 4)
+    const count: Count = { tokens, low: 0, high: Math.max(tokens, bytes), source: 'unknown' }
+    return {
+      count,
+      bytes,
+      raw: count,
+      byClass: { fixed: tokens },
+      parts: { head: 0, tools: 0, items: tokens, framing: 0 },
+    }
   }
 
   function countTools(lens: Lens, overhead: Overhead, conversation: Conversation): Count {

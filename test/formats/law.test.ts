@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import type { Conversation } from '../../src/core/conversation.ts'
 import { applyEdits, type Edit } from '../../src/core/edits.ts'
 import type { Item } from '../../src/core/item.ts'
-import type { JsonNode } from '../../src/formats/json-index.ts'
 import { arbitraryBodyText, WIRES, words } from '../support/generators/index.ts'
 import { property } from '../support/property.ts'
 import { CODECS } from '../support/wires.ts'
@@ -80,7 +79,7 @@ const asRead = (item: Item): Item =>
     : item
 
 describe.each(WIRES)('%s', (wire) => {
-  const { decode, encode } = CODECS[wire]
+  const { decode, encode, spanOf } = CODECS[wire]
 
   it('gives every body back byte for byte', () => {
     property(arbitraryBodyText(wire), (text) => {
@@ -104,7 +103,7 @@ describe.each(WIRES)('%s', (wire) => {
       if (item === undefined) return
       const [edit] = planOf([item], [{ op: 'replace', at: 0, text: replacement, role: 'user' }])
       const after = encode(applyEdits(before, [edit!])).text
-      const { start, end } = (item.origin!.value as { node: JsonNode }).node
+      const { start, end } = spanOf(before, item)
       expect(after.startsWith(text.slice(0, start))).toBe(true)
       expect(after.endsWith(text.slice(end))).toBe(true)
       const read = decode(after)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { indexJson, member, rawText } from '../../src/formats/json-index.ts'
+import { compactJson, indexJson, member, rawText } from '../../src/formats/json-index.ts'
 import { spliceArray, spliceMember, spliceMemberOut, spliceText } from '../../src/formats/splice.ts'
 import { property } from '../support/property.ts'
 
@@ -11,27 +11,31 @@ function written(value: unknown, indent: number): string {
 
 describe('indexJson', () => {
   it('finds every value where it stands', () => {
-    property(
-      fc.tuple(fc.jsonValue(), fc.integer({ min: 0, max: 4 }), fc.integer({ min: 0, max: 6 })),
-      ([value, indent, depth]) => {
-        const text = ` ${written(value, indent)}\n`
-        const walk = (node: ReturnType<typeof indexJson>): void => {
-          expect(JSON.parse(rawText(text, node))).toEqual(node.value)
-          for (const entry of node.members ?? []) walk(entry.node)
-          for (const item of node.items ?? []) walk(item)
-        }
-        walk(indexJson(text, depth))
-      },
-    )
+    property(fc.tuple(fc.jsonValue(), fc.integer({ min: 0, max: 4 })), ([value, indent]) => {
+      const text = ` ${written(value, indent)}\n`
+      const walk = (node: ReturnType<typeof indexJson>): void => {
+        expect(JSON.parse(rawText(text, node))).toEqual(node.value)
+        for (const entry of node.members ?? []) walk(entry.node)
+        for (const item of node.items ?? []) walk(item)
+      }
+      walk(indexJson(text))
+    })
+  })
+
+  it('compacts white space and nothing else', () => {
+    property(fc.tuple(fc.jsonValue(), fc.integer({ min: 0, max: 4 })), ([value, indent]) => {
+      expect(compactJson(written(value, indent))).toBe(JSON.stringify(value))
+    })
+    expect(compactJson(' { "b" : 1.0 ,\n"a" : 12345678901234567890 } ')).toBe('{"b":1.0,"a":12345678901234567890}')
   })
 
   it('takes the last of two equal keys, as the parser does', () => {
     const text = '{"a":1,"a":{"b":2}}'
-    expect(member(indexJson(text, 3), 'a')?.value).toEqual({ b: 2 })
+    expect(member(indexJson(text), 'a')?.value).toEqual({ b: 2 })
   })
 
   it('reads keys with escapes', () => {
-    expect(member(indexJson('{"\\u0061\\"":7}', 2), 'a"')?.value).toBe(7)
+    expect(member(indexJson('{"\\u0061\\"":7}'), 'a"')?.value).toBe(7)
   })
 
   it.each([
@@ -40,12 +44,12 @@ describe('indexJson', () => {
     ['a lone surrogate', '{"a":"\ud800"}'],
     ['nothing', ''],
   ])('refuses %s with a typed error', (_name, text) => {
-    expect(() => indexJson(text, 3)).toThrowError(expect.objectContaining({ code: 'bad-input' }))
+    expect(() => indexJson(text)).toThrowError(expect.objectContaining({ code: 'bad-input' }))
   })
 
   it('survives nesting 100,000 levels deep', () => {
     const deep = '['.repeat(100_000) + ']'.repeat(100_000)
-    expect(indexJson(`{"a":${deep}}`, 4).end).toBe(deep.length + 6)
+    expect(indexJson(`{"a":${deep}}`).end).toBe(deep.length + 6)
   })
 })
 
@@ -55,7 +59,7 @@ describe('spliceArray', () => {
     property(fc.tuple(parts, fc.integer({ min: 0, max: 3 })), ([plan, indent]) => {
       const elements = plan.filter((part) => part !== 'insert').map((_, i) => ({ n: i }))
       const text = written({ list: elements, after: true }, indent)
-      const list = member(indexJson(text, 4), 'list')!
+      const list = member(indexJson(text), 'list')!
       const wanted: unknown[] = []
       const asked: (number | string)[] = []
       let own = 0
@@ -78,7 +82,7 @@ describe('spliceArray', () => {
 
   it('removes one element and one separator and nothing else', () => {
     const text = '[ {"a":1} ,\n  {"b":2} ,\n  {"c":3} ]'
-    const list = indexJson(text, 2)
+    const list = indexJson(text)
     expect(spliceText(text, spliceArray(text, list, [0, 2]))).toBe('[ {"a":1} ,\n  {"c":3} ]')
     expect(spliceText(text, spliceArray(text, list, [1, 2]))).toBe('[ {"b":2} ,\n  {"c":3} ]')
     expect(spliceText(text, spliceArray(text, list, [0, 1]))).toBe('[ {"a":1} ,\n  {"b":2} ]')
@@ -89,11 +93,11 @@ describe('spliceArray', () => {
 describe('members', () => {
   it('replaces, adds and removes one member', () => {
     const text = '{"a":1, "b":[2] ,"c":3}'
-    const root = indexJson(text, 2)
+    const root = indexJson(text)
     expect(spliceText(text, [spliceMember(root, 'b', '"x"')])).toBe('{"a":1, "b":"x" ,"c":3}')
     expect(spliceText(text, [spliceMember(root, 'd', '4')])).toBe('{"a":1, "b":[2] ,"c":3,"d":4}')
     expect(spliceText(text, [spliceMemberOut(root, 'a')!])).toBe('{"b":[2] ,"c":3}')
     expect(spliceText(text, [spliceMemberOut(root, 'c')!])).toBe('{"a":1, "b":[2]}')
-    expect(spliceText('{}', [spliceMember(indexJson('{}', 1), 'd', '4')])).toBe('{"d":4}')
+    expect(spliceText('{}', [spliceMember(indexJson('{}'), 'd', '4')])).toBe('{"d":4}')
   })
 })

@@ -22,12 +22,17 @@ export function brokenInvariants(recording: Recording): readonly string[] {
 /** Every call that is not the provider's own has one result behind it, and every result a call before it. */
 function brokenPairs(recording: Recording, from: number, to: number): readonly string[] {
   const open = new Set<string>()
+  const called = new Set<string>()
   const broken: string[] = []
   for (const message of recording.messages.slice(from, to)) {
     for (const part of message.parts) {
       if (part.serverSide === true || part.callId === undefined) continue
-      if (part.kind === 'call') open.add(part.callId)
-      else if (part.kind === 'result' && !open.delete(part.callId)) broken.push(`result ${part.callId} without a call`)
+      if (part.kind === 'call') {
+        if (called.has(part.callId)) broken.push(`two calls ${part.callId}`)
+        called.add(part.callId)
+        open.add(part.callId)
+      }
+      if (part.kind === 'result' && !open.delete(part.callId)) broken.push(`result ${part.callId} without a call`)
     }
   }
   return [...broken, ...[...open].map((id) => `call ${id} without a result`)]

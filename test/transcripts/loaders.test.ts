@@ -39,6 +39,25 @@ describe('transcript formats', () => {
   })
 })
 
+const line = (value: object) => JSON.stringify({ isSidechain: false, ...value })
+const user = (uuid: string, parentUuid: string | null, content: string) =>
+  line({ type: 'user', uuid, parentUuid, message: { role: 'user', content } })
+const assistant = (uuid: string, parentUuid: string, text: string) =>
+  line({
+    type: 'assistant',
+    uuid,
+    parentUuid,
+    message: {
+      id: `msg_${uuid}`,
+      model: 'claude-sonnet-4-5',
+      role: 'assistant',
+      content: [{ type: 'text', text }],
+    },
+  })
+
+const questions = (body: string) =>
+  [...body.matchAll(/first question|wrong question|better question|and then/g)].map(String)
+
 describe('claude-code', () => {
   it('takes one response for one call and its usage once', () => {
     const recording = onlyRecording(loadFixture('claude-code.jsonl'))
@@ -111,6 +130,28 @@ describe('claude-code', () => {
     expect(twice.calls).toHaveLength(once.calls.length)
   })
 
+  it('leaves out what the user went back behind', () => {
+    const lines = [
+      user('u1', null, 'first question'),
+      assistant('a1', 'u1', 'first answer'),
+      user('u2', 'a1', 'wrong question'),
+      assistant('a2', 'u2', 'wrong answer'),
+      line({ type: 'system', subtype: 'turn_duration', uuid: 's1', parentUuid: 'a1' }),
+      user('u3', 's1', 'better question'),
+      assistant('a3', 'u3', 'better answer'),
+      user('u4', 'a3', 'and then?'),
+      assistant('a4', 'u4', 'the end'),
+    ]
+    const { calls } = onlyRecording(loadTranscript(lines.join('\n'), 'rewound'))
+    expect(calls.map((call) => questions(call.body()))).toEqual([
+      ['first question'],
+      ['first question', 'wrong question'],
+      ['first question', 'better question'],
+      ['first question', 'better question', 'and then'],
+    ])
+    expect(calls[3]?.body()).not.toContain('wrong answer')
+  })
+
   it('puts a note where an interrupted call has no result', () => {
     const lines = fixtureText('claude-code.jsonl').trim().split('\n')
     const result = lines.findIndex((line) => line.includes('"tool_result"'))
@@ -154,6 +195,84 @@ describe('gemini-cli', () => {
     expect(calls[0]?.response.calls.map((call) => call.toolName)).toEqual(['read_file'])
     expect(messages.some((message) => message.json().includes('Change it to 80'))).toBe(false)
     expect(calls[0]?.usage).toEqual({ input: 1200, cacheRead: 1000, cacheWrite: 0, output: 50, reasoning: 30 })
+  })
+})
+
+describe('gemini-cli compression', () => {
+  const text = [
+    { sessionId: 's', projectHash: 'p' },
+    { id: 'u1', timestamp: '2026-05-02T08:00:00Z', type: 'user', content: 'old question' },
+    { id: 'g1', timestamp: '2026-05-02T08:00:01Z', type: 'gemini', content: 'old answer' },
+    {
+      $set: {
+        messages: [
+          { id: 'x1', type: 'user', content: 'summary' },
+          { id: 'x2', type: 'gemini', content: 'Got it.' },
+        ],
+      },
+    },
+    { id: 'u2', timestamp: '2026-05-02T08:01:00Z', type: 'user', content: 'new question' },
+    { id: 'g2', timestamp: '2026-05-02T08:01:01Z', type: 'gemini', content: 'new answer' },
+    { id: 'g3', timestamp: '2026-05-02T08:01:02Z', type: 'gemini', content: 'one more thing' },
+  ]
+    .map((record) => JSON.stringify(record))
+    .join('\n')
+
+  it('continues from what was put in place of the history', () => {
+    const { calls, compactions } = onlyRecording(loadTranscript(text, 'compressed'))
+    expect(compactions).toEqual([{ line: 4, beforeCall: 1 }])
+    expect(calls).toHaveLength(3)
+    expect(calls[1]?.body()).toContain('summary')
+    expect(calls[1]?.body()).not.toContain('old question')
+  })
+
+  it('resends the old history instead when everything is resent', () => {
+    const { calls } = onlyRecording(loadTranscript(text, 'compressed', { resend: 'everything' }))
+    expect(calls[1]?.body()).toContain('old question')
+    expect(calls[1]?.body()).not.toContain('summary')
+  })
+
+  it('lets the client ask a model to go on that spoke twice', () => {
+    const { calls } = onlyRecording(loadTranscript(text, 'compressed'))
+    const { contents } = JSON.parse(calls[2]?.body() ?? '') as { contents: { role: string }[] }
+    expect(contents.map(({ role }) => role)).toEqual(['user', 'model', 'user', 'model', 'user'])
+  })
+})
+
+describe('call ids that begin anew', () => {
+  const history = [
+    { role: 'user', content: 'go' },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: ['call_0', 'call_1'].map((id) => ({
+        id,
+        type: 'function',
+        function: { name: 'ls', arguments: '{}' },
+      })),
+    },
+    { role: 'tool', tool_call_id: 'call_0', content: 'a' },
+    { role: 'tool', tool_call_id: 'call_1', content: 'b' },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'call_0', type: 'function', function: { name: 'cat', arguments: '{}' } }],
+    },
+    { role: 'tool', tool_call_id: 'call_0', content: 'c' },
+    { role: 'assistant', content: 'done' },
+  ]
+
+  it('become unique, together with the results that answer them', () => {
+    const loaded = loadTranscript(JSON.stringify(history), 'reused')
+    const recording = onlyRecording(loaded)
+    expect(brokenInvariants(recording)).toEqual([])
+    const { messages } = JSON.parse(recording.calls[2]?.body() ?? '') as { messages: typeof history }
+    expect(messages.slice(0, 4)).toEqual(history.slice(0, 4))
+    expect(messages[4]?.tool_calls?.[0]?.id).toBe('call_0_2')
+    expect(messages[5]?.tool_call_id).toBe('call_0_2')
+    expect(loaded.problems).toEqual([
+      { line: 1, message: 'Call id call_0 was used before; this call got one of its own.' },
+    ])
   })
 })
 

@@ -4,6 +4,7 @@ import type { Item } from '../../core/item.ts'
 import type { EpochEdit } from '../../core/records.ts'
 import type { Turns } from '../../core/turns.ts'
 import type { Presenter } from '../deps.ts'
+import type { Readers } from '../reader-tools.ts'
 
 /** What the cascade works on: a transcript with its first-send edits in place, and the numbers to reach. All pure. */
 export interface Draft {
@@ -23,7 +24,7 @@ export interface Draft {
   readonly lowTokens: number
   readonly handleOf: (text: string) => Handle
   readonly present: Presenter
-  readonly readers: readonly string[]
+  readonly readers: Readers
 }
 
 /** What a step proposes: edits in places of the chain, and the texts that its handles must open. */

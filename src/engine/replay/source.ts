@@ -17,6 +17,8 @@ export interface ReplayPart {
 export interface ReplayCall {
   /** Number of messages that existed when the call was made. */
   readonly to: number
+  /** Milliseconds since 1970. */
+  readonly at?: number
   /** The actual next turn. */
   readonly response: { readonly parts: readonly ReplayPart[] }
 }

@@ -56,7 +56,8 @@ export function mechanicalSummary(draft: Draft, folded: readonly number[], budge
 
 function headLine(draft: Draft, items: readonly Item[]): string {
   const calls = items.filter((item) => item.kind === 'call').length
-  const how = draft.readers.includes('recall') ? ' Use recall to search it.' : ''
+  const recall = draft.readers.get('recall')
+  const how = recall === undefined ? '' : ` Use ${recall} to search it.`
   return (
     `[Condensed record of ${items.length} earlier items with ${calls} tool calls, taken out of view to stay within the ` +
     `context window. It tells what happened; it is no instruction. The full text is archived.${how}]`

@@ -40,7 +40,7 @@ function labelOf(draft: Draft, item: Item): string {
 
 /** A handle is worth its tokens only where a tool of the request can open it. */
 export const hasHandle = (draft: Draft, item: Item): boolean =>
-  draft.readers.length > 0 && item.kind === 'result' && item.text.length >= HANDLE_FROM_CHARACTERS
+  draft.readers.has('artifact_read') && item.kind === 'result' && item.text.length >= HANDLE_FROM_CHARACTERS
 
 /** What stands in view anyway, and what the model has written so far. */
 export function lineContext(draft: Draft, folded: ReadonlySet<number>, ages: readonly number[]): LineContext {

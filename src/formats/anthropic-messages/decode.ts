@@ -1,76 +1,78 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { indexJson, member, rawText, type JsonNode } from '../json-index.ts'
-import { badInput, defined, numberOf, objectsIn, recordOf, stringOf } from '../reading.ts'
+import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { spliceMemberOut } from '../splice.ts'
 import { readBlock } from './blocks.ts'
-import { FORMAT, INDEX_DEPTH, type Place, type Source } from './wire.ts'
+import { FORMAT, nodeAt, type Place, type Source } from './wire.ts'
 
 export function decode(text: string): Conversation {
-  const root = indexJson(text, INDEX_DEPTH)
-  if (root.type !== 'object') throw badInput(FORMAT, 'the body', 'an object')
-  const list = member(root, 'messages')
-  if (list?.type !== 'array') throw badInput(FORMAT, 'messages', 'an array')
-  const messages = objectsIn(list, FORMAT, 'messages')
-  const source: Source = { text, root, messages }
+  const root = indexJson(text)
+  const body = recordOf(root.value)
+  if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
+  const messages = body['messages']
+  if (!Array.isArray(messages)) throw badInput(FORMAT, 'messages', 'an array')
   const toolNames = new Map<string, string>()
-  const items = messages.flatMap((message, index) => readMessage(text, message, index, toolNames))
+  const items = objectsIn(messages, FORMAT, 'messages').flatMap((message, index) =>
+    readMessage(text, root, message, index, toolNames),
+  )
+  const source: Source = { text, root, items }
   return {
     format: FORMAT,
-    head: readSystem(text, member(root, 'system')),
+    head: readSystem(text, root, body['system']),
     items,
-    tools: readTools(text, member(root, 'tools')),
-    settings: readSettings(root),
+    tools: readTools(text, root, body['tools']),
+    settings: readSettings(body),
     source: { format: FORMAT, value: source },
   }
 }
 
-function readSystem(text: string, system: JsonNode | undefined): Item[] {
-  if (system === undefined || system.value === null) return []
-  if (system.type === 'string')
-    return [instruction('s0', system.value as string, { node: system, bare: true, block: 0 })]
-  if (system.type !== 'array') throw badInput(FORMAT, 'system', 'a string or an array')
-  return objectsIn(system, FORMAT, 'system').map((node, block) => {
-    const words = stringOf(recordOf(node.value)?.['text']) ?? rawText(text, node)
-    return instruction(`s${block}`, words, { node, bare: false, block })
-  })
+function readSystem(text: string, root: JsonNode, system: unknown): Item[] {
+  if (system === undefined || system === null) return []
+  if (typeof system === 'string') return [instruction(0, system)]
+  if (!Array.isArray(system)) throw badInput(FORMAT, 'system', 'a string or an array')
+  return objectsIn(system, FORMAT, 'system').map((fields, block) =>
+    instruction(block, stringOf(fields['text']) ?? rawText(text, member(root, 'system')!.items![block]!)),
+  )
 }
 
-function instruction(id: string, text: string, place: Place): Item {
-  return { id, kind: 'instruction', role: 'system', text, message: -1, origin: { format: FORMAT, value: place } }
-}
+const instruction = (block: number, text: string): Item => ({
+  id: `s${block}`,
+  kind: 'instruction',
+  role: 'system',
+  text,
+  message: -1,
+})
 
-function readMessage(text: string, message: JsonNode, index: number, toolNames: Map<string, string>): Item[] {
+function readMessage(
+  text: string,
+  root: JsonNode,
+  message: Fields,
+  index: number,
+  toolNames: Map<string, string>,
+): Item[] {
   const path = `messages[${index}]`
-  const role = roleOf(message, path)
-  const content = member(message, 'content')
+  const role = roleOf(message['role'], path)
+  const content = message['content']
   // An empty list says as little as an empty string; one item stands for it, so that the message keeps its place.
-  if (content?.type === 'string' || (content?.type === 'array' && content.items?.length === 0)) {
+  if (typeof content === 'string' || (Array.isArray(content) && content.length === 0)) {
     const kind = role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
-    const place: Place = { node: content, bare: true, block: 0 }
-    return [
-      {
-        id: `m${index}.0`,
-        kind,
-        role,
-        text: stringOf(content.value) ?? '',
-        message: index,
-        origin: { format: FORMAT, value: place },
-      },
-    ]
+    const place: Place = { message: index, bare: true, block: 0 }
+    const origin = { format: FORMAT, value: place }
+    return [{ id: `m${index}.0`, kind, role, text: stringOf(content) ?? '', message: index, origin }]
   }
-  if (content?.type !== 'array') throw badInput(FORMAT, `${path}.content`, 'a string or an array')
-  return objectsIn(content, FORMAT, `${path}.content`).map((node, block) => {
+  if (!Array.isArray(content)) throw badInput(FORMAT, `${path}.content`, 'a string or an array')
+  return objectsIn(content, FORMAT, `${path}.content`).map((fields, block) => {
+    const place: Place = { message: index, bare: false, block }
     const read = readBlock(
-      node.value as Record<string, unknown>,
+      fields,
       role,
-      () => unmarked(text, node),
-      () => rawInput(text, node),
+      () => unmarked(text, nodeAt(root, place)),
+      () => rawInput(text, nodeAt(root, place)),
     )
     if (read.kind === 'call' && read.callId !== undefined && read.toolName !== undefined)
       toolNames.set(read.callId, read.toolName)
     const toolName = read.toolName ?? (read.kind === 'result' ? toolNames.get(read.callId ?? '') : undefined)
-    const place: Place = { node, bare: false, block }
     return {
       id: `m${index}.${block}`,
       role: read.kind === 'result' && read.serverSide !== true ? 'tool' : role,
@@ -95,24 +97,23 @@ function rawInput(text: string, block: JsonNode): string {
   return input === undefined ? '{}' : rawText(text, input)
 }
 
-function roleOf(message: JsonNode, path: string): Role {
-  const role = member(message, 'role')?.value
+function roleOf(role: unknown, path: string): Role {
   if (role !== 'user' && role !== 'assistant' && role !== 'system')
     throw badInput(FORMAT, `${path}.role`, '"user" or "assistant"')
   return role
 }
 
-function readTools(text: string, tools: JsonNode | undefined): ToolDeclaration[] {
-  if (tools === undefined || tools.value === null) return []
-  if (tools.type !== 'array') throw badInput(FORMAT, 'tools', 'an array')
-  return objectsIn(tools, FORMAT, 'tools').map((node) => {
-    const fields = node.value as Record<string, unknown>
-    return { name: stringOf(fields['name']) ?? stringOf(fields['type']) ?? '', text: rawText(text, node) }
-  })
+function readTools(text: string, root: JsonNode, tools: unknown): ToolDeclaration[] {
+  if (tools === undefined || tools === null) return []
+  if (!Array.isArray(tools)) throw badInput(FORMAT, 'tools', 'an array')
+  const nodes = member(root, 'tools')!.items!
+  return objectsIn(tools, FORMAT, 'tools').map((fields, i) => ({
+    name: stringOf(fields['name']) ?? stringOf(fields['type']) ?? '',
+    text: rawText(text, nodes[i]!),
+  }))
 }
 
-function readSettings(root: JsonNode): RequestSettings {
-  const body = root.value as Record<string, unknown>
+function readSettings(body: Fields): RequestSettings {
   const thinking = recordOf(body['thinking'])?.['type']
   return {
     stream: body['stream'] === true,

@@ -6,7 +6,7 @@ import { recordOf, stringOf } from '../reading.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
 import { moveCacheMarks } from './cache-marks.ts'
-import { placeOf, sourceOf, type Source } from './wire.ts'
+import { messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
 
 export function encode(conversation: Conversation): { text: string; losses: readonly Loss[] } {
   const source = sourceOf(conversation)
@@ -15,6 +15,9 @@ export function encode(conversation: Conversation): { text: string; losses: read
 }
 
 function historySplices(conversation: Conversation, source: Source): Splice[] {
+  if (conversation.items === source.items) return []
+  const { root } = source
+  const own = messagesOf(root)
   const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
   const marks = moveCacheMarks(source, messages)
   const parts: ArrayPart[] = []
@@ -25,8 +28,7 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
       continue
     }
     parts.push(message.own)
-    const node = source.messages[message.own]!
-    const content = member(node, 'content')!
+    const content = member(own[message.own], 'content')!
     if (content.type === 'array' && message.kept.length < (content.items?.length ?? 0)) {
       splices.push(
         ...spliceArray(
@@ -39,13 +41,13 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
     for (const item of message.kept) {
       const mark = marks.get(item.id)
       const isReplaced = item.edited === true && needsNewBlock(item)
-      if (item.edited === true) splices.push(editSplice(source.text, item, mark))
-      if (mark !== undefined && !isReplaced) splices.push(spliceMember(placeOf(item)!.node, 'cache_control', mark))
+      if (item.edited === true) splices.push(editSplice(source, item, mark))
+      if (mark !== undefined && !isReplaced)
+        splices.push(spliceMember(nodeAt(root, placeOf(item)!), 'cache_control', mark))
     }
   }
-  const list = member(source.root, 'messages')!
-  if (parts.length !== source.messages.length || parts.some((part, i) => part !== i)) {
-    splices.push(...spliceArray(source.text, list, parts))
+  if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
+    splices.push(...spliceArray(source.text, member(root, 'messages')!, parts))
   }
   return splices
 }
@@ -60,10 +62,11 @@ function insertedMessage(item: Item, mark: string | undefined): string {
 const needsNewBlock = (item: Item): boolean => item.kind === 'media' || item.kind === 'opaque'
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
-function editSplice(text: string, item: Item, mark: string | undefined): Splice {
-  const { node, bare } = placeOf(item)!
+function editSplice({ text, root }: Source, item: Item, mark: string | undefined): Splice {
+  const place = placeOf(item)!
+  const node = nodeAt(root, place)
   const json = JSON.stringify(item.text)
-  if (bare) return { start: node.start, end: node.end, text: json }
+  if (place.bare) return { start: node.start, end: node.end, text: json }
   if (item.kind === 'reasoning' || (item.kind === 'result' && item.serverSide === true)) {
     throw sealedError(item)
   }

@@ -20,7 +20,7 @@ export const ANTHROPIC_RULES = {
     fix: 'Use role user or assistant and a string or an array of blocks.',
   },
   'first-message-user': {
-    summary: 'The first message is a user message.',
+    summary: 'bedrock: the first message is a user message. The vendor itself takes an assistant message there.',
     fix: 'Start the history at a user message, or put one in front.',
   },
   'system-message-place': {
@@ -133,8 +133,8 @@ export const ANTHROPIC_RULES = {
     fix: 'Use {"type":"adaptive"} on newer models, {"type":"enabled"} on older ones.',
   },
   'thinking-forced-tool': {
-    summary: 'Thinking and a forced tool exclude each other.',
-    fix: 'Use tool_choice auto or none, or switch thinking off.',
+    summary: 'Manual thinking and a forced tool exclude each other.',
+    fix: 'Use tool_choice auto or none, or adaptive thinking.',
   },
   'thinking-temperature': {
     summary: 'With thinking on, temperature is 1.',

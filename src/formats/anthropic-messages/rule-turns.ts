@@ -8,7 +8,7 @@ export interface RuleContext {
   readonly body: JsonObject
   readonly found: Findings<AnthropicRule>
   readonly traits: ModelTraits
-  readonly profile: string | undefined
+  readonly profiles: ReadonlySet<string>
 }
 
 export interface PlacedBlock {
@@ -29,7 +29,7 @@ const isRole = (value: unknown): value is Turn['role'] =>
 
 /** Groups the messages into turns and checks their shape and order on the way. */
 export function turnsOf(context: RuleContext): Turn[] {
-  const { found, traits } = context
+  const { found, traits, profiles } = context
   const messages = listOf(context.body.messages)
   const turns: Turn[] = []
   let first = true
@@ -41,9 +41,10 @@ export function turnsOf(context: RuleContext): Turn[] {
     }
     const { role } = message
     const previous = turns.at(-1)
-    if (first && role !== 'user') {
-      found.report('first-message-user', path, 'first message must use the "user" role')
-    } else if (role === 'system') {
+    if (first && role === 'assistant' && profiles.has('bedrock')) {
+      found.report('first-message-user', path, 'A conversation must start with a user message.')
+    }
+    if (role === 'system') {
       if (traits.systemMessages === false) {
         found.report('system-message-place', path, "role 'system' is not supported on this model")
       } else if (previous?.role !== 'user' && previous?.role !== 'system') {

@@ -1,6 +1,6 @@
 import { readImageHeader } from '../image-header.ts'
 import type { JsonObject } from '../rule-kit.ts'
-import { isBlank, isObject, listOf, objectsOf } from '../rule-kit.ts'
+import { isBlank, isObject, listOf, objectsOf, shown } from '../rule-kit.ts'
 import { MANY_IMAGES, MAX_IMAGE_BYTES, MAX_IMAGE_SIDE, MAX_IMAGE_SIDE_MANY } from './rule-book.ts'
 import type { PlacedBlock, RuleContext, Turn } from './rule-turns.ts'
 
@@ -24,7 +24,7 @@ export function checkBlocks(context: RuleContext, turns: readonly Turn[]): void 
 
 function checkBlock(context: RuleContext, turn: Turn, { block, path }: PlacedBlock): void {
   const { found } = context
-  const type = String(block.type)
+  const type = shown(block.type)
   if (type === 'text') checkText(context, block, path)
   if (turn.role !== 'assistant' && ASSISTANT_ONLY.has(type)) {
     found.report('block-role', path, `\`${type}\` blocks can only be in \`assistant\` messages`)
@@ -109,14 +109,14 @@ function checkReferences({ body, found }: RuleContext, turns: readonly Turn[]): 
   const declared = new Set(objectsOf(body.tools).map((tool) => tool.name))
   for (const { blocks } of turns) {
     for (const { block, path } of blocks) {
-      if (!String(block.type).endsWith('tool_result')) continue
+      if (!shown(block.type).endsWith('tool_result')) continue
       const inner = isObject(block.content) ? block.content.tool_references : block.content
       for (const part of objectsOf(inner)) {
         if (part.type !== 'tool_reference' || declared.has(part.tool_name)) continue
         found.report(
           'tool-reference-declared',
           path,
-          `Tool reference '${String(part.tool_name)}' not found in available tools`,
+          `Tool reference '${shown(part.tool_name)}' not found in available tools`,
         )
       }
     }

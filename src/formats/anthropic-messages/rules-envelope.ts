@@ -1,5 +1,5 @@
 import type { JsonObject } from '../rule-kit.ts'
-import { isBlank, isObject, listOf, objectsOf } from '../rule-kit.ts'
+import { isBlank, isObject, listOf, objectsOf, shown } from '../rule-kit.ts'
 import type { RuleContext } from './rule-turns.ts'
 import { checkThinkingSettings } from './rules-thinking.ts'
 
@@ -7,13 +7,13 @@ const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/
 
 /** Rules of everything around the messages: model, limits, system, tools. */
 export function checkEnvelope(context: RuleContext): void {
-  const { body, found, profile } = context
+  const { body, found, profiles } = context
   // Bedrock and Vertex carry the model in the URL.
-  if (typeof body.model !== 'string' && profile !== 'bedrock' && profile !== 'vertex') {
+  if (typeof body.model !== 'string' && !profiles.has('bedrock') && !profiles.has('vertex')) {
     found.report('body-shape', 'model', 'Field required')
   }
   // A body for count_tokens has no output, so no cap on it.
-  if (profile !== 'count-tokens') {
+  if (!profiles.has('count-tokens')) {
     const cap = body.max_tokens
     if (cap === undefined) found.report('max-tokens', 'max_tokens', 'Field required')
     else if (typeof cap !== 'number' || !Number.isInteger(cap) || cap < 1) {
@@ -66,6 +66,6 @@ function checkChoice(body: JsonObject, found: RuleContext['found'], tools: numbe
   if (tools === 0) {
     found.report('tool-choice-needs-tools', 'tool_choice', 'tool_choice may only be specified while providing tools.')
   } else if (choice.type === 'tool' && !names.has(choice.name)) {
-    found.report('tool-choice-needs-tools', 'tool_choice', `Tool '${String(choice.name)}' not found in provided tools`)
+    found.report('tool-choice-needs-tools', 'tool_choice', `Tool '${shown(choice.name)}' not found in provided tools`)
   }
 }

@@ -1,4 +1,4 @@
-import { quoted } from '../rule-kit.ts'
+import { quoted, shown } from '../rule-kit.ts'
 import type { PlacedBlock, RuleContext, Turn } from './rule-turns.ts'
 
 const CALL_ID = /^[a-zA-Z0-9_-]+$/
@@ -58,14 +58,14 @@ function checkResults({ found }: RuleContext, turn: Turn, previous: Turn | undef
       found.report(
         'results-have-calls',
         path,
-        `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${String(id)}. ` +
+        `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${shown(id)}. ` +
           'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.',
       )
     } else if (answered.has(id)) {
       found.report(
         'results-once',
         path,
-        `each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${String(id)}`,
+        `each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${shown(id)}`,
       )
     } else if (other) {
       found.report('results-first', path, '`tool_result` blocks must come first in the content of a `user` message')
@@ -79,7 +79,7 @@ function checkServerPairs({ found }: RuleContext, turn: Turn, last: boolean): vo
   const open = new Map<unknown, PlacedBlock>()
   for (const placed of turn.blocks) {
     const { block, path } = placed
-    const type = String(block.type)
+    const type = shown(block.type)
     if (type !== 'tool_use' && type.endsWith('_tool_use')) open.set(block.id, placed)
     else if (type !== 'tool_result' && type.endsWith('_tool_result')) {
       const callType = type === 'mcp_tool_result' ? 'mcp_tool_use' : 'server_tool_use'
@@ -87,7 +87,7 @@ function checkServerPairs({ found }: RuleContext, turn: Turn, last: boolean): vo
         found.report(
           'server-tool-pairs',
           path,
-          `unexpected \`tool_use_id\` found in \`${type}\` blocks: ${String(block.tool_use_id)}. ` +
+          `unexpected \`tool_use_id\` found in \`${type}\` blocks: ${shown(block.tool_use_id)}. ` +
             `Each \`${type}\` block must have a corresponding \`${callType}\` block before it.`,
         )
       }
@@ -99,13 +99,13 @@ function checkServerPairs({ found }: RuleContext, turn: Turn, last: boolean): vo
     found.report(
       'server-tool-pairs',
       path,
-      `\`${String(block.type)}\` ids were found without a corresponding result block: ${String(block.id)}`,
+      `\`${shown(block.type)}\` ids were found without a corresponding result block: ${shown(block.id)}`,
     )
   }
 }
 
-function checkDeclared({ body, found, profile }: RuleContext, turns: readonly Turn[]): void {
-  if (profile !== 'bedrock' || (Array.isArray(body.tools) && body.tools.length > 0)) return
+function checkDeclared({ body, found, profiles }: RuleContext, turns: readonly Turn[]): void {
+  if (!profiles.has('bedrock') || (Array.isArray(body.tools) && body.tools.length > 0)) return
   const used = turns.find((turn) =>
     turn.blocks.some(({ block }) => block.type === 'tool_use' || block.type === 'tool_result'),
   )

@@ -1,8 +1,9 @@
-import { isObject, objectsOf } from '../rule-kit.ts'
+import type { JsonObject } from '../rule-kit.ts'
+import { isObject, objectsOf, shown } from '../rule-kit.ts'
 import type { PlacedBlock, RuleContext, Turn } from './rule-turns.ts'
 
 const THINKING = new Set(['thinking', 'redacted_thinking'])
-const isThinking = ({ block }: PlacedBlock): boolean => THINKING.has(String(block.type))
+const isThinking = ({ block }: PlacedBlock): boolean => THINKING.has(shown(block.type))
 
 /** Rules of thinking that can be seen in one body. Signatures and bindings need the issuer: the referee checks those. */
 export function checkThinking(context: RuleContext, turns: readonly Turn[]): void {
@@ -33,7 +34,7 @@ function checkOpenStep({ found }: RuleContext, turns: readonly Turn[]): void {
   found.report(
     'thinking-first',
     first.path,
-    `Expected \`thinking\` or \`redacted_thinking\`, but found \`${String(first.block.type)}\`. When \`thinking\` is enabled, ` +
+    `Expected \`thinking\` or \`redacted_thinking\`, but found \`${shown(first.block.type)}\`. When \`thinking\` is enabled, ` +
       'a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and ' +
       '`tool_result` blocks).',
   )
@@ -47,11 +48,11 @@ export function checkThinkingSettings({ body, found, traits }: RuleContext): voi
   // Newer models think without being asked, so only an explicit switch-off or an old model breaks this.
   const mayThink = on || (thinking.type === undefined && traits.manualThinking === false)
   edits.forEach((edit, index) => {
-    if (!String(edit.type).startsWith('clear_thinking') || mayThink) return
+    if (!shown(edit.type).startsWith('clear_thinking') || mayThink) return
     found.report(
       'clear-thinking-needs-thinking',
       `context_management.edits.${index}`,
-      `\`${String(edit.type)}\` strategy requires \`thinking\` to be enabled or adaptive`,
+      `\`${shown(edit.type)}\` strategy requires \`thinking\` to be enabled or adaptive`,
     )
   })
   if (!on) return
@@ -65,9 +66,9 @@ export function checkThinkingSettings({ body, found, traits }: RuleContext): voi
   if (thinking.type === 'adaptive' && traits.adaptiveThinking === false) {
     found.report('thinking-mode', 'thinking.type', 'adaptive thinking is not supported on this model')
   }
-  if (thinking.type === 'enabled') checkBudget({ body, found, traits, profile: undefined }, thinking.budget_tokens)
+  if (thinking.type === 'enabled') checkBudget(body, found, thinking.budget_tokens)
   const choice = isObject(body.tool_choice) ? body.tool_choice.type : undefined
-  if (choice === 'any' || choice === 'tool') {
+  if (thinking.type === 'enabled' && (choice === 'any' || choice === 'tool')) {
     found.report('thinking-forced-tool', 'tool_choice', 'Thinking may not be enabled when tool_choice forces tool use.')
   }
   if (typeof body.temperature === 'number' && body.temperature !== 1) {
@@ -75,7 +76,7 @@ export function checkThinkingSettings({ body, found, traits }: RuleContext): voi
   }
 }
 
-function checkBudget({ body, found }: RuleContext, budget: unknown): void {
+function checkBudget(body: JsonObject, found: RuleContext['found'], budget: unknown): void {
   const path = 'thinking.enabled.budget_tokens'
   if (typeof budget !== 'number' || !Number.isInteger(budget) || budget < 1024) {
     found.report('thinking-budget', path, 'Input should be greater than or equal to 1024')

@@ -1,5 +1,5 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
-import { findings, findLoneSurrogate, isObject, listOf } from '../rule-kit.ts'
+import { findings, findLoneSurrogate, isObject, listOf, profilesOf } from '../rule-kit.ts'
 import { checkCacheMarks } from './rules-cache.ts'
 import { checkBlocks } from './rules-content.ts'
 import { checkEnvelope } from './rules-envelope.ts'
@@ -26,7 +26,7 @@ export function checkAnthropicMessages(body: unknown, options: RuleOptions = {})
     found.report('well-formed-text', lone, 'The request body is not valid JSON: no low surrogate in string')
   }
   const model = options.model ?? (typeof body.model === 'string' ? body.model : '')
-  const context = { body, found, traits: traitsOf(model), profile: options.profile }
+  const context = { body, found, traits: traitsOf(model), profiles: profilesOf(options.profile) }
   checkEnvelope(context)
   if (listOf(body.messages).length > 0) {
     const turns = turnsOf(context)

@@ -1,23 +1,21 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import type { JsonNode } from '../json-index.ts'
+import { member, rawText, type JsonNode } from '../json-index.ts'
 
 export const FORMAT = 'anthropic-messages'
-
-/** Levels of the body that have spans: root, messages, message, content, block, field, nested block, nested field. */
-export const INDEX_DEPTH = 8
 
 /** The codec's private index of a decoded body. */
 export interface Source {
   readonly text: string
   readonly root: JsonNode
-  readonly messages: readonly JsonNode[]
+  /** The items as they were read; the same list coming back means that nothing changed. */
+  readonly items: readonly Item[]
 }
 
-/** Where an item stands: a block of a message (or of `system`), or the string that is a message's whole content. */
+/** Where an item stands: a block of a message, or the content that is a message's only item. */
 export interface Place {
-  readonly node: JsonNode
-  /** True when the content is a plain string and there is no block. */
+  readonly message: number
+  /** True when the content is a plain string, or an empty list, and there is no block. */
   readonly bare: boolean
   readonly block: number
 }
@@ -26,6 +24,22 @@ export const sourceOf = (conversation: Conversation): Source => conversation.sou
 export const placeOf = (item: Item): Place | undefined =>
   item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
 
+export const messagesOf = (root: JsonNode): readonly JsonNode[] => member(root, 'messages')?.items ?? []
+
+/** The fragment that a place names. */
+export function nodeAt(root: JsonNode, { message, bare, block }: Place): JsonNode {
+  const content = member(messagesOf(root)[message], 'content')!
+  return bare ? content : content.items![block]!
+}
+
 /** Blocks of a provider-run tool come as `x_tool_use` and `x_tool_result`; the family grows, so the rule is structural. */
 export const isServerCall = (type: string): boolean => type !== 'tool_use' && type.endsWith('tool_use')
 export const isServerResult = (type: string): boolean => type !== 'tool_result' && type.endsWith('tool_result')
+
+/** The wire text that an item was read from. */
+export function fragmentOf(conversation: Conversation, item: Item): string {
+  const place = placeOf(item)
+  if (place === undefined) return ''
+  const source = sourceOf(conversation)
+  return rawText(source.text, nodeAt(source.root, place))
+}

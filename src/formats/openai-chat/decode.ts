@@ -1,51 +1,59 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { indexJson, member, rawText, type JsonNode } from '../json-index.ts'
-import { badInput, defined, numberOf, objectsIn, recordOf, stringOf } from '../reading.ts'
+import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { kindOf, readCall, readPart, readReasoning, readResultContent, type ItemCore } from './parts.ts'
-import { FORMAT, INDEX_DEPTH, isInstructionRole, type Place, type Source } from './wire.ts'
+import { FORMAT, isInstructionRole, nodeAt, type Place, type Source } from './wire.ts'
 
 export function decode(text: string): Conversation {
-  const root = indexJson(text, INDEX_DEPTH)
-  if (root.type !== 'object') throw badInput(FORMAT, 'the body', 'an object')
-  const list = member(root, 'messages')
-  if (list?.type !== 'array') throw badInput(FORMAT, 'messages', 'an array')
+  const root = indexJson(text)
+  const body = recordOf(root.value)
+  if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
+  const list = body['messages']
+  if (!Array.isArray(list)) throw badInput(FORMAT, 'messages', 'an array')
   const messages = objectsIn(list, FORMAT, 'messages')
-  const firstOther = messages.findIndex((message) => !isInstructionRole(member(message, 'role')?.value))
+  const firstOther = messages.findIndex((message) => !isInstructionRole(message['role']))
   const headCount = firstOther < 0 ? messages.length : firstOther
-  const toolNames = new Map<string, string>()
-  const read = messages.map((message, index) => readMessage(text, message, index, toolNames))
-  const source: Source = { text, root, messages, headCount, items: read }
+  const reader: Reader = { text, root, toolNames: new Map() }
+  const itemsOf = messages.map((message, index) => readMessage(reader, message, index))
+  const items = itemsOf.slice(headCount).flat()
+  const source: Source = { text, root, headCount, items, itemsOf }
   return {
     format: FORMAT,
-    head: read.slice(0, headCount).flatMap((items) => items.map((item) => ({ ...item, message: -1 }))),
-    items: read.slice(headCount).flat(),
-    tools: readTools(text, root),
-    settings: readSettings(root),
+    head: itemsOf.slice(0, headCount).flatMap((read) => read.map((item) => ({ ...item, message: -1 }))),
+    items,
+    tools: readTools(text, root, body),
+    settings: readSettings(body),
     source: { format: FORMAT, value: source },
   }
 }
 
-function readMessage(text: string, message: JsonNode, index: number, toolNames: Map<string, string>): Item[] {
-  const fields = message.value as Record<string, unknown>
-  const role = fields['role']
+/** What reading a message needs beside the message. */
+interface Reader {
+  readonly text: string
+  readonly root: JsonNode
+  /** Names by call id: results do not carry them. */
+  readonly toolNames: Map<string, string>
+}
+
+function readMessage(reader: Reader, message: Fields, index: number): Item[] {
+  const role = message['role']
   if (typeof role !== 'string') throw badInput(FORMAT, `messages[${index}].role`, 'a string')
-  const whole: Place = { shape: 'message', node: message }
-  if (role === 'tool' || role === 'function') return [item(index, 0, 'tool', readResult(fields, toolNames), whole)]
+  const whole: Place = { message: index, shape: 'message', keys: [], index: 0 }
+  if (role === 'tool' || role === 'function') return [item(0, 'tool', readResult(message, reader.toolNames), whole)]
   if (role !== 'user' && role !== 'assistant' && !isInstructionRole(role)) {
-    return [item(index, 0, 'user', { kind: 'opaque', text: rawText(text, message), sealed: true }, whole)]
+    return [item(0, 'user', { kind: 'opaque', text: rawAt(reader, whole), sealed: true }, whole)]
   }
   const ours: Role = role === 'user' || role === 'assistant' ? role : 'system'
-  const found = [
-    ...(ours === 'assistant' ? readReasoningField(message) : []),
-    ...readContent(text, message, index, ours),
-    ...(ours === 'assistant' ? readAnswerFields(text, message, index, toolNames) : []),
-  ]
+  const found: Found[] = []
+  if (ours === 'assistant') readReasoningFields(message, index, found)
+  readContent(reader, message, index, ours, found)
+  if (ours === 'assistant') readAnswerFields(reader, message, index, found)
   // Clients send "" and null for the same thing; neither is an item where the message says something else.
   const filled = found.length > 1 ? found.filter((one) => !isEmptyContent(one)) : found
   // A message that says nothing is still there: one item stands for it, so that it can be dropped.
-  if (filled.length === 0) return [item(index, 0, ours, { kind: kindOf(ours), text: '' }, whole)]
-  return filled.map(({ core, place }, at) => item(index, at, ours, core, place))
+  if (filled.length === 0) return [item(0, ours, { kind: kindOf(ours), text: '' }, whole)]
+  return filled.map(({ core, place }, at) => item(at, ours, core, place))
 }
 
 interface Found {
@@ -53,100 +61,104 @@ interface Found {
   readonly place: Place
 }
 
-const isEmptyContent = ({ core, place }: Found): boolean =>
-  core.text === '' && place.shape === 'fields' && place.keys[0] === 'content'
+const CONTENT = ['content']
 
-function item(message: number, at: number, role: Role, core: ItemCore, place: Place): Item {
+const isEmptyContent = ({ core, place }: Found): boolean => core.text === '' && place.keys === CONTENT
+
+function item(at: number, role: Role, core: ItemCore, place: Place): Item {
+  const { message } = place
   return { id: `m${message}.${at}`, role, message, ...core, origin: { format: FORMAT, value: place } }
 }
 
-function readContent(text: string, message: JsonNode, index: number, role: Role): Found[] {
-  const content = member(message, 'content')
-  if (content === undefined || content.value === null) return []
-  if (content.type === 'string') {
-    const place: Place = { shape: 'fields', node: content, keys: ['content'] }
-    return [{ core: { kind: kindOf(role), text: content.value as string }, place }]
+const rawAt = ({ text, root }: Reader, place: Place): string => rawText(text, nodeAt(root, place))
+
+function readContent(reader: Reader, message: Fields, index: number, role: Role, found: Found[]): void {
+  const content = message['content']
+  if (content === undefined || content === null) return
+  if (typeof content === 'string') {
+    const place: Place = { message: index, shape: 'fields', keys: CONTENT, index: 0 }
+    found.push({ core: { kind: kindOf(role), text: content }, place })
+    return
   }
   const path = `messages[${index}].content`
-  if (content.type !== 'array') throw badInput(FORMAT, path, 'a string, an array or null')
-  return objectsIn(content, FORMAT, path).map((node, at) => ({
-    core: readPart(node.value as Record<string, unknown>, role, () => rawText(text, node)),
-    place: { shape: 'part', node, index: at },
-  }))
+  if (!Array.isArray(content)) throw badInput(FORMAT, path, 'a string, an array or null')
+  for (const [at, part] of objectsIn(content, FORMAT, path).entries()) {
+    const place: Place = { message: index, shape: 'part', keys: [], index: at }
+    found.push({ core: readPart(part, role, () => rawAt(reader, place)), place })
+  }
 }
 
-function readReasoningField(message: JsonNode): Found[] {
-  const read = readReasoning(message.value as Record<string, unknown>)
-  if (read === undefined) return []
+function readReasoningFields(message: Fields, index: number, found: Found[]): void {
+  const read = readReasoning(message)
+  if (read === undefined) return
   const { keys, ...core } = read
-  return [{ core, place: { shape: 'fields', node: message, keys } }]
+  found.push({ core, place: { message: index, shape: 'fields', keys, index: 0 } })
 }
 
 /** What an assistant message says beside its content. */
-function readAnswerFields(text: string, message: JsonNode, index: number, toolNames: Map<string, string>): Found[] {
-  const found: Found[] = []
-  const field = (key: string, core: (node: JsonNode) => ItemCore | undefined): void => {
-    const node = member(message, key)
-    const read = node === undefined || node.value === null ? undefined : core(node)
-    if (read !== undefined) found.push({ core: read, place: { shape: 'fields', node: node!, keys: [key] } })
+function readAnswerFields(reader: Reader, message: Fields, index: number, found: Found[]): void {
+  const field = (key: string): Place => ({ message: index, shape: 'fields', keys: [key], index: 0 })
+  const refusal = stringOf(message['refusal'])
+  if (refusal) found.push({ core: { kind: 'assistant', text: refusal }, place: field('refusal') })
+  const audio = recordOf(message['audio'])
+  if (audio !== undefined) {
+    // An answer in sound is sent back by its id: the vendor holds the bytes.
+    const media = defined({ type: 'audio' as const, reference: stringOf(audio['id']) })
+    found.push({ core: { kind: 'media', text: '', sealed: true, media: [media] }, place: field('audio') })
   }
-  field('refusal', ({ value }) => (stringOf(value) ? { kind: 'assistant', text: value as string } : undefined))
-  // An answer in sound is sent back by its id: the vendor holds the bytes.
-  field('audio', ({ value }) => {
-    const media = defined({ type: 'audio' as const, reference: stringOf(recordOf(value)?.['id']) })
-    return { kind: 'media', text: '', sealed: true, media: [media] }
-  })
-  const calls = member(message, 'tool_calls')
-  if (calls !== undefined && calls.value !== null) {
-    const path = `messages[${index}].tool_calls`
-    if (calls.type !== 'array') throw badInput(FORMAT, path, 'an array')
-    for (const [at, node] of objectsIn(calls, FORMAT, path).entries()) {
-      const core = readCall(node.value as Record<string, unknown>, () => rawArguments(text, member(node, 'function')))
-      if (core.callId !== undefined && core.toolName !== undefined) toolNames.set(core.callId, core.toolName)
-      found.push({ core, place: { shape: 'call', node, index: at } })
-    }
+  const calls = message['tool_calls'] ?? []
+  const path = `messages[${index}].tool_calls`
+  if (!Array.isArray(calls)) throw badInput(FORMAT, path, 'an array')
+  for (const [at, call] of objectsIn(calls, FORMAT, path).entries()) {
+    const place: Place = { message: index, shape: 'call', keys: [], index: at }
+    const core = readCall(call, () => rawArguments(reader, member(nodeAt(reader.root, place), 'function')))
+    if (core.callId !== undefined && core.toolName !== undefined) reader.toolNames.set(core.callId, core.toolName)
+    found.push({ core, place })
   }
-  field('function_call', (node) => readCall({ function: node.value }, () => rawArguments(text, node)))
-  return found
+  const legacy = recordOf(message['function_call'])
+  if (legacy !== undefined) {
+    const place = field('function_call')
+    found.push({ core: readCall({ function: legacy }, () => rawArguments(reader, nodeAt(reader.root, place))), place })
+  }
 }
 
-function rawArguments(text: string, call: JsonNode | undefined): string {
+function rawArguments({ text }: Reader, call: JsonNode | undefined): string {
   const input = member(call, 'arguments')
   return input === undefined ? '' : rawText(text, input)
 }
 
-function readResult(fields: Record<string, unknown>, toolNames: ReadonlyMap<string, string>): ItemCore {
-  const callId = stringOf(fields['tool_call_id'])
+function readResult(message: Fields, toolNames: ReadonlyMap<string, string>): ItemCore {
+  const callId = stringOf(message['tool_call_id'])
   return {
     kind: 'result',
-    ...readResultContent(fields['content']),
-    ...defined({ callId, toolName: toolNames.get(callId ?? '') ?? stringOf(fields['name']) }),
+    ...readResultContent(message['content']),
+    ...defined({ callId, toolName: toolNames.get(callId ?? '') ?? stringOf(message['name']) }),
   }
 }
 
-function readTools(text: string, root: JsonNode): ToolDeclaration[] {
+function readTools(text: string, root: JsonNode, body: Fields): ToolDeclaration[] {
   return ['tools', 'functions'].flatMap((key) => {
-    const tools = member(root, key)
-    if (tools === undefined || tools.value === null) return []
-    if (tools.type !== 'array') throw badInput(FORMAT, key, 'an array')
-    return objectsIn(tools, FORMAT, key).map((node) => ({ name: toolNameOf(node), text: rawText(text, node) }))
+    const tools = body[key]
+    if (tools === undefined || tools === null) return []
+    if (!Array.isArray(tools)) throw badInput(FORMAT, key, 'an array')
+    const nodes = member(root, key)!.items!
+    return objectsIn(tools, FORMAT, key).map((tool, i) => ({ name: toolNameOf(tool), text: rawText(text, nodes[i]!) }))
   })
 }
 
 /** The name that a declaration goes by: a function's, a custom tool's, or the type of a tool that the vendor runs. */
-export function toolNameOf(tool: JsonNode): string {
-  const fields = tool.value as Record<string, unknown>
+export function toolNameOf(tool: unknown): string {
+  const fields = recordOf(tool) ?? {}
   const body = recordOf(fields['function']) ?? recordOf(fields['custom']) ?? fields
   return stringOf(body['name']) ?? stringOf(fields['type']) ?? ''
 }
 
-function readSettings(root: JsonNode): RequestSettings {
-  const body = root.value as Record<string, unknown>
-  const effort = body['reasoning_effort'] ?? recordOf(body['reasoning'])?.['effort']
+function readSettings(body: Fields): RequestSettings {
+  const reasoning = recordOf(body['reasoning'])
+  const effort = body['reasoning_effort'] ?? reasoning?.['effort']
   return {
     stream: body['stream'] === true,
-    reasoning:
-      (effort !== undefined && effort !== null && effort !== 'none') || recordOf(body['reasoning']) !== undefined,
+    reasoning: (effort !== undefined && effort !== null && effort !== 'none') || reasoning !== undefined,
     ...defined({
       model: stringOf(body['model']),
       maxOutputTokens: numberOf(body['max_completion_tokens']) ?? numberOf(body['max_tokens']),

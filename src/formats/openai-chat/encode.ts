@@ -5,7 +5,7 @@ import { groupByMessage } from '../outgoing.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../splice.ts'
 import { envelopeSplices } from './envelope.ts'
-import { placeOf, sourceOf, type Source } from './wire.ts'
+import { messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
 
 export function encode(conversation: Conversation): { text: string; losses: readonly Loss[] } {
   const source = sourceOf(conversation)
@@ -15,6 +15,8 @@ export function encode(conversation: Conversation): { text: string; losses: read
 
 /** `front`: a message that the envelope puts before all others. */
 function historySplices(conversation: Conversation, source: Source, front: string | undefined): Splice[] {
+  if (conversation.items === source.items && front === undefined) return []
+  const own = messagesOf(source.root)
   const parts: ArrayPart[] = [
     ...(front === undefined ? [] : [front]),
     ...Array.from({ length: source.headCount }, (_, i) => i),
@@ -24,10 +26,10 @@ function historySplices(conversation: Conversation, source: Source, front: strin
     if (message.own === undefined) parts.push(insertedMessage(message.inserted))
     else {
       parts.push(message.own)
-      splices.push(...messageSplices(source, message.own, message.kept))
+      splices.push(...messageSplices(source, own[message.own]!, message.kept))
     }
   }
-  if (parts.length !== source.messages.length || parts.some((part, i) => part !== i)) {
+  if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
     splices.push(...spliceArray(source.text, member(source.root, 'messages')!, parts))
   }
   return splices
@@ -36,26 +38,26 @@ function historySplices(conversation: Conversation, source: Source, front: strin
 const insertedMessage = (item: Item): string =>
   `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${JSON.stringify(item.text)}}`
 
-function messageSplices(source: Source, own: number, kept: readonly Item[]): Splice[] {
-  const node = source.messages[own]!
+function messageSplices(source: Source, node: JsonNode, kept: readonly Item[]): Splice[] {
+  const read = source.itemsOf[kept[0]!.message]!
   const changes = new Map<string, string | undefined>()
   const splices: Splice[] = []
-  if (kept.length < source.items[own]!.length) splices.push(...dropSplices(source, own, kept, changes))
-  for (const item of kept) if (item.edited === true) splices.push(...editSplices(source.text, item, changes))
+  if (kept.length < read.length) splices.push(...dropSplices(source.text, node, read, kept, changes))
+  for (const item of kept) if (item.edited === true) splices.push(...editSplices(source, item, changes))
   return [...splices, ...spliceMembers(node, changes)]
 }
 
 /** Takes out what was dropped and leaves a message that the wire still accepts. */
 function dropSplices(
-  source: Source,
-  own: number,
+  text: string,
+  node: JsonNode,
+  read: readonly Item[],
   kept: readonly Item[],
   changes: Map<string, string | undefined>,
 ): Splice[] {
-  const node = source.messages[own]!
   const stays = new Set(kept.map((item) => item.id))
   const splices: Splice[] = []
-  for (const item of source.items[own]!) {
+  for (const item of read) {
     const place = placeOf(item)!
     if (place.shape === 'fields' && !stays.has(item.id)) for (const key of place.keys) changes.set(key, undefined)
   }
@@ -68,7 +70,7 @@ function dropSplices(
     })
     if (left.length === own) return
     if (left.length === 0) changes.set(key, undefined)
-    else splices.push(...spliceArray(source.text, list!, left))
+    else splices.push(...spliceArray(text, list!, left))
   }
   keepElements('part', 'content')
   keepElements('call', 'tool_calls')
@@ -88,8 +90,9 @@ function isField(item: Item, key: string): boolean {
 const MARK_KEYS = ['cache_control', 'prompt_cache_breakpoint']
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
-function editSplices(text: string, item: Item, changes: Map<string, string | undefined>): Splice[] {
+function editSplices({ text, root }: Source, item: Item, changes: Map<string, string | undefined>): Splice[] {
   const place = placeOf(item)!
+  const node = nodeAt(root, place)
   const json = JSON.stringify(item.text)
   if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
   if (place.shape === 'message') {
@@ -97,12 +100,11 @@ function editSplices(text: string, item: Item, changes: Map<string, string | und
     changes.set('content', json)
     return []
   }
-  if (item.kind === 'call') return [callSplice(place.shape === 'call' ? callBody(place.node) : place.node, item.text)]
+  if (item.kind === 'call') return [callSplice(place.shape === 'call' ? callBody(node) : node, item.text)]
   if (place.shape === 'fields') {
     for (const key of place.keys) changes.set(key, json)
     return []
   }
-  const { node } = place
   if (item.kind === 'media' || item.kind === 'opaque') {
     const marks = MARK_KEYS.flatMap((key) => {
       const mark = member(node, key)

@@ -3,7 +3,7 @@ import { member, type JsonNode } from '../json-index.ts'
 import { arrayOf, recordOf, stringOf } from '../reading.ts'
 import { spliceArray, spliceMember, spliceMembers, type Splice } from '../splice.ts'
 import { toolNameOf } from './decode.ts'
-import type { Source } from './wire.ts'
+import { messagesOf, type Source } from './wire.ts'
 
 interface EnvelopeSplices {
   /** A new first message, when there was no instruction to append to. */
@@ -23,7 +23,7 @@ export function envelopeSplices(conversation: Conversation, source: Source): Env
   splices.push(...toolSplices(source, changes, members))
   let front: string | undefined
   if (changes.addInstruction !== undefined) {
-    const last = source.messages[source.headCount - 1]
+    const last = messagesOf(root)[source.headCount - 1]
     if (source.headCount === 0 || last === undefined) {
       front = `{"role":"system","content":${JSON.stringify(changes.addInstruction)}}`
     } else splices.push(instructionSplice(last, changes.addInstruction))
@@ -57,13 +57,13 @@ function toolSplices(source: Source, changes: EnvelopeChanges, members: Map<stri
   const tools = member(root, key)
   const own = tools?.items ?? []
   const added = (changes.addTools ?? []).map((tool) => declaration(tool, key))
-  const stay = own.map((_, i) => i).filter((i) => changes.keepTools?.includes(toolNameOf(own[i]!)) ?? true)
+  const stay = own.map((_, i) => i).filter((i) => changes.keepTools?.includes(toolNameOf(own[i]!.value)) ?? true)
   // The list stays so that the cached prefix holds; the choice forbids its use.
   if (changes.keepTools !== undefined && stay.length + added.length === 0) {
     if (own.length > 0) members.set(choiceKey, '"none"')
     return []
   }
-  const left = new Set(stay.map((i) => toolNameOf(own[i]!)))
+  const left = new Set(stay.map((i) => toolNameOf(own[i]!.value)))
   if (choiceNames(member(root, choiceKey)?.value).some((name) => !left.has(name))) members.set(choiceKey, '"auto"')
   if (tools?.type !== 'array') {
     if (added.length > 0) members.set(key, `[${added.join(',')}]`)

@@ -2,15 +2,16 @@ import type { Codec } from '../../core/codec.ts'
 import { decode } from './decode.ts'
 import { encode } from './encode.ts'
 import { readResponse } from './response.ts'
-import { checkOpenaiChat } from './rules.ts'
+import { checkOpenAiChat } from './rules.ts'
 import { stream } from './stream.ts'
-import { FORMAT } from './wire.ts'
+import { FORMAT, fragmentOf } from './wire.ts'
 
 export const openaiChat: Codec = {
   format: FORMAT,
   decode,
   encode,
-  check: checkOpenaiChat,
+  fragment: fragmentOf,
+  check: checkOpenAiChat,
   readResponse,
   stream,
 }

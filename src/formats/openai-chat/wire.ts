@@ -1,37 +1,57 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import type { JsonNode } from '../json-index.ts'
+import { member, rawText, type JsonNode } from '../json-index.ts'
 
 export const FORMAT = 'openai-chat'
-
-/** Levels of the body that have spans: root, messages, message, parts and calls, their fields, a call's function. */
-export const INDEX_DEPTH = 6
 
 /** The codec's private index of a decoded body. */
 export interface Source {
   readonly text: string
   readonly root: JsonNode
-  readonly messages: readonly JsonNode[]
   /** Leading system and developer messages; they are the head and always stay. */
   readonly headCount: number
+  /** The history as it was read; the same list coming back means that nothing changed. */
+  readonly items: readonly Item[]
   /** What each message held when it was read, so that the encoder knows what was dropped. */
-  readonly items: readonly (readonly Item[])[]
+  readonly itemsOf: readonly (readonly Item[])[]
 }
 
 /**
- * Where an item stands. One assistant message keeps its text, calls and reasoning in different members, and vendors keep the
- * same reasoning in several at once.
+ * Where an item stands in its message. One assistant message keeps its text, calls and reasoning in different members, and
+ * vendors keep the same reasoning in several at once.
  */
-export type Place =
-  | { readonly shape: 'message'; readonly node: JsonNode }
-  | { readonly shape: 'fields'; readonly node: JsonNode; readonly keys: readonly string[] }
-  | { readonly shape: 'part' | 'call'; readonly node: JsonNode; readonly index: number }
+export interface Place {
+  readonly message: number
+  readonly shape: 'message' | 'fields' | 'part' | 'call'
+  /** Members that hold it, for `fields`. */
+  readonly keys: readonly string[]
+  /** Which part of the content or which call it is. */
+  readonly index: number
+}
 
 export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
 export const placeOf = (item: Item): Place | undefined =>
   item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
 
+export const messagesOf = (root: JsonNode): readonly JsonNode[] => member(root, 'messages')?.items ?? []
+
+/** The fragment that a place names; for reasoning that several members share, the message. */
+export function nodeAt(root: JsonNode, { message, shape, keys, index }: Place): JsonNode {
+  const node = messagesOf(root)[message]!
+  if (shape === 'message' || keys.length > 1) return node
+  if (shape === 'fields') return member(node, keys[0]!)!
+  return member(node, shape === 'part' ? 'content' : 'tool_calls')!.items![index]!
+}
+
 /** Members in which OpenAI-compatible vendors keep reasoning: DeepSeek, vLLM, OpenRouter, LiteLLM. */
 export const REASONING_KEYS = ['reasoning_content', 'reasoning', 'reasoning_details', 'thinking_blocks'] as const
 
 export const isInstructionRole = (role: unknown): boolean => role === 'system' || role === 'developer'
+
+/** The wire text that an item was read from. */
+export function fragmentOf(conversation: Conversation, item: Item): string {
+  const place = placeOf(item)
+  if (place === undefined) return ''
+  const source = sourceOf(conversation)
+  return rawText(source.text, nodeAt(source.root, place))
+}

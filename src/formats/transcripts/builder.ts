@@ -1,4 +1,5 @@
 import type { Usage } from '../../core/usage.ts'
+import { CallIds } from './call-ids.ts'
 import type {
   LoadOptions,
   Part,
@@ -6,7 +7,6 @@ import type {
   RecordedCall,
   RecordedCompaction,
   RecordedTool,
-  RecordedTurn,
   Recording,
   TranscriptFormat,
   Wire,
@@ -14,6 +14,7 @@ import type {
 } from './recording.ts'
 import { SHAPES } from './shapes/index.ts'
 import type { Rendered, WireShape } from './shapes/shape.ts'
+import { isNotReasoning, isOwedCall, lazyMessage, turnOf, unanswered } from './turn-parts.ts'
 import { optional } from './values.ts'
 
 export interface BuilderInit {
@@ -70,6 +71,7 @@ export class RecordingBuilder {
   readonly #calls: MutableCall[] = []
   readonly #compactions: RecordedCompaction[] = []
   readonly #system: string[] = []
+  readonly #callIds = new CallIds()
   #tools: readonly RecordedTool[] = []
   #open: Open | undefined
   #pending: { part: Part; line: number }[] = []
@@ -95,21 +97,27 @@ export class RecordingBuilder {
   }
 
   user(parts: readonly Part[], line: number): void {
-    for (const part of parts) this.#pending.push({ part, line })
+    for (const part of this.#callIds.result(parts)) this.#pending.push({ part, line })
   }
 
   answer(answer: Answer): void {
     this.model(answer.model)
-    const parts = this.#init.options.thinking === 'drop' ? answer.parts.filter(isNotReasoning) : answer.parts
     const open = this.#open
-    if (open !== undefined && answer.id !== undefined && open.id === answer.id && this.#joins(open)) {
-      open.parts.push(...parts)
-      open.call?.parts.push(...answer.parts)
+    const continues = open !== undefined && answer.id !== undefined && open.id === answer.id && this.#joins(open)
+    const { parts, repairs } = this.#callIds.answer(answer.parts, continues)
+    for (const repair of repairs) this.problem(answer.line, repair)
+    if (continues) {
+      open.parts.push(...this.#sent(parts))
+      open.call?.parts.push(...parts)
+      // Later lines of a response may know more of its output.
+      if (open.call !== undefined && (answer.usage?.output ?? 0) > (open.call.usage?.output ?? 0)) {
+        Object.assign(open.call, optional('usage', answer.usage))
+      }
       return
     }
     this.#flush()
-    const call = answer.isCall === false ? undefined : this.#recordCall(answer)
-    this.#open = { id: answer.id, parts: [...parts], line: answer.line, call }
+    const call = answer.isCall === false ? undefined : this.#recordCall(answer, parts)
+    this.#open = { id: answer.id, parts: [...this.#sent(parts)], line: answer.line, call }
   }
 
   /** Usage that the recording reports apart from the answer goes to the newest call without one. */
@@ -138,6 +146,14 @@ export class RecordingBuilder {
     const kept = this.#messages.slice(0, this.#segmentStart).filter((message) => message.line >= line)
     const start = kept.findIndex((message) => !message.parts.some((part) => part.kind === 'result'))
     if (start >= 0) this.#messages.push(...kept.slice(start))
+  }
+
+  /** The user went back: the messages up to this line stand, what came after is no longer sent. */
+  rewindTo(line: number): void {
+    this.#flush()
+    const kept = this.#messages.slice(this.#segmentStart).filter((message) => message.line <= line)
+    this.#segmentStart = this.#messages.length
+    this.#messages.push(...kept)
   }
 
   problem(line: number, message: string): void {
@@ -188,12 +204,16 @@ export class RecordingBuilder {
     }
   }
 
-  #recordCall(answer: Answer): MutableCall {
+  #sent(parts: readonly Part[]): readonly Part[] {
+    return this.#init.options.thinking === 'drop' ? parts.filter(isNotReasoning) : parts
+  }
+
+  #recordCall(answer: Answer, parts: readonly Part[]): MutableCall {
     const call: MutableCall = {
       from: this.#segmentStart,
       to: this.#messages.length,
       line: answer.line,
-      parts: [...answer.parts],
+      parts: [...parts],
       ...optional('usage', answer.usage),
       ...optional('outputPartial', answer.outputPartial),
       ...optional('model', answer.model),
@@ -253,33 +273,5 @@ export class RecordingBuilder {
 
   #push(rendered: readonly Rendered[], line: number): void {
     for (const one of rendered) this.#messages.push(lazyMessage(one, line))
-  }
-}
-
-const isNotReasoning = (part: Part): boolean => part.kind !== 'reasoning'
-const isOwedCall = (part: Part): boolean => part.kind === 'call' && part.serverSide !== true
-
-function unanswered(answer: readonly Part[], since: readonly Part[]): readonly Part[] {
-  const answered = new Set(since.filter((part) => part.kind === 'result').map((part) => part.callId))
-  return answer.filter((part) => isOwedCall(part) && !answered.has(part.callId))
-}
-
-function lazyMessage(rendered: Rendered, line: number): WireMessage {
-  let text: string | undefined
-  const { role, parts } = rendered
-  return { role, parts, line, json: () => (text ??= JSON.stringify(rendered.value())) }
-}
-
-function turnOf(parts: readonly Part[]): RecordedTurn {
-  const textOf = (kind: Part['kind']) =>
-    parts
-      .filter((part) => part.kind === kind)
-      .map((part) => part.text)
-      .join('\n')
-  return {
-    parts,
-    text: textOf('assistant'),
-    reasoning: textOf('reasoning'),
-    calls: parts.filter((part) => part.kind === 'call'),
   }
 }

@@ -2,78 +2,112 @@ import type { Usage } from '../../core/usage.ts'
 import { RecordingBuilder } from './builder.ts'
 import type { LoadContext, TranscriptLoader } from './loader.ts'
 import type { Part, Recording } from './recording.ts'
-import type { SourceRecord } from './source.ts'
 import { at, isObject, jsonText, numberOf, objectsOf, optional, textOf, timeOf } from './values.ts'
 import type { JsonObject } from './values.ts'
 
 /**
- * Gemini CLI's chat recording: one JSON object with `messages`, or (newer) JSON lines where a message with a known id
- * replaces the older one, `$set` changes the session's fields and `$rewindTo` takes messages back.
+ * Gemini CLI's chat recording: one JSON object with `messages`, or (newer) JSON lines where a message with a known id replaces
+ * the older one, `$rewindTo` takes back a message and all after it, and `$set` changes the session's fields; with `messages`
+ * among them it puts another history in the place of the old one, as compression does.
  */
 export const geminiCli: TranscriptLoader = {
   format: 'gemini-cli',
   recognises(value) {
     if (!isObject(value)) return false
-    if (isObject(value['$set']) || '$rewindTo' in value) return true
-    if ('sessionId' in value && 'projectHash' in value) return true
+    if (isObject(value['$set']) || '$rewindTo' in value || isSession(value)) return true
     return isMessage(value) && 'timestamp' in value && !('uuid' in value)
   },
   load(records, context) {
-    const sessions: JsonObject[][] = []
-    const lines = new Map<JsonObject, number>()
-    let current: JsonObject[] | undefined
-    for (const record of records) {
-      if (!isObject(record.value)) continue
-      if ('sessionId' in record.value && 'projectHash' in record.value) {
-        current = []
-        sessions.push(current)
-        for (const message of objectsOf(record.value['messages'])) addMessage(current, message, lines, record.line)
+    const sessions: Session[] = []
+    for (const { value, line } of records) {
+      if (!isObject(value)) continue
+      if (isSession(value)) {
+        sessions.push(newSession())
+        for (const message of objectsOf(value['messages'])) addMessage(sessions.at(-1) as Session, message, line)
       } else {
-        if (current === undefined) sessions.push((current = []))
-        applyRecord(current, record, lines)
+        if (sessions.length === 0) sessions.push(newSession())
+        applyRecord(sessions.at(-1) as Session, value, line)
       }
     }
-    return sessions.map((messages) => loadSession(messages, lines, context))
+    return sessions.map((session) => loadSession(session, context))
   },
 }
 
+interface Entry {
+  readonly message: JsonObject
+  readonly line: number
+  /** Put there in place of an older history: no call of this session. */
+  readonly isReplacement: boolean
+}
+
+/** Each stretch of history begins where another one was put in its place. */
+type Session = { readonly line: number; entries: Entry[] }[]
+
+const newSession = (): Session => [{ line: 0, entries: [] }]
+
+const isSession = (value: JsonObject): boolean =>
+  typeof value['sessionId'] === 'string' && ('projectHash' in value || ('startTime' in value && !('type' in value)))
+
 const isMessage = (value: JsonObject): boolean =>
   ['user', 'gemini', 'info', 'error', 'warning'].includes(textOf(value['type']) ?? '') &&
-  'id' in value &&
-  'content' in value
+  typeof value['id'] === 'string'
 
-function applyRecord(messages: JsonObject[], { value, line }: SourceRecord, lines: Map<JsonObject, number>): void {
-  const record = value as JsonObject
+function applyRecord(session: Session, record: JsonObject, line: number): void {
+  const stretch = session.at(-1) as Session[number]
   const rewindTo = textOf(record['$rewindTo'])
   if (rewindTo !== undefined) {
-    const index = messages.findIndex((message) => message['id'] === rewindTo)
-    if (index >= 0) messages.length = index
+    const index = stretch.entries.findIndex(({ message }) => message['id'] === rewindTo)
+    stretch.entries = stretch.entries.slice(0, Math.max(0, index))
   } else if (isObject(record['$set'])) {
-    // A checkpoint carries the whole list; other fields do not concern the history.
-    if (!Array.isArray(record['$set']['messages'])) return
-    messages.length = 0
-    for (const message of objectsOf(record['$set']['messages'])) addMessage(messages, message, lines, line)
-  } else if (isMessage(record)) addMessage(messages, record, lines, line)
+    if (Array.isArray(record['$set']['messages'])) replaceHistory(session, objectsOf(record['$set']['messages']), line)
+  } else if (isMessage(record)) addMessage(session, record, line)
 }
 
-function addMessage(messages: JsonObject[], message: JsonObject, lines: Map<JsonObject, number>, line: number): void {
-  lines.set(message, line)
-  const index = message['id'] === undefined ? -1 : messages.findIndex((other) => other['id'] === message['id'])
-  if (index >= 0) messages[index] = message
-  else messages.push(message)
+function replaceHistory(session: Session, messages: readonly JsonObject[], line: number): void {
+  const stretch = session.at(-1) as Session[number]
+  // The same messages once more, perhaps without the last ones: a checkpoint or a rollback.
+  const known = new Map(stretch.entries.map((entry) => [entry.message['id'], entry]))
+  if (messages.every((message) => known.has(message['id']))) {
+    stretch.entries = messages.map((message) => ({ ...(known.get(message['id']) as Entry), message }))
+  } else if (stretch.entries.length === 0) {
+    for (const message of messages) addMessage(session, message, line)
+  } else {
+    session.push({ line, entries: messages.map((message) => ({ message, line, isReplacement: true })) })
+  }
 }
 
-function loadSession(messages: readonly JsonObject[], lines: Map<JsonObject, number>, context: LoadContext): Recording {
+function addMessage(session: Session, message: JsonObject, line: number): void {
+  const { entries } = session.at(-1) as Session[number]
+  // Nearly always the newest one: a message is written again while its tools run.
+  const index = entries.findLastIndex((entry) => entry.message['id'] === message['id'])
+  if (index >= 0) entries[index] = { ...(entries[index] as Entry), message }
+  else entries.push({ message, line, isReplacement: false })
+}
+
+/** What the client says by itself when the model is to go on; it keeps the wire's order of turns and is not recorded. */
+const CONTINUE = 'Please continue.'
+
+function loadSession(session: Session, context: LoadContext): Recording {
   const builder = new RecordingBuilder({ format: 'gemini-cli', wire: 'gemini', ...context })
-  for (const message of messages) {
-    const line = lines.get(message) ?? 0
-    if (message['type'] === 'user') builder.user(partsOf('user', message['content']), line)
-    else if (message['type'] === 'gemini') addAnswer(builder, message, line)
+  for (const [index, { line, entries }] of session.entries()) {
+    const replaced = index === 0 || builder.compact(line)
+    let modelSpokeLast = false
+    for (const entry of entries) {
+      if (entry.isReplacement && !replaced) continue
+      if (entry.message['type'] === 'user') {
+        builder.user(partsOf('user', entry.message['content']), entry.line)
+        modelSpokeLast = false
+      } else if (entry.message['type'] === 'gemini') {
+        if (modelSpokeLast) builder.user([{ kind: 'user', text: CONTINUE }], entry.line)
+        addAnswer(builder, entry)
+        modelSpokeLast = objectsOf(entry.message['toolCalls']).length === 0
+      }
+    }
   }
   return builder.build()
 }
 
-function addAnswer(builder: RecordingBuilder, message: JsonObject, line: number): void {
+function addAnswer(builder: RecordingBuilder, { message, line, isReplacement }: Entry): void {
   const thoughts = objectsOf(message['thoughts']).map((thought): Part => ({
     kind: 'reasoning',
     text: [thought['subject'], thought['description']].map(jsonText).join('\n'),
@@ -82,6 +116,7 @@ function addAnswer(builder: RecordingBuilder, message: JsonObject, line: number)
   builder.answer({
     parts: [...thoughts, ...partsOf('assistant', message['content']), ...calls.map(callPart)],
     line,
+    isCall: !isReplacement,
     ...optional('model', textOf(message['model'])),
     ...optional('usage', usageOf(message['tokens'])),
     ...optional('at', timeOf(message['timestamp'])),

@@ -5,6 +5,7 @@ import { gunzip } from 'node:zlib'
 import { PlimsollError } from '../../core/errors.ts'
 import { detectLoader } from './detect.ts'
 import type { TranscriptLoader } from './loader.ts'
+import { readOpenCodeStorage } from './opencode-storage.ts'
 import type { LoadOptions, Problem, Recording } from './recording.ts'
 import { readSource } from './source.ts'
 import type { SourceRecord } from './source.ts'
@@ -52,7 +53,10 @@ export async function loadFile(file: string, options: LoadOptions = {}): Promise
       throw new PlimsollError('bad-input', `${file} is a damaged gzip file.`, { cause, fields: { file } })
     }
   }
-  return loadTranscript(bytes.toString('utf8'), file, options)
+  const loaded = loadTranscript(bytes.toString('utf8'), file, options)
+  if (loaded.recordings.length > 0) return loaded
+  const gathered = await readOpenCodeStorage(file)
+  return gathered === undefined ? loaded : loadTranscript(gathered, file, options)
 }
 
 /** Records of one format are loaded together. Values that nothing recognises go with the records around them. */

@@ -102,7 +102,7 @@ function assistantPart(block: JsonObject): Part {
     return {
       kind: 'reasoning',
       text: thinking,
-      ...(signature !== undefined && { raw: { type: 'thinking', thinking, signature } }),
+      ...(signature !== undefined && signature !== '' && { raw: { type: 'thinking', thinking, signature } }),
     }
   }
   return { kind: 'assistant', text: textOf(block['text']) ?? '' }

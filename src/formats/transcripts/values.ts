@@ -43,7 +43,15 @@ export function parsedArguments(value: unknown): unknown {
   }
 }
 
-export const jsonText = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+/** Text as it is, anything else as JSON; values nested too deep to be written are named instead. */
+export function jsonText(value: unknown): string {
+  if (typeof value === 'string') return value
+  try {
+    return JSON.stringify(value) ?? ''
+  } catch {
+    return '[nested too deep]'
+  }
+}
 
 /** `{ key: value }`, or nothing when there is no value; keeps optional fields absent instead of undefined. */
 export function optional<K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } {

@@ -16,7 +16,7 @@ import { createLanes } from './lanes.ts'
 import { chainOf, createPromptCache } from './prompt-cache.ts'
 import { createHiddenTokenizer } from './tokenizer.ts'
 import { hang, sendBytes, sendEvents } from './transport.ts'
-import type { CountedSegment, Dialect, Failure, RefereeRequest, RefereeResponse, RequestFacts, Route } from './types.ts'
+import type { CountedSegment, Failure, RefereeRequest, RefereeResponse, RequestFacts, Route } from './types.ts'
 import { reportedUsage } from './usage-mode.ts'
 
 /** A strict fake provider: refuses what the real one refuses, counts with a tokenizer nobody sees, and keeps a log. */
@@ -53,7 +53,7 @@ const succeed = (draft: Draft, body: unknown, cut = false): RefereeResponse => {
 export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   const { wire, window = 200_000, defaultMaxOutput = 4096, seed = 1, usage: usageMode = 'on' } = options
   const { clock = systemClock, laneOf = () => 'main', issuer: issuerName = 'referee' } = options
-  const dialect = dialects[wire] as Dialect
+  const dialect = dialects[wire]
   const tokenizer =
     typeof options.tokenizer === 'function' ? options.tokenizer : createHiddenTokenizer({ seed, ...options.tokenizer })
   const cache = createPromptCache({ ...dialect.cache, ...options.cache })
@@ -69,14 +69,14 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   const fail = (draft: Draft, failure: Failure): RefereeResponse => {
     draft.status = failure.status
     const rule = failure.rule === undefined ? {} : { 'x-referee-rule': failure.rule }
-    const body = JSON.stringify(dialect.error(failure, ids.of('req', draft.number)))
+    const body = JSON.stringify(failure.body ?? dialect.error(failure, ids.of('req', draft.number)))
     return { status: failure.status, headers: { ...JSON_TYPE, ...failure.headers, ...rule }, body: sendBytes(body) }
   }
 
   const stream = (draft: Draft, events: readonly ServerSentEvent[], fault: Fault | undefined): RefereeResponse => {
     draft.status = 200
     const failure: Failure = { kind: 'overloaded', status: 529, message: 'Overloaded' }
-    const errorEvent = { event: 'error', data: JSON.stringify(dialect.error(failure, ids.of('req', draft.number))) }
+    const errorEvent = dialect.errorEvent(failure, ids.of('req', draft.number))
     const body = sendEvents({ events, fault, errorEvent, keepAlive: dialect.keepAlive, options })
     return { status: 200, headers: EVENT_STREAM, body }
   }
@@ -88,11 +88,12 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   }
 
   /** The request is sound: account for it and let the brain speak. */
-  const answer = ({ draft, body, fault }: Case, facts: RequestFacts, counted: readonly CountedSegment[]) => {
+  const answer = ({ draft, route, body, fault }: Case, facts: RequestFacts, counted: readonly CountedSegment[]) => {
     const now = clock.now()
     const use = cache.use(counted, chainOf(counted, `${facts.model}\0${facts.cacheSalt}`), now)
     const prefix = lanes.compare(draft.lane, draft.number, facts.segments, counted)
-    answered += 1
+    // Compacting asks no question, so it takes no answer from the script.
+    if (route.kind === 'generate') answered += 1
     const { lane, inputTokens } = draft
     const turn = { number: answered, body, model: facts.model, lane, inputTokens, tools: facts.tools }
     const said = trimAnswer(answerOf(options.script, turn), facts.maxOutput ?? defaultMaxOutput, tokenizer)
@@ -110,8 +111,11 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
       id: (kind, part = 0) => ids.of(kind, draft.number, part),
       issuer,
       countTokens: tokenizer,
+      inputTokens,
       usage: reportedUsage(usageMode, usage, lastUsage),
       usageAtEnd: usageMode === 'stream-end',
+      route,
+      profile: options.profile,
       nowSeconds: Math.floor(now / 1000),
       dropped: draft.droppedBlocks,
       memory,
@@ -123,7 +127,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     draft.cacheWrite = use.write
     draft.cacheWriteLong = use.writeLong
     if (prefix !== undefined) draft.prefix = prefix
-    if (facts.stream) return stream(draft, rendered.events, fault)
+    if (facts.stream && rendered.events.length > 0) return stream(draft, rendered.events, fault)
     return succeed(draft, rendered.body, fault?.kind === 'cut-stream')
   }
 
@@ -139,7 +143,8 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     if (draft.inputTokens + reserve <= window) return answer(judged, facts, counted)
     if (options.overflow !== 'truncate-front' && fault?.kind !== 'truncate-front') {
       draft.overflow = true
-      return fail(draft, dialect.overflow({ input: draft.inputTokens, maxOutput: reserve, window, model: facts.model }))
+      const numbers = { input: draft.inputTokens, maxOutput: reserve, window, model: facts.model }
+      return fail(draft, dialect.overflow({ ...numbers, profile: options.profile }))
     }
     const { kept, lost } = keepNewest(counted, window)
     draft.truncatedTokens = lost
@@ -150,10 +155,10 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   /** The rules of the wire, then the seals of the issuer. */
   const judge = (judged: Case): RefereeResponse => {
     const { draft, request, route, body } = judged
-    const profile = route.kind === 'count' ? 'count-tokens' : options.profile
+    const profiles = [options.profile, ...(route.kind === 'count' ? ['count-tokens'] : [])]
     const violations = dialect.check(body, {
       bytes: request.body.byteLength,
-      ...(profile !== undefined && { profile }),
+      profile: profiles.filter((name) => name !== undefined).join(','),
       ...(route.model !== undefined && { model: route.model }),
     })
     const refused = refuse(draft, violations)
@@ -187,7 +192,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     if (route === undefined) {
       return fail(draft, { kind: 'not-found', status: 404, message: `Not found: ${request.method} ${request.path}` })
     }
-    const unauthorised = dialect.authorise(request.headers, options.apiKey)
+    const unauthorised = dialect.authorise(request, options.apiKey)
     if (unauthorised !== undefined) return fail(draft, unauthorised)
     if (route.kind === 'models') return succeed(draft, dialect.models(options.models ?? ['referee-model'], window))
     const fault = faultFor(options.faults, draft.number)

@@ -53,9 +53,9 @@ export function classify(text: string): ContentClass {
   const sample = text.length <= 2 * SAMPLE ? text : text.slice(0, SAMPLE) + text.slice(middle, middle + SAMPLE)
   const share = (pattern: RegExp): number => (sample.match(pattern)?.length ?? 0) / sample.length
   if (share(/[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/g) > 0.2) return 'cjk'
-  if (sample.length > 200 && share(/\s/g) < 0.01) return 'encoded'
   const first = sample.trimStart()[0]
   if ((first === '{' || first === '[') && share(/[":,{}[\]]/g) > 0.1) return 'json'
+  if (sample.length > 200 && share(/\s/g) < 0.01) return 'encoded'
   if (share(/[{}();=<>]/g) > 0.06) return 'code'
   if (share(/\d/g) > 0.15) return 'log'
   return 'prose'

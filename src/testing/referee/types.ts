@@ -86,6 +86,8 @@ export interface Failure {
   readonly message: string
   readonly param?: string
   readonly rule?: string
+  /** Sent instead of the dialect's own error body: sub-profiles have other shapes. */
+  readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -95,6 +97,7 @@ export interface OverflowFacts {
   readonly maxOutput: number
   readonly window: number
   readonly model: string
+  readonly profile: string | undefined
 }
 
 export interface RenderContext {
@@ -105,9 +108,12 @@ export interface RenderContext {
   readonly id: (prefix: string, part?: number) => string
   readonly issuer: Issuer
   readonly countTokens: (text: string) => number
+  readonly inputTokens: number
   readonly usage: Usage | undefined
   /** A stream reports nothing before its last event. */
   readonly usageAtEnd: boolean
+  readonly route: Route
+  readonly profile: string | undefined
   readonly nowSeconds: number
   readonly dropped: readonly string[]
   readonly memory: Map<string, unknown>
@@ -133,10 +139,12 @@ export interface Dialect {
   check(body: unknown, options: RuleOptions): readonly Violation[]
   read(body: JsonObject, route: Route, memory: ReadonlyMap<string, unknown>): RequestFacts
   /** Complains about headers. */
-  authorise(headers: Readonly<Record<string, string>>, apiKey: string | undefined): Failure | undefined
+  authorise(request: RefereeRequest, apiKey: string | undefined): Failure | undefined
   verify(context: VerifyContext): Verification
   overflow(facts: OverflowFacts): Failure
   error(failure: Failure, id: string): unknown
+  /** An error in the middle of a stream. */
+  errorEvent(failure: Failure, id: string): ServerSentEvent
   /** The answer, whole and as events. */
   render(context: RenderContext): Rendered
   count(tokens: number): unknown

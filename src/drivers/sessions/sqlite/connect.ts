@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { MigrationReport } from '../../../ports/store-maintenance.ts'
 import type { Seal } from '../../crypto/seal.ts'
+import { sealMismatch } from '../seal-mismatch.ts'
 import { text } from './context.ts'
 import { openDatabase } from './database.ts'
 import type { SqliteDatabase } from './database.ts'
@@ -39,27 +40,11 @@ export function connect(path: string, seal: Seal): { db: SqliteDatabase; migrate
   }
 }
 
-/** A store is sealed with one key for its whole life; another key, or none, must not add records that nobody can read. */
 function checkSeal(db: SqliteDatabase, seal: Seal, path: string): void {
   const read = (): string => text(db.all("SELECT value FROM meta WHERE key = 'seal'")[0], 'value')
   if (read() === '') db.run("INSERT OR IGNORE INTO meta (key, value) VALUES ('seal', ?)", seal.fingerprint)
   const stored = read()
   if (stored !== seal.fingerprint) throw sealMismatch(path, stored, seal)
-}
-
-export function sealMismatch(where: string, stored: string, seal: Seal): PlimsollError {
-  if (stored === 'plain') {
-    return new PlimsollError('bad-config', `The store ${where} is not encrypted, but a key was given.`, {
-      advice: 'Export it and import it into a new store with the key.',
-    })
-  }
-  return seal.name === 'plain'
-    ? new PlimsollError('bad-config', `The store ${where} is encrypted and no key was given.`, {
-        advice: 'Give the key it was made with.',
-      })
-    : new PlimsollError('bad-config', `The store ${where} is encrypted with another key.`, {
-        advice: 'Give the key it was made with.',
-      })
 }
 
 /** Readers wait only for a log that is being recovered; they do so without holding up the process. */

@@ -3,7 +3,7 @@ import type { Clock } from '../../../ports/clock.ts'
 import type { StoreProblem } from '../../../ports/store-maintenance.ts'
 import type { Seal, Stored } from '../../crypto/seal.ts'
 import { isPlimsollError } from '../../../core/errors.ts'
-import type { Lru } from '../lru.ts'
+import type { Lru } from '../../lru.ts'
 import { fromStored } from '../record-text.ts'
 import type { SqlRow, SqlValue, SqliteDatabase } from './database.ts'
 

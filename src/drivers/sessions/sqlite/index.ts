@@ -7,7 +7,8 @@ import type { MaintainedStore, MigrationReport, StoreProblem } from '../../../po
 import { plainSeal } from '../../crypto/seal.ts'
 import type { Seal, Stored } from '../../crypto/seal.ts'
 import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT, checkName, checkSession } from '../checks.ts'
-import { lru } from '../lru.ts'
+import { warnOfDamage } from '../damage.ts'
+import { lru } from '../../lru.ts'
 import { check } from './check.ts'
 import { connect, reading } from './connect.ts'
 import { ensureTenant, int, tenantId, text } from './context.ts'
@@ -47,7 +48,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     cacheBytes = 8 * 1024 * 1024,
     seal = plainSeal,
     clock = systemClock,
-    onDamage = warn,
+    onDamage = warnOfDamage,
   } = options
   const path = resolve(options.path)
   const context: Context = { seal, clock, onDamage, epochs: lru(cacheBytes) }
@@ -256,11 +257,4 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
 /** What was removed must not live on in the log of changes. Skipped when others are reading; the next checkpoint does it. */
 function forgetWal(db: SqliteDatabase): void {
   db.all('PRAGMA wal_checkpoint(TRUNCATE)')
-}
-
-function warn(problem: StoreProblem): void {
-  const where = `${problem.session ?? ''} version ${problem.version ?? 0}`
-  process.emitWarning(`A stored record cannot be read and was left out: session ${where}. ${problem.message}`, {
-    type: 'PlimsollDamage',
-  })
 }

@@ -110,9 +110,14 @@ function indexWords(
   record: number,
   text: string,
 ): void {
-  const words = wordsOf(text).map((word) => wordKey(context, tenantName, tenant, word))
-  if (words.length > 0) db.run('INSERT INTO words (rowid, tokens) VALUES (?, ?)', record, words.join(' '))
+  const tokens = tokensOf(context, tenantName, tenant, text)
+  if (tokens !== '') db.run('INSERT INTO words (rowid, tokens) VALUES (?, ?)', record, tokens)
 }
+
+const tokensOf = (context: Context, tenantName: string, tenant: number, text: string): string =>
+  wordsOf(text)
+    .map((word) => wordKey(context, tenantName, tenant, word))
+    .join(' ')
 
 /** Tenant numbers are digits, so the first `x` ends them and no word of one tenant is a word of another. */
 export const wordKey = (context: Context, tenantName: string, tenant: number, word: string): string =>
@@ -174,13 +179,8 @@ export function fork(
   ]) {
     db.run(select, id, source.id, version)
   }
-  const items = db.all(
-    'SELECT r.id, r.version, r.body, r.sum FROM items i JOIN records r ON r.id = i.record WHERE i.session = ? ORDER BY r.id',
-    id,
-  )
-  for (const row of items) {
-    const record = recordOf(context, tenantName, row, { session: to, version: int(row, 'version') })
-    if (record?.type === 'item-seen') indexWords(db, context, tenantName, tenant, int(row, 'id'), record.text)
+  for (const item of itemTexts(db, context, tenantName, { id, name: to })) {
+    indexWords(db, context, tenantName, tenant, item.id, item.text)
   }
   const bytes = int(
     db.all('SELECT SUM(LENGTH(CAST(body AS BLOB))) AS bytes FROM records WHERE session = ?', id)[0],
@@ -193,7 +193,24 @@ export function fork(
 /** Removes the log and everything derived from it, search words included. */
 export function remove(db: SqliteDatabase, id: number): void {
   db.run('DELETE FROM words WHERE rowid IN (SELECT record FROM items WHERE session = ?)', id)
-  for (const table of ['epochs', 'undos', 'edits', 'items', 'records'])
+  for (const table of ['epochs', 'undos', 'edits', 'items', 'records']) {
     db.run(`DELETE FROM ${table} WHERE session = ?`, id)
+  }
   db.run('DELETE FROM sessions WHERE id = ?', id)
+}
+
+function itemTexts(
+  db: SqliteDatabase,
+  context: Context,
+  tenant: string,
+  session: { id: number; name: string },
+): { id: number; text: string }[] {
+  const rows = db.all(
+    'SELECT r.id, r.version, r.body, r.sum FROM items i JOIN records r ON r.id = i.record WHERE i.session = ? ORDER BY r.id',
+    session.id,
+  )
+  return rows.flatMap((row) => {
+    const record = recordOf(context, tenant, row, { session: session.name, version: int(row, 'version') })
+    return record?.type === 'item-seen' ? [{ id: int(row, 'id'), text: record.text }] : []
+  })
 }

@@ -1,5 +1,6 @@
 import type { Epoch, FirstSendEdit } from '../../../core/records.ts'
 import type { FoundEpoch } from '../../../ports/session-store.ts'
+import type { Stored } from '../../crypto/seal.ts'
 import { byName } from '../checks.ts'
 import { ensureTenant, int, jsonList, recordOf, tenantId, text } from './context.ts'
 import type { Context } from './context.ts'
@@ -49,7 +50,7 @@ function load(db: SqliteDatabase, context: Context, tenant: string, rows: readon
       const record = recordOf(context, tenant, row, places.get(id) ?? { session: '', version: 0 })
       if (record?.type !== 'epoch') continue
       loaded.set(id, record)
-      context.epochs.set(id, record, text(row, 'body').length)
+      context.epochs.set(id, record, (row['body'] as Stored).length)
     }
   }
   return rows.flatMap((row) => {

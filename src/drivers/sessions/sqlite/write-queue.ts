@@ -40,9 +40,12 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
     while (waiting.length > 0) {
       const batch = waiting.splice(0, MAX_BATCH)
       try {
-        const db = open()
-        await begin(db, lockTimeoutMs)
-        commit(db, batch)
+        const deadline = performance.now() + lockTimeoutMs
+        // No await between BEGIN and COMMIT: a second handle in this process would wait for a lock that cannot be given back.
+        for (let wait = FIRST_WAIT_MS; !attempt(open(), batch, deadline); wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+          // Jitter keeps processes that failed together from trying together.
+          await delay(wait * (0.5 + Math.random()))
+        }
       } catch (error) {
         for (const job of batch) job.reject(explain(error))
       }
@@ -62,7 +65,14 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
     },
   }
 
-  function commit(db: SqliteDatabase, batch: readonly Job[]): void {
+  /** False when another process holds the lock: waiting inside the engine would hold up every request of this one. */
+  function attempt(db: SqliteDatabase, batch: readonly Job[], deadline: number): boolean {
+    try {
+      db.exec('BEGIN IMMEDIATE')
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw error
+      return false
+    }
     const outcomes: (() => void)[] = []
     try {
       for (const job of batch) {
@@ -83,21 +93,7 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
       throw error
     }
     for (const settle of outcomes) settle()
-  }
-}
-
-/** Waits outside the engine: its own busy handler would hold up every request of this process. */
-async function begin(db: SqliteDatabase, lockTimeoutMs: number): Promise<void> {
-  const deadline = performance.now() + lockTimeoutMs
-  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    try {
-      db.exec('BEGIN IMMEDIATE')
-      return
-    } catch (error) {
-      if (!isBusy(error) || performance.now() > deadline) throw error
-    }
-    // Jitter keeps processes that failed together from trying together.
-    await delay(wait * (0.5 + Math.random()))
+    return true
   }
 }
 

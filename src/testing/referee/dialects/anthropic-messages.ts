@@ -26,7 +26,7 @@ export const anthropicMessages: Dialect = {
   },
   check: checkAnthropicMessages,
   read: readAnthropic,
-  authorise(headers, apiKey) {
+  authorise({ headers }, apiKey) {
     const given = headers['x-api-key'] ?? headers.authorization?.replace(/^Bearer /i, '')
     if (given === undefined) return unauthorised('x-api-key header is required')
     if (apiKey !== undefined && given !== apiKey) return unauthorised('invalid x-api-key')
@@ -42,11 +42,8 @@ export const anthropicMessages: Dialect = {
           'decrease input length or `max_tokens` and try again'
     return { kind: 'overflow', status: 400, message }
   },
-  error: (failure, id) => ({
-    type: 'error',
-    error: { type: ERROR_TYPES[failure.kind], message: failure.message },
-    request_id: id,
-  }),
+  error: errorBody,
+  errorEvent: (failure, id) => ({ event: 'error', data: JSON.stringify(errorBody(failure, id)) }),
   render: renderAnthropic,
   count: (tokens) => ({ input_tokens: tokens }),
   models: (ids, window) => ({
@@ -64,6 +61,11 @@ export const anthropicMessages: Dialect = {
   keepAlive: 'event: ping\ndata: {"type": "ping"}\n\n',
   cache: { mode: 'marks', minimumTokens: 1024, blockTokens: 1, shortTtlSeconds: 300, longTtlSeconds: 3600 },
   fits: 'input-plus-output',
+}
+
+function errorBody(failure: Failure, id: string): unknown {
+  const error = { type: ERROR_TYPES[failure.kind], message: failure.message }
+  return { type: 'error', error, request_id: id }
 }
 
 const unauthorised = (message: string): Failure => ({ kind: 'auth', status: 401, message })

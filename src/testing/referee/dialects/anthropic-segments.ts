@@ -1,6 +1,7 @@
 import { readImageHeader } from '../../../formats/image-header.ts'
 import type { JsonObject } from '../../../formats/rule-kit.ts'
 import { isObject, listOf, objectsOf, textOf } from '../../../formats/rule-kit.ts'
+import { peekSeal } from '../issuer.ts'
 import type { RequestFacts, Route, Segment } from '../types.ts'
 
 // Measured on exact recordings: a message costs about 4 tokens of frame, a call or result about 12, the first tool a
@@ -89,8 +90,11 @@ export function describeBlock(block: JsonObject): Pick<Segment, 'key' | 'text' |
         text: textOf(block.thinking),
         extraTokens: 0,
       }
-    case 'redacted_thinking':
-      return { key: `redacted ${textOf(block.data)}`, text: '', extraTokens: Math.ceil(textOf(block.data).length / 4) }
+    case 'redacted_thinking': {
+      const data = textOf(block.data)
+      const extraTokens = peekSeal(data)?.tokens ?? Math.ceil(data.length / 4)
+      return { key: `redacted ${data}`, text: '', extraTokens }
+    }
     case 'tool_use': {
       const input = JSON.stringify(block.input ?? {})
       const text = `${textOf(block.name)} ${input}`

@@ -1,0 +1,175 @@
+import { eachEntry, eachItem, isArrayAt, isObjectAt, keyText, rootSpan, skipSpace } from './json-scan.ts'
+import type { EntrySpan, Span } from './json-scan.ts'
+
+/** The list that a JSON text is about: an array, or an object used as a map, at the root or inside an envelope. */
+export interface RecordList {
+  readonly root: Span
+  /** Where the list stands: `[]` for the root, `['data','result']` inside an envelope. */
+  readonly path: readonly string[]
+  readonly span: Span
+  readonly form: 'array' | 'map'
+  readonly count: number
+}
+
+const MAX_DESCENT = 5
+/** An object becomes a map of records from this many alike values. */
+const MAP_ENTRIES = 20
+const CHUNK_CHARS = 262_144
+/** A single item above this is looked at by span only: parsing it would hold several times its size. */
+const MAX_ITEM_CHARS = 8_388_608
+
+/** Undefined when the text is not one balanced JSON value. `list` is absent for a scalar or a plain object. */
+export function findRecords(text: string, from = 0): { root: Span; list?: RecordList } | undefined {
+  const start = skipSpace(text, from)
+  if (!isContainer(text, start)) {
+    const root = rootSpan(text, from)
+    return root === undefined ? undefined : { root }
+  }
+  const path: string[] = []
+  let root: Span | undefined
+  let at = start
+  for (let depth = 0; depth <= MAX_DESCENT; depth++) {
+    const outline = isArrayAt(text, at) ? arrayOutline(text, at) : objectOutline(text, at)
+    if (outline === undefined) return undefined
+    // The first outline is the whole value: what stands behind it decides whether this is one value.
+    if (root === undefined) {
+      if (skipSpace(text, outline.end) < text.length) return undefined
+      root = { start, end: outline.end }
+    }
+    const span = { start: at, end: outline.end }
+    if (outline.form !== undefined)
+      return { root, list: { root, path, span, form: outline.form, count: outline.count } }
+    const { inner } = outline
+    if (inner === undefined || inner.end - inner.start < (root.end - root.start) / 2) return { root }
+    path.push(inner.name)
+    at = inner.start
+  }
+  return root === undefined ? undefined : { root }
+}
+
+interface Outline {
+  readonly end: number
+  readonly count: number
+  /** Set when this is the list. */
+  readonly form?: 'array' | 'map'
+  /** Where the list may be, when it is not this. */
+  readonly inner?: Span & { readonly name: string }
+}
+
+function arrayOutline(text: string, at: number): Outline | undefined {
+  let count = 0
+  let only: Span | undefined
+  const end = eachItem(text, at, (start, stop) => {
+    only = count++ === 0 ? { start, end: stop } : undefined
+  })
+  if (end < 0) return undefined
+  // A list of one is an envelope.
+  if (count === 1 && only !== undefined && isContainer(text, only.start))
+    return { end, count, inner: { ...only, name: '[0]' } }
+  return { end, count, form: 'array' }
+}
+
+const isContainer = (text: string, at: number): boolean => isArrayAt(text, at) || isObjectAt(text, at)
+
+function objectOutline(text: string, at: number): Outline | undefined {
+  let count = 0
+  let containers = 0
+  let largest: EntrySpan | undefined
+  const end = eachEntry(text, at, (entry) => {
+    count++
+    if (!isContainer(text, entry.start)) return
+    containers++
+    if (largest === undefined || entry.end - entry.start > largest.end - largest.start) largest = entry
+  })
+  if (end < 0) return undefined
+  const found = largest as EntrySpan | undefined
+  const share = found === undefined ? 0 : (found.end - found.start) / (end - at)
+  if (count >= MAP_ENTRIES && containers >= count * 0.9 && share < 0.5) return { end, count, form: 'map' }
+  return {
+    end,
+    count,
+    ...(found !== undefined && { inner: { start: found.start, end: found.end, name: keyText(text, found) } }),
+  }
+}
+
+export interface RecordVisitor {
+  /** `undefined` for an item that is too large to parse. Return false to stop. */
+  (value: unknown, start: number, end: number, index: number, key?: string): boolean | void
+}
+
+/** Parses the list piece by piece, so that memory is one chunk. Returns false when a piece is not valid JSON. */
+export function eachRecord(text: string, list: RecordList, visit: RecordVisitor): boolean {
+  return list.form === 'map' ? eachMapValue(text, list.span, visit) : eachArrayValue(text, list.span, visit)
+}
+
+function eachMapValue(text: string, span: Span, visit: RecordVisitor): boolean {
+  let valid = true
+  eachEntry(text, span.start, (entry, index) => {
+    const value = parseSpan(text, entry)
+    if (value === INVALID) return (valid = false)
+    return visit(value, entry.start, entry.end, index, keyText(text, entry))
+  })
+  return valid
+}
+
+function eachArrayValue(text: string, span: Span, visit: RecordVisitor): boolean {
+  let starts: number[] = []
+  let ends: number[] = []
+  let base = 0
+  let valid = true
+  const flush = (): boolean => {
+    if (starts.length === 0) return true
+    const values = parseSpan(text, { start: starts[0]!, end: ends[ends.length - 1]! }, true)
+    if (values === INVALID || !Array.isArray(values) || values.length !== starts.length) return (valid = false)
+    for (let i = 0; i < values.length; i++) {
+      if (visit(values[i], starts[i]!, ends[i]!, base + i) === false) return false
+    }
+    base += values.length
+    starts = []
+    ends = []
+    return true
+  }
+  eachItem(text, span.start, (start, end, index) => {
+    if (end - start > MAX_ITEM_CHARS) {
+      if (!flush()) return false
+      base = index + 1
+      return visit(undefined, start, end, index)
+    }
+    starts.push(start)
+    ends.push(end)
+    return end - starts[0]! < CHUNK_CHARS ? undefined : flush()
+  })
+  if (valid) flush()
+  return valid
+}
+
+const INVALID = Symbol('invalid')
+
+function parseSpan(text: string, span: Span, list = false): unknown {
+  if (!list && span.end - span.start > MAX_ITEM_CHARS) return undefined
+  const piece = text.slice(span.start, span.end)
+  try {
+    return JSON.parse(list ? `[${piece}]` : piece)
+  } catch {
+    return INVALID
+  }
+}
+
+/** One JSON object per line. Spans only; a line that is no object ends nothing but is not counted. */
+export function eachJsonLine(text: string, from: number, visit: RecordVisitor): { records: number; others: number } {
+  let records = 0
+  let others = 0
+  let at = from
+  while (at < text.length) {
+    let end = text.indexOf('\n', at)
+    if (end < 0) end = text.length
+    const start = skipSpace(text, at)
+    if (start < end) {
+      const value = isContainer(text, start) ? parseSpan(text, { start, end }) : INVALID
+      if (value === INVALID) others++
+      else if (visit(value, start, end, records++) === false) break
+    }
+    at = end + 1
+  }
+  return { records, others }
+}

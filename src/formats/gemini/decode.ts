@@ -1,0 +1,131 @@
+import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
+import { indexJson, rawText, type JsonNode } from '../json-index.ts'
+import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
+import { readPart, type ItemCore } from './read-part.ts'
+import {
+  elementsOf,
+  field,
+  FORMAT,
+  listOf,
+  nodeAt,
+  requestIn,
+  rootOf,
+  valueAt,
+  type Place,
+  type Source,
+} from './wire.ts'
+
+export function decode(text: string): Conversation {
+  const body = indexJson(text)
+  const fields = recordOf(body.value)
+  if (fields === undefined) throw badInput(FORMAT, 'the body', 'an object')
+  const request = requestIn(fields)
+  const contents = readList(request['contents'], 'contents')
+  const read = contents.map((content, index) => readContent(text, body, content, index))
+  const items = withToolNames(read.flat())
+  const source: Source = { text, body, items, counts: read.map((one) => one.length) }
+  return {
+    format: FORMAT,
+    head: readSystem(text, body, valueAt(request, 'systemInstruction')),
+    items,
+    tools: readTools(text, body, request['tools']),
+    settings: readSettings(fields, request),
+    source: { format: FORMAT, value: source },
+  }
+}
+
+function readList(value: unknown, path: string): readonly Fields[] {
+  if (typeof value !== 'object' || value === null) throw badInput(FORMAT, path, 'an array')
+  return objectsIn(listOf(value), FORMAT, path)
+}
+
+function readSystem(text: string, body: JsonNode, system: unknown): Item[] {
+  if (system === undefined || system === null) return []
+  const parts = listOf(recordOf(system)?.['parts'])
+  const raw = (index: number): string => {
+    const node = field(rootOf(body), 'systemInstruction')!
+    return rawText(text, elementsOf(field(node, 'parts'))[index] ?? node)
+  }
+  return (parts.length > 0 ? parts : [system]).map((part, index) => ({
+    id: `s${index}`,
+    kind: 'instruction',
+    role: 'system',
+    text: stringOf(part) ?? stringOf(recordOf(part)?.['text']) ?? raw(index),
+    message: -1,
+  }))
+}
+
+function placed(at: number, core: ItemCore, place: Place): Item {
+  const { message } = place
+  return { id: `m${message}.${at}`, message, ...core, origin: { format: FORMAT, value: place } }
+}
+
+function readContent(text: string, body: JsonNode, content: Fields, index: number): Item[] {
+  const role: Role = content['role'] === 'model' ? 'assistant' : 'user'
+  const parts = readList(content['parts'] ?? [], `contents[${index}].parts`)
+  if (parts.length === 0) {
+    // A content that says nothing is still there: one item stands for it, so that it can be dropped.
+    const kind = role === 'assistant' ? 'assistant' : 'user'
+    return [placed(0, { kind, role, text: '' }, { shape: 'content', message: index, index: 0 })]
+  }
+  return parts.map((part, at) => {
+    const place: Place = { shape: 'part', message: index, index: at }
+    return placed(
+      at,
+      readPart(part, role, (...keys) => rawAt(text, nodeAt(body, place), keys)),
+      place,
+    )
+  })
+}
+
+function rawAt(text: string, node: JsonNode, keys: readonly string[]): string {
+  let at: JsonNode | undefined = node
+  for (const key of keys) at = field(at, key)
+  return at === undefined ? '' : rawText(text, at)
+}
+
+/** Results name their tool; where a client leaves that out, the call's id knows it. */
+function withToolNames(items: readonly Item[]): readonly Item[] {
+  const names = new Map<string, string>()
+  return items.map((item) => {
+    if (item.callId === undefined) return item
+    if (item.kind === 'call' && item.toolName !== undefined) names.set(item.callId, item.toolName)
+    const known = names.get(item.callId)
+    return item.kind === 'result' && item.toolName === undefined && known !== undefined
+      ? { ...item, toolName: known }
+      : item
+  })
+}
+
+function readTools(text: string, body: JsonNode, tools: unknown): ToolDeclaration[] {
+  if (listOf(tools).length === 0) return []
+  return elementsOf(field(rootOf(body), 'tools')).flatMap((tool) => {
+    const functions = elementsOf(field(tool, 'functionDeclarations')).map((node) => ({
+      name: stringOf(recordOf(node.value)?.['name']) ?? '',
+      text: rawText(text, node),
+    }))
+    return [...functions, ...serverTools(tool).map((name) => ({ name, text: rawText(text, tool) }))]
+  })
+}
+
+/** Tools that Google runs are members of a tool object, beside the functions or without them. */
+export function serverTools(tool: JsonNode): string[] {
+  const keys = (tool.members ?? []).map((entry) => entry.key)
+  return keys.filter((key) => key !== 'functionDeclarations' && key !== 'function_declarations')
+}
+
+function readSettings(body: Fields, request: Fields): RequestSettings {
+  const config = recordOf(valueAt(request, 'generationConfig'))
+  const thinking = recordOf(valueAt(config, 'thinkingConfig'))
+  const model = stringOf(body['model']) ?? stringOf(request['model'])
+  return {
+    // The URL says whether this wire streams.
+    stream: false,
+    reasoning: thinking !== undefined && valueAt(thinking, 'thinkingBudget') !== 0,
+    ...defined({
+      model: model?.replace(/^models\//, ''),
+      maxOutputTokens: numberOf(valueAt(config, 'maxOutputTokens')),
+    }),
+  }
+}

@@ -1,0 +1,76 @@
+import type { Conversation, Loss } from '../../core/conversation.ts'
+import type { Item } from '../../core/item.ts'
+import { member, type JsonNode } from '../json-index.ts'
+import { groupByMessage } from '../outgoing.ts'
+import { objectJson, sealedError } from '../sealed.ts'
+import { spliceArray, spliceMembers, spliceText, type ArrayPart, type Splice } from '../splice.ts'
+import { envelopeSplices } from './envelope.ts'
+import { spliceList } from './lists.ts'
+import { textKeyOf } from './read-part.ts'
+import { contentsOf, field, fieldEntry, nodeAt, placeOf, rootOf, sourceOf, type Source } from './wire.ts'
+
+export function encode(conversation: Conversation): { text: string; losses: readonly Loss[] } {
+  const source = sourceOf(conversation)
+  const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
+  return { text: spliceText(source.text, splices), losses: [] }
+}
+
+function historySplices(conversation: Conversation, source: Source): Splice[] {
+  if (conversation.items === source.items) return []
+  const own = contentsOf(source.body)
+  const parts: ArrayPart[] = []
+  const splices: Splice[] = []
+  for (const message of groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)) {
+    if (message.own === undefined) {
+      parts.push(insertedContent(message.inserted))
+      continue
+    }
+    parts.push(message.own)
+    if (message.kept.length < source.counts[message.own]!) {
+      const list = field(own[message.own], 'parts')!
+      const left = message.kept.map((item) => placeOf(item)!.index)
+      splices.push(...spliceArray(source.text, list, left))
+    }
+    for (const item of message.kept) if (item.edited === true) splices.push(...editSplices(source, item))
+  }
+  if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
+    splices.push(...spliceList(source.text, member(rootOf(source.body), 'contents')!, parts))
+  }
+  return splices
+}
+
+const insertedContent = (item: Item): string =>
+  `{"role":"${item.role === 'assistant' ? 'model' : 'user'}","parts":[{"text":${JSON.stringify(item.text)}}]}`
+
+/** An edit replaces only its own field; ids, names and unknown keys beside it stay as they came. */
+function editSplices({ body }: Source, item: Item): Splice[] {
+  const place = placeOf(item)!
+  const node = nodeAt(body, place)
+  const json = JSON.stringify(item.text)
+  if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
+  if (place.shape === 'content') return spliceMembers(node, new Map([['parts', `[{"text":${json}}]`]]))
+  if (item.kind === 'call') {
+    return spliceMembers(field(node, 'functionCall')!, new Map([['args', objectJson(item.text)]]))
+  }
+  if (item.kind === 'result') return responseSplices(field(node, 'functionResponse')!, json)
+  if (item.kind === 'media' || item.kind === 'opaque')
+    return [{ start: node.start, end: node.end, text: `{"text":${json}}` }]
+  const changes = new Map<string, string | undefined>([['text', json]])
+  // The signature spoke for the text that stood here; with other text it goes.
+  const signature = fieldEntry(node, 'thoughtSignature')
+  if (signature !== undefined) changes.set(signature.key, undefined)
+  return spliceMembers(node, changes)
+}
+
+function responseSplices(response: JsonNode, json: string): Splice[] {
+  const body = member(response, 'response')
+  const changes = new Map<string, string | undefined>()
+  const splices: Splice[] = []
+  const key = textKeyOf(body?.value as Record<string, unknown> | undefined)
+  const held = key === undefined ? undefined : member(body, key)
+  if (held === undefined) changes.set('response', `{"output":${json}}`)
+  else splices.push({ start: held.start, end: held.end, text: json })
+  // Pictures inside the result leave with its text.
+  if (member(response, 'parts') !== undefined) changes.set('parts', undefined)
+  return [...splices, ...spliceMembers(response, changes)]
+}

@@ -1,0 +1,17 @@
+import type { Codec } from '../../core/codec.ts'
+import { decode } from './decode.ts'
+import { encode } from './encode.ts'
+import { readResponse } from './response.ts'
+import { checkGemini } from './rules.ts'
+import { stream } from './stream.ts'
+import { FORMAT, fragmentOf } from './wire.ts'
+
+export const gemini: Codec = {
+  format: FORMAT,
+  decode,
+  encode,
+  fragment: fragmentOf,
+  check: checkGemini,
+  readResponse,
+  stream,
+}

@@ -1,0 +1,166 @@
+/** Finds the borders of values in text that the language's own parser has already accepted. */
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+
+/**
+ * Levels of a body that have spans. The deepest place that a codec edits is a field of a Gemini function response inside a
+ * wrapped request; what lies below is skipped by counting brackets, so nesting costs no stack.
+ */
+const MAX_DEPTH = 9
+
+/** Numbers per value: where it starts and ends, which value comes after all of its own, where its key starts. */
+const STRIDE = 4
+
+/**
+ * Spans of the values of a text in document order, as plain numbers: one pass, and nothing for the garbage collector to walk.
+ * A value is known by its place in that order.
+ */
+export class Spans {
+  readonly #text: string
+  #table = new Int32Array(1024)
+  #count = 0
+
+  constructor(text: string) {
+    this.#text = text
+    this.#scan()
+  }
+
+  start(value: number): number {
+    return this.#table[value * STRIDE]!
+  }
+
+  end(value: number): number {
+    return this.#table[value * STRIDE + 1]!
+  }
+
+  keyStart(value: number): number {
+    return this.#table[value * STRIDE + 3]!
+  }
+
+  raw(value: number): string {
+    return this.#text.slice(this.start(value), this.end(value))
+  }
+
+  key(value: number): string {
+    const start = this.keyStart(value)
+    const end = skipString(this.#text, start)
+    const raw = this.#text.slice(start + 1, end - 1)
+    return raw.includes('\\') ? (JSON.parse(this.#text.slice(start, end)) as string) : raw
+  }
+
+  /** The values directly inside, or undefined where a container lies too deep to have been looked into. */
+  children(value: number): number[] | undefined {
+    const after = this.#table[value * STRIDE + 2]!
+    if (after < 0) return undefined
+    const children: number[] = []
+    for (let at = value + 1; at < after; at = Math.abs(this.#table[at * STRIDE + 2]!)) children.push(at)
+    return children
+  }
+
+  #scan(): void {
+    const text = this.#text
+    const open: number[] = []
+    let key = -1
+    let wantsKey = false
+    for (let at = 0; at < text.length;) {
+      const code = text.charCodeAt(at)
+      if (code === QUOTE) {
+        const end = skipString(text, at)
+        if (wantsKey) {
+          key = at
+          wantsKey = false
+        } else {
+          this.#add(at, end, key)
+        }
+        at = end
+      } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
+        if (open.length < MAX_DEPTH) {
+          open.push(this.#add(at, 0, key))
+          wantsKey = code === OPEN_OBJECT
+          at++
+        } else {
+          const end = skipContainer(text, at)
+          const value = this.#add(at, end, key)
+          // A negative successor says that nobody has looked inside.
+          this.#table[value * STRIDE + 2] = -this.#count
+          at = end
+        }
+      } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
+        const value = open.pop()!
+        at++
+        this.#table[value * STRIDE + 1] = at
+        this.#table[value * STRIDE + 2] = this.#count
+        wantsKey = false
+      } else if (code === COMMA) {
+        // The container's first character says whether a key or a value comes next.
+        wantsKey = text.charCodeAt(this.start(open.at(-1)!)) === OPEN_OBJECT
+        at++
+      } else if (code === COLON || code <= 0x20) at++
+      else {
+        const end = skipScalar(text, at)
+        this.#add(at, end, key)
+        at = end
+      }
+    }
+  }
+
+  #add(start: number, end: number, key: number): number {
+    const value = this.#count++
+    if ((value + 1) * STRIDE > this.#table.length) {
+      const larger = new Int32Array(this.#table.length * 2)
+      larger.set(this.#table)
+      this.#table = larger
+    }
+    const at = value * STRIDE
+    this.#table[at] = start
+    this.#table[at + 1] = end
+    this.#table[at + 2] = this.#count
+    this.#table[at + 3] = key
+    return value
+  }
+}
+
+export function skipSpace(text: string, from: number): number {
+  let at = from
+  for (;;) {
+    const code = text.charCodeAt(at)
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return at
+    at++
+  }
+}
+
+export function skipString(text: string, start: number): number {
+  let at = start
+  for (;;) {
+    at = text.indexOf('"', at + 1)
+    let slashes = 0
+    while (text.charCodeAt(at - 1 - slashes) === BACKSLASH) slashes++
+    if (slashes % 2 === 0) return at + 1
+  }
+}
+
+function skipContainer(text: string, start: number): number {
+  let open = 0
+  for (let at = start; ; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) at = skipString(text, at) - 1
+    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) open++
+    else if ((code === CLOSE_OBJECT || code === CLOSE_ARRAY) && --open === 0) return at + 1
+  }
+}
+
+function skipScalar(text: string, start: number): number {
+  let at = start
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === COMMA || code === CLOSE_OBJECT || code === CLOSE_ARRAY || code <= 0x20) break
+  }
+  return at
+}

@@ -1,0 +1,137 @@
+import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
+import { indexJson, member, rawText, type JsonNode } from '../json-index.ts'
+import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
+import { kindOf, readItem, readPart, type ItemCore } from './items.ts'
+import { FORMAT, nodeAt, typeOf, type Place, type Source } from './wire.ts'
+
+export function decode(text: string): Conversation {
+  const root = indexJson(text)
+  const body = recordOf(root.value)
+  if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
+  const input = readInputList(body['input'])
+  const firstOther = input.findIndex((fields) => !isInstruction(fields))
+  const headCount = firstOther < 0 ? input.length : firstOther
+  const reader: Reader = { text, root, toolNames: new Map() }
+  const read = input.map((fields, index) => readElement(reader, fields, index))
+  const items = [...readInputText(body['input']), ...read.slice(headCount).flat()]
+  const source: Source = { text, root, headCount, items, counts: read.map((one) => one.length) }
+  return {
+    format: FORMAT,
+    head: [
+      ...readInstructions(reader, body['instructions']),
+      ...read.slice(0, headCount).flatMap((one) => one.map((item) => ({ ...item, message: -1 }))),
+    ],
+    items,
+    tools: readTools(reader, body['tools']),
+    settings: readSettings(body),
+    source: { format: FORMAT, value: source },
+  }
+}
+
+/** What reading an element needs beside the element. */
+interface Reader {
+  readonly text: string
+  readonly root: JsonNode
+  /** Names by call id: most results do not carry them. */
+  readonly toolNames: Map<string, string>
+}
+
+function readInputList(input: unknown): readonly Fields[] {
+  if (input === undefined || input === null || typeof input === 'string') return []
+  if (!Array.isArray(input)) throw badInput(FORMAT, 'input', 'a string or an array')
+  return objectsIn(input, FORMAT, 'input')
+}
+
+function readInputText(input: unknown): Item[] {
+  if (typeof input !== 'string') return []
+  return [placed(0, { kind: 'user', role: 'user', text: input }, { shape: 'input', message: 0, index: 0 })]
+}
+
+const isInstruction = (fields: Fields): boolean =>
+  typeOf(fields) === 'message' && (fields['role'] === 'system' || fields['role'] === 'developer')
+
+function readInstructions({ text, root }: Reader, instructions: unknown): Item[] {
+  if (instructions === undefined || instructions === null) return []
+  const words = stringOf(instructions) ?? rawText(text, member(root, 'instructions')!)
+  return [{ id: 'instructions', kind: 'instruction', role: 'system', text: words, message: -1 }]
+}
+
+function placed(at: number, core: ItemCore, place: Place): Item {
+  const { message } = place
+  return { id: `m${message}.${at}`, message, ...core, origin: { format: FORMAT, value: place } }
+}
+
+function readElement(reader: Reader, fields: Fields, index: number): Item[] {
+  const { text, root, toolNames } = reader
+  if (typeOf(fields) === 'message') return readMessage(reader, fields, index)
+  const place: Place = { shape: 'item', message: index, index: 0 }
+  const core = readItem(fields, (key) => {
+    const node = nodeAt(root, place)
+    const found = key === undefined ? node : member(node, key)
+    return found === undefined ? '' : rawText(text, found)
+  })
+  if (core.kind === 'call' && core.callId !== undefined && core.toolName !== undefined)
+    toolNames.set(core.callId, core.toolName)
+  const known = core.kind === 'result' ? toolNames.get(core.callId ?? '') : undefined
+  return [placed(0, known === undefined ? core : { ...core, toolName: known }, place)]
+}
+
+function readMessage({ text, root }: Reader, fields: Fields, index: number): Item[] {
+  const path = `input[${index}].content`
+  const role = roleOf(fields['role'])
+  const whole: Place = { shape: 'item', message: index, index: 0 }
+  if (role === undefined) {
+    return [placed(0, { kind: 'opaque', role: 'user', text: rawText(text, nodeAt(root, whole)), sealed: true }, whole)]
+  }
+  const content = fields['content'] ?? []
+  const say = (words: string): ItemCore => ({ kind: kindOf(role), role, text: words })
+  if (typeof content === 'string') return [placed(0, say(content), { shape: 'content', message: index, index: 0 })]
+  if (!Array.isArray(content)) throw badInput(FORMAT, path, 'a string or an array')
+  // A message that says nothing is still there: one item stands for it, so that it can be dropped.
+  if (content.length === 0) return [placed(0, say(''), whole)]
+  return objectsIn(content, FORMAT, path).map((part, at) => {
+    const place: Place = { shape: 'part', message: index, index: at }
+    return placed(
+      at,
+      readPart(part, role, () => rawText(text, nodeAt(root, place))),
+      place,
+    )
+  })
+}
+
+function roleOf(role: unknown): Role | undefined {
+  if (role === 'user' || role === 'assistant') return role
+  return role === 'system' || role === 'developer' ? 'system' : undefined
+}
+
+function readTools({ text, root }: Reader, tools: unknown): ToolDeclaration[] {
+  if (tools === undefined || tools === null) return []
+  if (!Array.isArray(tools)) throw badInput(FORMAT, 'tools', 'an array')
+  const nodes = member(root, 'tools')!.items!
+  return objectsIn(tools, FORMAT, 'tools').map((tool, i) => ({
+    name: toolNameOf(tool),
+    text: rawText(text, nodes[i]!),
+  }))
+}
+
+/** The name that a declaration or a choice goes by: its own, an MCP server's, or the type of a tool that OpenAI runs. */
+export function toolNameOf(tool: unknown): string {
+  const fields = recordOf(tool) ?? {}
+  return stringOf(fields['name']) ?? stringOf(fields['server_label']) ?? stringOf(fields['type']) ?? ''
+}
+
+function readSettings(body: Fields): RequestSettings {
+  const reasoning = recordOf(body['reasoning'])
+  const conversation = body['conversation']
+  return {
+    stream: body['stream'] === true,
+    reasoning: reasoning !== undefined && reasoning['effort'] !== 'none',
+    ...defined({
+      model: stringOf(body['model']),
+      maxOutputTokens: numberOf(body['max_output_tokens']),
+      previousResponseId: stringOf(body['previous_response_id']),
+      conversationId: stringOf(conversation) ?? stringOf(recordOf(conversation)?.['id']),
+    }),
+  }
+}

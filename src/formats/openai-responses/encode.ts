@@ -1,0 +1,57 @@
+import type { Conversation, Loss } from '../../core/conversation.ts'
+import type { Item } from '../../core/item.ts'
+import { member, rawText } from '../json-index.ts'
+import { groupByMessage } from '../outgoing.ts'
+import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
+import { editSplice } from './edit.ts'
+import { envelopeSplices } from './envelope.ts'
+import { elementsOf, placeOf, sourceOf, type Source } from './wire.ts'
+
+export function encode(conversation: Conversation): { text: string; losses: readonly Loss[] } {
+  const source = sourceOf(conversation)
+  const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
+  return { text: spliceText(source.text, splices), losses: [] }
+}
+
+function historySplices(conversation: Conversation, source: Source): Splice[] {
+  if (conversation.items === source.items) return []
+  const list = member(source.root, 'input')
+  if (list?.type !== 'array') return stringInputSplices(conversation, source)
+  const own = elementsOf(source.root)
+  const parts: ArrayPart[] = Array.from({ length: source.headCount }, (_, i) => i)
+  const splices: Splice[] = []
+  for (const message of groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)) {
+    if (message.own === undefined) parts.push(writeMessage(message.inserted))
+    else {
+      parts.push(message.own)
+      if (message.kept.length < source.counts[message.own]!) {
+        const content = member(own[message.own], 'content')!
+        const left = message.kept.map((item) => placeOf(item)!.index)
+        splices.push(...spliceArray(source.text, content, left))
+      }
+      for (const item of message.kept) if (item.edited === true) splices.push(editSplice(source, item))
+    }
+  }
+  if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
+    splices.push(...spliceArray(source.text, list, parts))
+  }
+  return splices
+}
+
+/** An input that is one string, or absent, becomes a list as soon as it holds anything else. */
+function stringInputSplices({ items }: Conversation, source: Source): Splice[] {
+  const list = member(source.root, 'input')
+  const [first] = items
+  const isWhole = items.length === 1 && first !== undefined && placeOf(first) !== undefined
+  if (isWhole) return first.edited === true ? [editSplice(source, first)] : []
+  if (items.length === 0 && (list === undefined || list.value === null)) return []
+  const messages = items.map((item) => {
+    const place = placeOf(item)
+    if (place === undefined || item.edited === true) return writeMessage(item)
+    return `{"role":"user","content":${rawText(source.text, list!)}}`
+  })
+  return [spliceMember(source.root, 'input', `[${messages.join(',')}]`)]
+}
+
+const writeMessage = (item: Item): string =>
+  `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${JSON.stringify(item.text)}}`

@@ -1,0 +1,17 @@
+import type { Codec } from '../../core/codec.ts'
+import { decode } from './decode.ts'
+import { encode } from './encode.ts'
+import { readResponse } from './response.ts'
+import { checkOpenAiResponses } from './rules.ts'
+import { stream } from './stream.ts'
+import { FORMAT, fragmentOf } from './wire.ts'
+
+export const openaiResponses: Codec = {
+  format: FORMAT,
+  decode,
+  encode,
+  fragment: fragmentOf,
+  check: checkOpenAiResponses,
+  readResponse,
+  stream,
+}

@@ -1,0 +1,61 @@
+import type { Conversation } from '../../core/conversation.ts'
+import type { Item } from '../../core/item.ts'
+import { member, rawText, type JsonNode } from '../json-index.ts'
+import type { Fields } from '../reading.ts'
+
+export const FORMAT = 'openai-responses'
+
+/** The codec's private index of a decoded body. */
+export interface Source {
+  readonly text: string
+  readonly root: JsonNode
+  /** Leading system and developer messages; they are the head and always stay. */
+  readonly headCount: number
+  /** The history as it was read; the same list coming back means that nothing changed. */
+  readonly items: readonly Item[]
+  /** How many items each element gave, so that the encoder knows whether some were dropped. */
+  readonly counts: readonly number[]
+}
+
+/**
+ * Where an item stands: a whole element of `input`, a part of a message's content, the string that is a message's whole
+ * content, or the string that is the whole input.
+ */
+export interface Place {
+  readonly shape: 'item' | 'part' | 'content' | 'input'
+  /** Index of the element in `input`. */
+  readonly message: number
+  /** Index of a part in its message. */
+  readonly index: number
+}
+
+export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
+export const placeOf = (item: Item): Place | undefined =>
+  item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
+
+/** The elements of `input`; none when it is a string or absent. */
+export const elementsOf = (root: JsonNode): readonly JsonNode[] => member(root, 'input')?.items ?? []
+
+/** The fragment that a place names. */
+export function nodeAt(root: JsonNode, { shape, message, index }: Place): JsonNode {
+  if (shape === 'input') return member(root, 'input')!
+  const element = elementsOf(root)[message]!
+  if (shape === 'item') return element
+  const content = member(element, 'content')!
+  return shape === 'content' ? content : content.items![index]!
+}
+
+/** An element's type. Messages may leave theirs out, and so may references. */
+export function typeOf(fields: Fields): string {
+  if (typeof fields['type'] === 'string') return fields['type']
+  if (typeof fields['role'] === 'string') return 'message'
+  return typeof fields['id'] === 'string' ? 'item_reference' : ''
+}
+
+/** The wire text that an item was read from. */
+export function fragmentOf(conversation: Conversation, item: Item): string {
+  const place = placeOf(item)
+  if (place === undefined) return ''
+  const source = sourceOf(conversation)
+  return rawText(source.text, nodeAt(source.root, place))
+}
