@@ -12,7 +12,7 @@ export interface OpenProxy {
   readonly proxy: Proxy
   readonly plimsoll: Plimsoll
   readonly hub: EventHub
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 /** A proxy with everything around it: store, events, metrics, control routes. */

@@ -6,7 +6,6 @@ import cluster, { type Worker } from 'node:cluster'
  */
 export async function runWorkers(count: number): Promise<void> {
   let stopping = false
-  const workers = (): Worker[] => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
   const start = (): void => {
     const worker = cluster.fork()
     worker.on('message', (message) => {
@@ -27,3 +26,5 @@ export async function runWorkers(count: number): Promise<void> {
   workers().forEach((worker) => worker.process.kill(signal))
   await Promise.all(gone)
 }
+
+const workers = (): Worker[] => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)

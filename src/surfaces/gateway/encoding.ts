@@ -44,7 +44,7 @@ export async function decodeBody(
   if (!isEncoded(encoding)) return bytes
   let out = bytes
   // Applied in the order of the list, so undone from its end.
-  for (const name of encoding.toLowerCase().split(',').reverse()) {
+  for (const name of encoding.toLowerCase().split(',').toReversed()) {
     const undo = WHOLE[name.trim()]
     if (undo === undefined) {
       throw new PlimsollError(

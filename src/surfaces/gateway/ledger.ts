@@ -31,7 +31,6 @@ const MAX_SESSIONS = 10_000
 
 export function createLedger(): Ledger {
   const known = new Map<string, SessionSummary>()
-  const keyOf = (tenant: string, session: string): string => JSON.stringify([tenant, session])
   return {
     take(event) {
       if (event.session === '') return
@@ -42,9 +41,12 @@ export function createLedger(): Ledger {
       if (known.size > MAX_SESSIONS) known.delete(known.keys().next().value!)
     },
     session: (tenant, session) => known.get(keyOf(tenant, session)),
-    sessions: (tenant) => [...known.values()].reverse().filter((one) => tenant === undefined || one.tenant === tenant),
+    sessions: (tenant) =>
+      [...known.values()].toReversed().filter((one) => tenant === undefined || one.tenant === tenant),
   }
 }
+
+const keyOf = (tenant: string, session: string): string => JSON.stringify([tenant, session])
 
 const begin = ({ tenant, session, at }: PlimsollEvent): SessionSummary => ({
   tenant,
