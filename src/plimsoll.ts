@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import type { Codec } from './core/codec.ts'
 import type { EventSink, PlimsollEvent } from './core/events.ts'
 import type { Handle } from './core/handles.ts'
 import type { Policy } from './core/policy.ts'
@@ -12,6 +11,7 @@ import { openStore } from './drivers/open-store.ts'
 import type { EngineDeps } from './engine/deps.ts'
 import { presentText } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
+import { learnedLimits } from './engine/learned-limits.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
 import { codecs } from './formats/registry.ts'
 import { createMeter, limitOf } from './meter/index.ts'
@@ -21,6 +21,8 @@ import { systemClock, type Clock } from './ports/clock.ts'
 import type { SessionStore } from './ports/session-store.ts'
 import { createFetch, type Fetch } from './surfaces/gateway/fetch.ts'
 import { createGateway, type Gateway } from './surfaces/gateway/gateway.ts'
+import { createLedger, type Ledger } from './surfaces/gateway/ledger.ts'
+import { responseSessions } from './surfaces/gateway/response-sessions.ts'
 
 export interface PlimsollOptions {
   /** A preset's name or a policy of your own. @default 'plimsoll' */
@@ -36,6 +38,10 @@ export interface PlimsollOptions {
   readonly catalogue?: Catalogue
   readonly clock?: Clock
   readonly onEvent?: EventSink
+  /** Reports what it would do and changes nothing. @default false */
+  readonly observe?: boolean
+  /** Largest request body that the gateway takes, unpacked. @default 64 MiB */
+  readonly maxBodyBytes?: number
   /** What `plimsoll.fetch` calls. @default the global fetch */
   readonly fetch?: Fetch
 }
@@ -52,6 +58,10 @@ export interface Plimsoll {
   }
   /** The handler behind `fetch` and the proxy. */
   readonly gateway: Gateway
+  /** Sessions of this process, summed up from their events. */
+  readonly ledger: Ledger
+  /** Whether the store answers. */
+  isReady(): Promise<boolean>
   on(listener: EventSink): () => void
   close(): Promise<void>
 }
@@ -83,7 +93,11 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         countText: (model, text) => meter.countText(model, text),
         countItem: (model, item) => meter.countItem(model, item),
         measure: (model, conversation, bytes) => meter.measure(model, conversation, bytes),
-        limitOf: (target, settings, buffer) => limitOf(target, settings, buffer, catalogue),
+        limitOf: (target, settings, buffer) =>
+          limitOf(target, settings, buffer, catalogue, {
+            ...(target.learned?.window !== undefined && { learnedWindow: target.learned.window }),
+            ...(target.learned?.bodyBytes !== undefined && { bodyBytes: target.learned.bodyBytes }),
+          }),
       },
       catalogue,
       sessions,
@@ -97,29 +111,38 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     }
   })
 
+  const under = (policy: Policy) => async (): Promise<EngineDeps> => ({ ...(await deps()), policy })
   const open = new Map<string, Session>()
-  const session = (wanted: SessionOptions): Session => {
-    const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main'])
-    const found = open.get(key) ?? createSession(deps, wanted)
+  const session = (wanted: SessionOptions, policy?: string): Session => {
+    const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
+    const found = open.get(key) ?? createSession(policy === undefined ? deps : under(policyNamed(policy)), wanted)
     // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
     open.delete(key)
     open.set(key, found)
     if (open.size > MAX_OPEN_SESSIONS) open.delete(open.keys().next().value!)
     return found
   }
-  const warn = (topic: string, message: string): void =>
-    emit({ type: 'warning', topic, message, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
+  const ledger = createLedger()
+  listeners.add((event) => ledger.take(event))
   const gateway = createGateway({
     secret,
-    codecs: codecs as ReadonlyMap<string, Codec>,
+    codecs,
     session,
-    warn,
+    learned: learnedLimits(sessions, clock),
+    responses: responseSessions(sessions),
+    ledger,
+    clock,
+    emit,
     ...(options.window !== undefined && { window: options.window }),
+    ...(options.observe !== undefined && { observe: options.observe }),
+    ...(options.maxBodyBytes !== undefined && { maxBodyBytes: options.maxBodyBytes }),
   })
   return {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
-    session,
+    session: (wanted) => session(wanted),
     gateway,
+    ledger,
+    isReady: async () => (await secret()).length > 0 && (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
     artifacts: {
       read: async (handle, { tenant = 'local', range } = {}) => (await deps()).artifacts.read(tenant, handle, range),
       stat: async (handle, { tenant = 'local' } = {}) => (await deps()).artifacts.stat(tenant, handle),

@@ -16,6 +16,7 @@ export type ErrorCode =
   | 'closed'
   | 'unsupported'
   | 'corrupt'
+  | 'too-large'
 
 export interface ErrorOptions {
   /** What the reader can do about it; ends the message. */

@@ -37,6 +37,7 @@ export async function logRequest(context: PrepareContext, edits: readonly NewEdi
   ]
   if (records.length > 0) await deps.sessions.append(branch.tenant, branch.session, records)
   for (const item of items) branch.archived.add(item.identity)
+  for (const edit of edits) context.emit({ type: 'item-offloaded', ...sizesOf(edit) })
 }
 
 interface Archivable {
@@ -89,9 +90,13 @@ function auditOf({ record, original }: NewEdit, at: number): LogRecord {
     at,
     type: 'audit',
     action: 'first-send',
-    reason: record.reason,
-    originalBytes: Buffer.byteLength(original),
-    shownBytes: Buffer.byteLength(record.text),
-    handle: record.handle,
+    ...sizesOf({ record, original }),
   }
 }
+
+const sizesOf = ({ record, original }: Pick<NewEdit, 'record' | 'original'>) => ({
+  reason: record.reason,
+  originalBytes: Buffer.byteLength(original),
+  shownBytes: Buffer.byteLength(record.text),
+  handle: record.handle,
+})

@@ -41,12 +41,14 @@ export interface ContextRequest {
   readonly format: string
   readonly body: string | object
   readonly targets?: readonly Target[]
+  /** The body as its codec decoded it, when the caller had to look into it already. */
+  readonly conversation?: Conversation
 }
 
 export function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): PrepareContext {
   const codec = codecFor(deps, request.format)
   const text = typeof request.body === 'string' ? request.body : JSON.stringify(request.body)
-  const conversation = codec.decode(text)
+  const conversation = request.conversation ?? codec.decode(text)
   const target = request.targets?.[0] ?? { model: conversation.settings.model ?? 'unknown' }
   return {
     deps,

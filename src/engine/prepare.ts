@@ -1,4 +1,5 @@
 import type { Link } from '../core/chain.ts'
+import type { Conversation } from '../core/conversation.ts'
 import type { Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { Item } from '../core/item.ts'
@@ -20,6 +21,8 @@ export interface PrepareRequest {
   /** The request's text (byte-exact) or an object. */
   readonly body: string | object
   readonly targets?: readonly Target[]
+  /** The body as its codec decoded it, when the caller had to look into it already. */
+  readonly conversation?: Conversation
 }
 
 export interface PreparedTurn {
@@ -40,6 +43,8 @@ export interface PreparedTurn {
 export interface PrepareReport {
   /** True when the bytes that leave are the bytes that came in. */
   readonly untouched: boolean
+  /** Of the transcript as it came, before anything that stands was applied. */
+  readonly loadOriginal: number
   readonly loadBefore: number
   readonly loadAfter: number
   readonly newEpoch?: { readonly id: string; readonly forced: boolean; readonly covered: number }
@@ -196,6 +201,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
     ...(epochId !== undefined && { epoch: epochId }),
     report: {
       untouched: view.plan.length === 0,
+      loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(target.model, conversation, 0).count.high,
       loadBefore: before.load.count.high,
       loadAfter: high,
       ...(epoch !== undefined && { newEpoch: { id: epoch.id, forced: epoch.forced, covered: epoch.count } }),

@@ -13,6 +13,8 @@ export interface RecordRequest {
   /** The provider's response: a parsed body, or what a stream reducer put together. */
   readonly response?: unknown
   readonly usage?: Usage
+  /** The provider refused or never answered: the turn is closed, and nothing is said about its usage. */
+  readonly refused?: boolean
 }
 
 export interface RecordedTurn {
@@ -29,6 +31,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     })
   }
   branch.turns.delete(turn.id)
+  if (request.refused === true) return {}
   const usage = request.usage ?? usageOf(deps, request.format ?? turn.format, request.response)
   const price = deps.catalogue.resolve(turn.model).info.price
   const costUsd = usage === undefined || price === undefined ? undefined : costOfUsage(usage, price)

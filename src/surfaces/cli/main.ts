@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { isPlimsollError } from '../../core/errors.ts'
+import { demoCommand } from './commands/demo.ts'
 import { proxyCommand } from './commands/proxy.ts'
+import { runCommand } from './commands/run.ts'
 import { EXIT } from './exit-codes.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
@@ -13,7 +15,10 @@ const program = new Command('plimsoll')
   .description('The load line for LLM context windows.')
   .version(version)
   .showSuggestionAfterError()
+  .enablePositionalOptions()
+  .addCommand(demoCommand())
   .addCommand(proxyCommand())
+  .addCommand(runCommand())
 
 try {
   await program.parseAsync()

@@ -1,121 +1,124 @@
-import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
+import { createHash } from 'node:crypto'
 import type { Codec } from '../../core/codec.ts'
-import type { PreparedTurn } from '../../engine/prepare.ts'
+import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
+import type { EventBody, EventSink } from '../../core/events.ts'
+import type { LearnedLimits } from '../../engine/learned-limits.ts'
 import type { Session, SessionOptions } from '../../engine/session.ts'
-import { AGENT_HEADER, sessionOf, tenantOf, type HeaderReader } from './identity.ts'
-import { observeResponse, type ResponseObserver } from './observe.ts'
-import { errorAnswer, type Answer } from './answer.ts'
-import { routeOf } from './routes.ts'
-
-/** What both shells hand over: the request as it came, whole. */
-export interface IncomingRequest {
-  readonly method: string
-  /** Path and query. */
-  readonly path: string
-  readonly header: HeaderReader
-  readonly body: Uint8Array
-  /** Where it is going; windows are learned per endpoint. */
-  readonly endpoint: string
-}
-
-/** What a shell does next. */
-export type Outgoing =
-  /** Send the bytes on as they came and do not look at the answer. */
-  | { readonly kind: 'pass' }
-  | {
-      readonly kind: 'forward'
-      readonly body: string
-      readonly headers: Readonly<Record<string, string>>
-      readonly turn: GatewayTurn
-    }
-  | { readonly kind: 'answer'; readonly answer: Answer }
-
-export interface GatewayTurn {
-  readonly prepared: PreparedTurn
-  /** Told about the answer's bytes while they pass by. */
-  observe(status: number, contentType: string): ResponseObserver
-}
+import type { Clock } from '../../ports/clock.ts'
+import { errorAnswer } from './answer.ts'
+import { decodeBody } from './encoding.ts'
+import type { IncomingRequest, Reply, Upstream } from './exchange.ts'
+import { POLICY_HEADER } from './headers.ts'
+import { speakerOf, tenantOf } from './identity.ts'
+import type { Ledger } from './ledger.ts'
+import { exchange } from './managed.ts'
+import type { ResponseSessions } from './response-sessions.ts'
+import { routeOf, type Route } from './routes.ts'
 
 export interface GatewayDeps {
   readonly secret: () => Promise<Uint8Array>
   readonly codecs: ReadonlyMap<string, Codec>
-  readonly session: (options: SessionOptions) => Session
+  readonly session: (options: SessionOptions, policy?: string) => Session
+  readonly learned: LearnedLimits
+  readonly responses: ResponseSessions
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly emit: EventSink
+  /** Overrides every window. */
   readonly window?: number
-  readonly warn: (topic: string, message: string) => void
+  /** Reports what it would do and changes nothing. @default false */
+  readonly observe?: boolean
+  /** Largest body, unpacked. @default 64 MiB */
+  readonly maxBodyBytes?: number
 }
 
 export interface Gateway {
-  accept(request: IncomingRequest): Promise<Outgoing>
+  /** The route of a request that is looked at; everything else passes through without being read. */
+  routeOf(method: string, path: string): Route | undefined
+  handle<B>(request: IncomingRequest, upstream: Upstream<B>): Promise<Reply<B>>
+  readonly maxBodyBytes: number
 }
 
-const PASS: Outgoing = { kind: 'pass' }
+export const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
+
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
 
 /** The one handler behind the in-process `fetch` and the proxy: same request in, same bytes out. */
 export function createGateway(deps: GatewayDeps): Gateway {
+  const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = deps
   return {
-    async accept(request) {
+    maxBodyBytes,
+    routeOf(method, path) {
+      const route = routeOf(method, path)
+      return route === undefined || route.action !== 'generate' || !deps.codecs.has(route.wire) ? undefined : route
+    },
+    async handle(request, upstream) {
       const route = routeOf(request.method, request.path)
-      const codec = route === undefined ? undefined : deps.codecs.get(route.wire)
-      if (route === undefined || codec === undefined || route.action !== 'generate') return PASS
+      if (route === undefined || request.header(POLICY_HEADER) === 'off') return unread(request, upstream)
       try {
-        return await manage(deps, codec, request, route.model)
+        return await manage(deps, maxBodyBytes, request, route, upstream)
       } catch (error) {
-        if (!isPlimsollError(error)) throw error
         // What is no request of this wire is the provider's to refuse, in its own words.
-        if (error.code === 'bad-input') return PASS
-        return { kind: 'answer', answer: errorAnswer(codec.format, error) }
+        if (isPlimsollError(error, 'bad-input')) return unread(request, upstream)
+        if (isPlimsollError(error)) return { kind: 'answer', answer: errorAnswer(route.wire, error) }
+        throw error
       }
     },
   }
 }
 
-async function manage(
+/** Sends the bytes on as they came and does not look at the answer. */
+async function unread<B>(request: IncomingRequest, upstream: Upstream<B>): Promise<Reply<B>> {
+  const { path, body, places } = request
+  return { kind: 'relay', from: await upstream.send({ place: places[0]!, path, body, headers: {} }), headers: {} }
+}
+
+async function manage<B>(
   deps: GatewayDeps,
-  codec: Codec,
+  maxBodyBytes: number,
   request: IncomingRequest,
-  pathModel: string | undefined,
-): Promise<Outgoing> {
-  const body = utf8(request.body)
-  const conversation = codec.decode(body)
-  const tenant = tenantOf(await deps.secret(), request.header)
-  const id = sessionOf(request.header, JSON.parse(body), () => beginningOf(conversation.items))
-  const session = deps.session({ tenant, id, agent: request.header(AGENT_HEADER) ?? 'main' })
-  const model = pathModel ?? conversation.settings.model ?? 'unknown'
-  const target = { model, endpoint: request.endpoint, ...(deps.window !== undefined && { window: deps.window }) }
-  const prepared = await session.prepare({ format: codec.format, body, targets: [target] })
-  return {
-    kind: 'forward',
-    body: prepared.text,
-    headers: reportHeaders(prepared, id),
-    turn: {
-      prepared,
-      observe: (status, contentType) =>
-        observeResponse(codec, contentType, status, async (answer) => {
-          try {
-            await session.record({ turn: prepared.id, ...(answer?.usage !== undefined && { usage: answer.usage }) })
-          } catch (error) {
-            deps.warn('record', (error as Error).message)
-          }
-        }),
+  route: Route,
+  upstream: Upstream<B>,
+): Promise<Reply<B>> {
+  const codec = deps.codecs.get(route.wire)!
+  const text = utf8(await decodeBody(request.body, request.header('content-encoding'), maxBodyBytes))
+  const conversation = codec.decode(text)
+  const asked = request.header(POLICY_HEADER)
+  const mode = asked === 'observe' || (deps.observe === true && asked === undefined) ? 'observe' : 'apply'
+  const client = tenantOf(await deps.secret(), request.header, request.path)
+  // What is only observed is kept apart, so that nothing of it can ever be applied.
+  const tenant = mode === 'observe' ? `observed-${client}` : client
+  const { session: sessionId, agent } = await speakerOf({
+    header: request.header,
+    body: JSON.parse(text),
+    items: conversation.items,
+    hash,
+    sessionOfResponse: (id) => deps.responses.find(tenant, id),
+  })
+  const policy = asked === undefined || mode === 'observe' ? undefined : asked
+  const about = { tenant, session: sessionId, agent }
+  const emit = (event: EventBody): void => deps.emit({ ...event, ...about, at: deps.clock.now() })
+  return exchange({
+    request,
+    route,
+    codec,
+    text,
+    conversation,
+    tenant,
+    sessionId,
+    agent,
+    session: deps.session({ tenant, id: sessionId, agent }, policy),
+    mode,
+    upstream,
+    learned: deps.learned,
+    ...(deps.window !== undefined && { window: deps.window }),
+    emit,
+    now: () => deps.clock.now(),
+    costUsd: () => deps.ledger.session(tenant, sessionId)?.costUsd,
+    async onResponse({ id }) {
+      if (codec.format === 'openai-responses' && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
     },
-  }
-}
-
-function beginningOf(items: readonly { readonly kind: string; readonly text: string }[]): string {
-  const first = items.find((item) => item.kind === 'user')
-  return Buffer.from(first?.text ?? '')
-    .toString('base64url')
-    .slice(0, 16)
-}
-
-function reportHeaders(turn: PreparedTurn, session: string): Record<string, string> {
-  return {
-    'x-plimsoll-session': encodeURIComponent(session),
-    'x-plimsoll-load': String(Math.ceil(turn.load.count.high)),
-    'x-plimsoll-limit': String(turn.limit.tokens),
-    'x-plimsoll-verdict': turn.verdict.kind,
-    ...(turn.epoch !== undefined && { 'x-plimsoll-epoch': turn.epoch }),
-  }
+  })
 }
 
 function utf8(bytes: Uint8Array): string {

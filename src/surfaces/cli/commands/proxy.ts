@@ -1,33 +1,19 @@
-import { Command, InvalidArgumentError } from 'commander'
-import { createPlimsoll } from '../../../plimsoll.ts'
-import { startProxy } from '../../gateway/proxy.ts'
-
-interface ProxyFlags {
-  readonly port: number
-  readonly host: string
-  readonly anthropic: string
-  readonly openai: string
-  readonly gemini: string
-  readonly window?: number
-  readonly policy: string
-  readonly store?: string
-  readonly artifacts?: string
-  readonly json?: boolean
-}
+import cluster from 'node:cluster'
+import { Command } from 'commander'
+import { openProxy } from '../open-proxy.ts'
+import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
+import type { ProxyLine } from '../../gateway/proxy.ts'
+import { wholeNumber } from '../whole-number.ts'
+import { runWorkers } from '../workers.ts'
 
 export function proxyCommand(): Command {
-  return new Command('proxy')
+  const command = new Command('proxy')
     .description('Stand in front of any agent: set its base URL to this proxy and it stays inside its window.')
-    .option('--port <n>', 'port to listen on; 0 picks one', wholeNumber, 4141)
-    .option('--host <address>', 'address to bind', '127.0.0.1')
-    .option('--anthropic <url>', 'upstream behind /anthropic', 'https://api.anthropic.com')
-    .option('--openai <url>', 'upstream behind /openai', 'https://api.openai.com')
-    .option('--gemini <url>', 'upstream behind /gemini', 'https://generativelanguage.googleapis.com')
-    .option('--window <tokens>', 'window of the upstream, when the catalogue does not know it', wholeNumber)
-    .option('--policy <name>', 'policy to apply', 'plimsoll')
-    .option('--store <url>', 'memory: or sqlite:./plimsoll.db')
-    .option('--artifacts <url>', 'memory: or file:./artifacts')
+    .option('--port <n>', 'port to listen on; 0 picks one (default: 4141)', wholeNumber)
+    .option('--host <address>', 'address to bind; any but loopback needs PLIMSOLL_TOKEN (default: 127.0.0.1)')
+    .option('--workers <n>', 'processes that share the port', wholeNumber)
     .option('--json', 'one JSON line per request on standard output')
+  return addProxyOptions(command)
     .addHelpText(
       'after',
       '\nExample:\n  $ plimsoll proxy --port 4141\n  $ export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic',
@@ -36,40 +22,42 @@ export function proxyCommand(): Command {
 }
 
 async function runProxy(flags: ProxyFlags): Promise<void> {
-  const plimsoll = createPlimsoll({
-    policy: flags.policy,
-    ...(flags.store !== undefined && { store: flags.store }),
-    ...(flags.artifacts !== undefined && { artifacts: flags.artifacts }),
-    ...(flags.window !== undefined && { window: flags.window }),
-  })
-  const say = (line: unknown, text: string): void =>
+  const settings = settingsOf(flags)
+  if ((settings.workers ?? 1) > 1 && cluster.isPrimary) return runWorkers(settings.workers!)
+  const say = (line: object, text: string): void =>
     void process.stdout.write(flags.json === true ? `${JSON.stringify(line)}\n` : `${text}\n`)
-  const proxy = await startProxy(plimsoll.gateway, {
-    port: flags.port,
-    host: flags.host,
-    upstreams: { anthropic: flags.anthropic, openai: flags.openai, gemini: flags.gemini },
-    onRequest: (line) => {
-      const load = line.load === undefined ? '' : `  ${line.load}/${line.limit} tokens`
-      say(
-        line,
-        `${line.status} ${line.method} ${line.path}  ${line.ms} ms${load}${line.epoch === undefined ? '' : `  ${line.epoch}`}`,
-      )
-    },
-  })
-  say(
-    { listening: proxy.url },
-    `Listening on ${proxy.url}\n  ANTHROPIC_BASE_URL=${proxy.url}/anthropic\n  OPENAI_BASE_URL=${proxy.url}/openai/v1\n  GOOGLE_GEMINI_BASE_URL=${proxy.url}/gemini`,
-  )
+  const { proxy, close } = await openProxy(settings, (line) => say(line, textOf(line)))
+  const { url } = proxy
+  if (cluster.worker === undefined || cluster.worker.id === 1) {
+    say(
+      { listening: url },
+      `Listening on ${url}\n  ANTHROPIC_BASE_URL=${url}/anthropic\n  OPENAI_BASE_URL=${url}/openai/v1\n  GOOGLE_GEMINI_BASE_URL=${url}/gemini`,
+    )
+  }
+  const reload = (): void => {
+    try {
+      proxy.reload(settingsOf(flags).upstreams)
+      process.stderr.write('plimsoll: upstreams read again\n')
+    } catch (error) {
+      // A broken file must not take a running proxy down: the old settings stay.
+      process.stderr.write(`plimsoll: ${(error as Error).message}\n`)
+    }
+  }
+  process.on('SIGHUP', reload)
   await new Promise<void>((resolve) => {
     process.once('SIGTERM', resolve)
     process.once('SIGINT', resolve)
   })
-  await proxy.close()
-  await plimsoll.close()
+  process.off('SIGHUP', reload)
+  await close()
+  cluster.worker?.disconnect()
 }
 
-function wholeNumber(text: string): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 0) throw new InvalidArgumentError('It should be a whole number.')
-  return value
+function textOf(line: ProxyLine): string {
+  const load = line.load === undefined ? '' : `  ${line.load}/${line.limit} tokens`
+  const saved = (line.saved ?? 0) === 0 ? '' : `  ${line.saved} saved`
+  const epoch = line.epoch === undefined ? '' : `  ${line.epoch}`
+  const recovered = line.recovered === true ? '  recovered an overflow' : ''
+  const error = line.error === undefined ? '' : `  ${line.error}`
+  return `${line.status} ${line.method} ${line.path}  ${line.ms} ms${load}${saved}${epoch}${recovered}${error}`
 }
