@@ -97,8 +97,21 @@ export interface UsageSeen extends Base {
   readonly costUsd?: number
   /** What the meter had said about the same request, before calibration. */
   readonly estimated: number
+  /** What of the request the numbers measure, so that another process counts on from them. */
+  readonly measured?: MeasuredRequest
   readonly epoch?: string
   readonly purpose: 'turn' | 'summary' | 'extract'
+}
+
+export interface MeasuredRequest {
+  /** Chain hash of its last item: the numbers hold for transcripts that continue from there. */
+  readonly chain: string
+  /** Items that the view had. */
+  readonly items: number
+  /** Raw tokens of instructions and tools. */
+  readonly standing: number
+  /** Raw tokens by content class. */
+  readonly byClass: Readonly<Record<string, number>>
 }
 
 /** Every cut, drop and refusal: what, why, how large, and the address of the original. */
