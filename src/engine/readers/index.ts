@@ -1,5 +1,6 @@
 import type { Sandbox } from '../../ports/sandbox.ts'
 import type { SqlEngine } from '../../ports/sql-engine.ts'
+import { artifactExtract, type ExtractAnswer, type ExtractOptions, type ExtractRequest } from './extract/index.ts'
 import { artifactGrep, type GrepRequest } from './grep.ts'
 import { lineIndexes } from './line-index.ts'
 import { artifactQuery, type QueryLimits, type QueryRequest } from './query.ts'
@@ -14,6 +15,8 @@ export interface ArtifactReadersOptions extends ReaderOptions {
   /** Needed by `run`; without it `run` answers with a sample. */
   readonly sandbox?: Sandbox
   readonly runLimits?: RunLimits
+  /** Needed by `extract`; without it `extract` answers with head and tail. */
+  readonly extraction?: ExtractOptions
 }
 
 export interface ArtifactReaders {
@@ -21,6 +24,7 @@ export interface ArtifactReaders {
   grep(request: GrepRequest): Promise<ReaderAnswer>
   query(request: QueryRequest): Promise<ReaderAnswer>
   run(request: RunRequest): Promise<ReaderAnswer>
+  extract(request: ExtractRequest): Promise<ExtractAnswer>
 }
 
 /** The readers of one tenant's artifacts. Faults of the caller reject with `bad-input` or `not-found` and say what to do. */
@@ -32,5 +36,6 @@ export function artifactReaders(options: ArtifactReadersOptions): ArtifactReader
     grep: async (request) => artifactGrep(reader, request),
     query: async (request) => artifactQuery(reader, options.sql, request, options.queryLimits),
     run: async (request) => artifactRun(reader, options.sandbox, request, options.runLimits),
+    extract: async (request) => artifactExtract(reader, indexes, options.extraction, request),
   }
 }

@@ -106,4 +106,10 @@ export function wholeCharacters(bytes: Uint8Array): number {
   return end
 }
 
+/** How many bytes at the front belong to a character that began before them. */
+export function brokenBytes(bytes: Uint8Array): number {
+  const start = bytes.subarray(0, 4).findIndex((byte) => (byte & 0xc0) !== 0x80)
+  return start === -1 ? Math.min(bytes.length, 3) : start
+}
+
 export const grouped = (value: number): string => value.toLocaleString('en-US')
