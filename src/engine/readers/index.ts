@@ -20,11 +20,11 @@ export interface ArtifactReadersOptions extends ReaderOptions {
 }
 
 export interface ArtifactReaders {
-  read(request: ReadRequest): Promise<ReaderAnswer>
-  grep(request: GrepRequest): Promise<ReaderAnswer>
-  query(request: QueryRequest): Promise<ReaderAnswer>
-  run(request: RunRequest): Promise<ReaderAnswer>
-  extract(request: ExtractRequest): Promise<ExtractAnswer>
+  readonly read: (request: ReadRequest) => Promise<ReaderAnswer>
+  readonly grep: (request: GrepRequest) => Promise<ReaderAnswer>
+  readonly query: (request: QueryRequest) => Promise<ReaderAnswer>
+  readonly run: (request: RunRequest) => Promise<ReaderAnswer>
+  readonly extract: (request: ExtractRequest) => Promise<ExtractAnswer>
 }
 
 /** The readers of one tenant's artifacts. Faults of the caller reject with `bad-input` or `not-found` and say what to do. */
