@@ -14,17 +14,27 @@ export interface RecordList {
 const MAX_DESCENT = 5
 /** An object becomes a map of records from this many alike values. */
 const MAP_ENTRIES = 20
+const SHORT_CHARS = 2_000
 const CHUNK_CHARS = 262_144
 /** A single item above this is looked at by span only: parsing it would hold several times its size. */
 const MAX_ITEM_CHARS = 8_388_608
 
-/** Undefined when the text is not one balanced JSON value. `list` is absent for a scalar or a plain object. */
-export function findRecords(text: string, from = 0): { root: Span; list?: RecordList } | undefined {
+export interface FoundRecords {
+  readonly root: Span
+  /** Absent for a scalar or a plain object. */
+  readonly list?: RecordList
+  /** Lists of one on the way: envelopes, unless their only item is a record of a known kind. */
+  readonly singles: readonly RecordList[]
+}
+
+/** Undefined when the text is not one balanced JSON value. */
+export function findRecords(text: string, from = 0): FoundRecords | undefined {
   const start = skipSpace(text, from)
   if (!isContainer(text, start)) {
     const root = rootSpan(text, from)
-    return root === undefined ? undefined : { root }
+    return root === undefined ? undefined : { root, singles: [] }
   }
+  const singles: RecordList[] = []
   const path: string[] = []
   let root: Span | undefined
   let at = start
@@ -38,13 +48,17 @@ export function findRecords(text: string, from = 0): { root: Span; list?: Record
     }
     const span = { start: at, end: outline.end }
     if (outline.form !== undefined)
-      return { root, list: { root, path, span, form: outline.form, count: outline.count } }
+      return { root, singles, list: { root, path, span, form: outline.form, count: outline.count } }
     const { inner } = outline
-    if (inner === undefined || inner.end - inner.start < (root.end - root.start) / 2) return { root }
+    if (inner?.name === '[0]') singles.push({ root, path: [...path], span, form: 'array', count: 1 })
+    const size = root.end - root.start
+    // In a short text the envelope weighs as much as the list.
+    const enough = size > SHORT_CHARS ? size / 2 : size / 4
+    if (inner === undefined || inner.end - inner.start < enough) return { root, singles }
     path.push(inner.name)
     at = inner.start
   }
-  return root === undefined ? undefined : { root }
+  return root === undefined ? undefined : { root, singles }
 }
 
 interface Outline {
