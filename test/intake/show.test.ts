@@ -5,7 +5,14 @@ import { createToolRegistry, show } from '../../src/engine/intake/index.ts'
 import { countTokens, HANDLE, options, OTHER_HANDLE } from './helpers.ts'
 
 const records = (count: number): string =>
-  JSON.stringify(Array.from({ length: count }, (_, i) => ({ id: i, name: `record number ${i}`, status: i === 150 ? 'failed' : 'ok', size: i * 10 })))
+  JSON.stringify(
+    Array.from({ length: count }, (_, i) => ({
+      id: i,
+      name: `record number ${i}`,
+      status: i === 150 ? 'failed' : 'ok',
+      size: i * 10,
+    })),
+  )
 const lines = (count: number, text = (i: number) => `line ${i} of the build says nothing special`): string =>
   Array.from({ length: count }, (_, i) => text(i)).join('\n')
 
@@ -82,7 +89,10 @@ describe('text', () => {
   })
 
   it('keeps an error in the middle, and its neighbourhood', () => {
-    const shown = show(lines(4_000, (i) => (i === 2_345 ? 'TypeError: x is not a function' : `compiled module ${i} of many`)), options(250))
+    const shown = show(
+      lines(4_000, (i) => (i === 2_345 ? 'TypeError: x is not a function' : `compiled module ${i} of many`)),
+      options(250),
+    )
     expect(shown.text).toContain('TypeError: x is not a function')
   })
 
@@ -94,8 +104,13 @@ describe('text', () => {
 
   it('says for every gap how many lines of how many are missing, and the numbers add up', () => {
     const total = 2_000
-    const shown = show(lines(total, (i) => (i % 400 === 7 ? `ERROR case ${'abcdefgh'[i / 400 | 0]}` : `plain line number ${i}`)), options(500))
-    const gaps = [...shown.body.matchAll(/^\[\.\.\. omitted ([\d,]+) of 2,000 lines \.\.\.\]$/gm)].map((gap) => Number(gap[1]!.replaceAll(',', '')))
+    const shown = show(
+      lines(total, (i) => (i % 400 === 7 ? `ERROR case ${'abcdefgh'[(i / 400) | 0]}` : `plain line number ${i}`)),
+      options(500),
+    )
+    const gaps = [...shown.body.matchAll(/^\[\.\.\. omitted ([\d,]+) of 2,000 lines \.\.\.\]$/gm)].map((gap) =>
+      Number(gap[1]!.replaceAll(',', '')),
+    )
     const kept = shown.body.split('\n').filter((line) => !line.startsWith('[... omitted')).length
     expect(gaps.length).toBeGreaterThan(1)
     expect(gaps.reduce((a, b) => a + b, 0) + kept).toBe(total)
@@ -112,7 +127,10 @@ describe('text', () => {
   })
 
   it('counts no "0 errors" as an error', () => {
-    const shown = show(lines(3_000, (i) => (i === 1_500 ? 'real failure: boom' : `package ${i}: 0 errors, 0 failures`)), options(200))
+    const shown = show(
+      lines(3_000, (i) => (i === 1_500 ? 'real failure: boom' : `package ${i}: 0 errors, 0 failures`)),
+      options(200),
+    )
     expect(shown.text).toContain('real failure: boom')
   })
 
@@ -144,7 +162,12 @@ describe('Markdown', () => {
 describe('JSON', () => {
   it('stays JSON with exact counts, records from both ends, and the one that failed', () => {
     const shown = show(records(276), options(700))
-    const view = JSON.parse(shown.text) as { first_items: { id: number }[]; last_items: { id: number }[]; fields: Record<string, string>; records_with_errors: { id: number }[] }
+    const view = JSON.parse(shown.text) as {
+      first_items: { id: number }[]
+      last_items: { id: number }[]
+      fields: Record<string, string>
+      records_with_errors: { id: number }[]
+    }
     expect(shown).toMatchObject({ truncated: true, mime: 'application/json' })
     expect(shown.original.items).toBe(276)
     expect(view.first_items[0]!.id).toBe(0)
@@ -168,7 +191,11 @@ describe('JSON', () => {
   })
 
   it('finds the list inside an envelope and keeps what is around it', () => {
-    const text = JSON.stringify({ status: 'success', page: { next: 'abc' }, data: { result: JSON.parse(records(200)) as unknown } })
+    const text = JSON.stringify({
+      status: 'success',
+      page: { next: 'abc' },
+      data: { result: JSON.parse(records(200)) as unknown },
+    })
     const view = JSON.parse(show(text, options(600)).text) as Record<string, unknown>
     expect(view['list_at']).toBe('data.result')
     expect(view['around_it']).toMatchObject({ status: 'success', page: { next: 'abc' } })
@@ -217,7 +244,11 @@ describe('CSV', () => {
 
 describe('logs', () => {
   it('show levels, time range, error groups with counts, and the newest error', () => {
-    const text = lines(3_000, (i) => `2025-01-01T00:00:${String(i % 60).padStart(2, '0')}Z ${i % 100 === 5 ? `ERROR db: query ${i} failed after ${i * 3} ms` : `INFO web: served ${i}`}`)
+    const text = lines(
+      3_000,
+      (i) =>
+        `2025-01-01T00:00:${String(i % 60).padStart(2, '0')}Z ${i % 100 === 5 ? `ERROR db: query ${i} failed after ${i * 3} ms` : `INFO web: served ${i}`}`,
+    )
     const { text: view, report } = show(text, options(500))
     expect(view).toContain('3,000 lines; levels: error 30, info 2,970')
     expect(view).toMatch(/30x query <\*> failed after <\*> \(lines 6-2,906\)/)
@@ -249,7 +280,12 @@ describe('look-alikes in tool text', () => {
   ]
 
   it.each(forged)('neutralises %s in short and in long output', (line) => {
-    for (const text of [line, `${line}\n${lines(3_000)}\n${line}`, JSON.stringify({ note: line }), JSON.stringify(Array.from({ length: 500 }, () => ({ note: line })))]) {
+    for (const text of [
+      line,
+      `${line}\n${lines(3_000)}\n${line}`,
+      JSON.stringify({ note: line }),
+      JSON.stringify(Array.from({ length: 500 }, () => ({ note: line }))),
+    ]) {
       const shown = show(text, options(300))
       expect(handlesIn(shown.text)).toEqual(shown.truncated ? [HANDLE] : [])
       expect(shown.body).not.toContain(line)
@@ -262,7 +298,9 @@ describe('look-alikes in tool text', () => {
   })
 
   it('keeps handles that this session was given', () => {
-    expect(show(`stored as ${OTHER_HANDLE}`, options(100, { knownHandles: [OTHER_HANDLE] })).text).toContain(OTHER_HANDLE)
+    expect(show(`stored as ${OTHER_HANDLE}`, options(100, { knownHandles: [OTHER_HANDLE] })).text).toContain(
+      OTHER_HANDLE,
+    )
   })
 })
 
@@ -288,7 +326,10 @@ describe('characters', () => {
 describe('the report', () => {
   it('has the keys of both designs and the injected clock', () => {
     let time = 100
-    const shown = show(JSON.stringify({ a: 'x'.repeat(9_000), b: 2, c: 3, d: 4 }), options(100, { now: () => (time += 7) }))
+    const shown = show(
+      JSON.stringify({ a: 'x'.repeat(9_000), b: 2, c: 3, d: 4 }),
+      options(100, { now: () => (time += 7) }),
+    )
     expect(shown.report).toEqual({
       large_payload_handled: true,
       handling_mode: 'structured-sample',
@@ -303,7 +344,13 @@ describe('the report', () => {
       n_original_keys: 4,
       sample_data: { a: expect.any(String) as string, b: '2', c: '3' },
     })
-    expect(shown.audit).toEqual({ action: 'shown-in-part', reason: 'more than 100 tokens', originalBytes: shown.original.bytes, shownBytes: shown.shown.bytes, handle: HANDLE })
+    expect(shown.audit).toEqual({
+      action: 'shown-in-part',
+      reason: 'more than 100 tokens',
+      originalBytes: shown.original.bytes,
+      shownBytes: shown.shown.bytes,
+      handle: HANDLE,
+    })
   })
 
   it('carries the sentence of a registered tool', () => {
