@@ -125,7 +125,9 @@ function isBase64(text: string, from: number): boolean {
   const tail = text.slice(-400).trimEnd()
   if (!/^[A-Za-z0-9+/_\-\s]+={0,2}\s*$/.test(head) || !/^[A-Za-z0-9+/_\-\s]+={0,2}$/.test(tail)) return false
   const words = head.trim().split(/\s+/)
-  return words.every((word, i) => word.length >= 60 || i === words.length - 1) && /[A-Z]/.test(head) && /[a-z]/.test(head)
+  return (
+    words.every((word, i) => word.length >= 60 || i === words.length - 1) && /[A-Z]/.test(head) && /[a-z]/.test(head)
+  )
 }
 
 const MIMES: Partial<Record<ContentKind, string>> = {

@@ -14,7 +14,8 @@ export function binaryView(source: Extract<Source, { encoding: 'binary' }>): Bod
     render(chars) {
       // A hex digit is half a token or more.
       const shown = Math.min(HEX_BYTES, source.bytes, Math.floor((chars - source.mime.length - 30) / 4))
-      const body = shown < 8 ? (chars >= 20 ? source.mime : '') : `${source.mime}; first ${shown} bytes: ${hexOf(shown)}`
+      const body =
+        shown < 8 ? (chars >= 20 ? source.mime : '') : `${source.mime}; first ${shown} bytes: ${hexOf(shown)}`
       return { body, holds: 'type and first bytes', leftOut: counted(source.bytes, 'byte') }
     },
   }
