@@ -30,6 +30,23 @@ describe('mined templates', () => {
     expect(mine(words.map((word) => `loaded module ${word} from disk`))).toEqual({ 'loaded module <*> from <*>': 6 })
   })
 
+  it('tell the words of an open column with their counts, when they are few', () => {
+    const drain = createDrain()
+    const events = ['login', 'logout', 'expiry', 'refresh', 'lockout']
+    for (let i = 0; i < 20; i++) drain.add(`Auth event: ${events[i % 5 === 4 ? 0 : i % 5]} by 1.2.3.${i}`, i)
+    for (let i = 0; i < 3; i++) drain.add('Auth event: lockout by 9.9.9.9', i)
+    expect(drain.groups()[0]).toMatchObject({
+      template: 'Auth event: <*> by <*>',
+      variants: [
+        ['login', 8],
+        ['logout', 4],
+        ['expiry', 4],
+        ['refresh', 4],
+        ['lockout', 3],
+      ],
+    })
+  })
+
   it('take the word after "user" as a name', () => {
     expect(mine(['Invalid user bob from 1.2.3.4', 'Invalid user eve from 5.6.7.8'])).toEqual({
       'Invalid user <*> from <*>': 2,

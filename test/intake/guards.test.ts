@@ -24,6 +24,35 @@ const {
 const range = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
 const bytes = (text: string): number => Buffer.byteLength(text)
 
+const run = (result: unknown, options: LargePayloadOptions = {}) => {
+  let time = 0
+  const handled = handleLargePayload(
+    { result, extra: 'kept', metadata: { mine: 1 } },
+    { now: () => (time += 5), handle: HANDLE, ...options },
+  )
+  return {
+    ...handled,
+    response: handled.response as {
+      result: Record<string, unknown>
+      metadata: Record<string, unknown>
+      extra: string
+    },
+  }
+}
+
+const fail = () => {
+  throw new Error('no')
+}
+
+const textResult = (...sizes: number[]) => ({
+  status: 'success',
+  content: sizes.map((size) => ({ text: 't'.repeat(size) })),
+})
+
+const blocks = (value: unknown) => (value as { content: { text?: string; json?: Record<string, unknown> }[] }).content
+
+const numbered = (count: number, width = 0) => range(count, (i) => `line ${i + 1} `.padEnd(width, 'x')).join('\n')
+
 describe('AutoSRE: truncation guard', () => {
   it.each([
     { name: 'text of exactly 200,000', result: 'a'.repeat(200_000), cut: false },
@@ -151,22 +180,6 @@ describe('AutoSRE: payload size and thresholds', () => {
 
 describe('AutoSRE: handler paths', () => {
   const metrics = range(200, (i) => ({ type: `m${i}`, metric_kind: i < 100 ? 'GAUGE' : 'DELTA', value_type: 'INT64' }))
-  const run = (result: unknown, options: LargePayloadOptions = {}) => {
-    let time = 0
-    const handled = handleLargePayload(
-      { result, extra: 'kept', metadata: { mine: 1 } },
-      { now: () => (time += 5), handle: HANDLE, ...options },
-    )
-    return {
-      ...handled,
-      response: handled.response as {
-        result: Record<string, unknown>
-        metadata: Record<string, unknown>
-        extra: string
-      },
-    }
-  }
-
   it('sends a known tool with sandbox to its template', () => {
     const { response, mode } = run(metrics, { tool: 'list_metrics', sandbox: true })
     expect(mode).toBe('template_sandbox')
@@ -241,9 +254,6 @@ describe('AutoSRE: handler paths', () => {
   })
 
   it('leaves the response alone when a template fails, and falls back when the generic one does', () => {
-    const fail = () => {
-      throw new Error('no')
-    }
     const response = { result: metrics }
     expect(
       handleLargePayload(response, { tool: 'list_metrics', sandbox: true, analyse: { list_metrics: fail } }).response,
@@ -334,12 +344,6 @@ describe('Cyber-AutoAgent: router', () => {
 })
 
 describe('Cyber-AutoAgent: compression', () => {
-  const text = (...sizes: number[]) => ({
-    status: 'success',
-    content: sizes.map((size) => ({ text: 't'.repeat(size) })),
-  })
-  const blocks = (value: unknown) => (value as { content: { text?: string; json?: Record<string, unknown> }[] }).content
-
   it.each([
     { name: '120 at 100/10', sizes: [120], limits: { compressChars: 100, truncateChars: 10 } },
     { name: '10,000 + 5,000', sizes: [10_000, 5_000] },
@@ -349,7 +353,7 @@ describe('Cyber-AutoAgent: compression', () => {
     { name: '1,000,000', sizes: [1_000_000], share: 0.7 },
   ])('text $name: note first, marker, smaller', ({ sizes, limits, share = 1 }) => {
     const before = sizes.reduce((a, b) => a + b, 0)
-    const { value, metadata } = compressCyberResult(text(...sizes), { ...intake.CYBER_DEFAULTS, ...limits })
+    const { value, metadata } = compressCyberResult(textResult(...sizes), { ...intake.CYBER_DEFAULTS, ...limits })
     const [note, first] = blocks(value)
     expect(note!.text).toContain(`original size ${before} chars`)
     expect(first!.text).toContain(`... [truncated from ${sizes[0]} chars]`)
@@ -364,7 +368,7 @@ describe('Cyber-AutoAgent: compression', () => {
   })
 
   it('compresses the 10,000-character previews of the router, all 50 of them', () => {
-    const all = range(50, () => compressCyberResult(text(10_000)))
+    const all = range(50, () => compressCyberResult(textResult(10_000)))
     expect(all.every(({ metadata }) => metadata.compressed)).toBe(true)
     expect(
       all.reduce(
@@ -375,7 +379,7 @@ describe('Cyber-AutoAgent: compression', () => {
   })
 
   it('leaves 4,000 characters identical', () => {
-    const result = text(4_000)
+    const result = textResult(4_000)
     expect(compressCyberResult(result).value).toBe(result)
   })
 
@@ -428,7 +432,7 @@ describe('Cyber-AutoAgent: compression', () => {
 
   // Deviation: several small blocks triggered by their sum and did not shrink at all (promise 6).
   it('shrinks small blocks that are large together', () => {
-    const { value, metadata } = compressCyberResult(text(4_000, 4_000, 4_000))
+    const { value, metadata } = compressCyberResult(textResult(4_000, 4_000, 4_000))
     expect(metadata.compressed_size).toBeLessThan(9_000)
     expect(compressCyberResult(value).metadata.compressed).toBe(false)
   })
@@ -454,8 +458,6 @@ describe('Cyber-AutoAgent: compression', () => {
 })
 
 describe('adk-code: head + tail', () => {
-  const numbered = (count: number, width = 0) => range(count, (i) => `line ${i + 1} `.padEnd(width, 'x')).join('\n')
-
   it.each([
     { name: '1,000 lines', text: numbered(1_000), maxLines: 260 },
     {

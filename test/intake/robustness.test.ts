@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { classify, neutralise, sanitise, show } from '../../src/engine/intake/index.ts'
 import { eachEntry, eachItem, rootSpan } from '../../src/engine/intake/json-scan.ts'
 import { renderJson } from '../../src/engine/intake/json-view.ts'
@@ -104,7 +104,7 @@ describe('any text (seeded)', () => {
         if (shown.mime === 'application/json') JSON.parse(shown.text)
         expect(classify(input).lines).toBe(countLines(input.replace(/^\ufeff/, '')))
       }),
-      { seed: SEED, numRuns: 1_500, verbose: 1 },
+      { seed: SEED, numRuns: 1_500 },
     )
   })
 
@@ -114,7 +114,7 @@ describe('any text (seeded)', () => {
         const clean = neutralise(sanitise(input))
         expect(neutralise(sanitise(clean))).toBe(clean)
       }),
-      { seed: SEED, numRuns: 800, verbose: 1 },
+      { seed: SEED, numRuns: 800 },
     )
   })
 
@@ -126,7 +126,7 @@ describe('any text (seeded)', () => {
         expect(lines.length).toBe(countLines(input))
         expect(lines.join('\n')).toBe(input.replaceAll('\r\n', '\n').replace(/\n$/, '').replace(/\r$/, ''))
       }),
-      { seed: SEED, numRuns: 800, verbose: 1 },
+      { seed: SEED, numRuns: 800 },
     )
   })
 })
@@ -144,7 +144,7 @@ describe('cuts by bytes (seeded)', () => {
             )
         }
       }),
-      { seed: SEED, numRuns: 500, verbose: 1 },
+      { seed: SEED, numRuns: 500 },
     )
   })
 })
@@ -166,7 +166,7 @@ describe('the JSON scanner (seeded)', () => {
         expect(whole.whole).toBe(true)
         expect(JSON.parse(whole.text)).toEqual(JSON.parse(text.replace(/\\u[dD][89a-fA-F][0-9a-fA-F]{2}/g, '\\ufffd')))
       }),
-      { seed: SEED, numRuns: 500, verbose: 1 },
+      { seed: SEED, numRuns: 500 },
     )
   })
 })
@@ -181,7 +181,7 @@ describe('rows and cells', () => {
         eachRow(csv, 0, ({ start, end }) => void rows.push(cellsOf(csv.slice(start, end), ',')))
         expect(rows).toEqual(table)
       }),
-      { seed: SEED, numRuns: 400, verbose: 1 },
+      { seed: SEED, numRuns: 400 },
     )
   })
 })

@@ -112,7 +112,7 @@ function objectOutline(text: string, at: number): Outline | undefined {
     if (largest === undefined || entry.end - entry.start > largest.end - largest.start) largest = entry
   })
   if (end < 0) return undefined
-  const found = largest as EntrySpan | undefined
+  const found: EntrySpan | undefined = largest
   const share = found === undefined ? 0 : (found.end - found.start) / (end - at)
   if (count >= MAP_ENTRIES && containers >= count * 0.9 && share < 0.5) return { end, count, form: 'map' }
   return {
