@@ -2,7 +2,7 @@ import type { Codec } from '../../core/codec.ts'
 import { decode } from './decode.ts'
 import { encode } from './encode.ts'
 import { readResponse } from './response.ts'
-import { checkOpenaiChat } from './rules.ts'
+import { checkOpenAiChat } from './rules.ts'
 import { stream } from './stream.ts'
 import { FORMAT } from './wire.ts'
 
@@ -10,7 +10,7 @@ export const openaiChat: Codec = {
   format: FORMAT,
   decode,
   encode,
-  check: checkOpenaiChat,
+  check: checkOpenAiChat,
   readResponse,
   stream,
 }
