@@ -22,6 +22,8 @@ export interface RuleOptions {
   readonly model?: string
   /** Vendor sub-profile of a wire, e.g. `mistral` for nine-character ids. */
   readonly profile?: string
+  /** Size of the body as it travels, for the wires that limit it. */
+  readonly bytes?: number
 }
 
 /** A broken rule: its name, where in the body, and what would repair it. */
