@@ -1,5 +1,5 @@
 import type { Conversation, Loss, NewTool, RequestSettings } from '../core/conversation.ts'
-import type { Item, ToolDeclaration } from '../core/item.ts'
+import type { Item, Media, ToolDeclaration } from '../core/item.ts'
 import { turnsOf } from '../core/turns.ts'
 import type { JsonNode } from './json-index.ts'
 import { numberOf, recordOf, stringOf, type Fields } from './reading.ts'
@@ -17,6 +17,11 @@ export interface Draft {
   readonly losses: readonly Loss[]
   /** Reports what the target wire has no room for. */
   lose(item: Item | undefined, what: string): void
+  /**
+   * The same for a picture or file. What a person sent leaves a word in its place, so that no message falls silent and out
+   * of the order that a wire wants.
+   */
+  omit(item: Item, media: Media): string | undefined
 }
 
 /** Neighbours of one role. Calls and results carry ids that are unique and paired. */
@@ -39,7 +44,7 @@ export function draftOf(conversation: Conversation): Draft {
     lose(undefined, 'history that the provider holds (previous_response_id)')
   if (settings.conversationId !== undefined) lose(undefined, 'history that the provider holds (conversation)')
   const portable = withPairedIds(
-    items.filter((item) => isPortable(item, lose)),
+    items.flatMap((item) => portableItem(item, lose)),
     lose,
   )
   return {
@@ -50,16 +55,25 @@ export function draftOf(conversation: Conversation): Draft {
     sampling: readSampling(bodyOf(conversation), (what) => lose(undefined, what)),
     losses,
     lose,
+    omit: (item, { type, reference, mime }) => {
+      lose(item, `${type} ${reference ?? mime ?? ''}`.trim())
+      return item.role === 'user' ? `[${type} left out]` : undefined
+    },
   }
 }
 
-function isPortable(item: Item, lose: Draft['lose']): boolean {
+function portableItem(item: Item, lose: Draft['lose']): Item[] {
   if (item.kind === 'reasoning') lose(item, 'reasoning, which only its issuer takes back')
-  else if (item.kind === 'opaque') lose(item, 'a block that only its own wire knows')
   else if (item.serverSide === true) lose(item, 'a tool that the provider ran')
-  // Nothing is said, so nothing is lost; some wires refuse empty text.
-  else return item.text !== '' || item.media !== undefined || item.kind === 'call' || item.kind === 'result'
-  return false
+  else if (item.kind === 'opaque') {
+    lose(item, 'a block that only its own wire knows')
+    if (item.role === 'user') return [{ ...item, kind: 'user', text: '[block left out]' }]
+  } else {
+    // An item that says nothing loses nothing; some wires refuse empty text.
+    const isEmpty = item.text === '' && item.media === undefined && item.kind !== 'call' && item.kind !== 'result'
+    return isEmpty ? [] : [item]
+  }
+  return []
 }
 
 const PLAIN_ID = /^[A-Za-z0-9_-]{1,64}$/

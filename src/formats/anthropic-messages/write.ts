@@ -61,7 +61,8 @@ function blocksOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   })
 }
 
-function mediaBlock(draft: Draft, item: Item, { type, mime, data, reference, name }: Media): Fields[] {
+function mediaBlock(draft: Draft, item: Item, media: Media): Fields[] {
+  const { type, mime, data, reference, name } = media
   const isDocument = type === 'document' && (mime === undefined || mime === 'application/pdf')
   const source =
     data !== undefined && mime !== undefined
@@ -69,9 +70,9 @@ function mediaBlock(draft: Draft, item: Item, { type, mime, data, reference, nam
       : isWebUrl(reference)
         ? { type: 'url', url: reference }
         : undefined
-  if (source === undefined || (type !== 'image' && !isDocument)) {
-    draft.lose(item, `${type} ${reference ?? mime ?? ''}`.trim())
-    return []
+  if (source === undefined || (type !== 'image' && !isDocument) || item.role === 'assistant') {
+    const text = draft.omit(item, media)
+    return text === undefined ? [] : [{ type: 'text', text }]
   }
   return [{ type, source, ...(isDocument && name !== undefined && { title: name }) }]
 }

@@ -55,12 +55,13 @@ function contentOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   return parts.length === 0 ? [] : [{ role: role === 'assistant' ? 'model' : 'user', parts }]
 }
 
-function mediaPart(draft: Draft, item: Item, { type, mime, data, reference, name }: Media): Fields[] {
+function mediaPart(draft: Draft, item: Item, media: Media): Fields[] {
+  const { mime, data, reference, name } = media
   const displayName = name === undefined ? {} : { displayName: name }
   if (data !== undefined && mime !== undefined) return [{ inlineData: { mimeType: mime, data, ...displayName } }]
   const isReachable = isWebUrl(reference) || reference?.startsWith('gs://') === true
   if (data === undefined && isReachable)
     return [{ fileData: { ...(mime !== undefined && { mimeType: mime }), fileUri: reference, ...displayName } }]
-  draft.lose(item, `${type} ${reference ?? mime ?? ''}`.trim())
-  return []
+  const text = draft.omit(item, media)
+  return text === undefined ? [] : [{ text }]
 }

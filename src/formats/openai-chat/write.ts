@@ -73,6 +73,6 @@ function mediaPart(draft: Draft, item: Item, media: Media): Part[] {
     const file = { filename: name ?? 'document.pdf', file_data: dataUrl(mime ?? 'application/pdf', data) }
     return [{ type: 'file', file }]
   }
-  draft.lose(item, `${type} ${reference ?? mime ?? ''}`.trim())
-  return []
+  const text = draft.omit(item, media)
+  return text === undefined ? [] : [{ type: 'text', text }]
 }

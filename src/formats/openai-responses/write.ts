@@ -64,7 +64,8 @@ function resultElement(draft: Draft, item: Item): Fields {
   return { type: 'function_call_output', call_id: item.callId, output }
 }
 
-function mediaPart(draft: Draft, item: Item, { type, mime, data, reference, name }: Media): Fields[] {
+function mediaPart(draft: Draft, item: Item, media: Media): Fields[] {
+  const { type, mime, data, reference, name } = media
   if (item.role !== 'assistant') {
     if (type === 'image' && (data !== undefined || isWebUrl(reference))) {
       const image_url = data === undefined ? reference : dataUrl(mime ?? 'image/png', data)
@@ -77,6 +78,6 @@ function mediaPart(draft: Draft, item: Item, { type, mime, data, reference, name
     if ((type === 'document' || type === 'file') && isWebUrl(reference))
       return [{ type: 'input_file', file_url: reference }]
   }
-  draft.lose(item, `${type} ${reference ?? mime ?? ''}`.trim())
-  return []
+  const text = draft.omit(item, media)
+  return text === undefined ? [] : [{ type: 'input_text', text }]
 }
