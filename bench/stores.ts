@@ -40,6 +40,7 @@ function message(i: number): ItemSeen {
     kind: 'result',
     role: 'tool',
     text: `${text} ${i}`,
+    fragment: JSON.stringify(`${text} ${i}`),
   }
 }
 

@@ -15,11 +15,17 @@ const recall: NewTool = {
 /** The tools that give back what was taken out, as they are declared to a model. */
 export const READER_TOOLS: readonly NewTool[] = [
   recall,
-  ...ARTIFACT_TOOLS.map(({ name, description, inputSchema }) => ({ name, description, parameters: { ...inputSchema } })),
+  ...ARTIFACT_TOOLS.map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    parameters: { ...inputSchema },
+  })),
 ]
 
 /** The two that every agent can use; the others earn their tokens where data is queried. */
-export const BASIC_READERS: readonly NewTool[] = READER_TOOLS.filter(({ name }) => ['recall', 'artifact_read', 'artifact_grep'].includes(name))
+export const BASIC_READERS: readonly NewTool[] = READER_TOOLS.filter(({ name }) =>
+  ['recall', 'artifact_read', 'artifact_grep'].includes(name),
+)
 
 /**
  * Which readers a request declares. An MCP client puts its own prefix before a tool's name (`mcp__plimsoll__recall`), and a

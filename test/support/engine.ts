@@ -22,6 +22,10 @@ const countItem = (item: Item): Count => exactly(Math.ceil(item.text.length / 4)
 export const plainMeter: EngineMeter = {
   countText: (_target, text) => exactly(Math.ceil(text.length / 4)),
   countItem: (_target, item) => countItem(item),
+  measureItems: (_target, items) => {
+    const count = sumCounts(items.map(countItem))
+    return { count, byClass: { code: count.tokens } }
+  },
   measure(_target, conversation, bytes) {
     const head = sumCounts(conversation.head.map(countItem)).tokens
     const tools = sumCounts(conversation.tools.map((tool) => exactly(Math.ceil(tool.text.length / 4)))).tokens

@@ -11,7 +11,7 @@ import { conversationView } from '../../../engine/replay/conversation-view.ts'
 import { ReplayMeter } from '../../../engine/replay/replay-meter.ts'
 import { readableText } from '../../../engine/replay/source.ts'
 import { codecs } from '../../../formats/registry.ts'
-import type { Recording } from '../../../formats/transcripts/recording.ts'
+import type { RecordedCall, Recording } from '../../../formats/transcripts/recording.ts'
 import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../plimsoll.ts'
 
@@ -167,5 +167,10 @@ async function lostItems(
 }
 
 function withoutClock(recording: Recording): Recording {
-  return { ...recording, calls: recording.calls.map((call) => ({ ...call, at: undefined }) as never) }
+  const calls = recording.calls.map((call) => {
+    const copy: { -readonly [Key in keyof RecordedCall]: RecordedCall[Key] } = { ...call }
+    delete copy.at
+    return copy
+  })
+  return { ...recording, calls }
 }
