@@ -1,4 +1,3 @@
-import { levelOf } from '../log-line.ts'
 import type { LineProfile, Rank } from '../line-view.ts'
 import type { ContentKind } from '../types.ts'
 
@@ -154,6 +153,3 @@ export function profileOf(kind: ContentKind, format?: string): LineProfile {
       return plainProfile()
   }
 }
-
-/** For lines of a log whose level is known. */
-export const isSevere = (word: string): boolean => ['error', 'fatal'].includes(levelOf(word) ?? '')
