@@ -16,6 +16,9 @@ const records = (count: number): string =>
 const lines = (count: number, text = (i: number) => `line ${i} of the build says nothing special`): string =>
   Array.from({ length: count }, (_, i) => text(i)).join('\n')
 
+const fileDiff = (name: string, count: number) =>
+  `diff --git a/${name} b/${name}\n--- a/${name}\n+++ b/${name}\n@@ -1,2 +1,2 @@\n${lines(count, (i) => `+added line number ${i}`)}\n-removed line\n`
+
 describe('what fits', () => {
   it('is shown as it is', () => {
     const text = '{"a": 1,\n "b": 2}'
@@ -145,6 +148,25 @@ describe('text', () => {
   it('strips terminal codes and keeps the last state of a progress line', () => {
     const shown = show('\u001b[31mred\u001b[0m\n10%\r50%\r100% done\n\u001b]0;title\u0007end', options(50))
     expect(shown.text).toBe('red\n100% done\nend')
+  })
+})
+
+describe('test output', () => {
+  it('tells how many lines passed and failed, and shows the failure with its details', () => {
+    const text = `${lines(600, (i) => `--- PASS: TestThing${i} (0.00s)`)}\n--- FAIL: TestOther (0.01s)\n    other_test.go:12: got 3, want 4\n${lines(600, (i) => `--- PASS: TestError${i} (0.00s)`)}\nFAIL\nFAIL\tacme/pkg\t1.2s`
+    const { kind, text: view } = show(text, options(300))
+    expect(kind).toBe('test-output')
+    expect(view).toContain('1,200 passed, 3 failed, 0 skipped')
+    expect(view).toContain('--- FAIL: TestOther (0.01s)\n    other_test.go:12: got 3, want 4')
+    expect(view).toMatch(/FAIL\tacme\/pkg\t1\.2s$/)
+  })
+})
+
+describe('diffs', () => {
+  it('tell what changed by file', () => {
+    const { text: view } = show(fileDiff('src/a.ts', 300) + fileDiff('src/b.ts', 200), options(300))
+    expect(view).toContain('2 files changed, +500 -2:\n  src/a.ts +300 -1\n  src/b.ts +200 -1')
+    expect(view).toContain('+++ b/src/b.ts')
   })
 })
 

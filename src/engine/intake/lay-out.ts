@@ -47,7 +47,7 @@ function indentJson(text: string): string {
     } else if (char === '{' || char === '[') {
       const next = nextToken(text, i + 1)
       if (text[next] === '}' || text[next] === ']') {
-        out.push(char, text[next]!)
+        out.push(char, text.charAt(next))
         i = next
       } else {
         out.push(char)
