@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -25,7 +25,7 @@ afterAll(async () => rm(directory, { recursive: true, force: true }))
 
 const newFolder = (): string => join(directory, String(folders++))
 const open = (folder: string, options: Partial<FileArtifactsOptions> = {}): ArtifactStore =>
-  fileArtifacts({ directory: folder, secret, links: `${folder}-links`, ...options })
+  fileArtifacts({ directory: join(folder, 'store'), secret, links: join(folder, 'links'), ...options })
 
 /** Everything in the store is whole, and nothing of a half-done write can be seen. */
 async function expectWhole(store: ArtifactStore): Promise<Set<string>> {
@@ -45,13 +45,15 @@ async function crashEverywhere(
   act: (store: ArtifactStore, handles: Handles) => Promise<unknown>,
   check: (store: ArtifactStore, handles: Handles, acknowledged: boolean) => Promise<void>,
 ): Promise<number> {
+  const template = newFolder()
+  const before = open(template)
+  const put = async (text: string, session?: string): Promise<string> =>
+    (await before.put('a', Buffer.from(text), { tool: 'bash', ...(session === undefined ? {} : { session }) })).handle
+  const [live, twin, loose] = [await put('live', 'live'), await put('twin', 'live'), await put('loose')]
+  await before.close()
   for (let at = 0; ; at++) {
     const folder = newFolder()
-    const before = open(folder)
-    const live = (await before.put('a', Buffer.from('live'), { tool: 'bash', session: 'live' })).handle
-    const twin = (await before.put('a', Buffer.from('twin'), { tool: 'bash', session: 'live' })).handle
-    const loose = (await before.put('a', Buffer.from('loose'), { tool: 'bash' })).handle
-    await before.close()
+    await cp(template, folder, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
     const { fileSystem, calls } = failingFileSystem(crashAt(at))
     const acknowledged = await act(open(folder, { fileSystem }), { live, twin, loose }).then(
       () => true,
@@ -69,7 +71,8 @@ async function crashEverywhere(
   }
 }
 
-describe('a crash at any call to the disk', () => {
+// Hundreds of stores and their syncs: slow on a busy disk.
+describe('a crash at any call to the disk', { timeout: 300_000 }, () => {
   it('leaves a put whole or not at all', async () => {
     const points = await crashEverywhere(
       async (store) => store.put('a', fresh, { tool: 'bash', session: 's' }),
@@ -130,7 +133,7 @@ describe('a crash at any call to the disk', () => {
   })
 })
 
-describe('durability', () => {
+describe('durability', { timeout: 300_000 }, () => {
   it('syncs bytes, description and folder before the move, and the place after it', async () => {
     const { fileSystem, calls } = failingFileSystem(() => undefined)
     const store = open(newFolder(), { fileSystem })
@@ -213,7 +216,7 @@ describe('a disk that fails', () => {
       expect(String(failure)).toContain('Could not store the artifact')
       expect(await expectWhole(working)).toEqual(new Set([handle]))
       broken = false
-      expect(await readdir(await tenantPath(folder, 'writing'))).toEqual([])
+      expect(await readdir(await tenantPath(join(folder, 'store'), 'writing'))).toEqual([])
       await store.put('a', fresh)
       expect(await expectWhole(working)).toHaveLength(2)
     })

@@ -36,7 +36,7 @@ afterAll(async () => {
   await sandbox.close()
 })
 
-describe('any shape of artifact', () => {
+describe('any shape of artifact', { timeout: 180_000 }, () => {
   for (const [name, make] of Object.entries(shapes)) {
     it(`can be read: ${name}`, async () => {
       const { put, readers, store } = setup({
