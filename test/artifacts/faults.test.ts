@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isPlimsollError } from '../../src/core/errors.ts'
 import { fileArtifacts, type FileArtifactsOptions } from '../../src/drivers/artifacts/file.ts'
+import { nodeFileSystem } from '../../src/drivers/artifacts/file-system.ts'
 import type { ArtifactStore } from '../../src/ports/artifact-store.ts'
 import { contentOf } from './content.ts'
 import { crashAt, failWith, failingFileSystem, type Fault } from './failing-file-system.ts'
@@ -192,6 +193,57 @@ describe('durability', { timeout: 300_000 }, () => {
     expect(new Set(stats.map((stat) => stat.bytes))).toEqual(
       new Set(Array.from({ length: 30 }, (_, i) => contentOf(i).length)),
     )
+  })
+})
+
+describe('a prune in one process and a user in another', () => {
+  const uses: Record<string, (other: ArtifactStore, handle: string) => Promise<unknown>> = {
+    'a put with a session': async (other) => other.put('a', fresh, { session: 'new' }),
+    'a reference': async (other, handle) => other.reference('a', 'new', [handle]),
+    'a put without a session': async (other) => other.put('a', fresh),
+  }
+  for (const moment of ['before', 'after'] as const) {
+    for (const [name, use] of Object.entries(uses)) {
+      it(`keeps what ${name} needs just ${moment} it is taken out`, async () => {
+        const folder = newFolder()
+        let now = 1000
+        const clock = { now: () => now }
+        const other = open(folder, { clock })
+        const { handle } = await other.put('a', fresh)
+        now = 1500
+        let used = 0
+        const rename: typeof nodeFileSystem.rename = async (from, to) => {
+          const isTaking = String(to).includes('/leaving/')
+          if (isTaking && moment === 'before') used += Number((await use(other, handle)) !== null)
+          await nodeFileSystem.rename(from, to)
+          if (isTaking && moment === 'after') used += Number((await use(other, handle)) !== null)
+        }
+        const pruning = open(folder, { clock, fileSystem: { ...nodeFileSystem, rename } })
+        // Without a session it is as if the prune had come first: deleted, and put again.
+        const isAfterwards = moment === 'after' && name === 'a put without a session'
+        expect(await pruning.prune('a', { keep: 0 })).toEqual(isAfterwards ? [handle] : [])
+        expect(used).toBe(1)
+        expect(Buffer.from((await other.read('a', handle)) ?? [])).toEqual(fresh)
+        expect(await readFile((await other.stat('a', handle))?.path ?? '')).toEqual(fresh)
+        expect(await readdir(await tenantPath(join(folder, 'store'), 'leaving'))).toEqual([])
+      })
+    }
+  }
+
+  it('can read an artifact while it is being looked at', async () => {
+    const folder = newFolder()
+    const other = open(folder)
+    const { handle } = await other.put('a', fresh, { session: 's' })
+    await other.release('a', 's')
+    let seen: Uint8Array | undefined
+    const rename: typeof nodeFileSystem.rename = async (from, to) => {
+      await nodeFileSystem.rename(from, to)
+      if (String(to).includes('/leaving/')) seen = await other.read('a', handle)
+    }
+    const pruning = open(folder, { fileSystem: { ...nodeFileSystem, rename } })
+    expect(await pruning.prune('a', { keep: 0 })).toEqual([handle])
+    expect(Buffer.from(seen ?? [])).toEqual(fresh)
+    expect(await other.read('a', handle)).toBeUndefined()
   })
 })
 
