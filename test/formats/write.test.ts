@@ -11,10 +11,11 @@ import { property } from '../support/property.ts'
 const PAIRS = WIRES.flatMap((from) => WIRES.filter((to) => to !== from).map((to) => ({ from, to })))
 
 /** Rules about what is said and how a script happens to end; no way of writing it down could keep or break them. */
-const OF_THE_CONTENT = new Set([
-  ...['body-shape', 'output-cap', 'max-tokens', 'first-message-user', 'no-prefill', 'no-trailing-space'],
-  ...['starts-with-user', 'ends-with-user'],
-])
+const OF_THE_CONTENT = new Set(
+  'body-shape output-cap max-tokens first-message-user no-prefill no-trailing-space starts-with-user ends-with-user'.split(
+    ' ',
+  ),
+)
 
 /** What is said, as far as every wire can say it. Chat puts a message's calls behind its text. */
 function told(item: Item): string {
@@ -25,6 +26,8 @@ function told(item: Item): string {
 const isWhole = (item: Item): boolean => item.kind !== 'media' && item.text !== '' && !item.text.endsWith(' left out]')
 
 const headOf = ({ head }: Conversation): string => head.map((item) => item.text).join('\n\n')
+
+const pictures = (items: readonly Item[]): number => items.reduce((sum, item) => sum + (item.media?.length ?? 0), 0)
 
 describe.each(PAIRS)('$from written as $to', ({ from, to }) => {
   it('says the same, or names what it cannot say', () => {
@@ -49,8 +52,6 @@ describe.each(PAIRS)('$from written as $to', ({ from, to }) => {
             .sort(),
         )
         expect(headOf(after)).toBe(headOf(before))
-        const pictures = (items: readonly Item[]): number =>
-          items.reduce((sum, item) => sum + (item.media?.length ?? 0), 0)
         const lostPictures = losses.filter(({ what }) => /^(?:image|document|audio|video|file)\b/.test(what)).length
         expect(pictures(after.items) + lostPictures).toBe(pictures(kept))
       },
