@@ -9,6 +9,8 @@ export interface Codec {
   decode(text: string): Conversation
   /** Untouched spans are byte-equal; `losses` is empty whenever the conversation came from this codec. */
   encode(conversation: Conversation): { readonly text: string; readonly losses: readonly Loss[] }
+  /** The wire text that an item of this conversation was read from, exactly. */
+  fragment(conversation: Conversation, item: Item): string
   /** The rules of the wire, run on a body. Empty means that the provider would take it. */
   check(body: unknown, options?: RuleOptions): readonly Violation[]
   /** Reads a complete (not streamed) response body. */

@@ -15,6 +15,8 @@ export type ErrorCode =
   | 'timeout'
   | 'closed'
   | 'unsupported'
+  | 'corrupt'
+  | 'too-large'
 
 export interface ErrorOptions {
   /** What the reader can do about it; ends the message. */

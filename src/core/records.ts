@@ -20,9 +20,10 @@ export interface ItemSeen extends Base {
   readonly role: string
   readonly callId?: string
   readonly toolName?: string
+  /** What a reader would see; searched by `recall`. */
   readonly text: string
-  /** Exact wire fragment, when it says more than `text` does or when `text` moved to an artifact. */
-  readonly handle?: string
+  /** The wire fragment as it came, byte for byte: the address that gives everything back. */
+  readonly fragment: string
 }
 
 /** An edit to an item that was never sent before: keyed by call id and identity, permanent, re-applied on every resend. */
@@ -56,10 +57,15 @@ export type EpochEdit =
 export interface Epoch extends Base {
   readonly type: 'epoch'
   readonly id: string
-  /** Chain hash of the last covered item: the epoch applies exactly where this hash occurs. */
+  /**
+   * Chain hash of the transcript as it stood when the epoch was declared. It applies exactly where this hash occurs, so a
+   * rewind behind it finds the epoch that stood then.
+   */
   readonly cover: string
   /** Number of chained items covered. */
   readonly count: number
+  /** How many of them the edits reach over; the rest stands in the view as it came. */
+  readonly cut: number
   /** Identities of the covered items, for alignment when the chain does not match. */
   readonly identities: readonly string[]
   readonly edits: readonly EpochEdit[]
@@ -91,8 +97,21 @@ export interface UsageSeen extends Base {
   readonly costUsd?: number
   /** What the meter had said about the same request, before calibration. */
   readonly estimated: number
+  /** What of the request the numbers measure, so that another process counts on from them. */
+  readonly measured?: MeasuredRequest
   readonly epoch?: string
   readonly purpose: 'turn' | 'summary' | 'extract'
+}
+
+export interface MeasuredRequest {
+  /** Chain hash of its last item: the numbers hold for transcripts that continue from there. */
+  readonly chain: string
+  /** Items that the view had. */
+  readonly items: number
+  /** Raw tokens of instructions and tools. */
+  readonly standing: number
+  /** Raw tokens by content class. */
+  readonly byClass: Readonly<Record<string, number>>
 }
 
 /** Every cut, drop and refusal: what, why, how large, and the address of the original. */
@@ -117,13 +136,17 @@ export interface Lease extends Base {
 export type LogRecord = ItemSeen | FirstSendEdit | Epoch | Undo | PinRecord | UsageSeen | Audit | Lease
 export type RecordType = LogRecord['type']
 
-/** One step per version. There is none yet; the chain is here so that the first change has a place. */
-const UPGRADES: Record<number, (record: Record<string, unknown>) => Record<string, unknown>> = {}
+/** Lifts a record from the version it is keyed by to the next one. */
+export type RecordUpgrades = Readonly<Record<number, (record: Record<string, unknown>) => Record<string, unknown>>>
 
-export function upgradeRecord(stored: unknown): LogRecord {
+/** One step per version. There is none yet; the chain is here so that the first change has a place. */
+const UPGRADES: RecordUpgrades = {}
+
+/** `upgrades` and `target` are this package's own unless a test climbs a chain of its own. */
+export function upgradeRecord(stored: unknown, upgrades = UPGRADES, target: number = RECORD_VERSION): LogRecord {
   let record = stored as Record<string, unknown>
-  while (typeof record['v'] === 'number' && record['v'] < RECORD_VERSION) {
-    const step = UPGRADES[record['v']]
+  while (typeof record['v'] === 'number' && record['v'] < target) {
+    const step = upgrades[record['v']]
     if (step === undefined) break
     record = step(record)
   }

@@ -8,6 +8,13 @@ export interface Target {
   /** Overrides the catalogue. */
   readonly window?: number
   readonly maxOutputTokens?: number
+  /** What a refusal of this endpoint taught; wins over everything else. */
+  readonly learned?: LearnedLimit
+}
+
+export interface LearnedLimit {
+  readonly window?: number
+  readonly bodyBytes?: number
 }
 
 /** What fits on a target: limit = window - buffer - output reserve. */

@@ -147,10 +147,13 @@ export function openStepStart(items: readonly Item[], turns: Turns): number {
 }
 
 /** Index of the newest thing that a person said, or -1. Text beside tool results counts; our own insertions do not. */
-export function newestUserIndex(items: readonly Item[], isVolatile: (item: Item) => boolean = () => false): number {
+export function newestUserIndex(
+  items: readonly Item[],
+  isVolatile: (item: Item, index: number) => boolean = () => false,
+): number {
   for (let i = items.length - 1; i >= 0; i--) {
     const item = items[i]!
-    if (item.kind === 'user' && item.message >= 0 && !isVolatile(item)) return i
+    if (item.kind === 'user' && item.message >= 0 && !isVolatile(item, i)) return i
   }
   return -1
 }

@@ -13,6 +13,9 @@ export const CODECS = {
   gemini,
 } as const satisfies Readonly<Record<string, Codec>>
 
+/** The same, for code that is handed its codecs. */
+export const codecs: ReadonlyMap<string, Codec> = new Map(Object.entries(CODECS))
+
 export type WireFormat = keyof typeof CODECS
 
 /** @throws PlimsollError with code `unsupported` for a name that is no wire. */

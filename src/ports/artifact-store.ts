@@ -18,6 +18,10 @@ export interface ArtifactStat extends ArtifactMeta {
   readonly bytes: number
   readonly sha256: string
   readonly createdAt: number
+  /** For people: `<tool>_<YYYYMMDD_HHMMSS>_<6 hex>.log`. Never an address; only the handle is. */
+  readonly name?: string
+  /** Where a shell finds the bytes, when the driver is set up to expose them. */
+  readonly path?: string
 }
 
 export interface ArtifactQuery {
@@ -41,7 +45,9 @@ export interface RetentionRule {
  *
  * Promises: `put` returns only when the bytes are durable; the same bytes of one tenant give the same handle; two tenants
  * never share one and can never read each other's; a handle never becomes a path; `read` with a range does not load the
- * rest; nothing that a live session references is pruned.
+ * rest; nothing that a live session references is pruned. A `put` that names a session is a reference of that session, so
+ * that no prune can come between the two; the first `put` fixes the metadata, a later one of the same bytes makes the
+ * artifact young again for retention. `list` gives the newest first, and finds by session what it put or references.
  */
 export interface ArtifactStore {
   readonly name: string

@@ -4,6 +4,8 @@ export interface ModelInfo {
   /** Canonical id in the catalogue. */
   readonly id: string
   readonly window: number
+  /** The prompt alone may not be larger than this, where the vendor limits it apart from the output. */
+  readonly inputLimit?: number
   readonly maxOutputTokens?: number
   readonly price?: PriceModel
   /** Tokenizer family: `o200k`, `cl100k`, `claude`, `claude-2026`, `gemini`, `llama3`, … */

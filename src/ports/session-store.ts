@@ -37,14 +37,18 @@ export interface SessionStore {
   /** Epochs of any session of the tenant that cover one of these chain hashes: one indexed query. */
   findEpochs(tenant: string, chainHashes: readonly string[]): Promise<readonly FoundEpoch[]>
   /**
-   * Compare-and-append for epochs: the first epoch on (tenant, cover) wins. Resolves with the winner, which the loser adopts.
-   * An epoch that was undone in every branch may be succeeded by a new one with another id.
+   * Compare-and-append for epochs: the first epoch on (tenant, cover) wins. Resolves with the winner, which the loser adopts:
+   * when it resolves, the winner stands in the caller's log too, so that it outlives the session that declared it.
+   * An epoch that was undone in every session that holds it may be succeeded by a new one with another id.
    */
   claimEpoch(tenant: string, session: string, epoch: Epoch): Promise<FoundEpoch>
   /** First-send edits by key, from any session of the tenant. */
   findEdits(tenant: string, keys: readonly string[]): Promise<readonly FirstSendEdit[]>
-  /** Which of these identities the archive already holds. */
-  seen(tenant: string, identities: readonly string[]): Promise<ReadonlySet<string>>
+  /**
+   * Which of these identities the archive already holds: anywhere in the tenant, or in the log of one session. Ask for the
+   * session when the session must keep its items after another one was removed.
+   */
+  seen(tenant: string, identities: readonly string[], options?: { session?: string }): Promise<ReadonlySet<string>>
   list(tenant: string, options?: { limit?: number; after?: string }): Promise<readonly SessionInfo[]>
   /** Full-text search over archived text. */
   search(tenant: string, query: string, options?: { session?: string; limit?: number }): Promise<readonly SearchHit[]>

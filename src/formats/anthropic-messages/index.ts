@@ -4,12 +4,13 @@ import { encode } from './encode.ts'
 import { readResponse } from './response.ts'
 import { checkAnthropicMessages } from './rules.ts'
 import { stream } from './stream.ts'
-import { FORMAT } from './wire.ts'
+import { FORMAT, fragmentOf } from './wire.ts'
 
 export const anthropicMessages: Codec = {
   format: FORMAT,
   decode,
   encode,
+  fragment: fragmentOf,
   check: checkAnthropicMessages,
   readResponse,
   stream,

@@ -1,6 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import { member, type JsonNode } from '../json-index.ts'
+import { member, rawText, type JsonNode } from '../json-index.ts'
 
 export const FORMAT = 'anthropic-messages'
 
@@ -35,3 +35,11 @@ export function nodeAt(root: JsonNode, { message, bare, block }: Place): JsonNod
 /** Blocks of a provider-run tool come as `x_tool_use` and `x_tool_result`; the family grows, so the rule is structural. */
 export const isServerCall = (type: string): boolean => type !== 'tool_use' && type.endsWith('tool_use')
 export const isServerResult = (type: string): boolean => type !== 'tool_result' && type.endsWith('tool_result')
+
+/** The wire text that an item was read from. */
+export function fragmentOf(conversation: Conversation, item: Item): string {
+  const place = placeOf(item)
+  if (place === undefined) return ''
+  const source = sourceOf(conversation)
+  return rawText(source.text, nodeAt(source.root, place))
+}

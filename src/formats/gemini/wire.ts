@@ -1,6 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import { member, memberEntry, type JsonMember, type JsonNode } from '../json-index.ts'
+import { member, memberEntry, type JsonMember, rawText, type JsonNode } from '../json-index.ts'
 import { recordOf, type Fields } from '../reading.ts'
 
 export const FORMAT = 'gemini'
@@ -85,4 +85,12 @@ const TELLING_KEYS = ['system_instruction', 'generation_config', 'tool_config', 
 /** A key that we add, in the case that the body uses. */
 export function newKey(root: JsonNode, key: string): string {
   return TELLING_KEYS.some((telling) => member(root, telling) !== undefined) ? snakeCase(key) : key
+}
+
+/** The wire text that an item was read from. */
+export function fragmentOf(conversation: Conversation, item: Item): string {
+  const place = placeOf(item)
+  if (place === undefined) return ''
+  const source = sourceOf(conversation)
+  return rawText(source.text, nodeAt(source.body, place))
 }

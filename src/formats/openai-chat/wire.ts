@@ -1,6 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import { member, type JsonNode } from '../json-index.ts'
+import { member, rawText, type JsonNode } from '../json-index.ts'
 
 export const FORMAT = 'openai-chat'
 
@@ -47,3 +47,11 @@ export function nodeAt(root: JsonNode, { message, shape, keys, index }: Place): 
 export const REASONING_KEYS = ['reasoning_content', 'reasoning', 'reasoning_details', 'thinking_blocks'] as const
 
 export const isInstructionRole = (role: unknown): boolean => role === 'system' || role === 'developer'
+
+/** The wire text that an item was read from. */
+export function fragmentOf(conversation: Conversation, item: Item): string {
+  const place = placeOf(item)
+  if (place === undefined) return ''
+  const source = sourceOf(conversation)
+  return rawText(source.text, nodeAt(source.root, place))
+}

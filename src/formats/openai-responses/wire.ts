@@ -1,6 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import { member, type JsonNode } from '../json-index.ts'
+import { member, rawText, type JsonNode } from '../json-index.ts'
 import type { Fields } from '../reading.ts'
 
 export const FORMAT = 'openai-responses'
@@ -50,4 +50,12 @@ export function typeOf(fields: Fields): string {
   if (typeof fields['type'] === 'string') return fields['type']
   if (typeof fields['role'] === 'string') return 'message'
   return typeof fields['id'] === 'string' ? 'item_reference' : ''
+}
+
+/** The wire text that an item was read from. */
+export function fragmentOf(conversation: Conversation, item: Item): string {
+  const place = placeOf(item)
+  if (place === undefined) return ''
+  const source = sourceOf(conversation)
+  return rawText(source.text, nodeAt(source.root, place))
 }

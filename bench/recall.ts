@@ -1,0 +1,52 @@
+/**
+ * Recall at a price: the default policy on real Claude Code sessions, beside "first + last, cut to 50 % when full" under the
+ * same count of tokens and the same prices.
+ *
+ *   npx tsx bench/recall.ts [--windows 64000,32000] [--folder claude-code] [--model claude-sonnet-4-5] [--head 0] [--files 3]
+ */
+import { existsSync, readdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { loadFile } from '../src/formats/transcripts/load.ts'
+import type { Recording } from '../src/formats/transcripts/recording.ts'
+import { replayRecording, type ReplayResult } from '../src/surfaces/cli/replay/replay-recording.ts'
+
+const { values } = parseArgs({
+  options: {
+    windows: { type: 'string', default: '64000,32000' },
+    folder: { type: 'string', default: 'claude-code' },
+    model: { type: 'string', default: 'claude-sonnet-4-5' },
+    files: { type: 'string' },
+  },
+})
+const shared = process.env['PLIMSOLL_SHARED'] ?? resolve(import.meta.dirname, '../../shared')
+const folder = join(shared, 'data/transcripts', values.folder)
+if (!existsSync(folder))
+  throw new Error(`${folder} is absent. Set PLIMSOLL_SHARED to the folder that holds data/transcripts.`)
+
+const recordings: Recording[] = []
+for (const name of readdirSync(folder)
+  .sort()
+  .slice(0, values.files === undefined ? undefined : Number(values.files))) {
+  const { recordings: found } = await loadFile(join(folder, name), {
+    resend: 'everything',
+    thinking: 'drop',
+    parallel: 'as-written',
+  })
+  recordings.push(...found)
+}
+for (const window of values.windows.split(',').map(Number)) {
+  const results: ReplayResult[] = []
+  for (const recording of recordings)
+    results.push(await replayRecording(recording, { window, policy: 'plimsoll', model: values.model }))
+  const sum = (pick: (result: ReplayResult) => number): number =>
+    results.reduce((total, result) => total + pick(result), 0)
+  const calls = sum((result) => result.calls)
+  const mean = (pick: (result: ReplayResult) => number): string =>
+    (sum((result) => pick(result) * result.calls) / calls).toFixed(4)
+  console.log(
+    `${window}: quote ${mean((r) => r.quoteRecall)} name ${mean((r) => r.nameRecall)} recoverable ${mean((r) => r.recoverableRecall)} ` +
+      `$${sum((r) => r.costUsd).toFixed(1)} of $${sum((r) => r.unmanagedCostUsd).toFixed(1)} unmanaged, ${sum((r) => r.epochs)} epochs, ` +
+      `${sum((r) => r.overflows)} overflows, ${sum((r) => r.invalid)} invalid, ${sum((r) => r.lost)} lost, ${calls} calls, ${Math.round(sum((r) => r.ms) / 1000)} s`,
+  )
+}

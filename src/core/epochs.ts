@@ -1,0 +1,142 @@
+import type { Link } from './chain.ts'
+import type { Edit, Plan } from './edits.ts'
+import type { Item } from './item.ts'
+import type { Epoch, EpochEdit } from './records.ts'
+
+/** Where the covered items of an epoch stand in a transcript: link index for each covered position. */
+export type Anchors = readonly (number | undefined)[]
+
+/** Anchors where the epoch's chain hash really occurs: covered position k is link k. */
+export const exactAnchors = (epoch: Epoch): Anchors => Array.from({ length: epoch.count }, (_, k) => k)
+
+/**
+ * Turns an epoch's edits, which count places in the covered chain, into edits of the items at hand. Items outside the chain
+ * (reasoning, volatile text) share the fate of the chained item that follows them in a dropped range.
+ */
+export function planOfEpoch(epoch: Epoch, items: readonly Item[], links: readonly Link[], anchors: Anchors): Plan {
+  const indexOf = (k: number): number | undefined => {
+    const anchor = anchors[k]
+    return anchor === undefined ? undefined : links[anchor]?.index
+  }
+  const chained = new Set(links.map((link) => link.index))
+  const transcript: Transcript = { items, indexOf, isUnchained: (index) => index < items.length && !chained.has(index) }
+  return epoch.edits.flatMap((edit, n) => translate(edit, n, epoch, transcript))
+}
+
+/** The way back: a plan in item ids as edits in places of this chain. Items outside the chain follow their neighbours again. */
+export function epochEditsOf(plan: Plan, items: readonly Item[], links: readonly Link[]): EpochEdit[] {
+  const places = new Map(links.map((link, k) => [items[link.index]!.id, k]))
+  const indexes = new Map(items.map((item, index) => [item.id, index]))
+  const edits: EpochEdit[] = []
+  const dropped: { place: number; reason: string }[] = []
+  for (const edit of plan) {
+    const place = places.get(edit.id)
+    if (edit.op === 'drop' && place !== undefined) dropped.push({ place, reason: edit.reason })
+    if (edit.op === 'replace' && place !== undefined) {
+      const { text, reason, handle } = edit
+      edits.push({ op: 'replace', at: place, text, reason, ...(handle !== undefined && { handle }) })
+    }
+    if (edit.op === 'insert') {
+      const from = edit.before === undefined ? items.length : indexes.get(edit.before)!
+      const at = links.findIndex((link) => link.index >= from)
+      edits.push({
+        op: 'insert',
+        at: at < 0 ? links.length : at,
+        role: edit.role,
+        text: edit.text,
+        reason: edit.reason,
+      })
+    }
+  }
+  return [...rangesOf(dropped), ...edits]
+}
+
+/** Neighbouring places with one reason become one range. */
+export function rangesOf(dropped: readonly { place: number; reason: string }[]): EpochEdit[] {
+  const ranges: { op: 'drop'; from: number; to: number; reason: string }[] = []
+  for (const { place, reason } of [...dropped].sort((a, b) => a.place - b.place)) {
+    const last = ranges.at(-1)
+    if (last?.to === place && last.reason === reason) last.to = place + 1
+    else ranges.push({ op: 'drop', from: place, to: place + 1, reason })
+  }
+  return ranges
+}
+
+interface Transcript {
+  readonly items: readonly Item[]
+  readonly indexOf: (k: number) => number | undefined
+  readonly isUnchained: (index: number) => boolean
+}
+
+function translate(edit: EpochEdit, n: number, epoch: Epoch, transcript: Transcript): Edit[] {
+  const { items, indexOf } = transcript
+  if (edit.op === 'replace') {
+    const index = indexOf(edit.at)
+    if (index === undefined) return []
+    const { text, reason, handle } = edit
+    return [{ op: 'replace', id: items[index]!.id, text, reason, ...(handle !== undefined && { handle }) }]
+  }
+  if (edit.op === 'insert') {
+    const before = firstAnchored(edit.at, epoch.count, transcript)
+    const { role, text, reason } = edit
+    const at = before ?? afterLast(epoch.count, transcript)
+    const next = at === undefined ? undefined : items[withLeaders(transcript, at)]
+    return [
+      { op: 'insert', id: `${epoch.id}.${n}`, role, text, reason, ...(next !== undefined && { before: next.id }) },
+    ]
+  }
+  return dropRange(edit.from, edit.to, transcript).map((index) => ({
+    op: 'drop',
+    id: items[index]!.id,
+    reason: edit.reason,
+  }))
+}
+
+function dropRange(from: number, to: number, transcript: Transcript): number[] {
+  const { items, indexOf, isUnchained } = transcript
+  const dropped: number[] = []
+  let previous: number | undefined
+  for (let k = from; k < to; k++) {
+    const index = indexOf(k)
+    if (index === undefined) continue
+    const start = previous === undefined ? withLeaders(transcript, index) : previous + 1
+    for (let i = start; i < index; i++) if (isUnchained(i)) dropped.push(i)
+    dropped.push(index)
+    previous = index
+  }
+  // Unchained leftovers of the last dropped message would be a message without content of its own.
+  if (previous !== undefined) {
+    const { message } = items[previous]!
+    for (let i = previous + 1; isUnchained(i) && items[i]!.message === message; i++) dropped.push(i)
+  }
+  return dropped
+}
+
+/**
+ * The first of the unchained items that stand directly before `index` and belong to it, or `index` itself: those of the same
+ * message, and the reasoning that led to it, which on the Responses wire is an item of its own.
+ */
+function withLeaders({ items, isUnchained }: Transcript, index: number): number {
+  const led = items[index]
+  const belongs = (item: Item): boolean =>
+    item.message === led?.message || (item.kind === 'reasoning' && led?.role === 'assistant')
+  let start = index
+  while (start > 0 && isUnchained(start - 1) && belongs(items[start - 1]!)) start--
+  return start
+}
+
+function firstAnchored(from: number, count: number, { indexOf }: Transcript): number | undefined {
+  for (let k = from; k < count; k++) {
+    const index = indexOf(k)
+    if (index !== undefined) return index
+  }
+  return undefined
+}
+
+function afterLast(count: number, { indexOf }: Transcript): number | undefined {
+  for (let k = count - 1; k >= 0; k--) {
+    const index = indexOf(k)
+    if (index !== undefined) return index + 1
+  }
+  return undefined
+}

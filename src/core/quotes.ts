@@ -1,0 +1,120 @@
+/** Quotes: lines of an answer that stand verbatim in what came before it. Pure; used by the recall measures and by digests. */
+
+/** Shorter lines (`}`, `return nil`) occur everywhere and prove nothing. */
+export const MIN_QUOTE_LENGTH = 20
+
+/** Every string inside a JSON value, numbers as text beside them. Without recursion: depth costs nothing. */
+export function stringsIn(value: unknown): readonly string[] {
+  const found: string[] = []
+  const open: unknown[] = [value]
+  while (open.length > 0) {
+    const next = open.pop()
+    if (typeof next === 'string') found.push(next)
+    else if (typeof next === 'number') found.push(String(next))
+    else if (typeof next === 'object' && next !== null) {
+      const inner = Object.values(next)
+      for (let i = inner.length - 1; i >= 0; i--) open.push(inner[i])
+    }
+  }
+  return found
+}
+
+/** Distinct lines worth counting as quotes: trimmed, at least `minLength` characters, in order of appearance. */
+export function quotableLines(texts: Iterable<string>, minLength = MIN_QUOTE_LENGTH): readonly string[] {
+  const lines = new Set<string>()
+  for (const text of texts) {
+    for (let from = 0; from <= text.length;) {
+      let to = text.indexOf('\n', from)
+      if (to < 0) to = text.length
+      if (to - from >= minLength) {
+        const line = text.slice(from, to).trim()
+        if (line.length >= minLength) lines.add(line)
+      }
+      from = to + 1
+    }
+  }
+  return [...lines]
+}
+
+/** Finds which of many lines occur verbatim in a text. */
+export interface LineMatcher {
+  readonly lines: readonly string[]
+  /** Positions in `lines` of those that the text contains, each once. One pass over the text. */
+  scan(text: string): readonly number[]
+}
+
+// Room for the filter: 2^20 bits keep false alarms rare for a hundred thousand lines and stay in the cache.
+const FILTER_BITS = 20
+const BASE = 0x01000193
+
+/**
+ * A rolling hash over windows of `window` characters finds candidates, a comparison confirms them. Numbered file listings
+ * (`  12→code`) put a prefix before each line, so whole lines cannot simply be looked up.
+ */
+export function createLineMatcher(lines: readonly string[], window = MIN_QUOTE_LENGTH): LineMatcher {
+  const filter = new Uint32Array(1 << (FILTER_BITS - 5))
+  const anchors = new Map<number, Anchor[]>()
+  lines.forEach((line, index) => {
+    if (line.length < window) return
+    const offset = tellingOffset(line, window)
+    const hash = hashAt(line, offset, window)
+    const bit = hash >>> (32 - FILTER_BITS)
+    filter[bit >>> 5] = (filter[bit >>> 5] ?? 0) | (1 << (bit & 31))
+    const anchor = { index, offset, line }
+    const others = anchors.get(hash)
+    if (others === undefined) anchors.set(hash, [anchor])
+    else others.push(anchor)
+  })
+  let outgoing = 1
+  for (let i = 1; i < window; i++) outgoing = Math.imul(outgoing, BASE)
+
+  return {
+    lines,
+    scan(text) {
+      const found = new Set<number>()
+      if (anchors.size === 0 || text.length < window) return []
+      let hash = hashAt(text, 0, window)
+      for (let end = window; ; end++) {
+        const bit = hash >>> (32 - FILTER_BITS)
+        if (((filter[bit >>> 5] ?? 0) >>> (bit & 31)) & 1) {
+          for (const anchor of anchors.get(hash) ?? []) {
+            if (found.has(anchor.index)) continue
+            const start = end - window - anchor.offset
+            if (start >= 0 && text.startsWith(anchor.line, start)) found.add(anchor.index)
+          }
+        }
+        if (end >= text.length) break
+        const leaving = Math.imul(text.charCodeAt(end - window), outgoing)
+        hash = (Math.imul(hash - leaving, BASE) + text.charCodeAt(end)) >>> 0
+      }
+      return [...found]
+    },
+  }
+}
+
+interface Anchor {
+  readonly index: number
+  readonly offset: number
+  readonly line: string
+}
+
+function hashAt(text: string, from: number, window: number): number {
+  let hash = 0
+  for (let i = from; i < from + window; i++) hash = (Math.imul(hash, BASE) + text.charCodeAt(i)) | 0
+  return hash >>> 0
+}
+
+/** The window with most different characters: a ruler of dashes would be a candidate at each place of every other ruler. */
+function tellingOffset(line: string, window: number): number {
+  const last = line.length - window
+  let best = 0
+  let most = 0
+  for (const offset of [0, last >> 1, last]) {
+    const different = new Set(line.slice(offset, offset + window)).size
+    if (different > most) {
+      most = different
+      best = offset
+    }
+  }
+  return best
+}

@@ -1,0 +1,278 @@
+import { randomUUID } from 'node:crypto'
+import { basename, dirname, join } from 'node:path'
+import { PlimsollError } from '../../core/errors.ts'
+import type { Handle } from '../../core/handles.ts'
+import type { ArtifactStat } from '../../ports/artifact-store.ts'
+import { tenantLayout, type TenantLayout } from './file-layout.ts'
+import { artifactLinks, type ArtifactLinks } from './file-links.ts'
+import { referenceMarks, type ReferenceMarks } from './file-marks.ts'
+import {
+  isMissing,
+  isTaken,
+  makeFolder,
+  READ_NO_FOLLOW,
+  syncFolder,
+  writeNewFile,
+  type FileSystem,
+} from './file-system.ts'
+
+/** Folders being filled for longer than this belong to a process that died. */
+const STALE_WRITE_MS = 60 * 60 * 1000
+/** Open files at a time while all descriptions are read. */
+const PARALLEL_READS = 32
+const MAX_TRIES = 5
+const BYTES = 'bytes'
+const META = 'meta.json'
+
+export interface StoredArtifact {
+  readonly name: string
+  readonly stat: ArtifactStat
+  readonly usedAt: number
+}
+
+/** What stands in `meta.json`. The link is a name, since its folder may be mounted elsewhere next time. */
+interface StoredMeta extends ArtifactStat {
+  readonly v: 1
+  readonly link?: string
+}
+
+/** The artifacts of one tenant on disk. Names are those of `objectName`. */
+export interface TenantFolder extends ReferenceMarks {
+  /** Says that these bytes were put again; undefined when they are not here. */
+  touch(name: string, now: number): Promise<ArtifactStat | undefined>
+  write(name: string, bytes: Uint8Array, stat: ArtifactStat, now: number): Promise<ArtifactStat>
+  read(name: string, clamp: (size: number) => { start: number; end: number }): Promise<Uint8Array | undefined>
+  stat(name: string): Promise<ArtifactStat | undefined>
+  stats(): Promise<StoredArtifact[]>
+  /** Deletes those that nobody marked or put again meanwhile; returns what went. */
+  discard(artifacts: readonly StoredArtifact[]): Promise<readonly Handle[]>
+  remove(name: string): Promise<boolean>
+  /** Finishes or takes back what a process left half done when it died. */
+  tidy(): Promise<void>
+}
+
+export async function tenantFolder(
+  fs: FileSystem,
+  directory: string,
+  tenantKey: Uint8Array,
+  linkFolder: string | undefined,
+): Promise<TenantFolder> {
+  await makeFolder(fs, directory)
+  const layout = tenantLayout(await fs.realpath(directory), tenantKey)
+  await openLayout(fs, layout)
+  const links = linkFolder === undefined ? undefined : artifactLinks(fs, linkFolder, basename(layout.root))
+  const folder = folderAt(fs, layout, referenceMarks(fs, layout), links)
+  await folder.tidy()
+  return folder
+}
+
+async function openLayout(fs: FileSystem, layout: TenantLayout): Promise<void> {
+  const { root, objects, references, writing, leaving, doomed } = layout
+  for (const path of [root, objects, references, writing, leaving, doomed]) await makeFolder(fs, path)
+  for (const path of [dirname(root), root]) {
+    if ((await fs.lstat(path)).isDirectory()) continue
+    throw new PlimsollError(
+      'forbidden',
+      `${path} is a link. The artifact store follows none: it would write where it was not sent.`,
+    )
+  }
+  for (const path of [root, dirname(root), dirname(dirname(root))]) await syncFolder(fs, path)
+}
+
+function folderAt(
+  fs: FileSystem,
+  layout: TenantLayout,
+  marks: ReferenceMarks,
+  links: ArtifactLinks | undefined,
+): TenantFolder {
+  const { objects, writing, leaving, doomed } = layout
+
+  /** An artifact that a prune is looking at stands in `leaving` for a moment, and may come back from there. */
+  async function located<T>(name: string, use: (path: string) => Promise<T>): Promise<T | undefined> {
+    for (const place of [objects, leaving, objects]) {
+      try {
+        return await use(join(place, name))
+      } catch (error) {
+        if (!isMissing(error)) throw error
+      }
+    }
+    return undefined
+  }
+
+  async function load(path: string): Promise<StoredArtifact & { readonly link: string | undefined }> {
+    const [json, bytes] = await Promise.all([fs.readFile(join(path, META), 'utf8'), fs.stat(join(path, BYTES))])
+    const { v: _, link, ...stat } = JSON.parse(json) as StoredMeta
+    const shown = link === undefined || links === undefined ? stat : { ...stat, path: join(links.folder, link) }
+    return { name: basename(path), stat: shown, usedAt: Math.round(bytes.mtimeMs), link }
+  }
+
+  const find = async (name: string): Promise<StoredArtifact | undefined> => located(name, load)
+
+  async function touch(name: string, now: number): Promise<ArtifactStat | undefined> {
+    try {
+      await fs.utimes(join(objects, name, BYTES), now / 1000, now / 1000)
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw error
+    }
+    return (await find(name))?.stat
+  }
+
+  /** False when another writer of the same bytes was first. */
+  async function moveIntoPlace(from: string, name: string): Promise<boolean> {
+    try {
+      await fs.rename(from, join(objects, name))
+    } catch (error) {
+      if (isTaken(error) && (await exists(fs, join(objects, name)))) return false
+      throw error
+    }
+    await syncFolder(fs, objects)
+    return true
+  }
+
+  /** The move decides: who made it may delete, and nothing brings back what is in `doomed`. */
+  async function doom(path: string): Promise<boolean> {
+    const grave = join(doomed, randomUUID())
+    try {
+      await fs.rename(path, grave)
+    } catch (error) {
+      if (isMissing(error)) return false
+      throw error
+    }
+    await syncFolder(fs, dirname(path))
+    const link = links === undefined ? undefined : (await load(grave).catch(() => undefined))?.link
+    if (link !== undefined) await links?.remove(link)
+    await fs.rm(grave, { recursive: true, force: true })
+    return true
+  }
+
+  async function restore(name: string): Promise<void> {
+    try {
+      if (!(await moveIntoPlace(join(leaving, name), name))) await doom(join(leaving, name))
+    } catch (error) {
+      if (!isMissing(error)) throw error
+    }
+  }
+
+  async function writeOnce(
+    name: string,
+    bytes: Uint8Array,
+    stat: ArtifactStat,
+    now: number,
+  ): Promise<ArtifactStat | undefined> {
+    const draft = join(writing, randomUUID())
+    try {
+      await makeFolder(fs, draft)
+      await writeNewFile(fs, join(draft, BYTES), bytes)
+      await fs.utimes(join(draft, BYTES), now / 1000, now / 1000)
+      // Linked before it is there: a description that promises a path is then never ahead of the link.
+      const link = await links?.add(stat.tool, stat.createdAt, name, join(objects, name, BYTES))
+      const named = link === undefined ? stat : { ...stat, name: link }
+      const meta: StoredMeta = { v: 1, ...named, ...(link === undefined ? {} : { link }) }
+      await writeNewFile(fs, join(draft, META), Buffer.from(JSON.stringify(meta)))
+      await syncFolder(fs, draft)
+      if (!(await moveIntoPlace(draft, name))) {
+        const winner = await touch(name, now)
+        if (link !== undefined && winner?.name !== link) await links?.remove(link)
+        return winner
+      }
+      return link === undefined || links === undefined ? named : { ...named, path: join(links.folder, link) }
+    } finally {
+      await fs.rm(draft, { recursive: true, force: true })
+    }
+  }
+
+  return {
+    ...marks,
+    touch,
+    async write(name, bytes, stat, now) {
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        // Undefined: another wrote the same bytes first and a prune took them away again.
+        const written = await writeOnce(name, bytes, stat, now)
+        if (written !== undefined) return written
+      }
+      throw new PlimsollError('store-unavailable', 'The artifact was pruned as often as it was written.', {
+        retryable: true,
+      })
+    },
+    async read(name, clamp) {
+      return located(name, async (path) => readRange(fs, join(path, BYTES), clamp))
+    },
+    async stat(name) {
+      return (await find(name))?.stat
+    },
+    async stats() {
+      const names = await fs.readdir(objects)
+      const found: (StoredArtifact | undefined)[] = []
+      for (let i = 0; i < names.length; i += PARALLEL_READS) {
+        found.push(...(await Promise.all(names.slice(i, i + PARALLEL_READS).map(find))))
+      }
+      return found.filter((artifact) => artifact !== undefined)
+    },
+    async discard(artifacts) {
+      const taken: StoredArtifact[] = []
+      for (const artifact of artifacts) {
+        try {
+          await fs.rename(join(objects, artifact.name), join(leaving, artifact.name))
+          taken.push(artifact)
+        } catch (error) {
+          if (!isMissing(error) && !isTaken(error)) throw error
+        }
+      }
+      const marked = await marks.all()
+      const gone: Handle[] = []
+      for (const { name, stat, usedAt } of taken) {
+        const now = await load(join(leaving, name)).catch(() => undefined)
+        if (now === undefined || marked.has(name) || now.usedAt !== usedAt) await restore(name)
+        else if (await doom(join(leaving, name))) gone.push(stat.handle)
+      }
+      return gone
+    },
+    async remove(name) {
+      await marks.forget(name)
+      return (await doom(join(objects, name))) || doom(join(leaving, name))
+    },
+    async tidy() {
+      for (const name of await fs.readdir(leaving)) await restore(name)
+      for (const name of await fs.readdir(doomed)) await fs.rm(join(doomed, name), { recursive: true, force: true })
+      for (const name of await fs.readdir(writing)) {
+        const path = join(writing, name)
+        const { mtimeMs } = await fs.stat(path).catch(() => ({ mtimeMs: Infinity }))
+        // The file system's own time, whatever clock the store was given: it dates the folder.
+        if (Date.now() - mtimeMs > STALE_WRITE_MS) await fs.rm(path, { recursive: true, force: true })
+      }
+      await links?.sweep(objects)
+    },
+  }
+}
+
+async function exists(fs: FileSystem, path: string): Promise<boolean> {
+  try {
+    await fs.lstat(path)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+async function readRange(
+  fs: FileSystem,
+  path: string,
+  clamp: (size: number) => { start: number; end: number },
+): Promise<Uint8Array> {
+  const file = await fs.open(path, READ_NO_FOLLOW)
+  try {
+    const { start, end } = clamp((await file.stat()).size)
+    const bytes = new Uint8Array(end - start)
+    for (let read = 0; read < bytes.length;) {
+      const { bytesRead } = await file.read(bytes, read, bytes.length - read, start + read)
+      if (bytesRead === 0)
+        throw new PlimsollError('corrupt', `The file of an artifact ended ${bytes.length - read} bytes early.`)
+      read += bytesRead
+    }
+    return bytes
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,186 @@
+import { resolve } from 'node:path'
+import { PlimsollError } from '../../core/errors.ts'
+import { isHandle, type Handle } from '../../core/handles.ts'
+import type { ArtifactMeta, ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
+import { systemClock, type Clock } from '../../ports/clock.ts'
+import { artifactAddress, hexOf, sha256Of, tenantKey } from './address.ts'
+import { artifactName } from './artifact-name.ts'
+import { clampRange } from './byte-range.ts'
+import { tenantFolder, type TenantFolder } from './file-folder.ts'
+import { objectName } from './file-layout.ts'
+import { nodeFileSystem, storeError, type FileSystem } from './file-system.ts'
+import { mutex } from './mutex.ts'
+import { pageOf } from './page.ts'
+import { checkQuota } from './quota.ts'
+import { expiredArtifacts } from './retention.ts'
+
+export interface FileArtifactsOptions {
+  /** Made with private permissions when it is not there. */
+  readonly directory: string
+  /** Key of the handles and of the folder names. Keep it as long as the folder. */
+  readonly secret: Uint8Array
+  /** Bytes one tenant may hold; exact within a process, and between processes but for writes in flight. @default no limit */
+  readonly quotaBytes?: number
+  /**
+   * A folder with readable links to the bytes, for agents that have only a shell. It belongs to the first tenant that
+   * uses it; others get none. A function gives each tenant its own.
+   */
+  readonly links?: string | ((tenant: string) => string | undefined)
+  readonly clock?: Clock
+  readonly fileSystem?: FileSystem
+}
+
+/**
+ * Artifacts as files, shared by any number of processes. An artifact is a folder that is filled aside, synced and then
+ * moved into place, so it is there as a whole or not at all.
+ */
+export function fileArtifacts(options: FileArtifactsOptions): ArtifactStore {
+  const { secret, quotaBytes = Infinity, links, clock = systemClock, fileSystem: fs = nodeFileSystem } = options
+  const directory = resolve(options.directory)
+  const keyOf = tenantKey(secret)
+  const address = artifactAddress(secret)
+  const folders = new Map<string, Promise<TenantFolder>>()
+  const oneAtATime = new Map<string, ReturnType<typeof mutex>>()
+  let closed = false
+
+  async function folderOf(tenant: string): Promise<TenantFolder> {
+    if (closed) throw new PlimsollError('closed', 'The artifact store is closed.')
+    let folder = folders.get(tenant)
+    if (folder === undefined) {
+      const linkFolder = typeof links === 'function' ? links(tenant) : links
+      folder = tenantFolder(fs, directory, keyOf(tenant), linkFolder === undefined ? undefined : resolve(linkFolder))
+      folders.set(tenant, folder)
+      // A folder that could not be opened is tried again by the next call.
+      folder.catch(() => folders.delete(tenant))
+    }
+    return folder
+  }
+
+  async function attempt<T>(doing: string, tenant: string, task: (folder: TenantFolder) => Promise<T>): Promise<T> {
+    try {
+      return await task(await folderOf(tenant))
+    } catch (error) {
+      throw storeError(doing, error)
+    }
+  }
+
+  /** Only a store with a quota has to know the sum before it writes. */
+  async function withinQuota<T>(
+    tenant: string,
+    folder: TenantFolder,
+    bytes: number,
+    write: () => Promise<T>,
+  ): Promise<T> {
+    if (quotaBytes === Infinity) return write()
+    let queue = oneAtATime.get(tenant)
+    if (queue === undefined) oneAtATime.set(tenant, (queue = mutex()))
+    return queue(async () => {
+      const stats = await folder.stats()
+      checkQuota(
+        stats.reduce((sum, { stat }) => sum + stat.bytes, 0),
+        bytes,
+        quotaBytes,
+      )
+      return write()
+    })
+  }
+
+  return {
+    name: 'file',
+    async put(tenant, given, meta = {}) {
+      return attempt('store the artifact', tenant, async (folder) => {
+        // The caller may go on with its buffer while we write; the address must stay that of the bytes.
+        const bytes = given.slice()
+        const digest = sha256Of(bytes)
+        const handle = address.ofDigest(tenant, digest)
+        const name = objectName(handle)
+        // Marked before it is looked for: a prune that takes it out in between sees the mark and brings it back.
+        if (meta.session !== undefined) await folder.mark(meta.session, [name])
+        const now = clock.now()
+        const found = await folder.touch(name, now)
+        if (found !== undefined) return found
+        const stat = statOf(handle, hexOf(digest), bytes.length, now, meta)
+        return withinQuota(tenant, folder, bytes.length, async () => folder.write(name, bytes, stat, now))
+      })
+    },
+    async read(tenant, handle, range) {
+      return attempt('read the artifact', tenant, async (folder) => {
+        if (!isHandle(handle)) return undefined
+        const bytes = await folder.read(objectName(handle), (size) => clampRange(range, size))
+        if (bytes === undefined || range !== undefined) return bytes
+        if (address(tenant, bytes) === handle) return bytes
+        throw new PlimsollError(
+          'corrupt',
+          `The stored bytes of ${handle} are not those that were put: something else wrote to the file.`,
+          {
+            fields: { handle },
+          },
+        )
+      })
+    },
+    async stat(tenant, handle) {
+      return attempt('look up the artifact', tenant, async (folder) =>
+        isHandle(handle) ? folder.stat(objectName(handle)) : undefined,
+      )
+    },
+    async list(tenant, query = {}) {
+      return attempt('list the artifacts', tenant, async (folder) => {
+        const stats = (await folder.stats()).map(({ stat }) => stat)
+        const marks = query.session === undefined ? new Set<string>() : await folder.marksOf(query.session)
+        const marked = new Set(stats.filter(({ handle }) => marks.has(objectName(handle))).map(({ handle }) => handle))
+        return pageOf(stats, query, () => marked)
+      })
+    },
+    async reference(tenant, session, handles) {
+      await attempt('mark artifacts as used', tenant, async (folder) =>
+        folder.mark(session, await existing(folder, handles)),
+      )
+    },
+    async release(tenant, session) {
+      await attempt('release the session', tenant, async (folder) => folder.release(session))
+    },
+    async prune(tenant, rule) {
+      return attempt('prune artifacts', tenant, async (folder) => {
+        await folder.tidy()
+        const marks = await folder.all()
+        const stats = await folder.stats()
+        const candidates = stats.map(({ stat: { handle }, usedAt }) => ({
+          handle,
+          usedAt,
+          referenced: marks.has(objectName(handle)),
+        }))
+        const byHandle = new Map(stats.map((artifact) => [artifact.stat.handle, artifact]))
+        const expired = expiredArtifacts(candidates, rule, clock.now()).flatMap((handle) => byHandle.get(handle) ?? [])
+        return folder.discard(expired)
+      })
+    },
+    async remove(tenant, handle) {
+      return attempt(
+        'remove the artifact',
+        tenant,
+        async (folder) => isHandle(handle) && folder.remove(objectName(handle)),
+      )
+    },
+    async close() {
+      closed = true
+      folders.clear()
+    },
+  }
+}
+
+async function existing(folder: TenantFolder, handles: readonly Handle[]): Promise<string[]> {
+  const names = handles.filter(isHandle).map(objectName)
+  const present = await Promise.all(names.map(async (name) => (await folder.stat(name)) !== undefined))
+  return names.filter((_, i) => present[i])
+}
+
+function statOf(handle: Handle, sha256: string, bytes: number, createdAt: number, meta: ArtifactMeta): ArtifactStat {
+  return {
+    ...meta,
+    handle,
+    bytes,
+    sha256,
+    createdAt,
+    name: artifactName(meta.tool, createdAt, objectName(handle).slice(0, 6)),
+  }
+}

@@ -1,0 +1,8 @@
+import type { Catalogue } from '../../ports/catalogue.ts'
+import { CATALOGUE_LINES } from './catalogue-data.ts'
+import { type CatalogueOptions, createCatalogue } from './catalogue.ts'
+
+/** The catalogue that ships with the package; `lines` of a newer one, as `models update` stores it, take its place. */
+export function bundledCatalogue(options: Partial<CatalogueOptions> = {}): Catalogue {
+  return createCatalogue({ ...options, lines: options.lines ?? CATALOGUE_LINES })
+}

@@ -1,0 +1,113 @@
+import type { PriceModel } from '../../core/price.ts'
+import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
+import { type CatalogueEntry, infoOf, readEntry } from './entry.ts'
+import { tokenizerOf } from './families.ts'
+import { headsOf, normaliseId } from './normalise.ts'
+
+/** A user's own word on a model, over the catalogue's. Fields that are left out stay as catalogued. */
+export type ModelOverride = Partial<Omit<ModelInfo, 'id'>>
+
+export interface CatalogueOptions {
+  /** Lines as `writeEntry` makes them. */
+  readonly lines: string
+  readonly overrides?: Readonly<Record<string, ModelOverride>>
+  /** Prices of a policy, by normalised id or its head; `default` prices what nothing else names. */
+  readonly prices?: Readonly<Record<string, PriceModel>>
+  /** Window for models that nobody knows. @default 128000 */
+  readonly defaultWindow?: number
+  /** @default 4096 */
+  readonly defaultMaxOutputTokens?: number
+}
+
+const ONE_MILLION = 1_000_000
+const MOST_RESOLVED = 2000
+
+export function createCatalogue(options: CatalogueOptions): Catalogue {
+  const { overrides = {}, prices, defaultWindow = 128_000, defaultMaxOutputTokens = 4096 } = options
+  let index: ReturnType<typeof indexOf> | undefined
+  const resolved = new Map<string, Resolution>()
+  const overridden = new Map(Object.entries(overrides).map(([id, override]) => [id.toLowerCase(), override]))
+
+  function find(model: string): { info: ModelInfo; match: Resolution['match'] } {
+    index ??= indexOf(options.lines)
+    const lower = model.trim().toLowerCase()
+    const exact = index.byId.get(lower) ?? index.byId.get(lower.slice(lower.lastIndexOf('/') + 1))
+    if (exact !== undefined) return { info: infoOf(exact), match: 'exact' }
+    const name = normaliseId(lower)
+    const normalised = index.byName.get(name)
+    if (normalised !== undefined) return { info: infoOf(normalised), match: 'normalised' }
+    for (const head of headsOf(name)) {
+      const entry = index.byName.get(head)
+      if (entry !== undefined) return { info: infoOf(entry), match: 'normalised' }
+    }
+    return { info: unknownModel(model, name), match: 'default' }
+  }
+
+  function unknownModel(model: string, name: string): ModelInfo {
+    return {
+      id: model,
+      window: defaultWindow,
+      maxOutputTokens: defaultMaxOutputTokens,
+      tokenizer: tokenizerOf(name),
+      reasoning: false,
+      modalities: ['text'],
+      bindsThinking: false,
+    }
+  }
+
+  function amend({ info, match }: { info: ModelInfo; match: Resolution['match'] }, model: string): Resolution {
+    const name = normaliseId(model)
+    const override = overridden.get(model.toLowerCase()) ?? overridden.get(name)
+    const price = prices === undefined ? undefined : priceFor(prices, name)
+    const long = /\[1m\]$/i.test(model.trim())
+    const amended = {
+      ...info,
+      ...(long && { window: ONE_MILLION }),
+      ...(price !== undefined && { price }),
+      ...override,
+    }
+    return { info: amended, match: override?.window !== undefined && match === 'default' ? 'exact' : match }
+  }
+
+  return {
+    resolve(model) {
+      const known = resolved.get(model)
+      if (known !== undefined) return known
+      const resolution = amend(find(model), model)
+      if (resolved.size >= MOST_RESOLVED) resolved.clear()
+      resolved.set(model, resolution)
+      return resolution
+    },
+    search(query) {
+      index ??= indexOf(options.lines)
+      const words = query
+        .toLowerCase()
+        .split(/\s+/)
+        .filter((word) => word !== '')
+      const hits = [...index.byId.values()].filter(({ id }) => words.every((word) => id.includes(word)))
+      return hits.map((entry) => amend({ info: infoOf(entry), match: 'exact' }, entry.id).info)
+    },
+  }
+}
+
+function indexOf(lines: string): { byId: Map<string, CatalogueEntry>; byName: Map<string, CatalogueEntry> } {
+  const byId = new Map<string, CatalogueEntry>()
+  const byName = new Map<string, CatalogueEntry>()
+  for (const line of lines.split('\n')) {
+    const entry = readEntry(line)
+    if (entry === undefined) continue
+    byId.set(entry.id.toLowerCase(), entry)
+    const name = normaliseId(entry.id)
+    if (!byName.has(name) || entry.canonical === true) byName.set(name, entry)
+  }
+  return { byId, byName }
+}
+
+/** The longest name in the table that the model's id starts with. */
+function priceFor(prices: Readonly<Record<string, PriceModel>>, name: string): PriceModel | undefined {
+  let best: string | undefined
+  for (const key of Object.keys(prices)) {
+    if (name.startsWith(normaliseId(key)) && (best === undefined || key.length > best.length)) best = key
+  }
+  return best === undefined ? prices['default'] : prices[best]
+}

@@ -1,0 +1,109 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Client } from 'pg'
+import type { PlimsollEvent } from '../../core/events.ts'
+import type { EventBus } from '../../ports/event-bus.ts'
+import { connectPostgres } from '../postgres/connection.ts'
+import type { PostgresOptions } from '../postgres/connection.ts'
+import { pieceReader, toPieces } from './chunks.ts'
+
+export interface PostgresEventsOptions extends PostgresOptions {
+  /** Called when events could not be sent or the subscription had to be made anew. */
+  onTrouble?: (error: unknown) => void
+}
+
+// NOTIFY makes commits of one database wait for each other, so events go out together, apart from the writes of the store.
+const BATCH_MS = 20
+const MAX_WAITING = 10_000
+const FIRST_WAIT_MS = 50
+const LONGEST_WAIT_MS = 5000
+
+/** LISTEN and NOTIFY on a channel named after the schema. Listens on a connection of its own, made anew when it breaks. */
+export function postgresEvents(options: PostgresEventsOptions): EventBus {
+  const { onTrouble = () => {} } = options
+  const sender = connectPostgres({ ...options, poolSize: 1 })
+  const channel = `${sender.schema}_events`
+  const listeners = new Set<(event: PlimsollEvent) => void>()
+  let waiting: string[] = []
+  let sending: Promise<void> | undefined
+  let listening: Promise<void> | undefined
+  let client: Client | undefined
+  let closed = false
+
+  async function send(): Promise<void> {
+    await delay(BATCH_MS)
+    while (waiting.length > 0) {
+      const batch = waiting
+      waiting = []
+      try {
+        await sender.once('SELECT pg_notify($1, piece) FROM unnest($2::text[]) AS p(piece)', [channel, batch])
+      } catch (error) {
+        onTrouble(error)
+      }
+    }
+    sending = undefined
+  }
+
+  /** Listens until closed. Resolves once, when the first connection listens. */
+  async function listen(): Promise<void> {
+    const { default: pg } = await import('pg')
+    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+      if (closed) return
+      const next = new pg.Client({ connectionString: options.url, application_name: 'plimsoll events' })
+      try {
+        await next.connect()
+        hear(next)
+        await next.query(`LISTEN ${channel}`)
+        client = next
+        return
+      } catch (error) {
+        onTrouble(error)
+        await next.end().catch(() => {})
+      }
+      await delay(wait * (0.5 + Math.random()))
+    }
+  }
+
+  function hear(next: Client): void {
+    const read = pieceReader()
+    next.on('notification', ({ payload = '' }) => {
+      const text = read(payload)
+      if (text === undefined) return
+      const event = JSON.parse(text) as PlimsollEvent
+      for (const listener of listeners) listener(event)
+    })
+    next.on('error', (error) => {
+      if (closed) return
+      onTrouble(error)
+      client = undefined
+      listening = listen()
+    })
+  }
+
+  return {
+    name: 'postgres',
+    publish(event) {
+      if (closed) return
+      // A server that is away must not fill the memory of a proxy that is not.
+      if (waiting.length >= MAX_WAITING) waiting.splice(0, waiting.length / 2)
+      waiting.push(...toPieces(JSON.stringify(event)))
+      sending ??= send()
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      listening ??= listen()
+      return () => void listeners.delete(listener)
+    },
+    async flush() {
+      await listening
+      await sending
+    },
+    async close() {
+      await sending
+      closed = true
+      await listening
+      await client?.end()
+      await sender.close()
+      listeners.clear()
+    },
+  }
+}

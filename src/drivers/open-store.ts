@@ -1,0 +1,39 @@
+import { PlimsollError } from '../core/errors.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { MaintainedStore } from '../ports/store-maintenance.ts'
+import type { Seal } from './crypto/seal.ts'
+import { memoryStore } from './sessions/memory.ts'
+import { nullStore } from './sessions/null.ts'
+import { postgresStore } from './sessions/postgres/index.ts'
+import { sqliteStore } from './sessions/sqlite/index.ts'
+
+export interface OpenStoreOptions {
+  /** Encryption at rest. @default none */
+  seal?: Seal
+  clock?: Clock
+}
+
+/** `memory:`, `null:`, `sqlite:./plimsoll.db`, `postgres://user@host/database`. Nothing is touched before the first call to the store. */
+export function openStore(url: string, options: OpenStoreOptions = {}): MaintainedStore {
+  const colon = url.indexOf(':')
+  const scheme = url.slice(0, colon)
+  const rest = url.slice(colon + 1)
+  if (scheme === 'memory' && rest === '') return memoryStore(options)
+  if (scheme === 'null' && rest === '') return nullStore()
+  if (scheme === 'sqlite' && rest !== '') return sqliteStore({ ...options, path: rest.replace(/^\/\/(?=\/|\.)/, '') })
+  if (scheme === 'postgres' || scheme === 'postgresql') return postgresStore({ ...options, ...schemaOf(url) })
+  throw new PlimsollError('bad-config', `There is no store for the address ${JSON.stringify(withoutPassword(url))}.`, {
+    advice: 'Use memory:, sqlite:./plimsoll.db or postgres://user@host/database.',
+  })
+}
+
+/** `?schema=` names the schema; the rest of the address is the driver's. */
+export function schemaOf(url: string): { url: string; schema?: string } {
+  const found = /[?&]schema=([^&]*)/.exec(url)
+  if (found?.[1] === undefined) return { url }
+  const rest = url.replace(found[0], found[0].startsWith('?') ? '?' : '')
+  return { url: rest.replace('?&', '?').replace(/\?$/, ''), schema: decodeURIComponent(found[1]) }
+}
+
+/** Addresses end up in messages and logs; passwords must not. */
+export const withoutPassword = (url: string): string => url.replace(/^([a-z]+:\/\/[^:@/]*):[^@/]*@/i, '$1:***@')

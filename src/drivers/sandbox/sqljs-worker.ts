@@ -1,0 +1,158 @@
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { SqlRequest, SqlResult, SqlSource, SqlTable, SqlValue } from '../../ports/sql-engine.ts'
+import { READY } from './guarded-worker.ts'
+import { recordsOf, type Records } from './records.ts'
+import { addFunctions } from './sqljs-functions.ts'
+import type { InitSqlJs, SqlDatabase, SqlStatement } from './sqljs-types.ts'
+
+export interface SqljsWorkerData {
+  readonly modulePath: string
+  readonly memoryBytes: number
+}
+
+interface Loaded {
+  readonly database: SqlDatabase
+  readonly bytes: number
+  readonly tables: readonly SqlTable[]
+}
+
+/** Sources of the databases that are kept for the next question about the same artifacts. */
+const KEPT_BYTES = 64 * 2 ** 20
+/** Reads only. `WITH` can begin a write, which `query_only` refuses. */
+const READS = /^(?:select|with|values|explain)\b/i
+const TEXT_LIMIT = 100_000
+
+const { modulePath, memoryBytes } = workerData as SqljsWorkerData
+const initSqlJs = createRequire(import.meta.url)(modulePath) as InitSqlJs
+const engine = await initSqlJs({ locateFile: (name) => join(dirname(modulePath), name) })
+const kept = new Map<string, Loaded>()
+
+function query(request: SqlRequest): SqlResult {
+  let loaded: Loaded | undefined
+  try {
+    loaded = load(request)
+    return { ok: true, tables: loaded.tables, ...select(loaded.database, request) }
+  } catch (error) {
+    return { ok: false, columns: [], rows: [], totalRows: 0, tables: loaded?.tables ?? [], error: explain(error) }
+  } finally {
+    keep(request, loaded)
+  }
+}
+
+const keyOf = ({ sources }: SqlRequest): string =>
+  JSON.stringify(sources.map(({ table, key, path }) => [table, key, path]))
+
+function load(request: SqlRequest): Loaded {
+  const found = kept.get(keyOf(request))
+  if (found !== undefined) return found
+  const database = new engine.Database()
+  try {
+    // Sorting would otherwise spill into files that no limit counts. The limit holds for all and can only be lowered.
+    database.run(`PRAGMA temp_store = MEMORY; PRAGMA journal_mode = OFF; PRAGMA hard_heap_limit = ${memoryBytes}`)
+    addFunctions(database)
+    const tables = request.sources.map((source) => fill(database, source))
+    database.run('PRAGMA query_only = ON')
+    return { database, tables, bytes: request.sources.reduce((sum, { bytes }) => sum + bytes.length, 0) }
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** The newest stays; older ones go when they are too large together. Sources without a key cannot be known again. */
+function keep(request: SqlRequest, loaded: Loaded | undefined): void {
+  if (loaded === undefined) return
+  if (request.sources.some(({ key }) => key === undefined)) return loaded.database.close()
+  const key = keyOf(request)
+  kept.delete(key)
+  kept.set(key, loaded)
+  let bytes = [...kept.values()].reduce((sum, each) => sum + each.bytes, 0)
+  for (const [oldest, each] of kept) {
+    if (bytes <= KEPT_BYTES || oldest === key) break
+    each.database.close()
+    kept.delete(oldest)
+    bytes -= each.bytes
+  }
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+function fill(database: SqlDatabase, source: SqlSource): SqlTable {
+  const records = recordsOf(new TextDecoder().decode(source.bytes), source.path)
+  const columns = records.columns.length === 0 ? ['value'] : records.columns
+  database.run(`CREATE TABLE ${quoted(source.table)} (${columns.map(quoted).join(', ')})`)
+  const insert = database.prepare(`INSERT INTO ${quoted(source.table)} VALUES (${columns.map(() => '?').join(', ')})`)
+  database.run('BEGIN')
+  for (const row of records.rows) insert.run(columns.map((_, i) => row[i] ?? null))
+  database.run('COMMIT')
+  insert.free()
+  return {
+    table: source.table,
+    format: records.format,
+    rows: records.rows.length,
+    columns: columns.map((name, i) => ({ name, type: typeOf(records, i) })),
+    ...(records.path === undefined ? {} : { path: records.path }),
+  }
+}
+
+function typeOf({ rows }: Records, column: number): string {
+  const types = new Set(
+    rows
+      .slice(0, 1000)
+      .map((row) => row[column] ?? null)
+      .map((cell) =>
+        cell === null ? 'null' : typeof cell === 'number' ? 'number' : /^[[{]/.test(cell) ? 'json' : 'text',
+      ),
+  )
+  types.delete('null')
+  return [...types].sort().join('|') || 'null'
+}
+
+function select(
+  database: SqlDatabase,
+  { sql, maxRows }: SqlRequest,
+): Pick<SqlResult, 'columns' | 'rows' | 'totalRows'> {
+  const bare = withoutComments(sql)
+  if (!READS.test(bare)) throw new Error('Only one SELECT, WITH, VALUES or EXPLAIN statement can run here.')
+  const statements = database.iterateStatements(sql)
+  const { done, value: statement } = statements.next()
+  if (done === true) throw new Error('There is no statement.')
+  if (withoutComments(statements.getRemainingSQL()) !== '') throw new Error('Only one statement can run at a time.')
+  try {
+    return collect(statement, maxRows)
+  } finally {
+    statement.free()
+  }
+}
+
+function collect(statement: SqlStatement, maxRows: number): Pick<SqlResult, 'columns' | 'rows' | 'totalRows'> {
+  const rows: SqlValue[][] = []
+  let totalRows = 0
+  let columns: string[] = []
+  while (statement.step()) {
+    if (totalRows++ === 0) columns = statement.getColumnNames()
+    if (rows.length < maxRows) rows.push(statement.get().map(shown))
+  }
+  if (totalRows === 0) columns = statement.getColumnNames()
+  return { columns, rows, totalRows }
+}
+
+function shown(value: string | number | Uint8Array | null): SqlValue {
+  if (value instanceof Uint8Array) return `x'${Buffer.from(value.subarray(0, 100)).toString('hex')}'`
+  return typeof value === 'string' && value.length > TEXT_LIMIT ? value.slice(0, TEXT_LIMIT) : value
+}
+
+const withoutComments = (sql: string): string => sql.replace(/^(?:\s|;|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/, '').trim()
+
+function explain(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  if (/out of memory|memory access|allocation/i.test(message))
+    return `The query needed more than ${Math.round(memoryBytes / 2 ** 20)} MiB of memory and was stopped.`
+  if (/readonly database/.test(message)) return 'Artifacts cannot be changed: only reading statements run here.'
+  return message.slice(0, 1000)
+}
+
+parentPort?.postMessage(READY, [])
+parentPort?.on('message', (request: SqlRequest) => parentPort?.postMessage(query(request), []))

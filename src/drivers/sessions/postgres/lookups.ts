@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto'
+import type { Epoch, FirstSendEdit } from '../../../core/records.ts'
+import type { FoundEpoch } from '../../../ports/session-store.ts'
+import type { Queries, Row } from '../../postgres/connection.ts'
+import { byName } from '../checks.ts'
+import { appendBatch } from './append.ts'
+import { ensureTenant, int, recordOf, tenantId, text } from './context.ts'
+import type { Context } from './context.ts'
+
+/** One indexed query; bodies come from the cache, or from a second query by row id. */
+export async function findEpochs(
+  queries: Queries,
+  context: Context,
+  tenantName: string,
+  chainHashes: readonly string[],
+): Promise<FoundEpoch[]> {
+  const tenant = await tenantId(queries, context, tenantName)
+  if (tenant === undefined || chainHashes.length === 0) return []
+  const covers = [...new Set(chainHashes)].map((hash) => context.seal.blind(tenantName, hash))
+  const rows = await queries.query(
+    `SELECT e.record, e.cover, e.epoch, s.name AS session, r.version,
+       ARRAY(SELECT us.name FROM undos u JOIN sessions us ON us.id = u.session
+             WHERE u.tenant = e.tenant AND u.epoch = e.epoch) AS undone
+     FROM epochs e JOIN sessions s ON s.id = e.session JOIN records r ON r.id = e.record
+     WHERE e.tenant = $1 AND e.cover = ANY($2::text[]) ORDER BY e.record`,
+    [tenant, covers],
+  )
+  const places = new Map(covers.map((cover, i) => [cover, i]))
+  const place = (row: Row): number => places.get(text(row, 'cover')) ?? 0
+  const ordered = [...rows].sort((a, b) => place(a) - place(b) || int(a, 'record') - int(b, 'record'))
+  return load(queries, context, tenantName, firstOfEach(ordered))
+}
+
+/** The first holder of each epoch speaks for it; forks and adopters hold the same one. */
+function firstOfEach(rows: readonly Row[]): Row[] {
+  const first = new Map<string, Row>()
+  for (const row of rows) if (!first.has(text(row, 'epoch'))) first.set(text(row, 'epoch'), row)
+  return [...first.values()]
+}
+
+async function load(queries: Queries, context: Context, tenant: string, rows: readonly Row[]): Promise<FoundEpoch[]> {
+  const missing = rows.filter((row) => context.epochs.get(int(row, 'record')) === undefined)
+  const loaded = new Map<number, Epoch>()
+  if (missing.length > 0) {
+    const bodies = await queries.query('SELECT id, body, sum FROM records WHERE id = ANY($1::bigint[])', [
+      missing.map((row) => row['record']),
+    ])
+    const places = new Map(
+      rows.map((row) => [int(row, 'record'), { session: text(row, 'session'), version: int(row, 'version') }]),
+    )
+    for (const row of bodies) {
+      const id = int(row, 'id')
+      const record = recordOf(context, tenant, row, places.get(id) ?? { session: '', version: 0 })
+      if (record?.type !== 'epoch') continue
+      loaded.set(id, record)
+      context.epochs.set(id, record, text(row, 'body').length)
+    }
+  }
+  return rows.flatMap((row) => {
+    const epoch = loaded.get(int(row, 'record')) ?? context.epochs.get(int(row, 'record'))
+    if (epoch === undefined) return []
+    const undoneIn = [...new Set(row['undone'] as string[])].sort(byName)
+    return [{ session: text(row, 'session'), epoch, undoneIn }]
+  })
+}
+
+/** Runs inside a transaction. The lock on (tenant, cover) keeps everybody else from looking before this one is done. */
+export async function claimEpoch(
+  queries: Queries,
+  context: Context,
+  tenantName: string,
+  session: string,
+  epoch: Epoch,
+): Promise<FoundEpoch> {
+  const tenant = await ensureTenant(queries, context, tenantName)
+  const cover = context.seal.blind(tenantName, epoch.cover)
+  const id = context.seal.blind(tenantName, epoch.id)
+  await queries.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`plimsoll claim ${tenant} ${cover}`])
+  const [winner] = await queries.query(
+    `SELECT epoch FROM epochs e WHERE tenant = $1 AND cover = $2 AND (epoch = $3 OR NOT EXISTS
+       (SELECT 1 FROM undos u WHERE u.tenant = e.tenant AND u.epoch = e.epoch AND u.session = e.session))
+     ORDER BY epoch = $3, record LIMIT 1`,
+    [tenant, cover, id],
+  )
+  const write = async (winning: Epoch): Promise<void> => {
+    await appendBatch(queries, context, { tenantName, tenant, session }, [winning], { batch: randomUUID() })
+  }
+  const found =
+    winner === undefined
+      ? undefined
+      : (await findEpochs(queries, context, tenantName, [epoch.cover])).find(
+          (candidate) => context.seal.blind(tenantName, candidate.epoch.id) === text(winner, 'epoch'),
+        )
+  // Nobody was first, or the winner's record is damaged: a session must not be stuck behind bytes that nobody can read.
+  if (winner === undefined || found === undefined) {
+    await write(epoch)
+    return { session, epoch, undoneIn: [] }
+  }
+  const holds = await queries.query(
+    `SELECT 1 FROM epochs e JOIN sessions s ON s.id = e.session
+     WHERE e.tenant = $1 AND e.cover = $2 AND e.epoch = $3 AND s.name = $4 LIMIT 1`,
+    [tenant, cover, text(winner, 'epoch'), session],
+  )
+  if (holds.length === 0) await write(found.epoch)
+  return found
+}
+
+export async function findEdits(
+  queries: Queries,
+  context: Context,
+  tenantName: string,
+  keys: readonly string[],
+): Promise<FirstSendEdit[]> {
+  const tenant = await tenantId(queries, context, tenantName)
+  if (tenant === undefined || keys.length === 0) return []
+  const blind = [...new Set(keys)].map((key) => context.seal.blind(tenantName, key))
+  const rows = await queries.query(
+    `SELECT f.key, r.version, r.body, r.sum, s.name AS session FROM edit_firsts f
+     JOIN records r ON r.id = f.record JOIN sessions s ON s.id = f.session WHERE f.tenant = $1 AND f.key = ANY($2::text[])`,
+    [tenant, blind],
+  )
+  const found = new Map<string, FirstSendEdit>()
+  for (const row of rows) {
+    const record = recordOf(context, tenantName, row, { session: text(row, 'session'), version: int(row, 'version') })
+    if (record?.type === 'edit') found.set(text(row, 'key'), record)
+  }
+  return blind.flatMap((key) => found.get(key) ?? [])
+}
+
+export async function seen(
+  queries: Queries,
+  context: Context,
+  tenantName: string,
+  identities: readonly string[],
+  session: string | undefined,
+): Promise<ReadonlySet<string>> {
+  const tenant = await tenantId(queries, context, tenantName)
+  if (tenant === undefined || identities.length === 0) return new Set()
+  const blind = identities.map((identity) => context.seal.blind(tenantName, identity))
+  const rows = await queries.query(
+    `SELECT DISTINCT i.identity FROM items i WHERE i.tenant = $1 AND i.identity = ANY($2::text[])
+       AND ($3::text IS NULL OR i.session = (SELECT id FROM sessions WHERE tenant = $1 AND name = $3))`,
+    [tenant, blind, session ?? null],
+  )
+  const held = new Set(rows.map((row) => text(row, 'identity')))
+  return new Set(identities.filter((_, i) => held.has(blind[i] ?? '')))
+}

@@ -1,0 +1,254 @@
+import { resolve } from 'node:path'
+import { PlimsollError } from '../../../core/errors.ts'
+import { systemClock } from '../../../ports/clock.ts'
+import type { Clock } from '../../../ports/clock.ts'
+import type { SessionInfo } from '../../../ports/session-store.ts'
+import type { MaintainedStore, MigrationReport, StoreProblem } from '../../../ports/store-maintenance.ts'
+import { plainSeal } from '../../crypto/seal.ts'
+import type { Seal, Stored } from '../../crypto/seal.ts'
+import { checkedStore } from '../checked-store.ts'
+import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
+import { warnOfDamage } from '../damage.ts'
+import { lru } from '../../lru.ts'
+import { check } from './check.ts'
+import { connect, reading } from './connect.ts'
+import { ensureTenant, int, tenantId, text } from './context.ts'
+import type { Context } from './context.ts'
+import type { SqliteDatabase } from './database.ts'
+import { engineError } from './engine-errors.ts'
+import { append, fork, headOf, readPage, remove } from './log.ts'
+import { claimEpoch, findEdits, findEpochs, seen } from './lookups.ts'
+import { SCHEMA_VERSION } from './schema.ts'
+import { search } from './search.ts'
+import { writeQueue } from './write-queue.ts'
+
+export interface SqliteStoreOptions {
+  /** The database file. It and its directory are made, for this user only, when the store is first used. */
+  path: string
+  /** How long a write waits for other processes. @default 10_000 */
+  lockTimeoutMs?: number
+  /** Bytes of parsed epochs kept in memory. @default 8 MiB */
+  cacheBytes?: number
+  /** Encryption at rest. @default none */
+  seal?: Seal
+  /** @default the system's clock */
+  clock?: Clock
+  /** Told of each record that cannot be read; reading goes on without it. @default a process warning */
+  onDamage?: (problem: StoreProblem) => void
+}
+
+const PAGE = 256
+
+/**
+ * The embedded default: one file, any number of processes on one machine. A write is on disk when its promise resolves, power
+ * loss included. The file is opened on first use.
+ */
+export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
+  const {
+    lockTimeoutMs = 10_000,
+    cacheBytes = 8 * 1024 * 1024,
+    seal = plainSeal,
+    clock = systemClock,
+    onDamage = warnOfDamage,
+  } = options
+  const path = resolve(options.path)
+  const context: Context = { seal, clock, onDamage, epochs: lru(cacheBytes) }
+  let connection: { db: SqliteDatabase; migrated: MigrationReport } | undefined
+  let closed = false
+
+  function open(): SqliteDatabase {
+    if (closed) throw new PlimsollError('closed', `The store ${path} is closed.`)
+    connection ??= connect(path, seal)
+    return connection.db
+  }
+
+  const explain = (error: unknown): unknown => engineError(error, path)
+  const { write, idle } = writeQueue(open, { lockTimeoutMs, explain })
+  const ask = <T>(job: (db: SqliteDatabase) => T): Promise<T> => reading(open, job, { lockTimeoutMs, explain })
+  const find = (tenant: string, session: string) => ask((db) => headOf(db, tenantId(db, tenant), session))
+
+  async function tenants(): Promise<readonly string[]> {
+    const rows = await ask((db) =>
+      db.all(
+        `SELECT name FROM tenants t WHERE EXISTS (SELECT 1 FROM sessions WHERE tenant = t.id)
+           OR EXISTS (SELECT 1 FROM vals WHERE tenant = t.id) ORDER BY name`,
+      ),
+    )
+    return rows.map((row) => text(row, 'name'))
+  }
+
+  return checkedStore({
+    name: 'sqlite',
+
+    async append(tenant, session, records, expectedVersion) {
+      return write((db) => append(db, context, tenant, session, records, expectedVersion))
+    },
+
+    async *read(tenant, session, afterVersion = 0) {
+      const { id } = await find(tenant, session)
+      let after: number | undefined = id === 0 ? undefined : afterVersion
+      while (after !== undefined) {
+        const from: number = after
+        const page = await ask((db) => readPage(db, context, tenant, { id, name: session }, from, PAGE))
+        yield* page.records
+        after = page.last
+      }
+    },
+
+    async version(tenant, session) {
+      return (await find(tenant, session)).version
+    },
+
+    findEpochs: async (tenant, hashes) => ask((db) => findEpochs(db, context, tenant, hashes)),
+
+    async claimEpoch(tenant, session, epoch) {
+      return write((db) => claimEpoch(db, context, tenant, session, epoch))
+    },
+
+    findEdits: async (tenant, keys) => ask((db) => findEdits(db, context, tenant, keys)),
+    seen: async (tenant, identities, { session } = {}) => ask((db) => seen(db, context, tenant, identities, session)),
+
+    async list(tenant, { limit = DEFAULT_LIST_LIMIT, after = '' } = {}) {
+      const rows = await ask((db) =>
+        db.all(
+          `SELECT s.name, version, bytes, created_at, updated_at FROM sessions s JOIN tenants t ON t.id = s.tenant
+           WHERE t.name = ? AND s.name > ? ORDER BY s.name LIMIT ?`,
+          tenant,
+          after,
+          limit,
+        ),
+      )
+      return rows.map((row): SessionInfo => ({
+        session: text(row, 'name'),
+        version: int(row, 'version'),
+        createdAt: int(row, 'created_at'),
+        updatedAt: int(row, 'updated_at'),
+        bytes: int(row, 'bytes'),
+      }))
+    },
+
+    search: async (tenant, query, { session, limit = DEFAULT_SEARCH_LIMIT } = {}) =>
+      ask((db) => search(db, context, tenant, query, session, limit)),
+
+    async fork(tenant, from, to, version) {
+      return write((db) => fork(db, context, tenant, from, to, version))
+    },
+
+    async remove(tenant, session) {
+      const removed = await write((db) => {
+        const { id } = headOf(db, tenantId(db, tenant), session)
+        if (id !== 0) remove(db, id)
+        return id !== 0
+      })
+      if (removed) await ask(forgetWal)
+      return removed
+    },
+
+    async prune(tenant, before) {
+      const names = await write((db) => {
+        const rows = db.all(
+          'SELECT id, name FROM sessions WHERE tenant = ? AND updated_at < ? ORDER BY name',
+          tenantId(db, tenant) ?? 0,
+          before,
+        )
+        for (const row of rows) remove(db, int(row, 'id'))
+        return rows.map((row) => text(row, 'name'))
+      })
+      if (names.length > 0) await ask(forgetWal)
+      return names
+    },
+
+    async lease(tenant, work, holder, ttlMs) {
+      return write((db) => {
+        const now = clock.now()
+        const taken = db.run(
+          `INSERT INTO leases (tenant, work, holder, until) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, work)
+           DO UPDATE SET holder = excluded.holder, until = excluded.until WHERE holder = excluded.holder OR until <= ?`,
+          ensureTenant(db, tenant),
+          work,
+          holder,
+          now + ttlMs,
+          now,
+        )
+        return taken > 0
+      })
+    },
+
+    async releaseLease(tenant, work, holder) {
+      await write((db) =>
+        db.run(
+          'DELETE FROM leases WHERE tenant = ? AND work = ? AND holder = ?',
+          tenantId(db, tenant) ?? 0,
+          work,
+          holder,
+        ),
+      )
+    },
+
+    getValue: async (tenant, key) => ask((db) => valueOf(db, tenant, key)),
+
+    async setValue(tenant, key, value, ifAbsent = false) {
+      return write((db) => {
+        const existing = ifAbsent ? valueOf(db, tenant, key) : undefined
+        if (existing !== undefined) return existing
+        db.run(
+          'INSERT INTO vals (tenant, key, value) VALUES (?, ?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value',
+          ensureTenant(db, tenant),
+          key,
+          seal.seal(tenant, value),
+        )
+        return value
+      })
+    },
+
+    tenants,
+
+    check: async () => ask((db) => check(db, context)),
+
+    async stats() {
+      const row = await ask(
+        (db) =>
+          db.all(
+            `SELECT (SELECT COUNT(*) FROM sessions) AS sessions, (SELECT COALESCE(SUM(version), 0) FROM sessions) AS records,
+             (SELECT COALESCE(SUM(bytes), 0) FROM sessions) AS bytes,
+             (SELECT COUNT(*) FROM (SELECT DISTINCT tenant, cover, epoch FROM epochs)) AS epochs,
+             (SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()) AS disk`,
+          )[0],
+      )
+      return {
+        driver: 'sqlite',
+        schemaVersion: SCHEMA_VERSION,
+        sealed: seal.name !== 'plain',
+        tenants: (await tenants()).length,
+        sessions: int(row, 'sessions'),
+        records: int(row, 'records'),
+        recordBytes: int(row, 'bytes'),
+        epochs: int(row, 'epochs'),
+        diskBytes: int(row, 'disk'),
+      }
+    },
+
+    async migrate() {
+      await ask(() => undefined)
+      return connection?.migrated ?? { from: SCHEMA_VERSION, to: SCHEMA_VERSION, applied: [] }
+    },
+
+    async close() {
+      await idle()
+      closed = true
+      connection?.db.close()
+      connection = undefined
+      context.epochs.clear()
+    },
+  })
+
+  function valueOf(db: SqliteDatabase, tenant: string, key: string): string | undefined {
+    const row = db.all('SELECT value FROM vals WHERE tenant = ? AND key = ?', tenantId(db, tenant) ?? 0, key)[0]
+    return row === undefined ? undefined : seal.open(tenant, row['value'] as Stored)
+  }
+}
+
+/** What was removed must not live on in the log of changes. Skipped when others are reading; the next checkpoint does it. */
+function forgetWal(db: SqliteDatabase): void {
+  db.all('PRAGMA wal_checkpoint(TRUNCATE)')
+}

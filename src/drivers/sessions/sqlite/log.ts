@@ -1,0 +1,216 @@
+import type { LogRecord } from '../../../core/records.ts'
+import type { StoredRecord } from '../../../ports/session-store.ts'
+import { badForkVersion, conflict, forkTargetExists, noSuchSession } from '../checks.ts'
+import { keyOf } from '../record-keys.ts'
+import { toStored } from '../record-text.ts'
+import { wordsOf } from '../search-words.ts'
+import { ensureTenant, int, recordOf, tenantId } from './context.ts'
+import type { Context } from './context.ts'
+import type { SqliteDatabase } from './database.ts'
+
+export interface SessionHead {
+  readonly id: number
+  readonly version: number
+  readonly bytes: number
+}
+
+const NONE: SessionHead = { id: 0, version: 0, bytes: 0 }
+
+export function headOf(db: SqliteDatabase, tenant: number | undefined, session: string): SessionHead {
+  if (tenant === undefined) return NONE
+  const row = db.all('SELECT id, version, bytes FROM sessions WHERE tenant = ? AND name = ?', tenant, session)[0]
+  return row === undefined ? NONE : { id: int(row, 'id'), version: int(row, 'version'), bytes: int(row, 'bytes') }
+}
+
+/** Runs inside a transaction; every step touches a bounded number of rows, whatever the length of the session. */
+export function append(
+  db: SqliteDatabase,
+  context: Context,
+  tenantName: string,
+  session: string,
+  records: readonly LogRecord[],
+  expectedVersion?: number,
+): number {
+  const tenant = ensureTenant(db, tenantName)
+  const head = headOf(db, tenant, session)
+  if (expectedVersion !== undefined && head.version !== expectedVersion)
+    throw conflict(session, expectedVersion, head.version)
+  if (records.length === 0) return head.version
+  const now = context.clock.now()
+  const id = head.id === 0 ? createSession(db, tenant, session, now) : head.id
+  let { version, bytes } = head
+  for (const record of records) {
+    const stored = toStored(context.seal, tenantName, record)
+    version++
+    bytes += stored.bytes
+    const row = db.all(
+      'INSERT INTO records (session, version, body, sum) VALUES (?, ?, ?, ?) RETURNING id',
+      id,
+      version,
+      stored.body,
+      stored.sum,
+    )[0]
+    index(db, context, tenantName, { tenant, session: id, record: int(row, 'id') }, record)
+  }
+  db.run('UPDATE sessions SET version = ?, bytes = ?, updated_at = ? WHERE id = ?', version, bytes, now, id)
+  return version
+}
+
+function createSession(db: SqliteDatabase, tenant: number, session: string, now: number): number {
+  const row = db.all(
+    'INSERT INTO sessions (tenant, name, version, bytes, created_at, updated_at) VALUES (?, ?, 0, 0, ?, ?) RETURNING id',
+    tenant,
+    session,
+    now,
+    now,
+  )[0]
+  return int(row, 'id')
+}
+
+interface Place {
+  readonly tenant: number
+  readonly session: number
+  readonly record: number
+}
+
+function index(db: SqliteDatabase, context: Context, tenantName: string, place: Place, record: LogRecord): void {
+  const { seal } = context
+  const key = keyOf(record)
+  if (key === undefined) return
+  const { tenant, session, record: id } = place
+  if (key.index === 'epoch') {
+    const cover = seal.blind(tenantName, key.cover)
+    const epoch = seal.blind(tenantName, key.id)
+    db.run(
+      'INSERT INTO epochs (tenant, cover, record, epoch, session) VALUES (?, ?, ?, ?, ?)',
+      tenant,
+      cover,
+      id,
+      epoch,
+      session,
+    )
+  } else if (key.index === 'undo') {
+    const epoch = seal.blind(tenantName, key.id)
+    db.run('INSERT INTO undos (tenant, epoch, session, record) VALUES (?, ?, ?, ?)', tenant, epoch, session, id)
+  } else if (key.index === 'edit') {
+    const blind = seal.blind(tenantName, key.key)
+    db.run('INSERT INTO edits (tenant, key, record, session) VALUES (?, ?, ?, ?)', tenant, blind, id, session)
+  } else {
+    const identity = seal.blind(tenantName, key.identity)
+    db.run('INSERT INTO items (tenant, identity, session, record) VALUES (?, ?, ?, ?)', tenant, identity, session, id)
+    indexWords(db, context, tenantName, tenant, id, key.text)
+  }
+}
+
+function indexWords(
+  db: SqliteDatabase,
+  context: Context,
+  tenantName: string,
+  tenant: number,
+  record: number,
+  text: string,
+): void {
+  const tokens = tokensOf(context, tenantName, tenant, text)
+  if (tokens !== '') db.run('INSERT INTO words (rowid, tokens) VALUES (?, ?)', record, tokens)
+}
+
+const tokensOf = (context: Context, tenantName: string, tenant: number, text: string): string =>
+  wordsOf(text)
+    .map((word) => wordKey(context, tenantName, tenant, word))
+    .join(' ')
+
+/** Tenant numbers are digits, so the first `x` ends them and no word of one tenant is a word of another. */
+export const wordKey = (context: Context, tenantName: string, tenant: number, word: string): string =>
+  `${tenant}x${context.seal.blindWord(tenantName, word)}`
+
+/** One page of a log; pages keep a long session from being held in memory twice. */
+export function readPage(
+  db: SqliteDatabase,
+  context: Context,
+  tenant: string,
+  session: { readonly id: number; readonly name: string },
+  after: number,
+  limit: number,
+): { readonly records: readonly StoredRecord[]; readonly last: number | undefined } {
+  const rows = db.all(
+    'SELECT version, body, sum FROM records WHERE session = ? AND version > ? ORDER BY version LIMIT ?',
+    session.id,
+    after,
+    limit,
+  )
+  const records = rows.flatMap((row) => {
+    const version = int(row, 'version')
+    const record = recordOf(context, tenant, row, { session: session.name, version })
+    return record === undefined ? [] : [{ version, record }]
+  })
+  return { records, last: rows.length < limit ? undefined : int(rows.at(-1), 'version') }
+}
+
+export function fork(
+  db: SqliteDatabase,
+  context: Context,
+  tenantName: string,
+  from: string,
+  to: string,
+  wanted?: number,
+): number {
+  const tenant = tenantId(db, tenantName)
+  const source = headOf(db, tenant, from)
+  if (tenant === undefined || source.id === 0) throw noSuchSession(from)
+  if (headOf(db, tenant, to).id !== 0) throw forkTargetExists(to)
+  const version = wanted ?? source.version
+  if (version < 1 || version > source.version) throw badForkVersion(from, version, source.version)
+  const now = context.clock.now()
+  const id = createSession(db, tenant, to, now)
+  db.run(
+    `INSERT INTO records (session, version, body, sum)
+     SELECT ?, version, body, sum FROM records WHERE session = ? AND version <= ? ORDER BY version`,
+    id,
+    source.id,
+    version,
+  )
+  const copied = `JOIN records old ON old.id = i.record
+     JOIN records new ON new.session = ? AND new.version = old.version WHERE i.session = ? AND old.version <= ?`
+  for (const select of [
+    `INSERT INTO epochs (tenant, cover, record, epoch, session) SELECT i.tenant, i.cover, new.id, i.epoch, new.session FROM epochs i ${copied}`,
+    `INSERT INTO undos (tenant, epoch, session, record) SELECT i.tenant, i.epoch, new.session, new.id FROM undos i ${copied}`,
+    `INSERT INTO edits (tenant, key, record, session) SELECT i.tenant, i.key, new.id, new.session FROM edits i ${copied}`,
+    `INSERT INTO items (tenant, identity, session, record) SELECT i.tenant, i.identity, new.session, new.id FROM items i ${copied}`,
+  ]) {
+    db.run(select, id, source.id, version)
+  }
+  for (const item of itemTexts(db, context, tenantName, { id, name: to })) {
+    indexWords(db, context, tenantName, tenant, item.id, item.text)
+  }
+  const bytes = int(
+    db.all('SELECT SUM(LENGTH(CAST(body AS BLOB))) AS bytes FROM records WHERE session = ?', id)[0],
+    'bytes',
+  )
+  db.run('UPDATE sessions SET version = ?, bytes = ?, updated_at = ? WHERE id = ?', version, bytes, now, id)
+  return version
+}
+
+/** Removes the log and everything derived from it, search words included. */
+export function remove(db: SqliteDatabase, id: number): void {
+  db.run('DELETE FROM words WHERE rowid IN (SELECT record FROM items WHERE session = ?)', id)
+  for (const table of ['epochs', 'undos', 'edits', 'items', 'records']) {
+    db.run(`DELETE FROM ${table} WHERE session = ?`, id)
+  }
+  db.run('DELETE FROM sessions WHERE id = ?', id)
+}
+
+function itemTexts(
+  db: SqliteDatabase,
+  context: Context,
+  tenant: string,
+  session: { id: number; name: string },
+): { id: number; text: string }[] {
+  const rows = db.all(
+    'SELECT r.id, r.version, r.body, r.sum FROM items i JOIN records r ON r.id = i.record WHERE i.session = ? ORDER BY r.id',
+    session.id,
+  )
+  return rows.flatMap((row) => {
+    const record = recordOf(context, tenant, row, { session: session.name, version: int(row, 'version') })
+    return record?.type === 'item-seen' ? [{ id: int(row, 'id'), text: record.text }] : []
+  })
+}

@@ -1,0 +1,153 @@
+import type { Epoch, FirstSendEdit } from '../../../core/records.ts'
+import type { FoundEpoch } from '../../../ports/session-store.ts'
+import type { Stored } from '../../crypto/seal.ts'
+import { byName } from '../checks.ts'
+import { ensureTenant, int, jsonList, recordOf, tenantId, text } from './context.ts'
+import type { Context } from './context.ts'
+import type { SqlRow, SqliteDatabase } from './database.ts'
+import { append } from './log.ts'
+
+/** One indexed query; bodies come from the cache, or from a second query by row id. */
+export function findEpochs(
+  db: SqliteDatabase,
+  context: Context,
+  tenantName: string,
+  chainHashes: readonly string[],
+): FoundEpoch[] {
+  const tenant = tenantId(db, tenantName)
+  if (tenant === undefined || chainHashes.length === 0) return []
+  const covers = [...new Set(chainHashes)].map((hash) => context.seal.blind(tenantName, hash))
+  const rows = db.all(
+    `SELECT e.record, e.epoch, s.name AS session, r.version,
+       (SELECT json_group_array(us.name) FROM undos u JOIN sessions us ON us.id = u.session
+        WHERE u.tenant = e.tenant AND u.epoch = e.epoch) AS undone
+     FROM json_each(?) h CROSS JOIN epochs e ON e.tenant = ? AND e.cover = h.value
+     JOIN sessions s ON s.id = e.session JOIN records r ON r.id = e.record
+     ORDER BY h.key, e.record`,
+    jsonList(covers),
+    tenant,
+  )
+  return load(db, context, tenantName, firstOfEach(rows))
+}
+
+/** The first holder of each epoch speaks for it; forks and adopters hold the same one. */
+function firstOfEach(rows: readonly SqlRow[]): SqlRow[] {
+  const first = new Map<string, SqlRow>()
+  for (const row of rows) if (!first.has(text(row, 'epoch'))) first.set(text(row, 'epoch'), row)
+  return [...first.values()]
+}
+
+function load(db: SqliteDatabase, context: Context, tenant: string, rows: readonly SqlRow[]): FoundEpoch[] {
+  const missing = rows.filter((row) => context.epochs.get(int(row, 'record')) === undefined)
+  const places = new Map(
+    rows.map((row) => [int(row, 'record'), { session: text(row, 'session'), version: int(row, 'version') }]),
+  )
+  const loaded = new Map<number, Epoch>()
+  if (missing.length > 0) {
+    const ids = jsonList(missing.map((row) => int(row, 'record')))
+    for (const row of db.all('SELECT id, body, sum FROM records WHERE id IN (SELECT value FROM json_each(?))', ids)) {
+      const id = int(row, 'id')
+      const record = recordOf(context, tenant, row, places.get(id) ?? { session: '', version: 0 })
+      if (record?.type !== 'epoch') continue
+      loaded.set(id, record)
+      context.epochs.set(id, record, (row['body'] as Stored).length)
+    }
+  }
+  return rows.flatMap((row) => {
+    const epoch = loaded.get(int(row, 'record')) ?? context.epochs.get(int(row, 'record'))
+    if (epoch === undefined) return []
+    const undoneIn = [...new Set(JSON.parse(text(row, 'undone')) as string[])].sort(byName)
+    return [{ session: text(row, 'session'), epoch, undoneIn }]
+  })
+}
+
+/** Runs inside a write transaction, so nobody else can be between the look and the append. */
+export function claimEpoch(
+  db: SqliteDatabase,
+  context: Context,
+  tenantName: string,
+  session: string,
+  epoch: Epoch,
+): FoundEpoch {
+  const tenant = ensureTenant(db, tenantName)
+  const cover = context.seal.blind(tenantName, epoch.cover)
+  const id = context.seal.blind(tenantName, epoch.id)
+  const winner = db.all(
+    `SELECT epoch FROM epochs e WHERE tenant = ? AND cover = ? AND (epoch = ? OR NOT EXISTS
+       (SELECT 1 FROM undos u WHERE u.tenant = e.tenant AND u.epoch = e.epoch AND u.session = e.session))
+     ORDER BY epoch = ?, record LIMIT 1`,
+    tenant,
+    cover,
+    id,
+    id,
+  )[0]
+  if (winner === undefined) {
+    append(db, context, tenantName, session, [epoch])
+    return { session, epoch, undoneIn: [] }
+  }
+  const found = findEpochs(db, context, tenantName, [epoch.cover]).find(
+    (candidate) => context.seal.blind(tenantName, candidate.epoch.id) === text(winner, 'epoch'),
+  )
+  // The winner's record is damaged: the claim goes through, so that the session is not stuck behind bytes nobody can read.
+  if (found === undefined) {
+    append(db, context, tenantName, session, [epoch])
+    return { session, epoch, undoneIn: [] }
+  }
+  const holds = db.all(
+    `SELECT 1 FROM epochs e JOIN sessions s ON s.id = e.session
+     WHERE e.tenant = ? AND e.cover = ? AND e.epoch = ? AND s.name = ? LIMIT 1`,
+    tenant,
+    cover,
+    text(winner, 'epoch'),
+    session,
+  )
+  if (holds.length === 0) append(db, context, tenantName, session, [found.epoch])
+  return found
+}
+
+export function findEdits(
+  db: SqliteDatabase,
+  context: Context,
+  tenantName: string,
+  keys: readonly string[],
+): FirstSendEdit[] {
+  const tenant = tenantId(db, tenantName)
+  if (tenant === undefined || keys.length === 0) return []
+  const blind = [...new Set(keys)].map((key) => context.seal.blind(tenantName, key))
+  const rows = db.all(
+    `SELECT e.key, r.version, r.body, r.sum, s.name AS session FROM json_each(?) k
+     CROSS JOIN edits e ON e.tenant = ? AND e.key = k.value
+     JOIN records r ON r.id = e.record JOIN sessions s ON s.id = e.session ORDER BY k.key, e.record`,
+    jsonList(blind),
+    tenant,
+  )
+  const first = new Map<string, FirstSendEdit>()
+  for (const row of rows) {
+    if (first.has(text(row, 'key'))) continue
+    const record = recordOf(context, tenantName, row, { session: text(row, 'session'), version: int(row, 'version') })
+    if (record?.type === 'edit') first.set(text(row, 'key'), record)
+  }
+  return [...first.values()]
+}
+
+export function seen(
+  db: SqliteDatabase,
+  context: Context,
+  tenantName: string,
+  identities: readonly string[],
+  session: string | undefined,
+): ReadonlySet<string> {
+  const tenant = tenantId(db, tenantName)
+  if (tenant === undefined || identities.length === 0) return new Set()
+  const blind = identities.map((identity) => context.seal.blind(tenantName, identity))
+  const rows = db.all(
+    `SELECT k.key AS position FROM json_each(?) k WHERE EXISTS (SELECT 1 FROM items i WHERE i.tenant = ? AND i.identity = k.value
+       AND (? IS NULL OR i.session = (SELECT id FROM sessions WHERE tenant = ? AND name = ?)))`,
+    jsonList(blind),
+    tenant,
+    session ?? null,
+    tenant,
+    session ?? null,
+  )
+  return new Set(rows.map((row) => identities[int(row, 'position')] ?? ''))
+}

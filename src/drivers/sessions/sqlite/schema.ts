@@ -1,0 +1,100 @@
+import { PlimsollError } from '../../../core/errors.ts'
+import type { MigrationReport } from '../../../ports/store-maintenance.ts'
+import type { SqliteDatabase } from './database.ts'
+
+interface Migration {
+  readonly name: string
+  readonly sql: string
+}
+
+/*
+ * One entry per schema version, never changed once released. `records.id` only grows, so it also says who was first.
+ * Search words carry their tenant's number, so one tenant's text cannot shift another's results; `ascii` splits at our own
+ * blanks only and takes every other script as it is. secure-delete takes removed words out of the index at once. It needs the
+ * words stored: contentless tables keep them until the next merge, or fail their own integrity check (SQLite 3.45).
+ */
+const MIGRATIONS: readonly Migration[] = [
+  {
+    name: 'logs, lookups, search, leases, values',
+    sql: `
+      CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+      CREATE TABLE tenants (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+      CREATE TABLE sessions (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL,
+        bytes INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, UNIQUE (tenant, name)
+      ) STRICT;
+      CREATE INDEX sessions_by_age ON sessions (tenant, updated_at);
+      CREATE TABLE records (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL, version INTEGER NOT NULL, body ANY NOT NULL,
+        sum TEXT NOT NULL, UNIQUE (session, version)
+      ) STRICT;
+      CREATE TABLE epochs (
+        tenant INTEGER NOT NULL, cover TEXT NOT NULL, record INTEGER NOT NULL, epoch TEXT NOT NULL, session INTEGER NOT NULL,
+        PRIMARY KEY (tenant, cover, record)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX epochs_by_session ON epochs (session);
+      CREATE TABLE undos (
+        tenant INTEGER NOT NULL, epoch TEXT NOT NULL, session INTEGER NOT NULL, record INTEGER NOT NULL,
+        PRIMARY KEY (tenant, epoch, session, record)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX undos_by_session ON undos (session);
+      CREATE TABLE edits (
+        tenant INTEGER NOT NULL, key TEXT NOT NULL, record INTEGER NOT NULL, session INTEGER NOT NULL,
+        PRIMARY KEY (tenant, key, record)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX edits_by_session ON edits (session);
+      CREATE TABLE items (
+        tenant INTEGER NOT NULL, identity TEXT NOT NULL, session INTEGER NOT NULL, record INTEGER NOT NULL,
+        PRIMARY KEY (tenant, identity, session, record)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX items_by_session ON items (session, record);
+      CREATE VIRTUAL TABLE words USING fts5(tokens, detail=none, tokenize='ascii');
+      INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
+      CREATE TABLE leases (
+        tenant INTEGER NOT NULL, work TEXT NOT NULL, holder TEXT NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (tenant, work)
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE vals (
+        tenant INTEGER NOT NULL, key TEXT NOT NULL, value ANY NOT NULL, PRIMARY KEY (tenant, key)
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
+]
+
+export const SCHEMA_VERSION = MIGRATIONS.length
+
+export const schemaVersion = (db: SqliteDatabase): number =>
+  Number(db.all('PRAGMA user_version')[0]?.['user_version'] ?? 0)
+
+/** Each step and its number land in one transaction: a kill leaves the version before or the version after. */
+export function migrate(db: SqliteDatabase): MigrationReport {
+  const from = schemaVersion(db)
+  if (from > SCHEMA_VERSION) {
+    throw new PlimsollError(
+      'unsupported',
+      `The store has schema ${from}; this package knows up to ${SCHEMA_VERSION}.`,
+      {
+        advice: 'Use the newer package that wrote it.',
+        fields: { schema: from, supported: SCHEMA_VERSION },
+      },
+    )
+  }
+  const applied: string[] = []
+  while (schemaVersion(db) < SCHEMA_VERSION) {
+    db.exec('BEGIN IMMEDIATE')
+    try {
+      // Asked again under the lock: another process may have been faster.
+      const version = schemaVersion(db)
+      const step = MIGRATIONS[version]
+      if (step !== undefined) {
+        db.exec(step.sql)
+        db.exec(`PRAGMA user_version = ${version + 1}`)
+        applied.push(step.name)
+      }
+      db.exec('COMMIT')
+    } catch (error) {
+      db.exec('ROLLBACK')
+      throw error
+    }
+  }
+  return { from, to: SCHEMA_VERSION, applied }
+}

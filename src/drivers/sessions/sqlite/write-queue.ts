@@ -1,0 +1,107 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { SqliteDatabase } from './database.ts'
+import { endsTransaction, isBusy } from './engine-errors.ts'
+
+interface Job {
+  run(db: SqliteDatabase): unknown
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+export interface WriteQueueOptions {
+  /** How long a write waits for other processes before it fails. */
+  readonly lockTimeoutMs: number
+  readonly explain: (error: unknown) => unknown
+}
+
+export interface WriteQueue {
+  /** Runs `job` in a transaction; resolves after the commit. */
+  readonly write: <T>(job: (db: SqliteDatabase) => T) => Promise<T>
+  /** Resolves when everything that was asked for is written or failed. */
+  readonly idle: () => Promise<void>
+}
+
+// A transaction holds the lock of the whole file; a bound keeps other processes from waiting for one long batch.
+const MAX_BATCH = 64
+const FIRST_WAIT_MS = 1
+const LONGEST_WAIT_MS = 50
+
+/**
+ * One flush to disk costs far more than the rows in it, so writes that arrive together share a commit; each keeps its own
+ * savepoint, and one that fails takes nothing else along.
+ */
+export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOptions): WriteQueue {
+  const { lockTimeoutMs, explain } = options
+  const waiting: Job[] = []
+  let running: Promise<void> | undefined
+
+  async function drain(): Promise<void> {
+    await Promise.resolve()
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, MAX_BATCH)
+      try {
+        const deadline = performance.now() + lockTimeoutMs
+        // No await between BEGIN and COMMIT: a second handle in this process would wait for a lock that cannot be given back.
+        for (let wait = FIRST_WAIT_MS; !attempt(open(), batch, deadline); wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+          // Jitter keeps processes that failed together from trying together.
+          await delay(wait * (0.5 + Math.random()))
+        }
+      } catch (error) {
+        for (const job of batch) job.reject(explain(error))
+      }
+    }
+    running = undefined
+  }
+
+  return {
+    write<T>(run: (db: SqliteDatabase) => T) {
+      return new Promise<T>((resolve, reject) => {
+        waiting.push({ run, resolve, reject })
+        running ??= drain()
+      })
+    },
+    async idle() {
+      await running
+    },
+  }
+
+  /** False when another process holds the lock: waiting inside the engine would hold up every request of this one. */
+  function attempt(db: SqliteDatabase, batch: readonly Job[], deadline: number): boolean {
+    try {
+      db.exec('BEGIN IMMEDIATE')
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw error
+      return false
+    }
+    const outcomes: (() => void)[] = []
+    try {
+      for (const job of batch) {
+        db.exec('SAVEPOINT job')
+        try {
+          const value = job.run(db)
+          outcomes.push(() => job.resolve(value))
+        } catch (error) {
+          if (endsTransaction(error)) throw error
+          db.exec('ROLLBACK TO job')
+          outcomes.push(() => job.reject(explain(error)))
+        }
+        db.exec('RELEASE job')
+      }
+      db.exec('COMMIT')
+    } catch (error) {
+      rollback(db)
+      throw error
+    }
+    for (const settle of outcomes) settle()
+    return true
+  }
+}
+
+/** The engine may have rolled back already; then there is nothing left to do. */
+function rollback(db: SqliteDatabase): void {
+  try {
+    db.exec('ROLLBACK')
+  } catch {
+    // No transaction is open.
+  }
+}

@@ -1,0 +1,102 @@
+import { identityOf } from '../core/identity.ts'
+import { RECORD_VERSION, type ItemSeen, type LogRecord } from '../core/records.ts'
+import type { Branch } from './branch.ts'
+import type { StoredText } from './cascade/draft.ts'
+import type { PrepareContext } from './context.ts'
+import type { EngineDeps } from './deps.ts'
+import type { NewEdit } from './first-send.ts'
+import { appendTo } from './restore.ts'
+
+/** Makes texts durable behind their handles, before any view mentions them. */
+export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
+  for (const { text, tool, callId } of texts) {
+    await deps.artifacts.put(branch.tenant, Buffer.from(text), {
+      session: branch.session,
+      ...(tool !== undefined && { tool }),
+      ...(callId !== undefined && { callId }),
+    })
+  }
+}
+
+/** Writes what is new about a request to the log: items not archived yet, first-send edits, an audit for each cut. */
+export async function logRequest(context: PrepareContext, edits: readonly NewEdit[]): Promise<void> {
+  const { deps, branch } = context
+  const at = deps.clock.now()
+  const unknown = archivable(context).filter(({ identity }) => !branch.archived.has(identity))
+  if (unknown.length > 0) {
+    const seen = await deps.sessions.seen(
+      branch.tenant,
+      unknown.map(({ identity }) => identity),
+    )
+    for (const identity of seen) branch.archived.add(identity)
+  }
+  const items = newItems(context, unknown, at)
+  const records: LogRecord[] = [
+    ...items,
+    ...edits.map((edit) => edit.record),
+    ...edits.map((edit) => auditOf(edit, at)),
+  ]
+  if (records.length > 0) await appendTo(deps, branch, records)
+  for (const edit of edits) context.emit({ type: 'item-offloaded', ...sizesOf(edit) })
+}
+
+interface Archivable {
+  readonly index: number
+  readonly identity: string
+  readonly chain: string
+}
+
+/** Every item, those outside the chain (reasoning, reminders) under an identity of their own: a fold takes them out as well. */
+function archivable({ deps, conversation, links }: PrepareContext): Archivable[] {
+  const chained = new Map(links.map((link) => [link.index, link]))
+  let chain = ''
+  return conversation.items.map((item, index) => {
+    const link = chained.get(index)
+    if (link === undefined) return { index, identity: identityOf(item, deps.hash) ?? deps.hash(item.text), chain }
+    chain = link.chain
+    return link
+  })
+}
+
+function newItems(
+  { branch, codec, conversation }: PrepareContext,
+  unknown: readonly Archivable[],
+  at: number,
+): ItemSeen[] {
+  const records = new Map<string, ItemSeen>()
+  for (const { index, identity, chain } of unknown) {
+    if (branch.archived.has(identity) || records.has(identity)) continue
+    const item = conversation.items[index]!
+    records.set(identity, {
+      v: RECORD_VERSION,
+      at,
+      type: 'item-seen',
+      identity,
+      chain,
+      kind: item.kind,
+      role: item.role,
+      ...(item.callId !== undefined && { callId: item.callId }),
+      ...(item.toolName !== undefined && { toolName: item.toolName }),
+      text: item.text,
+      fragment: codec.fragment(conversation, item),
+    })
+  }
+  return [...records.values()]
+}
+
+function auditOf({ record, original }: NewEdit, at: number): LogRecord {
+  return {
+    v: RECORD_VERSION,
+    at,
+    type: 'audit',
+    action: 'first-send',
+    ...sizesOf({ record, original }),
+  }
+}
+
+const sizesOf = ({ record, original }: Pick<NewEdit, 'record' | 'original'>) => ({
+  reason: record.reason,
+  originalBytes: Buffer.byteLength(original),
+  shownBytes: Buffer.byteLength(record.text),
+  handle: record.handle,
+})

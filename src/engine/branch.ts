@@ -1,0 +1,93 @@
+import type { Epoch, MeasuredRequest } from '../core/records.ts'
+import type { Limit, Load } from '../core/target.ts'
+import type { Anchor } from '../meter/index.ts'
+import type { Readers } from './reader-tools.ts'
+
+/**
+ * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
+ * next request; losing it costs a look-up, never a byte.
+ */
+export interface Branch {
+  readonly tenant: string
+  readonly session: string
+  readonly agent: string
+  /** Every chain hash that was sent, to tell a resend or rewind from something new. */
+  readonly sent: Set<string>
+  /** Identities that the archive is known to hold. */
+  readonly archived: Set<string>
+  epoch?: Epoch
+  /** Upper bound of the load right after the last epoch. */
+  loadAfterEpoch: number
+  readonly pins: Set<string>
+  /** Epochs that were taken back; the next one gets another id. */
+  readonly undone: Set<string>
+  /** Version of the log that this memory reflects. */
+  version: number
+  /** Items of the last request. */
+  items: readonly SeenItem[]
+  /** Growth of the load over the last calls, epochs left out. */
+  growth: readonly number[]
+  readonly turns: Map<string, OpenTurn>
+  turnCount: number
+  /** The model, load and limit of the last request. */
+  model?: string
+  load?: Load
+  /** Readers that the last request declared. */
+  readers: Readers
+  limit?: Limit
+  /** The next request declares an epoch, needed or not. */
+  compactRequested: boolean
+  last?: Measured
+}
+
+/** What a person sees of an item when choosing what to pin. */
+export interface SeenItem {
+  readonly identity: string
+  readonly kind: string
+  readonly toolName?: string
+  /** The first characters. */
+  readonly excerpt: string
+}
+
+/** A prepared request whose response has not been recorded yet. */
+export interface OpenTurn {
+  readonly id: string
+  readonly model: string
+  readonly endpoint?: string
+  readonly format: string
+  readonly measured: MeasuredRequest
+  /** Raw tokens of the whole request. */
+  readonly estimated: number
+  /** Held against the budgets until the answer's cost is known. */
+  readonly reservation?: string
+  readonly epoch?: string
+  readonly startedAt: number
+}
+
+/** What the provider said about the last request of this branch, and which request that was. */
+export interface Measured extends Anchor {
+  readonly model: string
+  readonly endpoint?: string
+  readonly chain: string
+  readonly byClass: Readonly<Record<string, number>>
+}
+
+export function newBranch(tenant: string, session: string, agent: string): Branch {
+  return {
+    tenant,
+    session,
+    agent,
+    sent: new Set(),
+    archived: new Set(),
+    loadAfterEpoch: 0,
+    pins: new Set(),
+    undone: new Set(),
+    version: 0,
+    items: [],
+    growth: [],
+    turns: new Map(),
+    turnCount: 0,
+    compactRequested: false,
+    readers: new Map(),
+  }
+}

@@ -1,0 +1,54 @@
+import type { Link } from '../../core/chain.ts'
+import type { Handle } from '../../core/handles.ts'
+import type { Item } from '../../core/item.ts'
+import type { EpochEdit } from '../../core/records.ts'
+import type { Turns } from '../../core/turns.ts'
+import type { Presenter } from '../deps.ts'
+import type { Readers } from '../reader-tools.ts'
+
+/** What the cascade works on: a transcript with its first-send edits in place, and the numbers to reach. All pure. */
+export interface Draft {
+  readonly items: readonly Item[]
+  readonly links: readonly Link[]
+  readonly turns: Turns
+  /** Item indexes that are never folded away: task, newest user message, open step, pending calls, pins, instructions. */
+  readonly keep: ReadonlySet<number>
+  /** Where the open tool step begins. */
+  readonly openFrom: number
+  /** Upper bound of an item's tokens. */
+  readonly tokensOf: (item: Item) => number
+  readonly countText: (text: string) => number
+  /** Tokens outside the history: instructions, tools, overhead. */
+  readonly fixedTokens: number
+  readonly limitTokens: number
+  readonly lowTokens: number
+  readonly handleOf: (text: string) => Handle
+  readonly present: Presenter
+  readonly readers: Readers
+}
+
+/** What a step proposes: edits in places of the chain, and the texts that its handles must open. */
+export interface Proposal {
+  readonly edits: readonly EpochEdit[]
+  readonly stored: ReadonlyMap<Handle, StoredText>
+}
+
+export interface StoredText {
+  readonly text: string
+  readonly tool?: string
+  readonly callId?: string
+}
+
+export function storedText(item: Item): StoredText {
+  const { text, toolName: tool, callId } = item
+  return { text, ...(tool !== undefined && { tool }), ...(callId !== undefined && { callId }) }
+}
+
+export const NOTHING: Proposal = { edits: [], stored: new Map() }
+
+/** Place of each item in the chain; -1 for items outside it. */
+export function linkPlaces(draft: Pick<Draft, 'items' | 'links'>): Int32Array {
+  const places = new Int32Array(draft.items.length).fill(-1)
+  for (const [k, link] of draft.links.entries()) places[link.index] = k
+  return places
+}

@@ -1,0 +1,107 @@
+import { rangesOf } from '../../core/epochs.ts'
+import type { EpochEdit } from '../../core/records.ts'
+import { mechanicalSummary } from '../summary/mechanical.ts'
+import { linkPlaces, NOTHING, type Draft, type Proposal } from './draft.ts'
+
+export interface FoldOptions {
+  /** Share of the limit for the newest steps that stay whole. */
+  readonly tailShare: number
+  /** Share of the limit for the message that stands for the folded ones. */
+  readonly summaryShare: number
+}
+
+/** Less than this says nothing; the squeeze after the fold makes room for it. */
+const MIN_SUMMARY_TOKENS = 200
+
+/**
+ * Folds everything between the task and the newest steps into one message. Steps are atoms, so no call loses its result;
+ * what must stay (see `Draft.keep`) stays in its place.
+ */
+export function fold(draft: Draft, options: FoldOptions): Proposal {
+  const { items, turns, keep } = draft
+  const budget = draft.lowTokens - draft.fixedTokens - keptTokens(draft)
+  const tailFrom = tailStart(draft, Math.min(options.tailShare * draft.limitTokens, budget * 0.5))
+  const folded: number[] = []
+  for (const step of turns.steps) {
+    if (step.from >= tailFrom) break
+    if (mustStayWhole(draft, step.from, step.to)) continue
+    for (let i = step.from; i < step.to; i++) if (!keep.has(i)) folded.push(i)
+  }
+  if (folded.length === 0) return NOTHING
+  const at = summaryPlace(draft, folded[0]!, tailFrom)
+  // The record gets what the tail leaves, within its own bounds.
+  const room = budget - rangeTokens(draft, tailFrom, items.length)
+  const summaryTokens = Math.max(MIN_SUMMARY_TOKENS, Math.min(room, options.summaryShare * draft.limitTokens))
+  const { text, stored } = mechanicalSummary(draft, folded, Math.floor(summaryTokens))
+  const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
+  // A summary that is as long as its source would be a rewrite without a gain.
+  if (draft.countText(text) >= saved) return NOTHING
+  return {
+    edits: [
+      ...dropEdits(draft, folded),
+      { op: 'insert', at, role: 'user', text, reason: `stands for ${folded.length} folded items` },
+    ],
+    stored,
+  }
+}
+
+/** Walks back over whole steps while they fit; the open step always stays. */
+function tailStart(draft: Draft, budget: number): number {
+  const { steps } = draft.turns
+  let from = draft.openFrom
+  let used = rangeTokens(draft, draft.openFrom, draft.items.length)
+  for (let s = steps.length - 1; s >= 0; s--) {
+    const step = steps[s]!
+    if (step.to > draft.openFrom) continue
+    used += rangeTokens(draft, step.from, step.to)
+    if (used > budget) break
+    from = step.from
+  }
+  return from
+}
+
+/** A kept call or result keeps its whole step: half of a pair is no valid request. */
+function mustStayWhole(draft: Draft, from: number, to: number): boolean {
+  for (let i = from; i < to; i++) {
+    const kind = draft.items[i]!.kind
+    if (draft.keep.has(i) && (kind === 'call' || kind === 'result')) return true
+  }
+  return false
+}
+
+/**
+ * The summary stands before the first thing that stays behind the first folded one: with the newest user message older than
+ * the tail, the request then still comes after it. A step that stays whole is never split by it.
+ */
+function summaryPlace(draft: Draft, firstFolded: number, tailFrom: number): number {
+  const places = linkPlaces(draft)
+  const firstChained = (from: number, to: number, wanted: (i: number) => boolean): number | undefined => {
+    for (let i = from; i < to; i++) if (places[i]! >= 0 && wanted(i)) return places[i]
+    return undefined
+  }
+  for (const { from, to } of draft.turns.steps) {
+    if (to <= firstFolded || from >= tailFrom) continue
+    const whole = mustStayWhole(draft, from, to)
+    const place = firstChained(Math.max(from, firstFolded), to, (i) => whole || draft.keep.has(i))
+    if (place !== undefined) return place
+  }
+  return firstChained(tailFrom, draft.items.length, () => true) ?? draft.links.length
+}
+
+function dropEdits(draft: Draft, folded: readonly number[]): EpochEdit[] {
+  const places = linkPlaces(draft)
+  return rangesOf(
+    folded
+      .map((index) => ({ place: places[index]!, reason: 'folded into the summary' }))
+      .filter(({ place }) => place >= 0),
+  )
+}
+
+const keptTokens = (draft: Draft): number =>
+  [...draft.keep].filter((i) => i < draft.openFrom).reduce((sum, i) => sum + draft.tokensOf(draft.items[i]!), 0)
+
+function rangeTokens(draft: Draft, from: number, to: number): number {
+  let sum = 0
+  for (let i = from; i < to; i++) sum += draft.tokensOf(draft.items[i]!)
+  return sum
+}

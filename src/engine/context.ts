@@ -1,0 +1,111 @@
+import { chainOf, type Link } from '../core/chain.ts'
+import type { Codec } from '../core/codec.ts'
+import type { Conversation } from '../core/conversation.ts'
+import { applyEdits, type Plan } from '../core/edits.ts'
+import { PlimsollError } from '../core/errors.ts'
+import type { EventBody } from '../core/events.ts'
+import { CLAUDE_CODE } from '../core/identity.ts'
+import type { Item } from '../core/item.ts'
+import type { Limit, Load, Target } from '../core/target.ts'
+import { occupancy, type Anchor, type Measurement } from '../meter/index.ts'
+import type { Branch } from './branch.ts'
+import type { EngineDeps } from './deps.ts'
+import { readersIn, type Readers } from './reader-tools.ts'
+import { standingPlan, type Standing } from './standing.ts'
+
+/** One request on its way through `prepare`: what came in and where it is going. */
+export interface PrepareContext {
+  readonly deps: EngineDeps
+  readonly branch: Branch
+  readonly codec: Codec
+  /** The body as it came. */
+  readonly text: string
+  readonly conversation: Conversation
+  readonly links: readonly Link[]
+  readonly target: Target
+  readonly limit: Limit
+  /** Tools of the request that can bring back what was taken out. */
+  readonly readers: Readers
+  readonly emit: (body: EventBody) => void
+}
+
+/** A candidate for what leaves. */
+export interface View {
+  readonly plan: Plan
+  readonly conversation: Conversation
+  /** The body in the wire's own text; the incoming bytes themselves when the plan is empty. */
+  readonly text: string
+  /** Counted from nothing but the text. */
+  readonly measurement: Measurement
+  /** Measured prompt of the last call plus what came since, where there was one; else the measurement. */
+  readonly load: Load
+}
+
+export interface ContextRequest {
+  readonly format: string
+  readonly body: string | object
+  readonly targets?: readonly Target[]
+  /** The body as its codec decoded it, when the caller had to look into it already. */
+  readonly conversation?: Conversation
+}
+
+export function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): PrepareContext {
+  const codec = codecFor(deps, request.format)
+  const text = typeof request.body === 'string' ? request.body : JSON.stringify(request.body)
+  const conversation = request.conversation ?? codec.decode(text)
+  const target = request.targets?.[0] ?? { model: conversation.settings.model ?? 'unknown' }
+  return {
+    deps,
+    branch,
+    codec,
+    text,
+    conversation,
+    links: chainOf(conversation.items, deps.hash, CLAUDE_CODE),
+    target,
+    limit: deps.meter.limitOf(target, conversation.settings, deps.policy.buffer),
+    readers: readersIn(conversation.tools),
+    emit: (body) =>
+      deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
+  }
+}
+
+function codecFor(deps: EngineDeps, format: string): Codec {
+  const codec = deps.codecs.get(format)
+  if (codec !== undefined) return codec
+  throw new PlimsollError('unsupported', `There is no codec for ${JSON.stringify(format)}.`, {
+    advice: `Known formats: ${[...deps.codecs.keys()].join(', ')}.`,
+  })
+}
+
+/** The last measured call, if this transcript continues from it under the same epoch and on the same model. */
+function anchorFor({ branch, links, target }: PrepareContext, epoch: string | undefined): Anchor | undefined {
+  const { last } = branch
+  if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint || last.epoch !== epoch)
+    return undefined
+  return links.some((link) => link.chain === last.chain) ? last : undefined
+}
+
+/** Applies what stands and measures the result. */
+export function viewOf(context: PrepareContext, standing: Standing): View {
+  const { codec, text, links, target, deps } = context
+  const plan = standingPlan(standing, context.conversation.items, links)
+  const conversation = applyEdits(context.conversation, plan)
+  const outgoing = plan.length === 0 ? text : codec.encode(conversation).text
+  const measurement = deps.meter.measure(target, conversation, Buffer.byteLength(outgoing))
+  const anchor = anchorFor(context, standing.epoch?.id)
+  const load = occupancy(deps.meter, target, conversation, measurement, anchor, standing.epoch?.id)
+  return { plan, conversation, text: outgoing, measurement, load }
+}
+
+export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
+
+/** Upper bound of an item's tokens on the request's model. */
+export const tokensOf =
+  ({ deps, target }: PrepareContext) =>
+  (item: Item): number =>
+    deps.meter.countItem(target, item).high
+
+export const textTokensOf =
+  ({ deps, target }: PrepareContext) =>
+  (text: string): number =>
+    deps.meter.countText(target, text).high

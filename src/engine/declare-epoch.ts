@@ -1,0 +1,97 @@
+import { exactAnchors } from '../core/epochs.ts'
+import { RECORD_VERSION, type Epoch } from '../core/records.ts'
+import { turnsOf } from '../core/turns.ts'
+import { storeTexts } from './archive.ts'
+import type { Draft, Proposal } from './cascade/draft.ts'
+import { coverage, planEpoch } from './cascade/plan-epoch.ts'
+import { isOver, textTokensOf, tokensOf, viewOf, type PrepareContext, type View } from './context.ts'
+import { protectedItems } from './protected.ts'
+import type { Standing } from './standing.ts'
+
+/** Each pass aims lower than the one before; more than these would not help what three did not. */
+const AIMS = [1, 0.8, 0.6]
+
+/** Plans a reduction and makes it an epoch; undefined when there is nothing to gain. */
+export async function declareEpoch(
+  context: PrepareContext,
+  standing: Standing,
+  cause: Cause,
+): Promise<Epoch | undefined> {
+  const { deps, branch } = context
+  const draft = draftOf(context, standing)
+  for (const aim of AIMS) {
+    const proposal = planEpoch({ ...draft, lowTokens: draft.lowTokens * aim }, deps.policy.cascade)
+    if (proposal.edits.length === 0) return undefined
+    const planned = epochOf(context, standing, cause, proposal)
+    // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
+    const { load } = viewUnder(context, standing, planned)
+    if (isOver(load, context.limit) && aim !== AIMS.at(-1)) continue
+    if (load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore) return undefined
+    await storeTexts(deps, branch, proposal.stored.values())
+    const epoch: Epoch = { ...planned, after: load.count.high }
+    return (await deps.sessions.claimEpoch(branch.tenant, branch.session, epoch)).epoch
+  }
+  return undefined
+}
+
+export interface Cause {
+  readonly forced: boolean
+  readonly loadBefore: number
+  readonly bytesBefore: number
+}
+
+/** The view if this epoch stood. */
+export const viewUnder = (context: PrepareContext, standing: Standing, epoch: Epoch): View =>
+  viewOf(context, { epoch, anchors: exactAnchors(epoch), firstSend: standing.firstSend })
+
+function epochOf(
+  { deps, branch, links }: PrepareContext,
+  standing: Standing,
+  cause: Cause,
+  { edits }: Proposal,
+): Epoch {
+  const { chain } = links.at(-1)!
+  return {
+    v: RECORD_VERSION,
+    at: deps.clock.now(),
+    agent: branch.agent,
+    type: 'epoch',
+    id: `ep_${deps.hash(`${chain}:${deps.policy.name}:${standing.epoch?.id ?? ''}:${branch.undone.size}`).slice(0, 16)}`,
+    cover: chain,
+    count: links.length,
+    cut: coverage(edits),
+    identities: links.map((link) => link.identity),
+    edits,
+    forced: cause.forced,
+    reason: cause.forced ? 'the load is above the limit' : 'the load is above high water',
+    policy: deps.policy.name,
+    before: cause.loadBefore,
+    after: 0,
+  }
+}
+
+function draftOf(context: PrepareContext, standing: Standing): Draft {
+  const { deps, branch, conversation, links, limit, target } = context
+  // First-send edits stay: the draft sees those items as the model did.
+  const items = conversation.items.map((item, index) => {
+    const edit = standing.firstSend.get(index)
+    return edit === undefined ? item : { ...item, text: edit.text, edited: true as const }
+  })
+  const turns = turnsOf(items)
+  const { keep, openFrom } = protectedItems(items, links, turns, branch.pins)
+  return {
+    items,
+    links,
+    turns,
+    keep,
+    openFrom,
+    tokensOf: tokensOf(context),
+    countText: textTokensOf(context),
+    fixedTokens: deps.meter.measure(target, { ...conversation, items: [] }, 0).count.high,
+    limitTokens: limit.tokens,
+    lowTokens: deps.policy.water.low * limit.tokens,
+    handleOf: (text) => deps.addressOf(branch.tenant, Buffer.from(text)),
+    present: deps.present,
+    readers: context.readers,
+  }
+}

@@ -1,0 +1,49 @@
+import type { Codec } from '../core/codec.ts'
+import type { RequestSettings } from '../core/conversation.ts'
+import type { EventSink } from '../core/events.ts'
+import type { Handle } from '../core/handles.ts'
+import type { Hash } from '../core/hash.ts'
+import type { BufferRule, Policy } from '../core/policy.ts'
+import type { Limit, Target } from '../core/target.ts'
+import type { Budgets, Calibration, Meter } from '../meter/index.ts'
+import type { ArtifactStore } from '../ports/artifact-store.ts'
+import type { Catalogue } from '../ports/catalogue.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { SessionStore } from '../ports/session-store.ts'
+import type { Readers } from './reader-tools.ts'
+
+/** Everything the engine is given; `src/index.ts` composes it. */
+export interface EngineDeps {
+  readonly codecs: ReadonlyMap<string, Codec>
+  readonly meter: EngineMeter
+  readonly catalogue: Catalogue
+  readonly sessions: SessionStore
+  readonly artifacts: ArtifactStore
+  /** The address that `artifacts.put` will give these bytes. */
+  readonly addressOf: (tenant: string, bytes: Uint8Array) => Handle
+  readonly present: Presenter
+  readonly clock: Clock
+  readonly hash: Hash
+  readonly emit: EventSink
+  readonly policy: Policy
+  /** Learns from reported usage; absent, estimates stay as fitted. */
+  readonly calibration?: Calibration
+  readonly budgets?: Budgets
+}
+
+/** What the engine asks of the meter; `Meter` of `src/meter` with the limits of the catalogue beside it. */
+export interface EngineMeter extends Meter {
+  limitOf(target: Target, settings: RequestSettings, buffer: BufferRule): Limit
+}
+
+/** Shows a long text under a token budget, with its size, what was left out and the handle. */
+export type Presenter = (text: string, options: PresentOptions) => string
+
+export interface PresentOptions {
+  readonly budgetTokens: number
+  readonly countTokens: (text: string) => number
+  readonly handle: Handle
+  readonly tool?: string
+  /** Tools in the request that can open a handle, by our name for them; empty when there are none. */
+  readonly readers: Readers
+}

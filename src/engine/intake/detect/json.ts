@@ -1,0 +1,233 @@
+import { findRecords } from '../records.ts'
+import type { FoundRecords, RecordList } from '../records.ts'
+import { eachItem, eachEntry, isArrayAt, isObjectAt, skipSpace, skipValue } from '../json-scan.ts'
+import type { Span } from '../json-scan.ts'
+import type { ContentKind } from '../types.ts'
+
+/** What is known about JSON text after one pass over its spans. */
+export interface JsonFound {
+  readonly kind: ContentKind
+  readonly format?: string
+  readonly root: Span
+  readonly list?: RecordList
+  readonly items?: number
+}
+
+const SAMPLE_RECORDS = 20
+const MAX_SAMPLE_CHARS = 500_000
+
+/** Undefined when the text (from `from`) is not one JSON value. */
+export function detectJson(text: string, from: number): JsonFound | undefined {
+  const start = skipSpace(text, from)
+  const first = text.charCodeAt(start)
+  const container = first === 91 || first === 123
+  if (!container && !(first === 34 && text.length - start > 1)) return undefined
+  const found = findRecords(text, from)
+  if (found === undefined) return undefined
+  const { root } = found
+  if (!container) return isString(text, root) ? { kind: 'json-value', root } : undefined
+  if (!opensLikeJson(text, root)) return undefined
+  const special = specialKind(text, found)
+  const list = special?.list ?? found.list
+  const fallback: ContentKind = isArrayAt(text, root.start) ? 'json-array' : 'json-object'
+  const items = special?.items ?? list?.count ?? countEntries(text, root)
+  return {
+    kind: special?.kind ?? fallback,
+    ...(special?.format !== undefined && { format: special.format }),
+    root,
+    ...(list !== undefined && { list }),
+    items,
+  }
+}
+
+function isString(text: string, { start, end }: Span): boolean {
+  try {
+    return typeof JSON.parse(text.slice(start, end)) === 'string'
+  } catch {
+    return false
+  }
+}
+
+/** "[main] started" is balanced too; JSON has a value after its first bracket. */
+function opensLikeJson(text: string, root: Span): boolean {
+  const at = skipSpace(text, root.start + 1)
+  if (isObjectAt(text, root.start)) return text[at] === '"' || text[at] === '}'
+  if (!/["{[\]\d\-tfn]/.test(text[at] ?? '')) return false
+  if (/["{[\]]/.test(text[at]!)) return true
+  const end = skipValue(text, at)
+  return end > at && end - at < 64 && /^(?:true|false|null|-?\d[\d.eE+-]*)$/.test(text.slice(at, end))
+}
+
+function countEntries(text: string, root: Span): number {
+  let count = 0
+  if (isArrayAt(text, root.start)) eachItem(text, root.start, () => void count++)
+  else eachEntry(text, root.start, () => void count++)
+  return count
+}
+
+interface Special {
+  readonly kind: ContentKind
+  readonly format: string
+  readonly items?: number
+  readonly list?: RecordList
+}
+
+/** Looks at the keys near the root and at the first records: spans, series, metric descriptors and log entries have their own. */
+function specialKind(text: string, { root, list, singles }: FoundRecords): Special | undefined {
+  if (isObjectAt(text, root.start)) {
+    const keys = rootKeys(text, root)
+    if (keys.has('resourceSpans') || keys.has('resource_spans')) return { kind: 'traces', format: 'otlp' }
+    if (keys.has('spans') && (keys.has('traceID') || keys.has('processes'))) return { kind: 'traces', format: 'jaeger' }
+    if (keys.has('spans') && (keys.has('traceId') || keys.has('trace_id')))
+      return { kind: 'traces', format: 'cloud-trace' }
+    if (keys.has('resourceMetrics')) return { kind: 'metrics', format: 'otlp' }
+    if (keys.has('resourceLogs')) return { kind: 'log', format: 'otlp' }
+  }
+  for (const candidate of list === undefined ? singles : [list, ...singles]) {
+    const special = kindOfRecords(sampleRecords(text, candidate))
+    if (special !== undefined) return { ...special, list: candidate }
+  }
+  return undefined
+}
+
+function rootKeys(text: string, root: Span): Set<string> {
+  const keys = new Set<string>()
+  eachEntry(text, root.start, (entry) => {
+    keys.add(text.slice(entry.keyStart + 1, entry.keyEnd - 1))
+    return keys.size < 100
+  })
+  return keys
+}
+
+function sampleRecords(text: string, list: RecordList): Record<string, unknown>[] {
+  const out: Record<string, unknown>[] = []
+  const take = (start: number, end: number): boolean => {
+    if (end - start < MAX_SAMPLE_CHARS) {
+      try {
+        const value: unknown = JSON.parse(text.slice(start, end))
+        if (isRecord(value)) out.push(value)
+      } catch {
+        return false
+      }
+    }
+    return out.length < SAMPLE_RECORDS
+  }
+  if (list.form === 'array') eachItem(text, list.span.start, (start, end, index) => index < 200 && take(start, end))
+  else eachEntry(text, list.span.start, (entry, index) => index < 200 && take(entry.start, entry.end))
+  return out
+}
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const SIGNS: readonly {
+  readonly kind: ContentKind
+  readonly format: string
+  readonly test: (record: Record<string, unknown>) => boolean
+}[] = [
+  {
+    kind: 'traces',
+    format: 'zipkin',
+    test: (r) =>
+      has(r, 'traceId') && has(r, 'id') && (has(r, 'localEndpoint') || has(r, 'duration') || has(r, 'parentId')),
+  },
+  {
+    kind: 'traces',
+    format: 'jaeger',
+    test: (r) => (has(r, 'traceID') && has(r, 'spans')) || (has(r, 'spanID') && has(r, 'operationName')),
+  },
+  {
+    kind: 'traces',
+    format: 'cloud-trace',
+    test: (r) => (has(r, 'traceId') || has(r, 'trace_id')) && Array.isArray(r['spans']),
+  },
+  { kind: 'traces', format: 'otlp', test: (r) => has(r, 'spanId') && has(r, 'startTimeUnixNano') },
+  {
+    kind: 'traces',
+    format: 'spans',
+    test: (r) => (has(r, 'span_id') || has(r, 'spanId')) && (has(r, 'trace_id') || has(r, 'traceId')),
+  },
+  {
+    kind: 'traces',
+    format: 'summaries',
+    test: (r) => (has(r, 'trace_id') || has(r, 'traceId')) && (has(r, 'duration_ms') || has(r, 'durationMs')),
+  },
+  {
+    kind: 'time-series',
+    format: 'prometheus',
+    test: (r) => isRecord(r['metric']) && (Array.isArray(r['values']) || Array.isArray(r['value'])),
+  },
+  {
+    kind: 'time-series',
+    format: 'cloud-monitoring',
+    test: (r) => Array.isArray(r['points']) && (has(r, 'metric') || has(r, 'resource')),
+  },
+  {
+    kind: 'time-series',
+    format: 'datapoints',
+    test: (r) => Array.isArray(r['datapoints']) || Array.isArray(r['data_points']),
+  },
+  {
+    kind: 'metrics',
+    format: 'descriptors',
+    test: (r) =>
+      (has(r, 'metricKind') || has(r, 'metric_kind') || has(r, 'kind')) &&
+      (has(r, 'valueType') || has(r, 'value_type')),
+  },
+  {
+    kind: 'log',
+    format: 'entries',
+    test: (r) =>
+      (has(r, 'severity') || has(r, 'level') || has(r, 'log_level') || has(r, 'levelname')) &&
+      (LOG_TIME.some((key) => has(r, key)) || LOG_TEXT.some((key) => has(r, key))) &&
+      LOG_TEXT.some((key) => has(r, key)),
+  },
+]
+
+export const LOG_TIME = ['timestamp', 'time', 'ts', '@timestamp', 'datetime', 'receiveTimestamp', 'date']
+export const LOG_TEXT = [
+  'message',
+  'msg',
+  'textPayload',
+  'jsonPayload',
+  'protoPayload',
+  'payload',
+  'text',
+  'event',
+  'log',
+  'body',
+]
+
+const has = (record: Record<string, unknown>, key: string): boolean => Object.hasOwn(record, key)
+
+export function kindOfRecords(records: readonly Record<string, unknown>[]): Special | undefined {
+  if (records.length === 0) return undefined
+  for (const { kind, format, test } of SIGNS) {
+    const hits = records.filter(test).length
+    if (hits > 0 && hits >= records.length * 0.6) return { kind, format }
+  }
+  return undefined
+}
+
+/** Newline-delimited JSON: nearly every line is an object of its own. */
+export function looksLikeJsonLines(lines: readonly string[]): boolean {
+  if (lines.length < 2) return false
+  const objects = lines.filter((line) => /^\s*\{"/.test(line) && /[}\]]\s*$|.{1900}/.test(line)).length
+  return objects >= lines.length * 0.8
+}
+
+export const MAX_JSON_LINE_SAMPLE = 40
+
+/** Records of the first JSON lines, for telling logs and spans from plain records. */
+export function sampleJsonLines(lines: readonly string[]): Record<string, unknown>[] {
+  const out: Record<string, unknown>[] = []
+  for (const line of lines.slice(0, MAX_JSON_LINE_SAMPLE)) {
+    try {
+      const value: unknown = JSON.parse(line)
+      if (isRecord(value)) out.push(value)
+    } catch {
+      continue
+    }
+  }
+  return out
+}

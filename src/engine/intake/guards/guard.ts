@@ -1,0 +1,23 @@
+/** One cut that a guard made: what, how large it was, what is left, and where the original is. */
+export interface GuardCut {
+  readonly guard: string
+  readonly what: string
+  readonly original: number
+  readonly shown: number
+  readonly handle?: string
+}
+
+/** A guard's answer: the value to go on with, and a record of every cut. No cuts means the very same value. */
+export interface Guarded<T> {
+  readonly value: T
+  readonly cuts: readonly GuardCut[]
+}
+
+/** Environment, passed in. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** A whole number from the environment; anything else is the default. */
+export function integerFrom(env: Environment, name: string, fallback: number): number {
+  const raw = env[name]?.trim() ?? ''
+  return /^\d{1,15}$/.test(raw) ? Number(raw) : fallback
+}

@@ -1,0 +1,236 @@
+/**
+ * Reads one log line: timestamp, severity, and the message without its header. One pass over a bounded prefix, since a
+ * header is never long and a line may be.
+ */
+export type Severity = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'unknown'
+
+export interface LogLine {
+  /** As written in the line; undefined when there is none. */
+  readonly time?: string
+  readonly level: Severity
+  /** Name of the program or component that wrote it. */
+  readonly source?: string
+  readonly message: string
+}
+
+const LEVELS: Readonly<Record<string, Severity>> = {
+  emerg: 'fatal',
+  emergency: 'fatal',
+  alert: 'fatal',
+  crit: 'fatal',
+  critical: 'fatal',
+  fatal: 'fatal',
+  panic: 'fatal',
+  err: 'error',
+  error: 'error',
+  severe: 'error',
+  failure: 'error',
+  warn: 'warn',
+  warning: 'warn',
+  notice: 'info',
+  info: 'info',
+  information: 'info',
+  log: 'info',
+  default: 'info',
+  debug: 'debug',
+  dbug: 'debug',
+  fine: 'debug',
+  verbose: 'trace',
+  trace: 'trace',
+  finest: 'trace',
+}
+
+/** Android and klog write one letter. */
+const LETTERS: Readonly<Record<string, Severity>> = {
+  F: 'fatal',
+  E: 'error',
+  W: 'warn',
+  I: 'info',
+  D: 'debug',
+  V: 'trace',
+}
+
+const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)'
+const CLOCK = '\\d{1,2}:\\d{2}:\\d{2}(?:[.,]\\d{1,9})?'
+const ZONE = '(?:\\s?(?:Z|UTC|GMT|[+-]\\d{2}:?\\d{2}))?'
+const STAMPS = [
+  `\\d{4}[-/.]\\d{2}[-/.]\\d{2}(?:[T _]${CLOCK}${ZONE})?`,
+  `(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?:${MONTH} +\\d{1,2}|\\d{1,2} ${MONTH}),? (?:\\d{4} )?${CLOCK}(?: [A-Z]{3,4})?(?: \\d{4})?`,
+  `\\d{2}/${MONTH}/\\d{4}:\\d{2}:\\d{2}:\\d{2}(?: [+-]\\d{4})?`,
+  `\\d{2}[-/]\\d{2}[-/]\\d{2,4} ${CLOCK}`,
+  `\\d{2}-\\d{2} ${CLOCK}`,
+  `\\d{6} \\d{6}`,
+  `\\d{1,2}:\\d{2}:\\d{2}(?:[.,]\\d{1,9})?(?: [AP]M)?`,
+  `\\d{10}(?:\\d{3})?(?:\\.\\d+)?(?=[ \\]])`,
+].join('|')
+const STAMP = new RegExp(`^\\[?(${STAMPS})\\]?(?=[\\s:,|\\]-]|$)`)
+/** A file name or container name may stand before the time. */
+const LATER_STAMP = new RegExp(`^[^\\s]{1,80} (?:\\| )?\\[?(${STAMPS})\\]?(?=[\\s:,|\\]-]|$)`)
+const SYSLOG_TIME = new RegExp(`^${MONTH} `)
+const PRIORITY = /^<\d{1,3}>(?:\d )?/
+const KLOG = /^([IWEF])(\d{4} \d{2}:\d{2}:\d{2}\.\d+) +\d+ [\w./-]+:\d+\] /
+const ACCESS = /^(\S+) \S+ \S+ \[([^\]]{10,40})\] "([^"]{0,2000})" (\d{3}) (\S+)/
+const LOGFMT = /(?:^|\s)(?:level|lvl|severity)="?([A-Za-z]+)"?/
+const LOGFMT_TIME = /(?:^|\s)(?:time|ts|timestamp)="?([^\s"]+)"?/
+const LOGFMT_MESSAGE = /(?:^|\s)(?:msg|message)=(?:"((?:[^"\\]|\\.)*)"|(\S+))/
+const PROCESS = /^([A-Za-z_][\w.$/@()-]{0,60}?)(?:\[\d+\]|\(\d+\))?:(?=\s|$)/
+const HEADER_LIMIT = 2_000
+
+export function levelOf(word: string): Severity | undefined {
+  return LEVELS[word.toLowerCase()]
+}
+
+export function parseLogLine(line: string): LogLine {
+  const access = line.length < 8_000 ? ACCESS.exec(line) : null
+  if (access !== null) return accessLine(access)
+  const klog = KLOG.exec(line)
+  if (klog !== null) return { time: klog[2]!, level: LETTERS[klog[1]!]!, message: line.slice(klog[0].length) }
+  const head = line.length > HEADER_LIMIT ? line.slice(0, HEADER_LIMIT) : line
+  const logfmt = LOGFMT.exec(head)
+  if (logfmt !== null) return logfmtLine(line, head, logfmt[1]!)
+  return plainLine(line, head)
+}
+
+/** A server's access log: the status is the severity. */
+function accessLine([, client, time, request, status, size]: RegExpExecArray): LogLine {
+  const level = status!.startsWith('5') ? 'error' : status!.startsWith('4') ? 'warn' : 'info'
+  return { time: time!, level, message: `${client} "${request}" ${status} ${size}` }
+}
+
+function logfmtLine(line: string, head: string, word: string): LogLine {
+  const time = LOGFMT_TIME.exec(head)?.[1]
+  const message = LOGFMT_MESSAGE.exec(head)
+  return {
+    ...(time !== undefined && { time }),
+    level: levelOf(word) ?? 'unknown',
+    message: message?.[1] ?? message?.[2] ?? line,
+  }
+}
+
+function plainLine(line: string, head: string): LogLine {
+  let at = PRIORITY.exec(head)?.[0].length ?? 0
+  let time: string | undefined
+  const stamp = STAMP.exec(at === 0 ? head : head.slice(at)) ?? LATER_STAMP.exec(at === 0 ? head : head.slice(at))
+  if (stamp !== null) {
+    time = stamp[1]!
+    at += stamp[0].length
+  }
+  const { level, source, end } = readHeader(head, at, time !== undefined && SYSLOG_TIME.test(time), time !== undefined)
+  return {
+    ...(time !== undefined && { time }),
+    level: level ?? guessLevel(head, end),
+    ...(source !== undefined && { source }),
+    message: line.slice(end),
+  }
+}
+
+/** Walks the fields between the time and the message: level, process and thread numbers, bracketed context, component. */
+function readHeader(head: string, from: number, syslog: boolean, timed: boolean) {
+  let at = skipSeparators(head, from)
+  let level: Severity | undefined
+  let source: string | undefined
+  if (syslog) {
+    // "Jun 14 15:16:01 host program[pid]: message"
+    const host = /^\S+ +/.exec(head.slice(at, at + 100))
+    if (host !== null && PROCESS.test(head.slice(at + host[0].length, at + host[0].length + 120))) at += host[0].length
+  }
+  for (let fields = 0; fields < 8; fields++) {
+    // Without a time, only a level can start a header.
+    if (!timed && fields > 0 && level === undefined) break
+    const rest = head.slice(at, at + 200)
+    const word = /^[[(<]?([A-Za-z]+)[\])>]?:?(?=\s|$|[|,-])/.exec(rest)
+    const named = word === null ? undefined : word[1]!.length === 1 ? letterLevel(word[1]!, timed) : levelOf(word[1]!)
+    if (level === undefined && named !== undefined) {
+      level = named
+      at = skipSeparators(head, at + word![0].length)
+      continue
+    }
+    const number = timed ? /^\d+(?=\s)/.exec(rest) : null
+    if (number !== null && level === undefined) {
+      at = skipSeparators(head, at + number[0].length)
+      continue
+    }
+    const bracket = timed && rest.startsWith('[') ? closingBracket(head, at) : -1
+    if (bracket > 0 && !(level !== undefined && source !== undefined && !head.startsWith('] ', bracket))) {
+      const inner = head.slice(at + 1, bracket)
+      const innerLevel = level === undefined ? levelOf(inner.trim()) : undefined
+      if (innerLevel !== undefined) level = innerLevel
+      // "[instance: 4f2a…] message" belongs to the message; a thread or request context has no "key: value" form.
+      else if (/^\w+: /.test(inner)) break
+      at = skipSeparators(head, bracket + 1)
+      continue
+    }
+    const process = PROCESS.exec(rest)
+    if (process !== null && source === undefined && (timed || level !== undefined)) {
+      source = process[1]!
+      at = skipSeparators(head, at + process[0].length)
+      continue
+    }
+    const dotted = level !== undefined && source === undefined ? /^[a-z][\w$]*(?:\.[\w$]+)+(?=\s)/.exec(rest) : null
+    if (dotted !== null) {
+      source = dotted[0]
+      at = skipSeparators(head, at + dotted[0].length)
+      continue
+    }
+    const dashed = level !== undefined && source === undefined ? /^([A-Za-z][\w.-]{1,40}) - /.exec(rest) : null
+    if (dashed !== null) {
+      source = dashed[1]!
+      at = skipSeparators(head, at + dashed[0].length)
+      continue
+    }
+    break
+  }
+  return { level, source, end: at }
+}
+
+const letterLevel = (letter: string, timed: boolean): Severity | undefined => (timed ? LETTERS[letter] : undefined)
+
+function skipSeparators(head: string, at: number): number {
+  while (at < head.length) {
+    const code = head.charCodeAt(at)
+    // Space, tab and '|'; a dash or colon only when it stands alone between fields.
+    if (code === 32 || code === 9 || code === 124) at++
+    else if ((code === 45 || code === 58) && head.charCodeAt(at + 1) === 32) at += 2
+    else break
+  }
+  return at
+}
+
+/** Index of the bracket that closes the one at `at`; nested brackets count ("[QuorumPeer[myid=1]/…]"). */
+function closingBracket(head: string, at: number): number {
+  let depth = 0
+  for (let i = at; i < head.length && i < at + 400; i++) {
+    const code = head.charCodeAt(i)
+    if (code === 91) depth++
+    else if (code === 93 && --depth === 0) return i
+  }
+  return -1
+}
+
+const FATAL_WORDS = /\b(?:FATAL|PANIC|panic:|EMERG)/
+const ERROR_WORDS =
+  /\b(?:ERROR|Error|error|SEVERE|Exception|EXCEPTION|Traceback|FAILED|failed|failure|Failed)\b|\b[A-Z]\w+(?:Error|Exception)\b/
+const WARN_WORDS = /\b(?:WARN|WARNING|Warning|warning|deprecated)\b/
+const ZERO_ERRORS = /\b(?:0|no|without) (?:errors?|failures?|failed)\b|\b(?:errors?|failures?|failed)[:= ]+0\b/i
+
+/** Without a level field the words of the message decide; "0 errors" is no error. */
+function guessLevel(head: string, from: number): Severity {
+  const text = head.slice(from, from + 400)
+  if (FATAL_WORDS.test(text)) return 'fatal'
+  if (ERROR_WORDS.test(text) && !ZERO_ERRORS.test(text)) return 'error'
+  if (WARN_WORDS.test(text)) return 'warn'
+  return 'unknown'
+}
+
+/** True when a line carries a time or a level of its own, as log lines do. */
+export function looksLikeLogLine(line: string): boolean {
+  const head = line.length > HEADER_LIMIT ? line.slice(0, HEADER_LIMIT) : line
+  return (
+    STAMP.test(head) ||
+    LATER_STAMP.test(head) ||
+    KLOG.test(head) ||
+    ACCESS.test(head) ||
+    (LOGFMT.test(head) && LOGFMT_MESSAGE.test(head)) ||
+    /^[[(<]?(?:EMERG|ALERT|CRIT(?:ICAL)?|FATAL|ERROR|ERR|WARN(?:ING)?|NOTICE|INFO|DEBUG|TRACE)[\])>]?[ :|]/.test(head)
+  )
+}

@@ -1,0 +1,109 @@
+import { isRecord, number, pick, shortText, text } from './templates/template.ts'
+
+/** One sentence about a tool's result, from its parsed value. Throwing or returning undefined leaves it to the default. */
+export type ToolSummary = (result: unknown) => string | undefined
+
+/** Summaries by tool name: views put them into their notice, and later summaries of a conversation digest results with them. */
+export interface ToolRegistry {
+  summarise(tool: string, result: unknown): string
+  has(tool: string): boolean
+  readonly tools: readonly string[]
+}
+
+const list = (value: unknown, ...keys: readonly string[]): readonly unknown[] | undefined => {
+  if (Array.isArray(value)) return value
+  const inner = isRecord(value) ? pick(value, ...keys) : undefined
+  return Array.isArray(inner) ? inner : undefined
+}
+
+const field = (value: unknown, ...keys: readonly string[]): unknown =>
+  isRecord(value) ? pick(value, ...keys) : undefined
+const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
+const sizeOf = (value: unknown): number | undefined => (Array.isArray(value) ? value.length : number(value))
+
+/** The eight tools that AutoSRE's summariser knows. */
+const AUTOSRE_SUMMARIES: Readonly<Record<string, ToolSummary>> = {
+  fetch_trace(result) {
+    const spans = list(result, 'spans')
+    const count = spans?.length ?? number(field(result, 'span_count', 'total_spans'))
+    if (count === undefined) return undefined
+    const duration = number(field(result, 'duration_ms', 'total_duration_ms', 'durationMs'))
+    const errors = spans?.filter(
+      (span) => isRecord(span) && (span['error'] === true || span['has_error'] === true || span['status'] === 'ERROR'),
+    ).length
+    const failed = errors ?? number(field(result, 'error_count')) ?? 0
+    return `Fetched a trace of ${plural(count, 'span')}${duration === undefined ? '' : `, ${duration} ms`}, ${plural(failed, 'error')}`
+  },
+  list_traces(result) {
+    const count = list(result, 'traces', 'items')?.length ?? number(field(result, 'count', 'total'))
+    return count === undefined ? undefined : `Found ${plural(count, 'trace')}`
+  },
+  list_log_entries(result) {
+    const count = list(result, 'entries', 'logs', 'items')?.length ?? number(field(result, 'entry_count'))
+    return count === undefined ? undefined : `Retrieved ${plural(count, 'log entry', 'log entries')}`
+  },
+  analyze_aggregate_metrics(result) {
+    const services = sizeOf(field(result, 'services', 'services_analyzed', 'service_count'))
+    const issues = sizeOf(field(result, 'issues', 'issues_found', 'anomalies'))
+    if (services === undefined && issues === undefined) return undefined
+    return `Analysed ${plural(services ?? 0, 'service')}, found ${plural(issues ?? 0, 'issue')}`
+  },
+  analyze_trace_comprehensive(result) {
+    const p99 = number(field(result, 'p99', 'p99_ms', 'p99_latency_ms'))
+    const errors = sizeOf(field(result, 'error_count', 'errors'))
+    const path = sizeOf(field(result, 'critical_path', 'critical_path_length'))
+    if (p99 === undefined && errors === undefined && path === undefined) return undefined
+    return `Trace analysis: p99 ${p99 === undefined ? 'unknown' : `${p99} ms`}, ${plural(errors ?? 0, 'error')}, critical path of ${plural(path ?? 0, 'span')}`
+  },
+  extract_log_patterns(result) {
+    const count =
+      list(result, 'patterns', 'templates', 'clusters')?.length ??
+      number(field(result, 'pattern_count', 'total_patterns'))
+    return count === undefined ? undefined : `Extracted ${plural(count, 'log pattern')}`
+  },
+  query_promql(result) {
+    const data = field(result, 'data') ?? result
+    const results = list(data, 'result', 'results')
+    if (results === undefined) return undefined
+    return `PromQL returned ${plural(results.length, 'result')} of type ${text(field(data, 'resultType', 'result_type')) ?? 'unknown'}`
+  },
+  list_time_series(result) {
+    const count = list(result, 'time_series', 'timeSeries', 'series', 'items')?.length ?? number(field(result, 'count'))
+    return count === undefined ? undefined : `Listed ${plural(count, 'time series', 'time series')}`
+  },
+}
+
+/** AutoSRE hands the tool's whole response over; what counts is inside `result`. */
+const unwrap = (value: unknown): unknown => (isRecord(value) && value['result'] !== undefined ? value['result'] : value)
+
+/** Unknown tool, or a strategy that did not recognise its input: status and first keys, or the number of items. */
+function defaultSummary(tool: string, response: unknown): string {
+  const result = unwrap(response)
+  if (Array.isArray(result)) return `${tool} returned ${plural(result.length, 'item')}`
+  if (isRecord(result)) {
+    const status = text(field(response, 'status')) ?? text(result['status'])
+    const keys = Object.keys(result)
+    const shown = keys
+      .slice(0, 5)
+      .map((key) => shortText(key, 40))
+      .join(', ')
+    return `${tool}${status === undefined ? '' : ` (${shortText(status, 40)})`} returned keys ${shown}${keys.length > 5 ? ', …' : ''}`
+  }
+  return `${tool} returned ${shortText(text(result) ?? String(result), 200)}`
+}
+
+export function createToolRegistry(own: Readonly<Record<string, ToolSummary>> = {}): ToolRegistry {
+  const summaries = new Map(Object.entries({ ...AUTOSRE_SUMMARIES, ...own }))
+  return {
+    summarise(tool, response) {
+      try {
+        return summaries.get(tool)?.(unwrap(response)) ?? defaultSummary(tool, response)
+      } catch {
+        // A strategy's fault must not cost the result its summary.
+        return defaultSummary(tool, response)
+      }
+    },
+    has: (tool) => summaries.has(tool),
+    tools: [...summaries.keys()],
+  }
+}

@@ -1,0 +1,194 @@
+import { inspect } from './classify.ts'
+import type { Inspected } from './classify.ts'
+import { fit } from './fit.ts'
+import { NOTICE_KEY } from './markers.ts'
+import { renderJson } from './json-view.ts'
+import { assemble, NOTICE_LEVELS, noticeText } from './notice.ts'
+import type { NoticeFacts, NoticeLevel } from './notice.ts'
+import { reportOf } from './report.ts'
+import { neutralise, sanitise } from './sanitise.ts'
+import { byteLength, countLines } from './text.ts'
+import type { Shown, ShowOptions, Size } from './types.ts'
+import { chooseView } from './views/index.ts'
+import type { BodyView, RenderedBody } from './views/view.ts'
+
+/** A token is rarely longer; text above this many characters per budgeted token is not even counted. */
+const MAX_CHARS_PER_TOKEN = 12
+
+/**
+ * What a model gets to see of a tool's output: all of it when it fits, else the best view of its kind with a notice of
+ * total size, what was left out, and how to read the rest. Never more than `budgetTokens` by the given counter.
+ */
+export function show(input: string | Uint8Array, options: ShowOptions): Shown {
+  const started = options.now?.()
+  const inspected = inspect(input)
+  const whole = showWhole(inspected, options)
+  const result = whole ?? showPart(inspected, options)
+  const elapsed = started === undefined ? undefined : options.now!() - started
+  return finish(inspected, result, options, elapsed)
+}
+
+interface Result {
+  readonly text: string
+  readonly body: string
+  readonly tokens: number
+  readonly truncated: boolean
+  readonly json: boolean
+  readonly view?: BodyView
+  readonly rendered?: RenderedBody
+}
+
+/** As it is, or JSON without its white space. */
+function showWhole({ source, json, classified }: Inspected, options: ShowOptions): Result | undefined {
+  if (source.encoding === 'binary') return undefined
+  const { budgetTokens, countTokens, knownHandles = [] } = options
+  const { text } = source
+  const limit = budgetTokens * MAX_CHARS_PER_TOKEN
+  const fits = (candidate: string): Result | undefined => {
+    const tokens = countTokens(candidate)
+    return tokens <= budgetTokens
+      ? {
+          text: candidate,
+          body: candidate,
+          tokens,
+          truncated: false,
+          json: json !== undefined && classified.preamble === 0,
+        }
+      : undefined
+  }
+  if (text.length <= limit) {
+    const found = fits(neutralise(sanitise(text), knownHandles))
+    if (found !== undefined) return found
+  }
+  // Indented JSON may lose half its size without losing anything.
+  if (json === undefined || classified.preamble > 0 || text.length > limit * 3) return undefined
+  const compact = renderJson(text, json.root.start, limit)
+  return compact?.whole === true && compact.text.length < text.length * 0.9
+    ? fits(neutralise(compact.text, knownHandles))
+    : undefined
+}
+
+function showPart(inspected: Inspected, options: ShowOptions): Result {
+  const { budgetTokens, countTokens, knownHandles = [] } = options
+  const view = chooseView(inspected, budgetTokens * MAX_CHARS_PER_TOKEN, (text) =>
+    neutralise(sanitise(text), knownHandles),
+  )
+  const facts = factsOf(inspected, view, options)
+  for (const level of levelsFor(facts, budgetTokens, countTokens)) {
+    const fitted = fit(
+      (chars) => {
+        const rendered = view.render(chars)
+        const notice = noticeText(level, { ...facts, holds: rendered.holds, leftOut: rendered.leftOut })
+        const full = rendered.preface === undefined ? rendered.body : `${rendered.preface}\n${rendered.body}`
+        return { value: rendered, text: assemble(view.syntax, notice, full) }
+      },
+      budgetTokens,
+      countTokens,
+    )
+    if (fitted === undefined) continue
+    const rendered = fitted.value
+    return {
+      text: fitted.text,
+      body: rendered.body,
+      tokens: fitted.tokens,
+      truncated: true,
+      json: view.syntax === 'json',
+      view,
+      rendered,
+    }
+  }
+  return lastResort(facts, options, view)
+}
+
+/** A notice may take a part of the budget, not all of it: the smaller the room, the less it says. */
+function levelsFor(facts: NoticeFacts, budget: number, countTokens: (text: string) => number): readonly NoticeLevel[] {
+  const wordy = (level: NoticeLevel, share: number): boolean => countTokens(noticeText(level, facts)) > budget * share
+  if (!wordy('full', 0.4)) return NOTICE_LEVELS
+  return wordy('short', 0.6) ? NOTICE_LEVELS.slice(2) : NOTICE_LEVELS.slice(1)
+}
+
+/** Not even the handle fits: the handle as far as it goes would be a wrong address, so only the fact of a cut is told. */
+function lastResort({ handle }: NoticeFacts, { budgetTokens, countTokens }: ShowOptions, view: BodyView): Result {
+  for (const text of [handle ?? '[cut]', '[cut]', '…', '']) {
+    const tokens = text === '' ? 0 : countTokens(text)
+    if (tokens <= budgetTokens) return { text, body: '', tokens, truncated: true, json: false, view }
+  }
+  return { text: '', body: '', tokens: 0, truncated: true, json: false, view }
+}
+
+function factsOf({ classified, source }: Inspected, view: BodyView, options: ShowOptions): NoticeFacts {
+  const { kind, format } = classified
+  const digest = digestOf(source.encoding === 'binary' ? undefined : source.text, options)
+  return {
+    kind,
+    ...(format !== undefined && { format }),
+    original: sizeOf(classified, view.items),
+    holds: '',
+    leftOut: '',
+    ...(options.handle !== undefined && { handle: options.handle }),
+    readers: options.handle === undefined ? [] : (options.readers ?? []),
+    ...(digest !== undefined && { digest }),
+  }
+}
+
+const MAX_DIGEST_CHARS = 4_000_000
+
+/** The registry's sentence about a known tool's result. */
+function digestOf(text: string | undefined, { tool, registry }: ShowOptions): string | undefined {
+  if (text === undefined || tool === undefined || registry?.has(tool) !== true || text.length > MAX_DIGEST_CHARS)
+    return undefined
+  try {
+    const sentence = registry.summarise(tool, JSON.parse(text))
+    return `${neutralise(sanitise(sentence)).slice(0, 300)}.`
+  } catch {
+    return undefined
+  }
+}
+
+function sizeOf(classified: Inspected['classified'], items = classified.items): Size {
+  const { bytes, chars, lines } = classified
+  return { bytes, chars, lines, ...(items !== undefined && { items }) }
+}
+
+function finish(inspected: Inspected, result: Result, options: ShowOptions, elapsed: number | undefined): Shown {
+  const { classified } = inspected
+  const { kind, format } = classified
+  const original = sizeOf(classified, result.view?.items)
+  const bytes = byteLength(result.text)
+  const shown: Size = {
+    bytes,
+    chars: result.text.length,
+    lines: result.truncated ? (result.rendered?.lines ?? countLines(result.body)) : original.lines,
+    ...(original.items !== undefined && { items: result.truncated ? (result.rendered?.items ?? 0) : original.items }),
+  }
+  return {
+    text: result.text,
+    body: result.body,
+    mime: result.json
+      ? 'application/json'
+      : result.view?.syntax === 'csv'
+        ? 'text/csv'
+        : result.truncated || kind === 'log'
+          ? 'text/plain'
+          : classified.mime,
+    kind,
+    ...(format !== undefined && { format }),
+    truncated: result.truncated,
+    tokens: result.tokens,
+    original,
+    shown,
+    report: reportOf(inspected, result, original, bytes, elapsed),
+    ...(result.truncated && {
+      audit: {
+        action: 'shown-in-part' as const,
+        reason: `more than ${options.budgetTokens} tokens`,
+        originalBytes: original.bytes,
+        shownBytes: bytes,
+        ...(options.handle !== undefined && { handle: options.handle }),
+      },
+    }),
+  }
+}
+
+/** True when a JSON text is one of our views. */
+export const isView = (text: string): boolean => text.startsWith(`{"${NOTICE_KEY}":`)

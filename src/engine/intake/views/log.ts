@@ -1,0 +1,136 @@
+import { createDrain } from '../drain.ts'
+import { LOG_TIME } from '../detect/json.ts'
+import { Fields } from '../fields.ts'
+import type { LogGroup } from '../drain.ts'
+import type { Rank } from '../line-view.ts'
+import { parseLogLine } from '../log-line.ts'
+import type { LogLine, Severity } from '../log-line.ts'
+import { isRecord } from '../templates/template.ts'
+import { payloadOf } from '../templates/logs.ts'
+import { Counter } from '../stats.ts'
+import { counted, grouped } from '../text.ts'
+import type { BodyView, ViewInput } from './view.ts'
+import { textView } from './text.ts'
+
+const LEVEL_ORDER: readonly Severity[] = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'unknown']
+const MAX_ERROR_GROUPS = 10
+const MAX_PATTERNS = 15
+const MAX_RARE = 6
+const MAX_MEASURES = 8
+
+/** Log lines: counts by level, time range, error groups and patterns by mined templates, then the lines themselves. */
+export function logView(input: ViewInput): BodyView {
+  const levels = new Counter(10)
+  const patterns = createDrain()
+  const errors = createDrain()
+  const shapes = new Set<string>()
+  const fields = new Fields()
+  let from: string | undefined
+  let to: string | undefined
+  let total = 0
+
+  function rank(line: string, index: number): Rank | undefined {
+    total++
+    if (line.trim() === '') return undefined
+    const { time, level, message } = readLine(line, fields)
+    levels.add(level)
+    if (time !== undefined) {
+      from ??= time
+      to = time
+    }
+    if (message.trim() === '') return undefined
+    patterns.add(message, index)
+    if (level !== 'error' && level !== 'fatal') return undefined
+    errors.add(message, index)
+    const shape = message.slice(0, 120).replace(/[0-9a-f]{6,}|\d+/gi, '#')
+    const fresh = !shapes.has(shape) && shapes.size < 5_000
+    if (fresh) shapes.add(shape)
+    return fresh ? 1 : 2
+  }
+
+  let facts: readonly string[] | undefined
+  return textView(input, { rank, tailShare: 0.6 }, () => {
+    facts ??= factsOf({ total, levels, from, to, errors: errors.groups(), patterns: patterns.groups(), fields })
+    return facts
+  })
+}
+
+/** A structured logger's line is read as JSON; anything else by its header. */
+function readLine(line: string, fields: Fields): LogLine {
+  if (!line.startsWith('{')) return parseLogLine(line)
+  try {
+    const record: unknown = JSON.parse(line)
+    if (!isRecord(record)) return parseLogLine(line)
+    fields.add(record)
+    const raw = record['level'] ?? record['severity'] ?? record['lvl'] ?? record['levelname']
+    const time = record['time'] ?? record['timestamp'] ?? record['ts'] ?? record['@timestamp']
+    const header =
+      typeof raw === 'number'
+        ? pinoLevel(raw)
+        : typeof raw === 'string'
+          ? parseLogLine(`${raw.toUpperCase()}: x`).level
+          : 'unknown'
+    return {
+      level: header,
+      message: payloadOf(record),
+      ...((typeof time === 'string' || typeof time === 'number') && { time: String(time) }),
+    }
+  } catch {
+    return parseLogLine(line)
+  }
+}
+
+const pinoLevel = (level: number): Severity =>
+  level >= 60 ? 'fatal' : level >= 50 ? 'error' : level >= 40 ? 'warn' : level >= 30 ? 'info' : 'debug'
+
+interface LogFacts {
+  readonly total: number
+  readonly levels: Counter
+  readonly from: string | undefined
+  readonly to: string | undefined
+  readonly errors: readonly LogGroup[]
+  readonly patterns: readonly LogGroup[]
+  /** Of the lines that are JSON. */
+  readonly fields: Fields
+}
+
+function factsOf({ total, levels, from, to, errors, patterns, fields }: LogFacts): string[] {
+  const byLevel = LEVEL_ORDER.filter((level) => levels.get(level) > 0).map(
+    (level) => `${level} ${grouped(levels.get(level))}`,
+  )
+  const out = [
+    `${counted(total, 'line')}; levels: ${byLevel.join(', ')}${from === undefined ? '' : `; time ${from} to ${to}`}`,
+  ]
+  if (errors.length > 0) {
+    out.push(`Error groups, ${grouped(errors.length)} in all:`)
+    out.push(...errors.slice(0, MAX_ERROR_GROUPS).map(groupText))
+  }
+  // A pattern that is an error group already would be told twice.
+  const known = new Set(errors.slice(0, MAX_ERROR_GROUPS).map((group) => `${group.first} ${group.count}`))
+  const others = patterns.filter((group) => !known.has(`${group.first} ${group.count}`))
+  if (others.length > 0) {
+    out.push(`${errors.length > 0 ? 'Other patterns' : 'Patterns'}, ${grouped(others.length)} in all:`)
+    out.push(...others.slice(0, MAX_PATTERNS).map(groupText))
+  }
+  const measures = fields.report().filter(({ path, text }) => / p50[ ≈]/.test(text) && !LOG_TIME.includes(path))
+  if (measures.length > 0) {
+    out.push(`Numbers in ${counted(fields.records, 'JSON line')}:`)
+    out.push(...measures.slice(0, MAX_MEASURES).map(({ path, text }) => `  ${path}: ${text}`))
+  }
+  const rare = others.slice(MAX_PATTERNS).filter((group) => group.count === 1)
+  if (rare.length > 0) {
+    out.push(`Seen once, ${grouped(rare.length)} in all:`)
+    out.push(
+      ...rare.slice(0, MAX_RARE).map((group) => `  line ${grouped(group.first + 1)}: ${group.example.slice(0, 160)}`),
+    )
+  }
+  return out
+}
+
+function groupText({ count, template, first, last, variants }: LogGroup): string {
+  const lines = count === 1 ? `line ${grouped(first + 1)}` : `lines ${grouped(first + 1)}-${grouped(last + 1)}`
+  const words =
+    variants === undefined ? '' : ` {${variants.map(([word, times]) => `${word} ${grouped(times)}`).join(', ')}}`
+  const text = template.length > 200 ? `${template.slice(0, 200)}…` : template
+  return `  ${grouped(count)}x ${text} (${lines})${words.length > 240 ? `${words.slice(0, 240)}…}` : words}`
+}

@@ -1,0 +1,16 @@
+import { PlimsollError } from '../../core/errors.ts'
+import type { Policy } from '../../core/policy.ts'
+import { plimsoll } from './plimsoll.ts'
+
+/** The presets, by name. */
+export const policies: ReadonlyMap<string, Policy> = new Map([[plimsoll.name, plimsoll]])
+
+export function policyNamed(name: string): Policy {
+  const policy = policies.get(name)
+  if (policy === undefined) {
+    throw new PlimsollError('bad-config', `There is no policy ${JSON.stringify(name)}.`, {
+      advice: `Known policies: ${[...policies.keys()].join(', ')}.`,
+    })
+  }
+  return policy
+}

@@ -1,0 +1,16 @@
+import type { Policy } from '../../core/policy.ts'
+
+/**
+ * The default. Everything is sent whole until the window is nearly full; then one deep epoch folds the old steps into
+ * carried facts and verbatim lines. Few deep cuts cost less under prompt caching than many small ones.
+ */
+export const plimsoll: Policy = {
+  name: 'plimsoll',
+  water: { high: 0.97, low: 0.45, warn: 0.8, rest: 0.1 },
+  buffer: { fraction: 0.02, min: 256, max: 4_096 },
+  intake: { maxShare: 0.25, previewShare: 0.06 },
+  cascade: [
+    { step: 'fold', tailShare: 0.15, summaryShare: 0.4 },
+    { step: 'squeeze', floorTokens: 120 },
+  ],
+}

@@ -1,0 +1,245 @@
+import type { Link } from '../core/chain.ts'
+import type { Conversation } from '../core/conversation.ts'
+import type { Plan } from '../core/edits.ts'
+import { PlimsollError } from '../core/errors.ts'
+import type { Item } from '../core/item.ts'
+import type { Epoch } from '../core/records.ts'
+import type { Limit, Load, Target, Verdict } from '../core/target.ts'
+import { logRequest, storeTexts } from './archive.ts'
+import type { Branch, SeenItem } from './branch.ts'
+import { storedText } from './cascade/draft.ts'
+import { isOver, openContext, viewOf, type PrepareContext, type View } from './context.ts'
+import { declareEpoch, viewUnder } from './declare-epoch.ts'
+import type { EngineDeps } from './deps.ts'
+import { newFirstSendEdits, type NewEdit } from './first-send.ts'
+import { permit, type Permission } from './guard.ts'
+import { largestParts } from './largest-parts.ts'
+import { settleStanding } from './settle-standing.ts'
+import type { Standing } from './standing.ts'
+
+export interface PrepareRequest {
+  readonly format: string
+  /** The request's text (byte-exact) or an object. */
+  readonly body: string | object
+  readonly targets?: readonly Target[]
+  /** The body as its codec decoded it, when the caller had to look into it already. */
+  readonly conversation?: Conversation
+}
+
+export interface PreparedTurn {
+  readonly id: string
+  /** Ready to send, in the wire it came in. An object came in → an object goes out. */
+  readonly body: string | object
+  /** The same as text. */
+  readonly text: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly verdict: Verdict
+  readonly load: Load
+  readonly limit: Limit
+  readonly edits: Plan
+  readonly epoch?: string
+  readonly report: PrepareReport
+}
+
+export interface PrepareReport {
+  /** True when the bytes that leave are the bytes that came in. */
+  readonly untouched: boolean
+  /** Of the transcript as it came, before anything that stands was applied. */
+  readonly loadOriginal: number
+  readonly loadBefore: number
+  readonly loadAfter: number
+  readonly newEpoch?: { readonly id: string; readonly forced: boolean; readonly covered: number }
+  readonly shortened: readonly { readonly itemId: string; readonly handle: string; readonly originalBytes: number }[]
+  /** Above low water although a reduction ran; no error. */
+  readonly tight: boolean
+}
+
+/** decode → standing edits → first-send edits → measure → epoch if needed → validate → log → encode. */
+export async function prepare(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PreparedTurn> {
+  const context = openContext(deps, branch, request)
+  const { items } = context.conversation
+  const found = await settleStanding(context)
+  const newEdits = await newFirstSendEdits(context, found)
+  await storeTexts(
+    deps,
+    branch,
+    newEdits.map((edit) => storedText(items[edit.index]!)),
+  )
+  const standing: Standing = {
+    ...found,
+    firstSend: new Map([...found.firstSend, ...newEdits.map((edit) => [edit.index, edit.record] as const)]),
+  }
+  const before = viewOf(context, standing)
+  const declared = needsEpoch(context, before) ? await reduce(context, standing, before) : undefined
+  const view = declared?.view ?? before
+  if (isOver(view.load, context.limit)) throw tooLarge(context, view)
+  const permission = permit(context, view)
+  if (permission.view.text !== context.text) validate(context, permission.view.text)
+  await logRequest(context, newEdits)
+  return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
+}
+
+/** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
+function needsEpoch({ deps, branch, limit }: PrepareContext, { load }: View): boolean {
+  if (branch.compactRequested || isOver(load, limit)) return true
+  const { water } = deps.policy
+  if (load.count.high <= water.high * limit.tokens) return false
+  return load.count.high - branch.loadAfterEpoch >= water.rest * limit.tokens
+}
+
+async function reduce(
+  context: PrepareContext,
+  standing: Standing,
+  before: View,
+): Promise<{ epoch: Epoch; view: View } | undefined> {
+  const { branch, emit, limit } = context
+  const forced = isOver(before.load, limit)
+  const epoch = await declareEpoch(context, standing, {
+    forced,
+    loadBefore: before.load.count.high,
+    bytesBefore: before.load.bytes,
+  })
+  branch.compactRequested = false
+  if (epoch === undefined) return undefined
+  const view = viewUnder(context, standing, epoch)
+  branch.epoch = epoch
+  branch.loadAfterEpoch = view.load.count.high
+  emit({
+    type: 'epoch-declared',
+    epoch: epoch.id,
+    forced,
+    reason: epoch.reason,
+    before: before.load.count.high,
+    after: view.load.count.high,
+    covered: epoch.count,
+  })
+  return { epoch, view }
+}
+
+/** A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. */
+function validate({ codec, text, target }: PrepareContext, outgoing: string): void {
+  const broken = codec.check(JSON.parse(outgoing), { model: target.model })
+  if (broken.length === 0) return
+  const before = new Set(codec.check(JSON.parse(text), { model: target.model }).map((violation) => violation.rule))
+  const ours = broken.find((violation) => !before.has(violation.rule))
+  if (ours === undefined) return
+  throw new PlimsollError(
+    'invalid-request',
+    `The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`,
+    {
+      advice: 'This is a defect of Plimsoll; the original request was not changed.',
+      fields: { violations: broken },
+    },
+  )
+}
+
+function tooLarge({ deps, target, limit }: PrepareContext, { conversation, load }: View): PlimsollError {
+  const parts = largestParts(conversation, (item) => deps.meter.countItem(target, item).tokens)
+  const named = parts.map((part) => `${part.what} (${part.tokens.toLocaleString('en')})`).join(', ')
+  const needed = Math.ceil(load.count.high)
+  return new PlimsollError(
+    'fixed-overhead',
+    `The context needs ${needed.toLocaleString('en')} tokens and ${limit.tokens.toLocaleString('en')} fit, although everything ` +
+      `that may be reduced was. Largest parts: ${named}.`,
+    {
+      advice:
+        'Shorten the instructions or tools, unpin items, lower the output reserve, or choose a model with a larger window.',
+      fields: { needed, limit: limit.tokens, window: limit.window, bytes: load.bytes, parts },
+    },
+  )
+}
+
+interface Outcome {
+  readonly before: View
+  readonly permission: Permission
+  readonly newEdits: readonly NewEdit[]
+  readonly epoch: Epoch | undefined
+  readonly standing: Standing
+}
+
+function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
+  const { deps, branch, conversation, links, target, limit, emit } = context
+  const { before, newEdits, epoch, permission } = outcome
+  const { view, verdict } = permission
+  const epochId = epoch?.id ?? outcome.standing.epoch?.id
+  const { high } = view.load.count
+  const id = openTurn(context, request.format, permission, epochId)
+  for (const link of links) branch.sent.add(link.chain)
+  branch.items = links.map((link) => seenItem(link, conversation.items[link.index]!))
+  if (epoch === undefined && branch.load !== undefined && branch.model === target.model) {
+    branch.growth = [...branch.growth.slice(-9), high - branch.load.count.high]
+  }
+  branch.model = target.model
+  branch.load = view.load
+  branch.readers = context.readers
+  branch.limit = limit
+  const tight = epoch !== undefined && high > deps.policy.water.low * limit.tokens
+  if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
+  if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
+  emit({
+    type: 'request-prepared',
+    load: high,
+    limit: limit.tokens,
+    bytes: view.load.bytes,
+    verdict: verdict.kind,
+    edits: view.plan.length,
+    tight,
+  })
+  return {
+    id,
+    body: typeof request.body === 'string' ? view.text : (JSON.parse(view.text) as object),
+    text: view.text,
+    headers: {},
+    verdict,
+    load: view.load,
+    limit,
+    edits: view.plan,
+    ...(epochId !== undefined && { epoch: epochId }),
+    report: {
+      untouched: view.text === context.text,
+      loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(target.model, conversation, 0).count.high,
+      loadBefore: before.load.count.high,
+      loadAfter: high,
+      ...(epoch !== undefined && { newEpoch: { id: epoch.id, forced: epoch.forced, covered: epoch.count } }),
+      shortened: newEdits.map((edit) => ({
+        itemId: conversation.items[edit.index]!.id,
+        handle: edit.record.handle,
+        originalBytes: Buffer.byteLength(edit.original),
+      })),
+      tight,
+    },
+  }
+}
+
+function seenItem({ identity }: Link, { kind, toolName, text }: Item): SeenItem {
+  return { identity, kind, ...(toolName !== undefined && { toolName }), excerpt: text.slice(0, 80) }
+}
+
+function openTurn(
+  { deps, branch, target, links }: PrepareContext,
+  format: string,
+  permission: Permission,
+  epoch: string | undefined,
+): string {
+  const id = `turn-${++branch.turnCount}`
+  // A halted request is never sent, so there is nothing to record about it.
+  if (permission.verdict.kind === 'halt') return id
+  const { measurement, conversation } = permission.view
+  branch.turns.set(id, {
+    id,
+    model: target.model,
+    format,
+    estimated: measurement.raw.tokens,
+    measured: {
+      chain: links.at(-1)?.chain ?? '',
+      items: conversation.items.length,
+      standing: measurement.parts.head + measurement.parts.tools,
+      byClass: measurement.byClass,
+    },
+    startedAt: deps.clock.now(),
+    ...(permission.reservation !== undefined && { reservation: permission.reservation }),
+    ...(target.endpoint !== undefined && { endpoint: target.endpoint }),
+    ...(epoch !== undefined && { epoch }),
+  })
+  return id
+}

@@ -1,0 +1,115 @@
+import { PlimsollError } from '../../core/errors.ts'
+import { isHandle, type Handle } from '../../core/handles.ts'
+import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
+import { systemClock, type Clock } from '../../ports/clock.ts'
+import type { ReaderProvenance } from './provenance.ts'
+
+export interface ReaderOptions {
+  readonly store: ArtifactStore
+  readonly tenant: string
+  readonly provenance: ReaderProvenance
+  /** Most bytes of one answer, its seal included. @default 12_000 */
+  readonly maxBytes?: number
+  /** A scan stops after this long and says how far it came. @default 10_000 */
+  readonly timeoutMs?: number
+  readonly clock?: Clock
+}
+
+/** What a reader says: bounded, and sealed so that it is never off-loaded again. */
+export interface ReaderAnswer {
+  /** False when the query or the code failed; `text` says why. */
+  readonly ok: boolean
+  readonly text: string
+  readonly handles: readonly Handle[]
+  /** There was more than `text` shows; it says how to get it. */
+  readonly truncated: boolean
+}
+
+/** Less would not hold a header, a line and the seal. */
+const LEAST_BYTES = 512
+const DEFAULT_BYTES = 12_000
+const DEFAULT_TIMEOUT_MS = 10_000
+
+/** What the readers share: looking up artifacts, the room that an answer has, and sealing it. */
+export interface Reader {
+  readonly store: ArtifactStore
+  readonly tenant: string
+  readonly clock: Clock
+  readonly timeoutMs: number
+  /** Rejects with `not-found` and advice when the tenant has no such artifact. */
+  find(handle: string): Promise<ArtifactStat>
+  /** Bytes left for header and body of an answer about so many artifacts. */
+  room(handles: number): number
+  /** Cuts what does not fit, as a last guard: readers keep within `room` themselves. */
+  answer(body: string, handles: readonly Handle[], truncated: boolean, ok?: boolean): ReaderAnswer
+}
+
+export function readerOf(options: ReaderOptions): Reader {
+  const {
+    store,
+    tenant,
+    provenance,
+    maxBytes = DEFAULT_BYTES,
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    clock = systemClock,
+  } = options
+  if (maxBytes < LEAST_BYTES)
+    throw new PlimsollError(
+      'bad-config',
+      `A reader needs at least ${LEAST_BYTES} bytes to answer; maxBytes is ${maxBytes}.`,
+    )
+  const room = (handles: number): number => maxBytes - provenance.sealBytes(handles)
+  return {
+    store,
+    tenant,
+    clock,
+    timeoutMs,
+    room,
+    async find(handle) {
+      const stat = isHandle(handle) ? await store.stat(tenant, handle) : undefined
+      if (stat !== undefined) return stat
+      throw new PlimsollError('not-found', `There is no artifact ${JSON.stringify(handle.slice(0, 60))}.`, {
+        advice: isHandle(handle)
+          ? 'It may have been deleted, or belong to another tenant. Run the tool that produced it again.'
+          : 'A handle is "art_" and 26 letters and digits, exactly as it was shown.',
+        fields: { handle },
+      })
+    },
+    answer(body, handles, truncated, ok = true) {
+      const fitting = cutBytes(body, room(handles.length))
+      return { ok, text: provenance.seal(tenant, fitting, handles), handles, truncated: truncated || fitting !== body }
+    },
+  }
+}
+
+export const byteLength = (text: string): number => Buffer.byteLength(text, 'utf8')
+
+/** The longest prefix of whole characters within `max` bytes. */
+export function cutBytes(text: string, max: number): string {
+  if (text.length * 3 <= max || byteLength(text) <= max) return text
+  const bytes = Buffer.from(text, 'utf8').subarray(0, Math.max(0, max))
+  return bytes.subarray(0, wholeCharacters(bytes)).toString('utf8')
+}
+
+/** How many of these bytes form whole characters, when the cut may have split the last one. */
+export function wholeCharacters(bytes: Uint8Array): number {
+  let end = bytes.length
+  for (let back = 1; back <= 3 && back <= end; back++) {
+    const byte = bytes[end - back] ?? 0
+    if (byte >= 0xc0) {
+      const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2
+      if (length > back) end -= back
+      break
+    }
+    if (byte < 0x80) break
+  }
+  return end
+}
+
+/** How many bytes at the front belong to a character that began before them. */
+export function brokenBytes(bytes: Uint8Array): number {
+  const start = bytes.subarray(0, 4).findIndex((byte) => (byte & 0xc0) !== 0x80)
+  return start === -1 ? Math.min(bytes.length, 3) : start
+}
+
+export const grouped = (value: number): string => value.toLocaleString('en-US')

@@ -1,0 +1,119 @@
+import { PlimsollError } from '../core/errors.ts'
+import { RECORD_VERSION, type Audit, type Epoch } from '../core/records.ts'
+import { newBranch, type Branch, type SeenItem } from './branch.ts'
+import type { EngineDeps } from './deps.ts'
+import { prepare, type PreparedTurn, type PrepareRequest } from './prepare.ts'
+import { record, type RecordedTurn, type RecordRequest } from './record.ts'
+import { appendTo, catchUp } from './restore.ts'
+import { statusOf, type SessionStatus } from './status.ts'
+import { toolResult, type ShownResult, type ToolResultRequest } from './tool-result.ts'
+
+export interface SessionOptions {
+  /** Names the log. Any text; it never becomes a path. */
+  readonly id: string
+  /** Agents of one session have their own windows, epochs and counters. @default 'main' */
+  readonly agent?: string
+  /** @default 'local' */
+  readonly tenant?: string
+}
+
+/** The three verbs, and what a person does to a session. */
+export interface Session {
+  readonly id: string
+  readonly agent: string
+  /** After a tool ran: what goes into the conversation. */
+  toolResult(request: ToolResultRequest): Promise<ShownResult>
+  /** Before the model is called: the request that fits. */
+  prepare(request: PrepareRequest): Promise<PreparedTurn>
+  /** After the model answered. */
+  record(request: RecordRequest): Promise<RecordedTurn>
+  /** Used, free, percent, threshold and turns left, from the last request. */
+  status(): Promise<SessionStatus>
+  /** The next `prepare` declares an epoch, whether it is needed or not. */
+  compact(): Promise<void>
+  /** Takes the standing epoch back: the next request is built as if it had never been. Its id, or undefined without one. */
+  undo(): Promise<string | undefined>
+  /** Items of the last request, to choose pins from. */
+  items(): Promise<readonly SeenItem[]>
+  /** A pinned item stays in view whatever is reduced. */
+  pin(identity: string, pinned?: boolean): Promise<void>
+  /** A new session that begins with everything this one knows. */
+  fork(id: string): Promise<Session>
+  /** Every cut and every epoch, oldest first. */
+  audit(): Promise<readonly (Audit | Epoch)[]>
+}
+
+export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): Session {
+  const { id, agent = 'main', tenant = 'local' } = options
+  const branch: Branch = newBranch(tenant, id, agent)
+  const inOrder = queue()
+  /** One writer per branch, on a branch that knows its log, other processes' records included. */
+  const run = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
+    inOrder(async () => {
+      const engine = await deps()
+      await catchUp(engine, branch)
+      return work(engine)
+    })
+  return {
+    id,
+    agent,
+    toolResult: (request) => run((engine) => toolResult(engine, branch, request)),
+    prepare: (request) => run((engine) => prepare(engine, branch, request)),
+    record: (request) => run((engine) => record(engine, branch, request)),
+    status: () => run(async (engine) => statusOf(engine, branch)),
+    compact: () => run(async () => void (branch.compactRequested = true)),
+    undo: () => run((engine) => undo(engine, branch)),
+    items: () => run(async () => branch.items),
+    pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),
+    fork: (to) =>
+      run(async (engine) => {
+        await engine.sessions.fork(tenant, id, to)
+        return createSession(deps, { id: to, agent, tenant })
+      }),
+    audit: () => run((engine) => audit(engine, branch)),
+  }
+}
+
+async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefined> {
+  const { epoch } = branch
+  if (epoch === undefined) return undefined
+  const at = deps.clock.now()
+  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'undo', epoch: epoch.id }])
+  deps.emit({
+    type: 'epoch-undone',
+    epoch: epoch.id,
+    at,
+    tenant: branch.tenant,
+    session: branch.session,
+    agent: branch.agent,
+  })
+  return epoch.id
+}
+
+async function pin(deps: EngineDeps, branch: Branch, identity: string, pinned: boolean): Promise<void> {
+  if (pinned && !branch.archived.has(identity)) {
+    throw new PlimsollError('not-found', `This session has no item ${JSON.stringify(identity)}.`, {
+      advice: 'items() lists the items of the last request with their identities.',
+    })
+  }
+  const at = deps.clock.now()
+  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'pin', identity, pinned }])
+}
+
+async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[]> {
+  const found: (Audit | Epoch)[] = []
+  for await (const { record: entry } of deps.sessions.read(branch.tenant, branch.session)) {
+    if (entry.type === 'audit' || entry.type === 'epoch') found.push(entry)
+  }
+  return found
+}
+
+/** Calls that overlap run one after another, in the order in which they came. */
+function queue(): <T>(work: () => Promise<T>) => Promise<T> {
+  let tail: Promise<unknown> = Promise.resolve()
+  return (work) => {
+    const next = tail.then(work, work)
+    tail = next.catch(() => undefined)
+    return next
+  }
+}

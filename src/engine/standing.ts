@@ -1,0 +1,82 @@
+import { alignChain, firstSendKey, type Link } from '../core/chain.ts'
+import type { Plan } from '../core/edits.ts'
+import { exactAnchors, planOfEpoch, type Anchors } from '../core/epochs.ts'
+import type { Item } from '../core/item.ts'
+import type { Epoch, FirstSendEdit } from '../core/records.ts'
+import type { FoundEpoch, SessionStore } from '../ports/session-store.ts'
+
+/** The edits that already stand for a transcript: its epoch, if one applies, and the first-send edits of its items. */
+export interface Standing {
+  readonly epoch?: Epoch
+  readonly anchors: Anchors
+  /** Item index → the edit made when it was first sent. */
+  readonly firstSend: ReadonlyMap<number, FirstSendEdit>
+}
+
+/** An epoch survives a client that rewrote some of its own history when this share of the covered items is still in order. */
+const REANCHOR_SHARE = 0.9
+
+export async function findStanding(
+  store: SessionStore,
+  tenant: string,
+  session: string,
+  items: readonly Item[],
+  links: readonly Link[],
+): Promise<Standing> {
+  const epochs = await store.findEpochs(
+    tenant,
+    links.map((link) => link.chain),
+  )
+  const epoch = newestEpoch(epochs, session)
+  const edits = await store.findEdits(
+    tenant,
+    links.filter((link) => isEditable(items[link.index]!)).map((link) => keyOf(items, link)),
+  )
+  const byKey = new Map(edits.map((edit) => [edit.key, edit]))
+  const firstSend = new Map<number, FirstSendEdit>()
+  for (const link of links) {
+    const edit = byKey.get(keyOf(items, link))
+    if (edit !== undefined) firstSend.set(link.index, edit)
+  }
+  return { ...(epoch !== undefined && { epoch }), anchors: epoch === undefined ? [] : exactAnchors(epoch), firstSend }
+}
+
+export const keyOf = (items: readonly Item[], link: Link): string =>
+  firstSendKey(items[link.index]!.callId, link.identity)
+
+const isEditable = (item: Item): boolean => item.kind === 'result' || item.kind === 'user'
+
+/** The epoch that reaches furthest wins; one that this session undid does not count. */
+function newestEpoch(found: readonly FoundEpoch[], session: string): Epoch | undefined {
+  let best: Epoch | undefined
+  for (const { epoch, undoneIn } of found) {
+    if (undoneIn.includes(session)) continue
+    if (best === undefined || epoch.count > best.count || (epoch.count === best.count && epoch.at > best.at))
+      best = epoch
+  }
+  return best
+}
+
+/** Where a known epoch stands in a chain that it no longer matches; no anchors when too little of it or its cut is left. */
+export function reanchor(epoch: Epoch, links: readonly Link[]): { anchors?: Anchors; matched: number } {
+  const { placed, matched } = alignChain(epoch.identities, links)
+  const cutFound = epoch.cut === 0 || placed[epoch.cut - 1] !== undefined
+  return matched >= epoch.count * REANCHOR_SHARE && cutFound ? { anchors: placed, matched } : { matched }
+}
+
+/** The plan of a standing: an item that the epoch edits is not edited again by its first-send edit. */
+export function standingPlan(standing: Standing, items: readonly Item[], links: readonly Link[]): Plan {
+  const { epoch, anchors, firstSend } = standing
+  const ofEpoch = epoch === undefined ? [] : planOfEpoch(epoch, items, links, anchors)
+  const edited = new Set(ofEpoch.filter((edit) => edit.op !== 'insert').map((edit) => edit.id))
+  const ofFirstSend: Plan = [...firstSend]
+    .map(([index, edit]) => ({
+      op: 'replace' as const,
+      id: items[index]!.id,
+      text: edit.text,
+      reason: edit.reason,
+      handle: edit.handle,
+    }))
+    .filter((edit) => !edited.has(edit.id))
+  return [...ofEpoch, ...ofFirstSend]
+}

@@ -1,0 +1,59 @@
+import type { Handle } from '../core/handles.ts'
+import { RECORD_VERSION } from '../core/records.ts'
+import type { Branch } from './branch.ts'
+import type { EngineDeps } from './deps.ts'
+import { appendTo } from './restore.ts'
+
+export interface ToolResultRequest {
+  readonly tool: string
+  readonly callId?: string
+  readonly output: string | Uint8Array
+  /** The model that will read it; its window sets the size. @default the session's last one */
+  readonly model?: string
+}
+
+export interface ShownResult {
+  /** What goes into the conversation. */
+  readonly text: string
+  /** Where the exact bytes are, when the text is not all of them. */
+  readonly artifact?: Handle
+  readonly truncated: boolean
+  readonly originalBytes: number
+}
+
+/** Shows a tool's output: whole when it is small, else as preview + handle with the exact bytes stored first. */
+export async function toolResult(deps: EngineDeps, branch: Branch, request: ToolResultRequest): Promise<ShownResult> {
+  const { tool, callId, output } = request
+  const bytes = typeof output === 'string' ? Buffer.from(output) : output
+  const text = typeof output === 'string' ? output : Buffer.from(output).toString('utf8')
+  const model = request.model ?? branch.model ?? 'unknown'
+  const limit = deps.meter.limitOf({ model }, { stream: false, reasoning: false }, deps.policy.buffer)
+  const tokens = deps.meter.countText(model, text).high
+  if (tokens <= deps.policy.intake.maxShare * limit.tokens)
+    return { text, truncated: false, originalBytes: bytes.length }
+  const stat = await deps.artifacts.put(branch.tenant, bytes, {
+    session: branch.session,
+    tool,
+    ...(callId !== undefined && { callId }),
+  })
+  const shown = deps.present(text, {
+    budgetTokens: Math.floor(deps.policy.intake.previewShare * limit.tokens),
+    countTokens: (part) => deps.meter.countText(model, part).high,
+    handle: stat.handle,
+    tool,
+    readers: branch.readers,
+  })
+  await appendTo(deps, branch, [
+    {
+      v: RECORD_VERSION,
+      at: deps.clock.now(),
+      type: 'audit',
+      action: 'tool-result',
+      reason: `${Math.ceil(tokens)} tokens are more than one result may take`,
+      originalBytes: bytes.length,
+      shownBytes: Buffer.byteLength(shown),
+      handle: stat.handle,
+    },
+  ])
+  return { text: shown, artifact: stat.handle, truncated: true, originalBytes: bytes.length }
+}

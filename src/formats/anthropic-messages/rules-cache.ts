@@ -1,0 +1,68 @@
+import type { JsonObject } from '../rule-kit.ts'
+import { isObject, listOf } from '../rule-kit.ts'
+import { MAX_CACHE_MARKS } from './rule-book.ts'
+import type { RuleContext } from './rule-turns.ts'
+
+interface PlacedMark {
+  readonly mark: JsonObject
+  readonly holder: JsonObject
+  readonly path: string
+}
+
+/** Rules of cache marks over the whole request, in the order the vendor processes it: tools, system, messages. */
+export function checkCacheMarks({ body, found }: RuleContext): void {
+  const marks = [...marksOf(body)]
+  if (marks.length > MAX_CACHE_MARKS) {
+    found.report(
+      'cache-marks-max',
+      marks[MAX_CACHE_MARKS]?.path ?? '',
+      `A maximum of ${MAX_CACHE_MARKS} blocks with cache_control may be provided. Found ${marks.length}.`,
+    )
+  }
+  let short = false
+  for (const { mark, holder, path } of marks) {
+    const ttl = mark.ttl ?? '5m'
+    if (mark.type !== 'ephemeral' || (ttl !== '5m' && ttl !== '1h')) {
+      found.report('cache-mark-shape', path, "Input tag should be 'ephemeral', with ttl '5m' or '1h'")
+    }
+    if (ttl === '1h' && short) {
+      found.report(
+        'cache-ttl-order',
+        path,
+        "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. " +
+          'Note that blocks are processed in the following order: `tools`, `system`, `messages`.',
+      )
+    }
+    short ||= ttl !== '1h'
+    if (holder.type === 'thinking' || holder.type === 'redacted_thinking') {
+      found.report('cache-mark-place', path, `cache_control cannot be set for ${holder.type} blocks`)
+    } else if (holder.type === 'text' && holder.text === '') {
+      found.report('cache-mark-place', path, 'cache_control cannot be set for empty text blocks')
+    }
+  }
+}
+
+function* marksOf(body: JsonObject): Generator<PlacedMark> {
+  yield* marksIn(body.tools, 'tools')
+  yield* marksIn(body.system, 'system')
+  for (const [index, message] of listOf(body.messages).entries()) {
+    if (!isObject(message)) continue
+    const path = `messages.${index}.content`
+    for (const [at, block] of listOf(message.content).entries()) {
+      if (!isObject(block)) continue
+      if (block.type === 'tool_result') yield* marksIn(block.content, `${path}.${at}.content`)
+      yield* markOn(block, `${path}.${at}`)
+    }
+  }
+  // At the top level it stands for a mark on the last block that can carry one.
+  yield* markOn(body, '')
+}
+
+function* marksIn(list: unknown, path: string): Generator<PlacedMark> {
+  for (const [index, holder] of listOf(list).entries()) if (isObject(holder)) yield* markOn(holder, `${path}.${index}`)
+}
+
+function* markOn(holder: JsonObject, path: string): Generator<PlacedMark> {
+  const mark = holder.cache_control
+  if (isObject(mark)) yield { mark, holder, path: path === '' ? 'cache_control' : `${path}.cache_control` }
+}

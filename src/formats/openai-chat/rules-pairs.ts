@@ -1,0 +1,104 @@
+import type { JsonObject } from '../rule-kit.ts'
+import { isObject, listOf, objectsOf, quoted } from '../rule-kit.ts'
+import type { ChatRuleContext } from './rules.ts'
+
+const NINE = /^[a-zA-Z0-9]{9}$/
+const MAX_ID = 40
+
+interface OpenStep {
+  readonly index: number
+  /** Ids that wait for their tool message. */
+  readonly waiting: Set<string>
+  readonly answered: Set<string>
+}
+
+/** Calls and their tool messages, by position: a result belongs to the assistant message right before its run. */
+export function checkChatPairs(context: ChatRuleContext): void {
+  const { found, profiles } = context
+  const seen = new Set<string>()
+  let step: OpenStep | undefined
+  let previousRole: unknown
+  const messages = listOf(context.body.messages)
+  messages.forEach((message, index) => {
+    if (!isObject(message)) return
+    if (message.role === 'tool') {
+      takeResult(context, message, index, step)
+    } else {
+      closeStep(context, step)
+      step = message.role === 'assistant' ? openStep(context, message, index, seen) : undefined
+    }
+    if (profiles.has('mistral') && message.role === 'user' && previousRole === 'tool') {
+      found.report('mistral-order', `messages[${index}].role`, "Unexpected role 'user' after role 'tool'")
+    }
+    previousRole = message.role
+  })
+  closeStep(context, step)
+  if (profiles.has('mistral') && previousRole === 'assistant' && !isPrefix(messages.at(-1))) {
+    const message = 'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant'
+    found.report('mistral-order', `messages[${messages.length - 1}].role`, message)
+  }
+}
+
+const isPrefix = (message: unknown): boolean => isObject(message) && message.prefix === true
+
+function openStep(
+  { found, profiles }: ChatRuleContext,
+  message: JsonObject,
+  index: number,
+  seen: Set<string>,
+): OpenStep {
+  const waiting = new Set<string>()
+  objectsOf(message.tool_calls).forEach((call, at) => {
+    const path = `messages[${index}].tool_calls[${at}]`
+    const id = typeof call.id === 'string' ? call.id : ''
+    const declared = isObject(call.function) ? call.function : {}
+    const custom = call.type === 'custom'
+    if (id === '' || (!custom && (typeof declared.name !== 'string' || typeof declared.arguments !== 'string'))) {
+      found.report(
+        'call-shape',
+        path,
+        `Missing required parameter: '${path}.${id === '' ? 'id' : 'function.arguments'}'.`,
+      )
+    }
+    if (seen.has(id)) found.report('unique-call-ids', `${path}.id`, `Duplicate value for 'tool_call_id' of '${id}'`)
+    if (profiles.has('openai') && id.length > MAX_ID) {
+      const message = `Invalid '${path}.id': string too long. Expected a string with maximum length ${MAX_ID}, but got a string with length ${id.length} instead.`
+      found.report('call-id-length', `${path}.id`, message)
+    }
+    if (profiles.has('mistral') && !NINE.test(id)) {
+      found.report(
+        'call-id-nine',
+        `${path}.id`,
+        `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`,
+      )
+    }
+    seen.add(id)
+    waiting.add(id)
+  })
+  return { index, waiting, answered: new Set() }
+}
+
+function takeResult({ found }: ChatRuleContext, message: JsonObject, index: number, step: OpenStep | undefined): void {
+  const id = typeof message.tool_call_id === 'string' ? message.tool_call_id : ''
+  if (step?.waiting.delete(id) === true) {
+    step.answered.add(id)
+  } else if (step?.answered.has(id) === true) {
+    found.report('results-once', `messages[${index}].tool_call_id`, `Duplicate value for 'tool_call_id' of '${id}'`)
+  } else {
+    found.report(
+      'results-have-calls',
+      `messages[${index}].role`,
+      "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+    )
+  }
+}
+
+function closeStep({ found }: ChatRuleContext, step: OpenStep | undefined): void {
+  if (step === undefined || step.waiting.size === 0) return
+  found.report(
+    'calls-answered',
+    `messages[${step.index}]`,
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
+      `The following tool_call_ids did not have response messages: ${quoted([...step.waiting])}`,
+  )
+}

@@ -1,0 +1,84 @@
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+
+import { PlimsollError } from '../../core/errors.ts'
+import { detectLoader } from './detect.ts'
+import type { TranscriptLoader } from './loader.ts'
+import { readOpenCodeStorage } from './opencode-storage.ts'
+import type { LoadOptions, Problem, Recording } from './recording.ts'
+import { readSource } from './source.ts'
+import type { SourceRecord } from './source.ts'
+
+export interface LoadedFile {
+  readonly file: string
+  readonly recordings: readonly Recording[]
+  /** By line. Whatever could be read was read all the same. */
+  readonly problems: readonly Problem[]
+}
+
+/** Loads a transcript from its text. Never throws: what cannot be read is a problem with a line number. */
+export function loadTranscript(text: string, file: string, options: LoadOptions = {}): LoadedFile {
+  const source = readSource(text)
+  const problems: Problem[] = [...source.problems]
+  const groups = groupByFormat(source.records, problems)
+  const recordings = [...groups].flatMap(([loader, records]) => loader.load(records, { file, options, problems }))
+  if (groups.size === 0 && source.records.length > 0) {
+    const line = source.records[0]?.line ?? 1
+    problems.push({ line, message: 'No transcript format that Plimsoll knows was recognised here.' })
+  }
+  problems.sort((a, b) => a.line - b.line)
+  return { file, recordings, problems }
+}
+
+const unzip = promisify(gunzip)
+
+/** @throws PlimsollError `not-found` or `bad-input` when the file itself cannot be opened or unpacked. */
+export async function loadFile(file: string, options: LoadOptions = {}): Promise<LoadedFile> {
+  let bytes: Buffer
+  try {
+    bytes = await readFile(file)
+  } catch (cause) {
+    throw new PlimsollError('not-found', `${file} cannot be read.`, {
+      cause,
+      advice: 'Check the path and its permissions.',
+      fields: { file },
+    })
+  }
+  // By its first bytes, not its name: gzip is 1f 8b.
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) {
+    try {
+      bytes = await unzip(bytes)
+    } catch (cause) {
+      throw new PlimsollError('bad-input', `${file} is a damaged gzip file.`, { cause, fields: { file } })
+    }
+  }
+  const loaded = loadTranscript(bytes.toString('utf8'), file, options)
+  if (loaded.recordings.length > 0) return loaded
+  const gathered = await readOpenCodeStorage(file)
+  return gathered === undefined ? loaded : loadTranscript(gathered, file, options)
+}
+
+/** Records of one format are loaded together. Values that nothing recognises go with the records around them. */
+function groupByFormat(records: readonly SourceRecord[], problems: Problem[]): Map<TranscriptLoader, SourceRecord[]> {
+  const groups = new Map<TranscriptLoader, SourceRecord[]>()
+  let current: TranscriptLoader | undefined
+  const leading: SourceRecord[] = []
+  for (const record of records) {
+    const recognised = current?.recognises(record.value) === true ? current : detectLoader(record.value)
+    if (recognised !== undefined && current !== undefined && recognised !== current && !groups.has(recognised)) {
+      problems.push({
+        line: record.line,
+        message: `${recognised.format} records begin here in a ${current.format} file; read as a recording of their own.`,
+      })
+    }
+    current = recognised ?? current
+    if (current === undefined) leading.push(record)
+    else {
+      const group = groups.get(current)
+      if (group === undefined) groups.set(current, [...leading.splice(0), record])
+      else group.push(record)
+    }
+  }
+  return groups
+}

@@ -1,0 +1,63 @@
+import { type Count, exactly, sumCounts } from '../core/count.ts'
+import type { Item } from '../core/item.ts'
+import { countMedia } from './media/count-media.ts'
+import type { Overhead } from './overhead.ts'
+
+/** What counting an item needs to know about where it goes. */
+export interface ItemContext {
+  readonly model: string
+  readonly family: string
+  readonly overhead: Overhead
+  countText(text: string): Count
+  /** Tokens of sealed content, as the response that issued it reported them. */
+  hiddenTokens?(item: Item): number | undefined
+}
+
+/** Sealed content shows its length at best: a ciphertext is about five characters per token that it hides. */
+const SEALED_TOKENS_PER_CHARACTER = 0.2
+/** Sealed content of which not even a length is seen. */
+const SEALED_UNSEEN: Count = { tokens: 400, low: 0, high: 4000, source: 'unknown' }
+
+/** Tokens of one item, its framing as a call or result included; the framing of its message is counted with the whole. */
+export function countItem(item: Item, context: ItemContext): Count {
+  const parts: Count[] = []
+  switch (item.kind) {
+    case 'call':
+      parts.push(
+        context.countText(item.text),
+        context.countText(item.toolName ?? ''),
+        exactly(context.overhead.perCall, 'estimate'),
+      )
+      break
+    case 'result':
+      parts.push(context.countText(item.text), exactly(context.overhead.perResult, 'estimate'))
+      break
+    case 'reasoning':
+    case 'opaque':
+      parts.push(item.sealed === true ? countSealed(item, context) : context.countText(item.text))
+      break
+    case 'instruction':
+    case 'user':
+    case 'assistant':
+    case 'media':
+      parts.push(context.countText(item.text))
+      break
+  }
+  for (const media of item.media ?? []) parts.push(countMedia(media, context.model, context.family))
+  return parts.length === 1 ? parts[0]! : sumCounts(parts)
+}
+
+function countSealed(item: Item, context: ItemContext): Count {
+  const reported = context.hiddenTokens?.(item)
+  if (reported !== undefined) return exactly(reported, 'provider')
+  if (item.text === '') return SEALED_UNSEEN
+  const seen = item.text.length * SEALED_TOKENS_PER_CHARACTER
+  // Readable thinking with a signature counts as its text; a ciphertext as what it hides. Either may be true of sealed text.
+  const text = context.countText(item.text)
+  return {
+    tokens: Math.max(text.tokens, Math.ceil(seen)),
+    low: 0,
+    high: Math.max(text.high, Math.ceil(seen * 2)),
+    source: 'unknown',
+  }
+}

@@ -1,0 +1,310 @@
+import {
+  ARABIC,
+  asciiClasses,
+  CLASS_MASK,
+  classOf,
+  CYRILLIC,
+  DIGIT,
+  HAN,
+  HANGUL,
+  INDIC,
+  KANA,
+  LATIN,
+  LETTER,
+  LOWER,
+  NEWLINE,
+  OTHER_SCRIPT,
+  SCRIPT_SHIFT,
+  SCRIPTS,
+  SPACE,
+  SURROGATE,
+  SYMBOL,
+  UPPER,
+} from './classes.ts'
+import { byLength, FEATURE_COUNT, featureIndex } from './features.ts'
+import { hashStart, hashStep, hashWithLead, isKnown, knownPieces } from './known-pieces.ts'
+
+const HIT = byLength('hit')
+const GLUED_HIT = byLength('glued-hit')
+const UPPER_HIT = byLength('upper-hit')
+const SYMBOL_LEAD_HIT = byLength('symbol-lead-hit')
+const LEAD_HIT = byLength('lead-hit')
+const MISS = byLength('miss')
+const MISS_UPPER = byLength('miss-upper')
+const GLUED_MISS = byLength('glued-miss')
+const LONGEST = 32
+const TAIL_AT = 16
+/** Known parts of other scripts are looked for up to this many characters. */
+const LONGEST_PART = 8
+const TAIL = featureIndex('tail')
+const TAIL_REPEAT = featureIndex('tail-repeat')
+const NUMBER = featureIndex('number')
+const DIGITS = featureIndex('digit')
+const SYMBOL_1 = featureIndex('symbol-1')
+const SYMBOL_2 = featureIndex('symbol-2')
+const SYMBOL_HIT = featureIndex('symbol-hit')
+const SYMBOL_HIT_MORE = featureIndex('symbol-hit-more')
+const SYMBOL_NEWLINE = featureIndex('symbol-newline')
+const SYMBOL_MISS = featureIndex('symbol-miss')
+const SYMBOL_TAIL = featureIndex('symbol-tail')
+const SYMBOL_REPEAT = featureIndex('symbol-repeat')
+const WIDE_SYMBOL = featureIndex('wide-symbol')
+const ASTRAL = featureIndex('astral')
+const ASTRAL_REPEAT = featureIndex('astral-repeat')
+const NEWLINE_ONE = featureIndex('newline')
+const NEWLINES = featureIndex('newlines')
+const NEWLINE_MORE = featureIndex('newline-more')
+const SPACE_ONE = featureIndex('space')
+const INDENT = featureIndex('indent')
+const INDENT_MORE = featureIndex('indent-more')
+const SPACE_TAIL = featureIndex('space-tail')
+const HAN_REPEAT = featureIndex('han-repeat')
+const SCRIPT_REPEAT = featureIndex('script-repeat')
+/** White space runs up to this length are one token. */
+const SPACE_RUN = 64
+/** Deeper indents cost more in some families. */
+const INDENT_AT = 8
+const BLANK = 0x20
+const APOSTROPHE = 0x27
+
+const PART_OF = new Uint8Array(SCRIPTS)
+const CHARACTER_OF = new Uint8Array(SCRIPTS)
+for (const [script, part, character] of [
+  [LATIN, 'latin-part', 'latin'],
+  [CYRILLIC, 'cyrillic-part', 'cyrillic'],
+  [ARABIC, 'arabic-part', 'arabic'],
+  [INDIC, 'indic-part', 'indic'],
+  [HAN, 'han-part', 'han'],
+  [KANA, 'kana-part', 'kana'],
+  [HANGUL, 'hangul-part', 'hangul'],
+  [OTHER_SCRIPT, 'script-part', 'script'],
+] as const) {
+  PART_OF[script] = featureIndex(part)
+  CHARACTER_OF[script] = featureIndex(character)
+}
+
+/**
+ * Counts the features of a text in one pass. `into` is zeroed first, so that a caller can keep one array. The loop over words is
+ * written out because calls per character would cost more than the counting.
+ */
+export function scan(text: string, into: Float64Array = new Float64Array(FEATURE_COUNT)): Float64Array {
+  into.fill(0)
+  const ascii = asciiClasses()
+  const filter = knownPieces()
+  const length = text.length
+  let at = 0
+  /** Where the last word or number ended: a word that starts there is glued to it. */
+  let joint = -1
+  while (at < length) {
+    let unit = text.charCodeAt(at)
+    let shape = (unit < 128 ? ascii[unit]! : classOf(unit)) & CLASS_MASK
+    let lead = 0
+    if (shape === DIGIT) {
+      at = digits(text, at, into)
+      joint = at
+      continue
+    }
+    if (shape === SPACE || shape === SYMBOL) {
+      // A single blank or symbol in front of letters belongs to their piece.
+      const next = at + 1 < length ? text.charCodeAt(at + 1) : 0
+      const nextShape = (next < 128 ? ascii[next]! : classOf(next)) & CLASS_MASK
+      if (nextShape < LOWER || nextShape > LETTER || at + 1 === length) {
+        at = shape === SPACE ? whiteSpace(text, at, into) : symbols(text, at, at, filter, into)
+        continue
+      }
+      lead = unit
+      at++
+    } else if (shape === NEWLINE) {
+      at = whiteSpace(text, at, into)
+      continue
+    } else if (shape === SURROGATE) {
+      at = astral(text, at, into)
+      continue
+    }
+    const start = at
+    let hash = hashStart
+    let lower = false
+    let script = 0
+    while (at < length) {
+      unit = text.charCodeAt(at)
+      if (unit < 128) {
+        shape = ascii[unit]!
+        if (shape === LOWER) lower = true
+        else if (shape !== UPPER || lower) break
+      } else {
+        const kind = classOf(unit)
+        shape = kind & CLASS_MASK
+        if (shape === LOWER) lower = true
+        else if (shape === UPPER) {
+          if (lower) break
+        } else if (shape !== LETTER) break
+        if (kind >> SCRIPT_SHIFT > script) script = kind >> SCRIPT_SHIFT
+      }
+      hash = hashStep(hash, unit)
+      at++
+    }
+    if (unit === APOSTROPHE && at < length) {
+      const end = contractionEnd(text, at)
+      for (; at < end; at++) hash = hashStep(hash, text.charCodeAt(at))
+    }
+    const size = at - start + (lead === 0 ? 0 : 1)
+    const bucket = size > LONGEST ? LONGEST : size
+    const glued = lead === 0 && start === joint
+    joint = at
+    if (isKnown(filter, hashWithLead(hash, lead))) {
+      const table = glued ? GLUED_HIT : lead > BLANK ? SYMBOL_LEAD_HIT : lower || size < 3 ? HIT : UPPER_HIT
+      into[table[bucket]!]! += 1
+    } else if (lead !== 0 && lead !== BLANK && isKnown(filter, hashWithLead(hash, 0))) into[LEAD_HIT[bucket]!]! += 1
+    else if (script > 0) foreignWord(text, start, at, lead, script, filter, into)
+    else {
+      into[glued ? GLUED_MISS[bucket]! : lower ? MISS[bucket]! : MISS_UPPER[bucket]!]! += 1
+      if (size > TAIL_AT) repeats(text, start + TAIL_AT, at, TAIL, TAIL_REPEAT, into)
+    }
+  }
+  return into
+}
+
+function shapeAt(text: string, at: number): number {
+  return classOf(text.charCodeAt(at)) & CLASS_MASK
+}
+
+function digits(text: string, start: number, into: Float64Array): number {
+  let end = start + 1
+  while (end < text.length && shapeAt(text, end) === DIGIT) end++
+  into[NUMBER]! += Math.ceil((end - start) / 3)
+  into[DIGITS]! += end - start
+  return end
+}
+
+/** An unknown word or an unbroken run of another script, as its longest known parts from the left. */
+function foreignWord(
+  text: string,
+  start: number,
+  end: number,
+  lead: number,
+  script: number,
+  filter: Uint8Array,
+  into: Float64Array,
+): void {
+  let from = start
+  // A symbol in front is a token of its own here; a blank mostly joins the first part.
+  if (lead > BLANK) into[SYMBOL_1]! += 1
+  let leading = lead === BLANK ? BLANK : 0
+  while (from < end) {
+    const unit = text.charCodeAt(from)
+    if (from > start + 3 && unit === text.charCodeAt(from - 1) && unit === text.charCodeAt(from - 2)) {
+      into[classOf(unit) >> SCRIPT_SHIFT === HAN ? HAN_REPEAT : SCRIPT_REPEAT]! += 1
+      from++
+      continue
+    }
+    const own = classOf(unit) >> SCRIPT_SHIFT
+    let longest = 0
+    let hash = hashStart
+    const limit = Math.min(end, from + LONGEST_PART)
+    for (let i = from; i < limit; i++) {
+      hash = hashStep(hash, text.charCodeAt(i))
+      if (isKnown(filter, hashWithLead(hash, leading))) longest = i + 1 - from
+    }
+    if (longest === 0 && leading !== 0) {
+      into[SPACE_ONE]! += 1
+      leading = 0
+      continue
+    }
+    into[(longest > 0 ? PART_OF : CHARACTER_OF)[own === 0 ? script : own]!]! += 1
+    from += longest > 0 ? longest : 1
+    leading = 0
+  }
+}
+
+/** End of `'s`, `'t`, `'re` … after a word; the apostrophe's own place when there is none. */
+function contractionEnd(text: string, apostrophe: number): number {
+  const first = text.charCodeAt(apostrophe + 1) | 0x20
+  if (first === 0x73 || first === 0x74 || first === 0x64 || first === 0x6d) return apostrophe + 2
+  const second = text.charCodeAt(apostrophe + 2) | 0x20
+  if (first === 0x6c && second === 0x6c) return apostrophe + 3
+  if ((first === 0x76 || first === 0x72) && second === 0x65) return apostrophe + 3
+  return apostrophe
+}
+
+/** White space, except a last blank that leads a word: that one is left for the caller. */
+function whiteSpace(text: string, start: number, into: Float64Array): number {
+  let end = start
+  let afterNewline = start
+  let newlines = 0
+  let shape = SPACE
+  while (end < text.length) {
+    shape = shapeAt(text, end)
+    if (shape === NEWLINE) {
+      newlines++
+      afterNewline = end + 1
+    } else if (shape !== SPACE) break
+    end++
+  }
+  if (newlines > 0) {
+    into[newlines === 1 && afterNewline === start + 1 ? NEWLINE_ONE : NEWLINES]! += 1
+    into[NEWLINE_MORE]! += newlines - 1
+    if (afterNewline - start > SPACE_RUN) into[SPACE_TAIL]! += afterNewline - start - SPACE_RUN
+  }
+  const blanks = end - afterNewline
+  if (blanks === 0) return end
+  const last = end < text.length ? 1 : 0
+  if (blanks > last) {
+    into[blanks - last === 1 ? SPACE_ONE : INDENT]! += 1
+    if (blanks > INDENT_AT) into[INDENT_MORE]! += Math.min(blanks, SPACE_RUN) - INDENT_AT
+    if (blanks > SPACE_RUN) into[SPACE_TAIL]! += blanks - SPACE_RUN
+  }
+  if (last === 0) return end
+  if (shape >= LOWER && shape <= LETTER) return end - 1
+  if (shape === SYMBOL && text.charCodeAt(end - 1) === BLANK) return symbols(text, end - 1, end, knownPieces(), into)
+  into[SPACE_ONE]! += 1
+  return end
+}
+
+/** A run of symbols from `first`, line ends and slashes after it included; `start` is one before it when a blank leads. */
+function symbols(text: string, start: number, first: number, filter: Uint8Array, into: Float64Array): number {
+  let end = first
+  let hash = hashStart
+  let wide = 0
+  for (; end < text.length; end++) {
+    const unit = text.charCodeAt(end)
+    if ((classOf(unit) & CLASS_MASK) !== SYMBOL) break
+    if (unit >= 128) wide++
+    hash = hashStep(hash, unit)
+  }
+  const size = end - first
+  for (; end < text.length; end++) {
+    const unit = text.charCodeAt(end)
+    if (unit !== 0x0a && unit !== 0x0d && unit !== 0x2f) break
+    hash = hashStep(hash, unit)
+  }
+  if (isKnown(filter, hashWithLead(hash, start < first ? BLANK : 0))) {
+    const whole = end - start
+    into[whole === 1 ? SYMBOL_1 : whole === 2 ? SYMBOL_2 : SYMBOL_HIT]! += 1
+    if (whole > 3) into[SYMBOL_HIT_MORE]! += Math.min(whole, 16) - 3
+    into[SYMBOL_NEWLINE]! += end - first - size
+    return end
+  }
+  into[WIDE_SYMBOL]! += wide
+  into[SYMBOL_MISS]! += 1
+  if (size > 2) repeats(text, first + 2, end, SYMBOL_TAIL, SYMBOL_REPEAT, into)
+  return end
+}
+
+function repeats(text: string, from: number, to: number, changing: number, same: number, into: Float64Array): void {
+  for (let i = from; i < to; i++) into[text.charCodeAt(i) === text.charCodeAt(i - 1) ? same : changing]! += 1
+}
+
+function astral(text: string, start: number, into: Float64Array): number {
+  let end = start
+  while (end < text.length && shapeAt(text, end) === SURROGATE) {
+    const pair = end + 1 < text.length && shapeAt(text, end + 1) === SURROGATE
+    const same =
+      pair &&
+      end > start + 1 &&
+      text.charCodeAt(end) === text.charCodeAt(end - 2) &&
+      text.charCodeAt(end + 1) === text.charCodeAt(end - 1)
+    into[same ? ASTRAL_REPEAT : ASTRAL]! += 1
+    end += pair ? 2 : 1
+  }
+  return end
+}

@@ -1,0 +1,62 @@
+export {
+  createMeter,
+  type ClassTokens,
+  type Measurement,
+  type Meter,
+  type MeterOptions,
+  type TargetRef,
+} from './meter.ts'
+export { bufferOf, type BufferSetting, DEFAULT_BODY_BYTES, limitOf, type LimitKnowledge } from './limit.ts'
+export {
+  type Calibration,
+  type CalibrationOptions,
+  type CalibrationState,
+  createCalibration,
+  type Observation,
+  type Prediction,
+} from './calibration.ts'
+export { type Estimate, estimatedFamilies, estimateTokens } from './estimator/estimate.ts'
+export { CONTENT_KINDS, type ContentKind } from './estimator/kinds.ts'
+export type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './needs.ts'
+export {
+  addFresh,
+  commitRequest,
+  type Counters,
+  percentFull,
+  projectedTokens,
+  setSchema,
+  settleResponse,
+  startCounters,
+} from './counters.ts'
+export {
+  type Anchor,
+  anchorAfter,
+  type AnchorInput,
+  type Growth,
+  growthSince,
+  looksTruncated,
+  occupancy,
+} from './occupancy.ts'
+export { refine, type RefineOptions, straddles } from './refine.ts'
+export { isKnownUsage, mergeReported, readUsage } from './usage.ts'
+export {
+  type Budget,
+  type BudgetAnswer,
+  type Budgets,
+  type BudgetScope,
+  type BudgetStanding,
+  createBudgets,
+  type ReserveRequest,
+  type Spender,
+  type Spent,
+} from './ledger/budgets.ts'
+export {
+  type CallPurpose,
+  createLedger,
+  type Ledger,
+  type LedgerCall,
+  type LedgerFilter,
+  type LedgerTotals,
+} from './ledger/ledger.ts'
+export { boundOf, type CallBound, type CallPlan } from './ledger/reservation.ts'
+export { turnLine, turnsRemaining, turnTotals, type TurnUsage } from './ledger/turns.ts'

@@ -1,0 +1,261 @@
+import type { EventBody } from '../../core/events.ts'
+import type { PriceModel } from '../../core/price.ts'
+import { affordableOutput, type CallBound } from './reservation.ts'
+
+export type BudgetScope = 'call' | 'session' | 'agent' | 'key' | 'tenant' | 'day'
+
+/** A limit on spending. `day` counts a tenant's calendar day in UTC. */
+export interface Budget {
+  readonly name: string
+  readonly scope: BudgetScope
+  readonly unit: 'tokens' | 'usd'
+  /** Passing it is reported once; calls go on. */
+  readonly soft?: number
+  readonly hard: number
+  /**
+   * `reserve` holds the most a call can cost before it is made, so that calls in parallel cannot overspend together. `settled`
+   * looks at what was spent only, as designs do that let the last call pass the line. @default 'reserve'
+   */
+  readonly enforce?: 'reserve' | 'settled'
+  /** Share of `hard` kept for the closing answer. @default 0.1, and 0 for `call` and `settled` */
+  readonly finalShare?: number
+}
+
+/** Who makes a call. */
+export interface Spender {
+  readonly tenant: string
+  readonly session: string
+  readonly agent?: string
+  readonly key?: string
+}
+
+export interface ReserveRequest {
+  readonly spender: Spender
+  readonly bound: CallBound
+  readonly price?: PriceModel
+  readonly at: number
+}
+
+export type BudgetAnswer =
+  | { readonly verdict: 'proceed'; readonly reservation: string }
+  /** The closing answer: no tools, at most this much output. Given once per budget and spender. */
+  | {
+      readonly verdict: 'final'
+      readonly reservation: string
+      readonly maxOutputTokens: number
+      readonly budget: string
+      readonly reason: string
+    }
+  | { readonly verdict: 'halt'; readonly budget: string; readonly reason: string }
+
+export interface Spent {
+  readonly tokens: number
+  readonly usd: number
+}
+
+/** Reservation before a call, settlement after it. Synchronous, so that no two calls see the same remainder. */
+export interface Budgets {
+  reserve(request: ReserveRequest): BudgetAnswer
+  /** What the call really cost. `undefined`: the provider said nothing, so what was held counts as spent. */
+  settle(reservation: string, spent: Spent | undefined): void
+  /** The call was never billed. */
+  release(reservation: string): void
+  /** Spent and held, by budget, for one spender. */
+  standing(spender: Spender, at: number): readonly BudgetStanding[]
+}
+
+export interface BudgetStanding {
+  readonly budget: string
+  readonly unit: 'tokens' | 'usd'
+  readonly spent: number
+  readonly held: number
+  readonly hard: number
+}
+
+interface Account {
+  spent: number
+  held: number
+  softReported: boolean
+  finalGiven: boolean
+}
+
+interface Held {
+  readonly account: Account
+  readonly unit: 'tokens' | 'usd'
+  readonly amount: number
+}
+
+/** A closing answer shorter than this says nothing. */
+const LEAST_FINAL_OUTPUT = 128
+const MOST_ACCOUNTS = 100_000
+const DAY_MS = 24 * 3600 * 1000
+
+export function createBudgets(budgets: readonly Budget[], onEvent: (event: EventBody) => void = () => {}): Budgets {
+  const accounts = new Map<string, Account>()
+  const reservations = new Map<string, readonly Held[]>()
+  let next = 1
+  let warned = false
+
+  function accountOf(budget: Budget, spender: Spender, at: number): Account {
+    const key = accountKey(budget, spender, at)
+    const known = accounts.get(key)
+    if (known !== undefined) return known
+    const fresh: Account = { spent: 0, held: 0, softReported: false, finalGiven: false }
+    forgetOldest()
+    // A call's own budget ends with the call.
+    if (budget.scope !== 'call') accounts.set(key, fresh)
+    return fresh
+  }
+
+  /** Days that passed and sessions long gone; an account with a call under way stays. */
+  function forgetOldest(): void {
+    if (accounts.size < MOST_ACCOUNTS) return
+    for (const [key, { held }] of accounts) {
+      if (held > 0) continue
+      accounts.delete(key)
+      return
+    }
+  }
+
+  function hold(entries: readonly { budget: Budget; account: Account }[], bound: CallBound): string {
+    const id = `reservation-${next++}`
+    const held = entries.map(({ budget, account }) => ({
+      account,
+      unit: budget.unit,
+      amount: amountOf(bound, budget.unit),
+    }))
+    for (const { account, amount } of held) account.held += amount
+    reservations.set(id, held)
+    return id
+  }
+
+  function reportSoft(budget: Budget, account: Account, amount: number): void {
+    if (budget.soft === undefined || account.softReported || account.spent + account.held + amount <= budget.soft)
+      return
+    account.softReported = true
+    onEvent({
+      type: 'budget-reached',
+      budget: `${budget.name} (soft)`,
+      used: account.spent + account.held + amount,
+      of: budget.soft,
+    })
+  }
+
+  /** The first budget that this call would pass, if any. */
+  function firstOver(
+    entries: readonly { budget: Budget; account: Account }[],
+    bound: CallBound,
+  ): { budget: Budget; account: Account } | undefined {
+    return entries.find(({ budget, account }) => {
+      if (account.finalGiven) return true
+      if (budget.enforce === 'settled') return account.spent > budget.hard
+      return account.spent + account.held + amountOf(bound, budget.unit) > budget.hard * (1 - finalShareOf(budget))
+    })
+  }
+
+  return {
+    reserve({ spender, bound, price, at }) {
+      const entries = budgets.map((budget) => ({ budget, account: accountOf(budget, spender, at) }))
+      if (bound.usd === undefined && !warned && budgets.some(({ unit }) => unit === 'usd')) {
+        warned = true
+        onEvent({
+          type: 'warning',
+          topic: 'unpriced-call',
+          message:
+            'A model without a known price was called under a budget in dollars; such calls count as free. Name its price in the config.',
+        })
+      }
+      const over = firstOver(entries, bound)
+      if (over === undefined) {
+        for (const { budget, account } of entries) reportSoft(budget, account, amountOf(bound, budget.unit))
+        return { verdict: 'proceed', reservation: hold(entries, bound) }
+      }
+      const { budget, account } = over
+      const used = account.spent + account.held
+      onEvent({ type: 'budget-reached', budget: budget.name, used, of: budget.hard })
+      const reason = `Budget "${budget.name}" allows ${show(budget.hard, budget.unit)}; ${show(used, budget.unit)} are spent or held and this call may take ${show(amountOf(bound, budget.unit), budget.unit)} more.`
+      if (account.finalGiven || budget.scope === 'call') return { verdict: 'halt', budget: budget.name, reason }
+      const output = Math.min(...entries.map((entry) => finalOutput(entry, bound, price)))
+      if (output < LEAST_FINAL_OUTPUT) return { verdict: 'halt', budget: budget.name, reason }
+      account.finalGiven = true
+      const closing = withOutput(bound, output, price)
+      return {
+        verdict: 'final',
+        reservation: hold(entries, closing),
+        maxOutputTokens: output,
+        budget: budget.name,
+        reason,
+      }
+    },
+    settle(reservation, spent) {
+      for (const { account, unit, amount } of take(reservation)) {
+        account.held -= amount
+        account.spent += spent === undefined ? amount : spent[unit]
+      }
+    },
+    release(reservation) {
+      for (const { account, amount } of take(reservation)) account.held -= amount
+    },
+    standing: (spender, at) =>
+      budgets.map((budget) => {
+        const { spent, held } = accounts.get(accountKey(budget, spender, at)) ?? { spent: 0, held: 0 }
+        return { budget: budget.name, unit: budget.unit, spent, held, hard: budget.hard }
+      }),
+  }
+
+  /** A reservation is settled or released once; what comes later changes nothing. */
+  function take(reservation: string): readonly Held[] {
+    const held = reservations.get(reservation) ?? []
+    reservations.delete(reservation)
+    return held
+  }
+}
+
+function finalOutput(
+  { budget, account }: { budget: Budget; account: Account },
+  bound: CallBound,
+  price: PriceModel | undefined,
+): number {
+  if (budget.enforce === 'settled') return bound.outputTokens
+  const left = budget.hard - account.spent - account.held
+  return Math.min(bound.outputTokens, affordableOutput(bound, budget.unit, left, price))
+}
+
+function withOutput(bound: CallBound, outputTokens: number, price: PriceModel | undefined): CallBound {
+  const saved = bound.outputTokens - outputTokens
+  const perToken =
+    price === undefined || bound.usd === undefined || bound.outputTokens === 0 ? 0 : outputShare(bound, price)
+  return {
+    inputTokens: bound.inputTokens,
+    outputTokens,
+    tokens: bound.tokens - saved,
+    ...(bound.usd !== undefined && { usd: bound.usd - saved * perToken }),
+  }
+}
+
+function outputShare(bound: CallBound, price: PriceModel): number {
+  const tier = (price.tiers ?? []).filter(({ above }) => bound.inputTokens > above).at(-1)
+  return (tier ?? price).output / 1_000_000
+}
+
+const finalShareOf = (budget: Budget): number =>
+  budget.finalShare ?? (budget.scope === 'call' || budget.enforce === 'settled' ? 0 : 0.1)
+
+/** An unpriced call holds nothing in dollars: there is no number to hold, and the catalogue has warned. */
+const amountOf = (bound: CallBound, unit: 'tokens' | 'usd'): number =>
+  unit === 'tokens' ? bound.tokens : (bound.usd ?? 0)
+
+function accountKey(budget: Budget, spender: Spender, at: number): string {
+  const own: Record<BudgetScope, string> = {
+    call: '',
+    session: spender.session,
+    agent: `${spender.session}/${spender.agent ?? ''}`,
+    key: spender.key ?? '',
+    tenant: '',
+    day: String(Math.floor(at / DAY_MS)),
+  }
+  return JSON.stringify([budget.name, budget.scope, spender.tenant, own[budget.scope]])
+}
+
+const show = (amount: number, unit: 'tokens' | 'usd'): string =>
+  unit === 'usd' ? `$${amount.toFixed(4)}` : `${Math.ceil(amount).toLocaleString('en-US')} tokens`

@@ -1,0 +1,88 @@
+import { PlimsollError } from '../core/errors.ts'
+import type { RequestSettings } from '../core/conversation.ts'
+import type { BufferRule } from '../core/policy.ts'
+import type { Limit, LimitSource, Target } from '../core/target.ts'
+import type { ModelFacts, ModelLookup } from './needs.ts'
+
+/** Bytes that every large vendor takes in one request body; Anthropic's 32 MB is the smallest. */
+export const DEFAULT_BODY_BYTES = 32_000_000
+
+/** What is known about a target beside the catalogue, strongest first. */
+export interface LimitKnowledge {
+  /** A window that a rejection of this endpoint named. */
+  readonly learnedWindow?: number
+  /** A window from the endpoint's own metadata. */
+  readonly endpointWindow?: number
+  readonly bodyBytes?: number
+}
+
+/** A fixed number of tokens, or a share of the window. */
+export type BufferSetting = number | BufferRule
+
+/**
+ * What fits: window - buffer - output reserve. The reserve is the request's own cap, else the target's, else the catalogue's,
+ * else a quarter of the window. Where the vendor limits the prompt apart from the output, that limit holds too. A limit that
+ * is not positive is an error with its numbers: a request cannot be cut down to less than nothing.
+ */
+export function limitOf(
+  target: Target,
+  settings: Pick<RequestSettings, 'maxOutputTokens'>,
+  buffer: BufferSetting,
+  catalogue: ModelLookup,
+  knowledge: LimitKnowledge = {},
+): Limit {
+  const { info, match } = catalogue.resolve(target.model)
+  const [window, source] = windowOf(target, knowledge, info.window, match === 'default')
+  const outputReserve = settings.maxOutputTokens ?? target.maxOutputTokens ?? reserveOf(info.maxOutputTokens, window)
+  const bufferTokens = bufferOf(buffer, window)
+  const tokens = roomOf(source === 'catalogue' ? info : { window }, outputReserve) - bufferTokens
+  if (tokens <= 0) {
+    throw new PlimsollError(
+      'limit-not-positive',
+      `Nothing fits on ${target.model}: a window of ${format(window)} tokens minus a buffer of ${format(bufferTokens)} and an output reserve of ${format(outputReserve)} leaves ${format(tokens)}.`,
+      {
+        advice: 'Lower the maximum output tokens or the buffer, or name the real window in the config.',
+        fields: { model: target.model, window, buffer: bufferTokens, outputReserve, tokens, source },
+      },
+    )
+  }
+  return {
+    window,
+    buffer: bufferTokens,
+    outputReserve,
+    tokens,
+    bytes: knowledge.bodyBytes ?? DEFAULT_BODY_BYTES,
+    source,
+  }
+}
+
+function windowOf(
+  target: Target,
+  knowledge: LimitKnowledge,
+  catalogued: number,
+  unknown: boolean,
+): [number, LimitSource] {
+  if (knowledge.learnedWindow !== undefined) return [knowledge.learnedWindow, 'learned']
+  if (target.window !== undefined) return [target.window, 'config']
+  if (knowledge.endpointWindow !== undefined) return [knowledge.endpointWindow, 'endpoint']
+  return [catalogued, unknown ? 'default' : 'catalogue']
+}
+
+/** Gemini's output stands beside its input limit; GPT-5's stands in the window but its prompt is limited as well. */
+function roomOf(info: Pick<ModelFacts, 'window' | 'inputLimit' | 'maxOutputTokens'>, outputReserve: number): number {
+  if (info.inputLimit === undefined) return info.window - outputReserve
+  const whole = Math.max(info.window, info.inputLimit + (info.maxOutputTokens ?? 0))
+  return Math.min(info.inputLimit, whole - outputReserve)
+}
+
+/** Some catalogued output limits are as large as the window they share; holding that back would leave no room at all. */
+function reserveOf(catalogued: number | undefined, window: number): number {
+  return catalogued === undefined || catalogued >= window ? Math.floor(window / 4) : catalogued
+}
+
+export function bufferOf(buffer: BufferSetting, window: number): number {
+  if (typeof buffer === 'number') return buffer
+  return Math.min(buffer.max, Math.max(buffer.min, Math.floor(window * buffer.fraction)))
+}
+
+const format = (tokens: number): string => tokens.toLocaleString('en-US')

@@ -1,0 +1,174 @@
+import type { Conversation } from '../core/conversation.ts'
+import { type Count, exactly, NO_TOKENS, scaleCount, sumCounts } from '../core/count.ts'
+import type { Item } from '../core/item.ts'
+import type { Load, Target } from '../core/target.ts'
+import type { Usage } from '../core/usage.ts'
+import type { Calibration } from './calibration.ts'
+import type { ContentKind } from './estimator/kinds.ts'
+import { ignoreEvents, type MeterEvents, type ModelFacts, type ModelLookup, type TextCounter } from './needs.ts'
+import { framingOf, itemFramingOf, overheadOf } from './overhead.ts'
+import { createRawCounter, type Lens } from './raw-counter.ts'
+import { keepsOlderThinking, olderThinking } from './thinking.ts'
+import { isKnownUsage } from './usage.ts'
+
+export interface MeterOptions {
+  readonly catalogue: ModelLookup
+  /** An exact tokenizer for a family, when one is loaded. Without it the estimator counts. */
+  readonly tokenizerFor?: (family: string) => TextCounter | undefined
+  /** What was learned from reported usage. */
+  readonly calibration?: Calibration
+  /** Tokens of sealed items, from the usage of the response that issued them. */
+  readonly hiddenTokens?: (item: Item) => number | undefined
+  /** Texts whose count is remembered. @default 20000 */
+  readonly cachedTexts?: number
+  readonly onEvent?: MeterEvents
+}
+
+/** A model id, or a target with the endpoint whose calibration applies. */
+export type TargetRef = string | Pick<Target, 'model' | 'endpoint'>
+
+/** Raw tokens by what they are; `fixed` is framing, tools and media, which no tokenizer error touches. */
+export type ClassTokens = Readonly<Partial<Record<ContentKind | 'fixed', number>>>
+
+/** A load with what calibration learns from: the count before any factor, whole and by class. */
+export interface Measurement extends Load {
+  readonly raw: Count
+  readonly byClass: ClassTokens
+  /** Raw tokens of system text, tools, items and framing. */
+  readonly parts: { readonly head: number; readonly tools: number; readonly items: number; readonly framing: number }
+}
+
+/** Counts. Never throws, is synchronous, and counts the same content once. */
+export interface Meter {
+  countText(target: TargetRef, text: string): Count
+  /** One item with its framing as a call or result. */
+  countItem(target: TargetRef, item: Item, format?: string): Count
+  /** Some items with their framing, messages included, as they add to a request. */
+  measureItems(
+    target: TargetRef,
+    items: readonly Item[],
+    format?: string,
+  ): { readonly count: Count; readonly byClass: ClassTokens }
+  /**
+   * The whole request. `bytes` is the length of the body as it will be sent. Should counting itself fail, the last usage stands
+   * in, and without one the bytes as an upper bound: no token is shorter than a byte.
+   */
+  measure(target: TargetRef, conversation: Conversation, bytes: number, lastUsage?: Usage): Measurement
+  factsOf(model: string): ModelFacts
+  /** Tokenizer family of a model. */
+  familyOf(model: string): string
+  contentKindOf(target: TargetRef, item: Item): ContentKind
+}
+
+export function createMeter(options: MeterOptions): Meter {
+  const { catalogue, tokenizerFor, calibration, hiddenTokens, cachedTexts = 20_000, onEvent = ignoreEvents } = options
+  const raw = createRawCounter({ catalogue, tokenizerFor, hiddenTokens, cachedTexts, onEvent })
+
+  function calibrated(target: TargetRef, count: Count, byClass: ClassTokens): Count {
+    if (calibration === undefined || count.tokens === 0) return count
+    const learned = calibration.predict(refOf(target), byClass)
+    if (learned === undefined) return count
+    const { tokens, spread } = learned
+    if (spread === undefined) return scaleCount(count, tokens / count.tokens)
+    return { tokens, low: Math.max(0, tokens * (1 - spread)), high: tokens * (1 + spread), source: 'calibrated' }
+  }
+
+  function tally(
+    lens: Lens,
+    format: string,
+  ): { take: (item: Item) => Count; add: (kind: ContentKind | 'fixed', tokens: number) => void; byClass: ClassTokens } {
+    const byClass: Partial<Record<ContentKind | 'fixed', number>> = {}
+    const add = (kind: ContentKind | 'fixed', tokens: number): void => {
+      if (tokens !== 0) byClass[kind] = (byClass[kind] ?? 0) + tokens
+    }
+    const take = (item: Item): Count => {
+      const { count, kind, text } = raw.item(lens, item, format)
+      add(kind, text)
+      add('fixed', count.tokens - text)
+      return count
+    }
+    return { take, add, byClass }
+  }
+
+  function measureWhole(target: TargetRef, conversation: Conversation, bytes: number): Measurement {
+    const lens = raw.lensOf(refOf(target).model)
+    const overhead = overheadOf(conversation.format, lens.model, lens.family)
+    const { take, add, byClass } = tally(lens, conversation.format)
+    const forgotten = keepsOlderThinking(lens.model, lens.family) ? undefined : olderThinking(conversation.items)
+    const head = sumCounts(conversation.head.map(take))
+    const own = sumCounts(conversation.items.map((item) => (forgotten?.has(item) === true ? NO_TOKENS : take(item))))
+    const tools = countTools(lens, conversation)
+    const framing = exactly(framingOf(overhead, conversation), 'estimate')
+    add('fixed', tools.tokens + framing.tokens)
+    const sum = whole(sumCounts([head, own, tools, framing]))
+    return {
+      count: whole(calibrated(target, sum, byClass)),
+      bytes,
+      raw: sum,
+      byClass,
+      parts: { head: head.tokens, tools: tools.tokens, items: own.tokens, framing: framing.tokens },
+    }
+  }
+
+  function measureBlind(bytes: number, lastUsage: Usage | undefined): Measurement {
+    const known = isKnownUsage(lastUsage) ? lastUsage.input + lastUsage.output : undefined
+    if (known === undefined) {
+      onEvent({ type: 'degraded', what: 'counting', cause: 'no usage either: the bytes are taken as the upper bound' })
+    }
+    const tokens = known ?? Math.ceil(bytes / 4)
+    const count: Count = { tokens, low: 0, high: Math.max(tokens, bytes), source: 'unknown' }
+    return {
+      count,
+      bytes,
+      raw: count,
+      byClass: { fixed: tokens },
+      parts: { head: 0, tools: 0, items: tokens, framing: 0 },
+    }
+  }
+
+  function countTools(lens: Lens, { format, tools }: Conversation): Count {
+    if (tools.length === 0) return NO_TOKENS
+    const { toolsFactor, toolsOnce, perTool, toolsSpread } = overheadOf(format, lens.model, lens.family)
+    const declared = sumCounts(tools.map(({ text }) => raw.text(lens, text).count))
+    const tokens = Math.ceil(declared.tokens * toolsFactor) + toolsOnce + perTool * tools.length
+    const half = tokens * toolsSpread
+    return { tokens, low: Math.max(0, tokens - half), high: tokens + half, source: 'estimate' }
+  }
+
+  return {
+    countText(target, text) {
+      const { count, kind } = raw.text(raw.lensOf(refOf(target).model), text)
+      return calibrated(target, count, { [kind]: count.tokens })
+    },
+    countItem(target, item, format = '') {
+      const { count, kind, text } = raw.item(raw.lensOf(refOf(target).model), item, format)
+      return calibrated(target, count, { [kind]: text, fixed: count.tokens - text })
+    },
+    measureItems(target, items, format = '') {
+      const lens = raw.lensOf(refOf(target).model)
+      const { take, add, byClass } = tally(lens, format)
+      const own = sumCounts(items.map(take))
+      const framing = itemFramingOf(overheadOf(format, lens.model, lens.family), items)
+      add('fixed', framing)
+      return { count: calibrated(target, sumCounts([own, exactly(framing)]), byClass), byClass }
+    },
+    measure(target, conversation, bytes, lastUsage) {
+      try {
+        return measureWhole(target, conversation, bytes)
+      } catch (error) {
+        onEvent({ type: 'degraded', what: 'counting', cause: error instanceof Error ? error.message : String(error) })
+        return measureBlind(bytes, lastUsage)
+      }
+    },
+    factsOf: (model) => raw.lensOf(model).facts,
+    familyOf: (model) => raw.lensOf(model).family,
+    contentKindOf: (target, item) => raw.item(raw.lensOf(refOf(target).model), item, '').kind,
+  }
+}
+
+const refOf = (target: TargetRef): Pick<Target, 'model' | 'endpoint'> =>
+  typeof target === 'string' ? { model: target } : target
+
+function whole({ tokens, low, high, source }: Count): Count {
+  return { tokens: Math.round(tokens), low: Math.floor(low), high: Math.ceil(high), source }
+}

@@ -1,0 +1,128 @@
+import type { Conversation } from '../core/conversation.ts'
+import { type Count, exactly, sumCounts } from '../core/count.ts'
+import type { Item } from '../core/item.ts'
+import type { Usage } from '../core/usage.ts'
+import type { ClassTokens, Measurement, Meter, TargetRef } from './meter.ts'
+import { isKnownUsage } from './usage.ts'
+
+/**
+ * The last measured call of a branch: what its prompt really was, and how much of the conversation it covered. It belongs to one
+ * epoch, since after a rewrite the same items are other bytes.
+ */
+export interface Anchor {
+  readonly epoch?: string
+  readonly prompt: number
+  readonly output: number
+  readonly reasoning: number
+  /** Items that the measured request had. */
+  readonly items: number
+  /** Raw tokens of system text and tools in it: both may change between calls. */
+  readonly standing: number
+  readonly rawTokens: number
+}
+
+export interface AnchorInput {
+  readonly usage: Usage | undefined
+  readonly measurement: Measurement
+  readonly conversation: Pick<Conversation, 'items'>
+  readonly epoch?: string
+  /** Summaries, titles and other side calls say nothing about this conversation's size. */
+  readonly purpose?: 'turn' | 'summary' | 'extract'
+}
+
+/** The anchor after a response; the previous one stays when the response measured nothing. */
+export function anchorAfter(previous: Anchor | undefined, input: AnchorInput): Anchor | undefined {
+  const { usage, measurement, conversation, epoch, purpose = 'turn' } = input
+  if (purpose !== 'turn' || !isKnownUsage(usage) || usage.input === 0) return previous
+  return {
+    ...(epoch !== undefined && { epoch }),
+    prompt: usage.input,
+    output: usage.output,
+    reasoning: usage.reasoning,
+    items: conversation.items.length,
+    standing: measurement.parts.head + measurement.parts.tools,
+    rawTokens: measurement.raw.tokens,
+  }
+}
+
+/** What happened to a conversation since a measured call. */
+export interface Growth {
+  /** The provider's word: the measured prompt and, where it is to be trusted, the response that came back into the prompt. */
+  readonly measured: number
+  /** The rest, counted: by class before calibration, and as the meter's best number. */
+  readonly byClass: ClassTokens
+  readonly count: Count
+}
+
+/** Undefined without an anchor of this epoch, or when items that it covered are gone: then nothing was measured. */
+export function growthSince(
+  meter: Meter,
+  target: TargetRef,
+  conversation: Conversation,
+  measurement: Measurement,
+  anchor: Anchor | undefined,
+  epoch?: string,
+): Growth | undefined {
+  if (anchor === undefined || anchor.epoch !== epoch || conversation.items.length < anchor.items) return undefined
+  const since = conversation.items.slice(anchor.items)
+  const answered = since.slice(0, answerLength(since))
+  const reported = reportedAnswer(meter, target, conversation.format, answered, anchor)
+  const counted = reported === undefined ? since : since.slice(answered.length)
+  const { count, byClass } = meter.measureItems(target, counted, conversation.format)
+  const standing = measurement.parts.head + measurement.parts.tools - anchor.standing
+  return {
+    measured: anchor.prompt + (reported ?? 0),
+    byClass: { ...byClass, fixed: (byClass.fixed ?? 0) + standing },
+    count: standing === 0 ? count : sumCounts([count, exactly(standing, 'estimate')]),
+  }
+}
+
+/**
+ * Load of the next request: measured prompt + output of that response + estimate of what came since; without a measured call of
+ * this epoch, the estimate of the whole.
+ */
+export function occupancy(
+  meter: Meter,
+  target: TargetRef,
+  conversation: Conversation,
+  measurement: Measurement,
+  anchor: Anchor | undefined,
+  epoch?: string,
+): Measurement {
+  const growth = growthSince(meter, target, conversation, measurement, anchor, epoch)
+  if (growth === undefined) return measurement
+  const { tokens, low, high, source } = sumCounts([exactly(growth.measured, 'provider'), growth.count])
+  return { ...measurement, count: { tokens: Math.round(tokens), low: Math.floor(low), high: Math.ceil(high), source } }
+}
+
+/** Items of the response itself: they stand first and the model made them. */
+function answerLength(since: readonly Item[]): number {
+  const end = since.findIndex((item) => item.role !== 'assistant')
+  return end === -1 ? since.length : end
+}
+
+/**
+ * Tokens of the response as it comes back in the prompt: its reported output, less the reasoning that the client does not send
+ * back. Undefined when there is nothing of it, or when the report cannot be true: some clients log the first event's output of
+ * one token as if it were the whole.
+ */
+function reportedAnswer(
+  meter: Meter,
+  target: TargetRef,
+  format: string,
+  answered: readonly Item[],
+  anchor: Anchor,
+): number | undefined {
+  if (answered.length === 0) return undefined
+  const keepsReasoning = answered.some((item) => item.kind === 'reasoning')
+  const reported = anchor.output - (keepsReasoning ? 0 : anchor.reasoning)
+  return reported < meter.measureItems(target, answered, format).count.low / 2 ? undefined : reported
+}
+
+/**
+ * A server that cuts the front of a prompt without a word reports fewer tokens than were sent. True when even the lower bound is
+ * far above the report.
+ */
+export function looksTruncated(measurement: Measurement, usage: Usage | undefined): boolean {
+  return isKnownUsage(usage) && usage.input > 0 && usage.input < measurement.count.low * 0.7
+}

@@ -1,0 +1,190 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { EventBody, EventSink, PlimsollEvent } from './core/events.ts'
+import type { Handle } from './core/handles.ts'
+import type { Policy } from './core/policy.ts'
+import { artifactAddress } from './drivers/artifacts/address.ts'
+import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
+import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
+import { openStore } from './drivers/open-store.ts'
+import type { EngineDeps } from './engine/deps.ts'
+import { storedCalibration } from './engine/learn.ts'
+import { presentText } from './engine/present.ts'
+import { policyNamed } from './engine/policies/index.ts'
+import { learnedLimits } from './engine/learned-limits.ts'
+import { createSession, type Session, type SessionOptions } from './engine/session.ts'
+import { codecs } from './formats/registry.ts'
+import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
+import type { ArtifactStat, ArtifactStore, ByteRange } from './ports/artifact-store.ts'
+import type { Catalogue } from './ports/catalogue.ts'
+import { systemClock, type Clock } from './ports/clock.ts'
+import type { SessionStore } from './ports/session-store.ts'
+import { createFetch, type Fetch } from './surfaces/gateway/fetch.ts'
+import { createGateway, type Gateway } from './surfaces/gateway/gateway.ts'
+import { createLedger, type Ledger } from './surfaces/gateway/ledger.ts'
+import { responseSessions } from './surfaces/gateway/response-sessions.ts'
+
+export interface PlimsollOptions {
+  /** A preset's name or a policy of your own. @default 'plimsoll' */
+  readonly policy?: string | Policy
+  /** A driver or a URL: `memory:`, `sqlite:./plimsoll.db`. @default a file in the home directory */
+  readonly store?: string | SessionStore
+  /** A driver or a URL: `memory:`, `file:./artifacts`. @default beside the store */
+  readonly artifacts?: string | ArtifactStore
+  /** Keys handles and tenants. @default PLIMSOLL_SECRET, else one that the store keeps */
+  readonly secret?: Uint8Array
+  /** Overrides the model's window, in tokens. */
+  readonly window?: number
+  /** Limits on spending; over one, a closing answer and then none. */
+  readonly budgets?: readonly Budget[]
+  readonly catalogue?: Catalogue
+  readonly clock?: Clock
+  readonly onEvent?: EventSink
+  /** Reports what it would do and changes nothing. @default false */
+  readonly observe?: boolean
+  /** Largest request body that the gateway takes, unpacked. @default 64 MiB */
+  readonly maxBodyBytes?: number
+  /** What `plimsoll.fetch` calls. @default the global fetch */
+  readonly fetch?: Fetch
+}
+
+export interface Plimsoll {
+  /** For any SDK that takes a `fetch`. */
+  readonly fetch: Fetch
+  /** The three verbs, for an agent loop of your own. */
+  session(options: SessionOptions): Session
+  readonly artifacts: {
+    /** Exact bytes back. Undefined when there is no such artifact of this tenant. */
+    read(handle: Handle, options?: { tenant?: string; range?: ByteRange }): Promise<Uint8Array | undefined>
+    stat(handle: Handle, options?: { tenant?: string }): Promise<ArtifactStat | undefined>
+  }
+  /** The handler behind `fetch` and the proxy. */
+  readonly gateway: Gateway
+  /** Sessions of this process, summed up from their events. */
+  readonly ledger: Ledger
+  /** Whether the store answers. */
+  isReady(): Promise<boolean>
+  on(listener: EventSink): () => void
+  close(): Promise<void>
+}
+
+/** Settings of the whole installation live under a tenant that no credential can hash to. */
+const SYSTEM_TENANT = 'plimsoll'
+const MAX_OPEN_SESSIONS = 1_000
+
+/** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
+export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
+  const clock = options.clock ?? systemClock
+  const storeUrl = typeof options.store === 'string' ? options.store : `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
+  const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, { clock })
+  const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
+  const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
+
+  const secret = once(() => findSecret(options.secret, sessions))
+  const deps = once(async (): Promise<EngineDeps> => {
+    const key = await secret()
+    const url =
+      typeof options.artifacts === 'string'
+        ? options.artifacts
+        : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
+    const catalogue = options.catalogue ?? bundledCatalogue()
+    const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
+    const state = await storedCalibration(sessions)
+    const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
+    const meter = createMeter({ catalogue, calibration, onEvent: note })
+    return {
+      codecs,
+      calibration,
+      ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
+      meter: {
+        ...meter,
+        limitOf: (target, settings, buffer) =>
+          limitOf(target, settings, buffer, catalogue, {
+            ...(target.learned?.window !== undefined && { learnedWindow: target.learned.window }),
+            ...(target.learned?.bodyBytes !== undefined && { bodyBytes: target.learned.bodyBytes }),
+          }),
+      },
+      catalogue,
+      sessions,
+      artifacts: typeof options.artifacts === 'object' ? options.artifacts : openArtifacts(url, { secret: key, clock }),
+      addressOf: artifactAddress(key),
+      present: presentText,
+      clock,
+      hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 40),
+      emit,
+      policy: typeof options.policy === 'object' ? options.policy : policyNamed(options.policy ?? 'plimsoll'),
+    }
+  })
+
+  const under = (policy: Policy) => async (): Promise<EngineDeps> => ({ ...(await deps()), policy })
+  const open = new Map<string, Session>()
+  const session = (wanted: SessionOptions, policy?: string): Session => {
+    const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
+    const found = open.get(key) ?? createSession(policy === undefined ? deps : under(policyNamed(policy)), wanted)
+    // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
+    open.delete(key)
+    open.set(key, found)
+    if (open.size > MAX_OPEN_SESSIONS) open.delete(open.keys().next().value!)
+    return found
+  }
+  const ledger = createLedger()
+  listeners.add((event) => ledger.take(event))
+  const gateway = createGateway({
+    secret,
+    codecs,
+    session,
+    learned: learnedLimits(sessions, clock),
+    responses: responseSessions(sessions),
+    ledger,
+    clock,
+    emit,
+    ...(options.window !== undefined && { window: options.window }),
+    ...(options.observe !== undefined && { observe: options.observe }),
+    ...(options.maxBodyBytes !== undefined && { maxBodyBytes: options.maxBodyBytes }),
+  })
+  return {
+    fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
+    session: (wanted) => session(wanted),
+    gateway,
+    ledger,
+    isReady: async () => (await secret()).length > 0 && (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
+    artifacts: {
+      read: async (handle, { tenant = 'local', range } = {}) => (await deps()).artifacts.read(tenant, handle, range),
+      stat: async (handle, { tenant = 'local' } = {}) => (await deps()).artifacts.stat(tenant, handle),
+    },
+    on(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    async close() {
+      open.clear()
+      if (deps.started()) await (await deps()).artifacts.close()
+      await sessions.close()
+    },
+  }
+}
+
+export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(homedir(), '.plimsoll')
+
+async function findSecret(given: Uint8Array | undefined, store: SessionStore): Promise<Uint8Array> {
+  if (given !== undefined) return given
+  const fromEnvironment = process.env['PLIMSOLL_SECRET']
+  if (fromEnvironment !== undefined && fromEnvironment !== '')
+    return createHash('sha256').update(fromEnvironment).digest()
+  const kept = await store.setValue(SYSTEM_TENANT, 'secret', randomBytes(32).toString('hex'), true)
+  return Buffer.from(kept, 'hex')
+}
+
+/** Runs at the first call; a failure is not remembered, so that the next call tries again. */
+function once<T>(make: () => Promise<T>): (() => Promise<T>) & { started(): boolean } {
+  let made: Promise<T> | undefined
+  const get = (): Promise<T> => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined
+      throw error
+    })
+    return made
+  }
+  return Object.assign(get, { started: () => made !== undefined })
+}

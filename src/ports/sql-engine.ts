@@ -1,0 +1,49 @@
+/** Records of one artifact, to be queried as a table. */
+export interface SqlSource {
+  /** Name of the table: letters, digits and underscores. */
+  readonly table: string
+  readonly bytes: Uint8Array
+  /** Same key, same bytes: an engine may keep what it loaded. */
+  readonly key?: string
+  /** The way to the array of records inside a JSON object. @default the root, or the largest array of objects near it */
+  readonly path?: readonly string[]
+}
+
+export interface SqlRequest {
+  readonly sql: string
+  readonly sources: readonly SqlSource[]
+  readonly timeoutMs: number
+  readonly maxRows: number
+}
+
+export type SqlValue = string | number | null
+
+export interface SqlTable {
+  readonly table: string
+  /** `json`, `ndjson`, `csv`, `tsv` or `lines`. */
+  readonly format: string
+  /** Where the records were found, when not at the root. */
+  readonly path?: string
+  readonly rows: number
+  readonly columns: readonly { readonly name: string; readonly type: string }[]
+}
+
+export interface SqlResult {
+  readonly ok: boolean
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly SqlValue[])[]
+  /** Rows of the whole result, those beyond `maxRows` included. */
+  readonly totalRows: number
+  readonly tables: readonly SqlTable[]
+  readonly error?: string
+}
+
+/**
+ * Answers one read-only query over records. Promises: no files, no network, nothing kept that a query wrote; time and
+ * memory limits hold; never throws for a fault of the query.
+ */
+export interface SqlEngine {
+  readonly name: string
+  query(request: SqlRequest): Promise<SqlResult>
+  close(): Promise<void>
+}

@@ -1,0 +1,167 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Command } from 'commander'
+import type { PlimsollEvent } from '../../../core/events.ts'
+import { handlesIn } from '../../../core/handles.ts'
+import { createPlimsoll, type Plimsoll } from '../../../plimsoll.ts'
+import { startReferee } from '../../../testing/referee/index.ts'
+import { startProxy } from '../../gateway/proxy.ts'
+import { tenantOf } from '../../gateway/identity.ts'
+import { runAgent } from '../demo/agent.ts'
+import { grouped, loadBar, loadChart, paint, type Palette } from '../demo/draw.ts'
+import { scriptOf, toolOutput } from '../demo/incident.ts'
+import { wholeNumber } from '../whole-number.ts'
+
+interface DemoFlags {
+  readonly turns: number
+  readonly window: number
+  readonly fast?: boolean
+  readonly json?: boolean
+}
+
+export function demoCommand(): Command {
+  return new Command('demo')
+    .description('Watch an agent investigate an incident for sixty turns in a 32k window. Needs no key and no network.')
+    .option('--turns <n>', 'calls of the model', wholeNumber, 60)
+    .option('--window <tokens>', 'window that the demo upstream enforces', wholeNumber, 32_000)
+    .option('--fast', 'do not pause between turns')
+    .option('--json', 'one JSON line per turn and one for the result')
+    .action(runDemo)
+}
+
+/** A terminal gets time to be watched; a pipe does not wait. */
+const PAUSE_MS = 60
+
+async function runDemo(flags: DemoFlags): Promise<void> {
+  const { turns, window, json = false } = flags
+  const palette: Palette = {
+    colour: process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '',
+  }
+  const show = (text: string, line: object): void =>
+    void process.stdout.write(json ? `${JSON.stringify(line)}\n` : `${text}\n`)
+  const watched = process.stdout.isTTY && flags.fast !== true && !json
+
+  const secret = Buffer.from('the demo keeps nothing')
+  const referee = await startReferee({
+    wire: 'anthropic-messages',
+    window,
+    script: scriptOf(turns),
+    cache: { minimumTokens: 1 },
+  })
+  const events: PlimsollEvent[] = []
+  const plimsoll = createPlimsoll({ store: 'memory:', secret, window, onEvent: (event) => events.push(event) })
+  const proxy = await startProxy(plimsoll.gateway, { port: 0, upstreams: { anthropic: referee.url } })
+  if (!json) process.stdout.write(`${introduction(palette, proxy.url, referee.url, turns, window)}\n`)
+
+  const loads: number[] = []
+  let limit = window
+  let firstTooLarge: number | undefined
+  let wholeTokens = 0
+  try {
+    for await (const turn of runAgent(`${proxy.url}/anthropic`)) {
+      const load = Number(turn.headers.get('x-plimsoll-load'))
+      limit = Number(turn.headers.get('x-plimsoll-limit'))
+      loads.push(load)
+      wholeTokens = referee.countTokens(JSON.parse(turn.body))
+      for (const event of events.splice(0)) {
+        const line = eventLine(palette, event)
+        if (line !== undefined) show(line, event)
+      }
+      show(
+        `${String(turn.number).padStart(4)} ${loadBar(palette, load, limit)} ${grouped(load).padStart(6)} sent of ${grouped(wholeTokens).padStart(7)}  ${paint(palette, 'dim', turn.tool ?? 'answer')}`,
+        { turn: turn.number, load, limit, transcript: wholeTokens, tool: turn.tool ?? null },
+      )
+      if (wholeTokens + 1_024 > window && firstTooLarge === undefined) {
+        firstTooLarge = turn.number
+        show(
+          paint(
+            palette,
+            'red',
+            `     ↑ without Plimsoll the agent ends here: "prompt is too long: ${grouped(wholeTokens)} tokens > ${grouped(window)} maximum"`,
+          ),
+          { firstTooLarge },
+        )
+      }
+      if (turn.tool === undefined && !json) process.stdout.write(`\n  ${paint(palette, 'bold', turn.text)}\n`)
+      if (watched) await pause(PAUSE_MS)
+    }
+    const { overflows, invalid, cacheBreaks, peakInputTokens, inputTokens, cacheRead } = referee.summary()
+    const tenant = tenantOf(secret, (name) => (name === 'x-api-key' ? 'demo' : undefined))
+    const sent = referee.log.map((exchange) => Buffer.from(exchange.raw).toString())
+    const restored = await readBack(plimsoll, tenant, sent, turns)
+    const cached = Math.round((100 * cacheRead) / Math.max(1, inputTokens))
+    show(
+      [
+        '',
+        loadChart(palette, loads, limit),
+        '',
+        `  ${loads.length} calls, ${overflows} overflows, ${invalid} invalid requests; largest prompt ${grouped(peakInputTokens)} of ${grouped(window)} tokens`,
+        `  the transcript grew to ${grouped(wholeTokens)} tokens; ${cacheBreaks} epochs rewrote the view, ${cached} % of all prompt tokens came from the cache`,
+        `  ${restored.artifacts} results are stored outside the window; read back: ${restored.identical} of ${restored.artifacts} byte-identical`,
+        '',
+        `  Put it in front of your own agent:  ${paint(palette, 'bold', 'npx plimsoll proxy')}`,
+      ].join('\n'),
+      {
+        calls: loads.length,
+        overflows,
+        invalid,
+        peakInputTokens,
+        window,
+        transcript: wholeTokens,
+        epochs: cacheBreaks,
+        cachedPercent: cached,
+        ...restored,
+      },
+    )
+  } finally {
+    await proxy.close()
+    await plimsoll.close()
+    await referee.close()
+  }
+}
+
+/** Opens every handle that the model was shown and holds the bytes against what the tools really said. */
+async function readBack(
+  plimsoll: Plimsoll,
+  tenant: string,
+  sent: readonly string[],
+  turns: number,
+): Promise<{ artifacts: number; identical: number }> {
+  const outputs = new Set(Array.from({ length: turns }, (_, step) => toolOutput(step)))
+  const handles = new Set(sent.flatMap(handlesIn))
+  let identical = 0
+  for (const handle of handles) {
+    const bytes = await plimsoll.artifacts.read(handle, { tenant })
+    if (bytes !== undefined && outputs.has(Buffer.from(bytes).toString())) identical++
+  }
+  return { artifacts: handles.size, identical }
+}
+
+function introduction(palette: Palette, proxy: string, upstream: string, turns: number, window: number): string {
+  return [
+    paint(palette, 'bold', `Plimsoll: ${turns} turns of an incident in a window of ${grouped(window)} tokens`),
+    paint(
+      palette,
+      'dim',
+      `agent → ${proxy} (proxy) → ${upstream} (scripted model that refuses what the real API refuses)`,
+    ),
+    '',
+  ].join('\n')
+}
+
+function eventLine(palette: Palette, event: PlimsollEvent): string | undefined {
+  if (event.type === 'epoch-declared') {
+    return paint(
+      palette,
+      'yellow',
+      `     ▼ epoch: ${grouped(event.before)} → ${grouped(event.after)} tokens (${event.reason})`,
+    )
+  }
+  if (event.type === 'item-offloaded') {
+    return paint(
+      palette,
+      'yellow',
+      `     ▼ ${grouped(event.originalBytes)} bytes shown as ${grouped(event.shownBytes)}; the rest is ${event.handle}`,
+    )
+  }
+  return undefined
+}

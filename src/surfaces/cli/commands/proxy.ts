@@ -1,0 +1,63 @@
+import cluster from 'node:cluster'
+import { Command } from 'commander'
+import { openProxy } from '../open-proxy.ts'
+import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
+import type { ProxyLine } from '../../gateway/proxy.ts'
+import { wholeNumber } from '../whole-number.ts'
+import { runWorkers } from '../workers.ts'
+
+export function proxyCommand(): Command {
+  const command = new Command('proxy')
+    .description('Stand in front of any agent: set its base URL to this proxy and it stays inside its window.')
+    .option('--port <n>', 'port to listen on; 0 picks one (default: 4141)', wholeNumber)
+    .option('--host <address>', 'address to bind; any but loopback needs PLIMSOLL_TOKEN (default: 127.0.0.1)')
+    .option('--workers <n>', 'processes that share the port', wholeNumber)
+    .option('--json', 'one JSON line per request on standard output')
+  return addProxyOptions(command)
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ plimsoll proxy --port 4141\n  $ export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic',
+    )
+    .action(runProxy)
+}
+
+async function runProxy(flags: ProxyFlags): Promise<void> {
+  const settings = settingsOf(flags)
+  if ((settings.workers ?? 1) > 1 && cluster.isPrimary) return runWorkers(settings.workers!)
+  const say = (line: object, text: string): void =>
+    void process.stdout.write(flags.json === true ? `${JSON.stringify(line)}\n` : `${text}\n`)
+  const { proxy, close } = await openProxy(settings, (line) => say(line, textOf(line)))
+  const { url } = proxy
+  if (cluster.worker === undefined || cluster.worker.id === 1) {
+    say(
+      { listening: url },
+      `Listening on ${url}\n  ANTHROPIC_BASE_URL=${url}/anthropic\n  OPENAI_BASE_URL=${url}/openai/v1\n  GOOGLE_GEMINI_BASE_URL=${url}/gemini`,
+    )
+  }
+  const reload = (): void => {
+    try {
+      proxy.reload(settingsOf(flags).upstreams)
+      process.stderr.write('plimsoll: upstreams read again\n')
+    } catch (error) {
+      // A broken file must not take a running proxy down: the old settings stay.
+      process.stderr.write(`plimsoll: ${(error as Error).message}\n`)
+    }
+  }
+  process.on('SIGHUP', reload)
+  await new Promise<void>((resolve) => {
+    process.once('SIGTERM', resolve)
+    process.once('SIGINT', resolve)
+  })
+  process.off('SIGHUP', reload)
+  await close()
+  cluster.worker?.disconnect()
+}
+
+function textOf(line: ProxyLine): string {
+  const load = line.load === undefined ? '' : `  ${line.load}/${line.limit} tokens`
+  const saved = (line.saved ?? 0) === 0 ? '' : `  ${line.saved} saved`
+  const epoch = line.epoch === undefined ? '' : `  ${line.epoch}`
+  const recovered = line.recovered === true ? '  recovered an overflow' : ''
+  const error = line.error === undefined ? '' : `  ${line.error}`
+  return `${line.status} ${line.method} ${line.path}  ${line.ms} ms${load}${saved}${epoch}${recovered}${error}`
+}

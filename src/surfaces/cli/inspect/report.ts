@@ -1,0 +1,28 @@
+import { inspect } from '../../../engine/inspect/inspect.ts'
+import type { Inspection } from '../../../engine/inspect/inspect.ts'
+import type { SavingOptions } from '../../../engine/inspect/savings.ts'
+import type { InspectOptions, InspectSource } from '../../../engine/inspect/source.ts'
+import { renderHtml } from './html.ts'
+import { renderTerminal } from './terminal.ts'
+import type { TerminalOptions } from './terminal.ts'
+
+export interface InspectReportOptions extends Omit<InspectOptions, 'window'>, SavingOptions, TerminalOptions {
+  /** @default 'terminal' */
+  readonly as?: 'terminal' | 'html' | 'json'
+  /** One window for all, or by model. */
+  readonly window?: number | ((model: string | undefined) => number | undefined)
+}
+
+/** Inspects recordings and writes the report. JSON is an array with one object per recording. */
+export function inspectReport(recordings: readonly InspectSource[], options: InspectReportOptions): string {
+  const inspections = recordings.map((recording) => inspectOne(recording, options))
+  if (options.as === 'json') return `${JSON.stringify(inspections, null, 2)}\n`
+  if (options.as === 'html') return renderHtml(inspections)
+  return renderTerminal(inspections, options)
+}
+
+function inspectOne(recording: InspectSource, options: InspectReportOptions): Inspection {
+  const { window: rule, ...rest } = options
+  const window = typeof rule === 'function' ? rule(recording.model) : rule
+  return inspect(recording, { ...rest, ...(window !== undefined && { window }) })
+}

@@ -1,0 +1,72 @@
+import type { BigItem, Inspection } from '../../../engine/inspect/inspect.ts'
+import type { Saving } from '../../../engine/inspect/savings.ts'
+import { grouped, percent, plural } from './figures.ts'
+import { plainText } from './width.ts'
+
+/** The sentences of a report; terminal and HTML say the same. */
+
+const KINDS: Readonly<Record<string, string>> = {
+  system: 'system prompt',
+  tools: 'tool declarations',
+  unrecorded: 'not in the file (system, tools …)',
+  user: 'user',
+  assistant: 'assistant',
+  reasoning: 'reasoning',
+  calls: 'tool calls',
+  media: 'media',
+  other: 'other',
+}
+
+export const sliceName = (slice: { readonly kind: string; readonly tool?: string }): string =>
+  slice.kind === 'results' ? `results: ${plainText(slice.tool ?? 'unknown tool')}` : (KINDS[slice.kind] ?? slice.kind)
+
+/** What it is, and what it is about; the second may be long. */
+export function itemName(item: BigItem): { readonly what: string; readonly target: string } {
+  const what = item.tool ?? KINDS[item.kind] ?? item.kind
+  return { what: plainText(item.kind === 'call' ? `call of ${what}` : what), target: plainText(item.target ?? '') }
+}
+
+const STEPS: Readonly<Record<Saving['step'], string>> = {
+  'shorten-large-results': 'show large results as a preview with a handle',
+  'offload-old-results': 'store results after 20 calls and leave a stub',
+  'collapse-re-reads': 'point at the newest read of a file',
+  'collapse-duplicates': 'point repeated results at their first copy',
+  'strip-reasoning': 'leave out the reasoning of finished steps',
+}
+
+export const savingName = (saving: Saving): string => STEPS[saving.step]
+
+export function titleOf(inspection: Inspection): string {
+  const parts = [inspection.file, ...(inspection.name === undefined ? [] : [inspection.name])]
+  return plainText(parts.join(' · '))
+}
+
+export function summaryOf(inspection: Inspection): string {
+  const { format, model, calls, messages, growth } = inspection
+  const compactions = growth.compactedBefore.length
+  return plainText(
+    [
+      format,
+      ...(model === undefined ? [] : [model]),
+      plural(calls, 'call'),
+      plural(messages, 'message'),
+      ...(compactions > 0 ? [plural(compactions, 'compaction')] : []),
+    ].join(' · '),
+  )
+}
+
+export function peakOf(inspection: Inspection): string {
+  const { growth, window, calls } = inspection
+  if (calls === 0) return 'No model call is recorded here.'
+  const of = window === undefined ? '' : ` of ${grouped(window)} (${percent(growth.peak, window)})`
+  return `Peak load ${grouped(growth.peak)} tokens${of} at call ${grouped(growth.peakCall + 1)}.`
+}
+
+export function usageOf(inspection: Inspection): string | undefined {
+  const { usage, outputPartial, withoutUsage, calls } = inspection
+  if (usage === undefined) return undefined
+  const cached = `${percent(usage.cacheRead, usage.input)} of it from the cache`
+  const output = outputPartial ? '' : `, ${grouped(usage.output)} output`
+  const missing = withoutUsage > 0 ? `; ${plural(withoutUsage, 'call')} of ${grouped(calls)} without usage` : ''
+  return `The provider counted ${grouped(usage.input)} input tokens, ${cached}${output}${missing}.`
+}

@@ -1,0 +1,62 @@
+import { Option, type Command } from 'commander'
+import { readConfig, type ProxyConfig } from '../gateway/config.ts'
+import type { Upstreams } from '../gateway/upstreams.ts'
+import { wholeNumber } from './whole-number.ts'
+
+export interface ProxyFlags extends Omit<ProxyConfig, 'upstreams' | 'maxBodyBytes'> {
+  readonly anthropic?: string[]
+  readonly openai?: string[]
+  readonly gemini?: string[]
+  readonly maxBody?: number
+  readonly config?: string
+  readonly json?: boolean
+}
+
+const VENDORS: Readonly<Record<'anthropic' | 'openai' | 'gemini', string>> = {
+  anthropic: 'https://api.anthropic.com',
+  openai: 'https://api.openai.com',
+  gemini: 'https://generativelanguage.googleapis.com',
+}
+
+/** The options that `proxy` and `run` share. */
+export function addProxyOptions(command: Command): Command {
+  const several = (value: string, before: string[] = []): string[] => [...before, value]
+  return command
+    .option(
+      '--anthropic <url>',
+      `upstream behind /anthropic; again for a fallback (default: ${VENDORS.anthropic})`,
+      several,
+    )
+    .option('--openai <url>', `upstream behind /openai; again for a fallback (default: ${VENDORS.openai})`, several)
+    .option('--gemini <url>', `upstream behind /gemini; again for a fallback (default: ${VENDORS.gemini})`, several)
+    .option('--window <tokens>', 'window of the upstream, when the catalogue does not know it', wholeNumber)
+    .option('--policy <name>', 'policy to apply')
+    .option('--observe', 'report what would be done and change nothing')
+    .option('--no-tools', 'inject no tools of ours into requests')
+    .option('--store <url>', 'memory: or sqlite:./plimsoll.db')
+    .option('--artifacts <url>', 'memory: or file:./artifacts')
+    .option('--config <file>', 'settings as JSON; flags win; read again on SIGHUP')
+    .option('--max-body <bytes>', 'largest request body', wholeNumber)
+    .addOption(new Option('--ca-file <file>', 'further certificate authorities, as PEM').env('PLIMSOLL_CA_FILE'))
+}
+
+/** Flags over the file over the defaults. */
+export function settingsOf(flags: ProxyFlags): ProxyConfig & { readonly upstreams: Upstreams } {
+  const file = flags.config === undefined ? {} : readConfig(flags.config)
+  const { anthropic, openai, gemini, maxBody, config: _config, json: _json, tools, ...rest } = flags
+  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+  return {
+    ...file,
+    ...given,
+    ...(maxBody !== undefined && { maxBodyBytes: maxBody }),
+    // Commander says true when `--no-tools` is absent; then the file decides.
+    tools: tools === false ? false : (file.tools ?? true),
+    upstreams: {
+      ...VENDORS,
+      ...file.upstreams,
+      ...(anthropic !== undefined && { anthropic }),
+      ...(openai !== undefined && { openai }),
+      ...(gemini !== undefined && { gemini }),
+    },
+  }
+}

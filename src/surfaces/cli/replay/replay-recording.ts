@@ -1,0 +1,171 @@
+import type { Codec } from '../../../core/codec.ts'
+import type { Conversation } from '../../../core/conversation.ts'
+import { changeEnvelope } from '../../../core/edits.ts'
+import { isPlimsollError } from '../../../core/errors.ts'
+import type { Policy } from '../../../core/policy.ts'
+import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
+import { memoryArtifacts } from '../../../drivers/artifacts/memory.ts'
+import { memoryStore } from '../../../drivers/sessions/memory.ts'
+import { BASIC_READERS } from '../../../engine/reader-tools.ts'
+import { conversationView } from '../../../engine/replay/conversation-view.ts'
+import { ReplayMeter } from '../../../engine/replay/replay-meter.ts'
+import { readableText } from '../../../engine/replay/source.ts'
+import { codecs } from '../../../formats/registry.ts'
+import type { Recording } from '../../../formats/transcripts/recording.ts'
+import { createMeter } from '../../../meter/index.ts'
+import { createPlimsoll } from '../../../plimsoll.ts'
+
+export interface ReplayOptions {
+  readonly window: number
+  readonly policy: string | Policy
+  /** Prices and tokenizer. @default the recording's own, else claude-sonnet-4-5 */
+  readonly model?: string
+  /** Tokens held back for the answer; recordings do not tell what their client asked for. @default 1024 */
+  readonly reserve?: number
+  /** Declares `recall` and the artifact readers in every request. @default true */
+  readonly readers?: boolean
+  /** Lets caches expire as the recorded clock says. Without it every prefix is warm. @default false */
+  readonly clock?: boolean
+  readonly onCall?: (call: ReplayedStep) => void
+}
+
+export interface ReplayedStep {
+  readonly call: number
+  readonly calls: number
+  readonly load: number
+  readonly limit: number
+  readonly epoch?: string
+}
+
+/** One object per file and policy, as `replay --json` prints it. */
+export interface ReplayResult {
+  readonly file: string
+  readonly format: string
+  readonly policy: string
+  readonly window: number
+  readonly limit: number
+  readonly calls: number
+  readonly messages: number
+  readonly overflows: number
+  readonly invalid: number
+  readonly lost: number
+  readonly epochs: number
+  readonly summariserCalls: number
+  readonly peakLoad: number
+  readonly quoteRecall: number
+  readonly nameRecall: number
+  readonly recoverableRecall: number
+  readonly costUsd: number
+  readonly unmanagedCostUsd: number
+  readonly cacheHitRate: number
+  readonly ms: number
+}
+
+const DEFAULT_MODEL = 'claude-sonnet-4-5'
+
+/** Lives a recorded session again, call by call, under a policy. The engine sees only the past; the measures see the answer. */
+export async function replayRecording(recording: Recording, options: ReplayOptions): Promise<ReplayResult> {
+  const { window, reserve = 1_024, readers = true } = options
+  const startedAt = performance.now()
+  const codec = codecs.get(recording.wire)!
+  const catalogue = bundledCatalogue()
+  const model = options.model ?? recording.model ?? DEFAULT_MODEL
+  const price = catalogue.resolve(model).info.price ?? catalogue.resolve(DEFAULT_MODEL).info.price!
+  const counter = createMeter({ catalogue })
+  const countText = (text: string): number => counter.countText(model, text).tokens
+  const source = options.clock === true ? recording : withoutClock(recording)
+  const meter = new ReplayMeter(source, { price, countText })
+  const sessions = memoryStore()
+  const secret = Buffer.alloc(32, 1)
+  const plimsoll = createPlimsoll({
+    policy: options.policy,
+    store: sessions,
+    artifacts: memoryArtifacts({ secret }),
+    secret,
+    catalogue,
+  })
+  const session = plimsoll.session({ id: 'replay' })
+  const target = { model, window, maxOutputTokens: reserve }
+  let limit = 0
+  let last: Conversation | undefined
+  for (const call of recording.calls) {
+    const body = requestOf(codec, call.body(), reserve, readers)
+    last = codec.decode(body)
+    try {
+      const turn = await session.prepare({ format: codec.format, body, targets: [target] })
+      limit = turn.limit.tokens
+      const view = codec.decode(turn.text)
+      meter.add(call.index, {
+        ...conversationView(view, (item) => counter.countItem(model, item).tokens, countText),
+        ...(readers && { reachable: last.items.map(readableText) }),
+        overflow: turn.load.count.high > turn.limit.tokens,
+        invalid: !turn.report.untouched && breaksNewRule(codec, turn.text, body),
+        epochs: turn.report.newEpoch === undefined ? 0 : 1,
+      })
+      options.onCall?.({
+        call: call.index,
+        calls: recording.calls.length,
+        load: turn.load.count.high,
+        limit,
+        ...(turn.report.newEpoch !== undefined && { epoch: turn.report.newEpoch.id }),
+      })
+    } catch (error) {
+      if (!isPlimsollError(error)) throw error
+      const { pieces, texts } = conversationView(last, (item) => counter.countItem(model, item).tokens, countText)
+      meter.add(call.index, {
+        pieces,
+        texts,
+        overflow: error.code !== 'invalid-request',
+        invalid: error.code === 'invalid-request',
+      })
+    }
+  }
+  const lost = last === undefined ? 0 : await lostItems(sessions, codec, last)
+  await plimsoll.close()
+  const report = meter.report()
+  return {
+    file: recording.name === undefined ? recording.file : `${recording.file}#${recording.name}`,
+    format: recording.format,
+    policy: typeof options.policy === 'string' ? options.policy : options.policy.name,
+    window,
+    limit,
+    ...report,
+    lost: report.lost + lost,
+    ms: Math.round(performance.now() - startedAt),
+  }
+}
+
+/** The body as a client with our readers would send it: their declarations in, the reserve as its output cap. */
+function requestOf(codec: Codec, body: string, reserve: number, readers: boolean): string {
+  const conversation = codec.decode(body)
+  const asked = conversation.settings.maxOutputTokens !== undefined
+  const changed = changeEnvelope(conversation, {
+    ...(asked && { maxOutputTokens: reserve }),
+    ...(readers && { addTools: BASIC_READERS }),
+  })
+  return codec.encode(changed).text
+}
+
+function breaksNewRule(codec: Codec, sent: string, original: string): boolean {
+  const broken = codec.check(JSON.parse(sent))
+  if (broken.length === 0) return false
+  const before = new Set(codec.check(JSON.parse(original)).map((violation) => violation.rule))
+  return broken.some((violation) => !before.has(violation.rule))
+}
+
+/** Items of the transcript whose exact fragment the archive does not hold. */
+async function lostItems(
+  store: ReturnType<typeof memoryStore>,
+  codec: Codec,
+  conversation: Conversation,
+): Promise<number> {
+  const archived = new Set<string>()
+  for await (const { record } of store.read('local', 'replay'))
+    if (record.type === 'item-seen') archived.add(record.fragment)
+  const isKept = (text: string): boolean => text === '' || archived.has(text)
+  return conversation.items.filter((item) => !isKept(codec.fragment(conversation, item))).length
+}
+
+function withoutClock(recording: Recording): Recording {
+  return { ...recording, calls: recording.calls.map((call) => ({ ...call, at: undefined }) as never) }
+}

@@ -1,0 +1,86 @@
+import type { PreparedTurn } from '../../engine/prepare.ts'
+import type { Answer } from './answer.ts'
+import type { HeaderReader } from './identity.ts'
+
+/** One upstream that a request may go to. Only places from the configuration exist. */
+export interface Place {
+  /** Base URL, or origin; windows are learned per endpoint. */
+  readonly endpoint: string
+  /** Asks this place for another model than the client named. */
+  readonly model?: string
+  readonly window?: number
+}
+
+/** What both shells hand over: the request as it came. */
+export interface IncomingRequest {
+  readonly method: string
+  /** Path and query, without the prefix that chose the upstream. */
+  readonly path: string
+  readonly header: HeaderReader
+  readonly body: Uint8Array
+  /** Tried in order. */
+  readonly places: readonly Place[]
+}
+
+/** What a shell sends upstream: the client's own request with these changes. */
+export interface Outbound {
+  readonly place: Place
+  readonly path: string
+  readonly body: Uint8Array
+  /** Headers to set; undefined takes one out. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+}
+
+/** An upstream's answer whose body has not been read. `B` is the shell's own kind of stream. */
+export interface UpstreamAnswer<B> {
+  readonly status: number
+  readonly header: HeaderReader
+  readonly body: B
+  /** Reads the whole body, up to `limit` bytes; the rest is thrown away. */
+  bytes(limit: number): Promise<Uint8Array>
+  /** Lets the connection go. */
+  discard(): void
+}
+
+export interface Upstream<B> {
+  /** Rejects when there is no answer: refused, reset, timed out, aborted by the client. */
+  send(request: Outbound): Promise<UpstreamAnswer<B>>
+}
+
+/** What a shell does next. */
+export type Reply<B> =
+  | { readonly kind: 'answer'; readonly answer: Answer; readonly turn?: TurnReport }
+  | {
+      readonly kind: 'relay'
+      readonly from: UpstreamAnswer<B>
+      /** Added to the upstream's own headers. */
+      readonly headers: Readonly<Record<string, string>>
+      /** Replaces the body when it had to be read already. */
+      readonly body?: Uint8Array
+      readonly tap?: Tap<B>
+      readonly turn?: TurnReport
+    }
+
+/** Reads an answer while its bytes pass by. Never throws. */
+export interface Tap<B> {
+  /** What passes on to the client: the same bytes, unless a hidden step is cut out. */
+  chunk(bytes: Uint8Array): Uint8Array | undefined
+  /** The answer is complete, or was cut off: what arrived is recorded. */
+  end(complete: boolean): Promise<TapEnd<B>>
+}
+
+export interface TapEnd<B> {
+  readonly bytes?: Uint8Array
+  /** The stream goes on with this answer, after a hidden step. */
+  readonly next?: UpstreamAnswer<B>
+}
+
+/** What a log line may say about a managed request. */
+export interface TurnReport {
+  readonly session: string
+  readonly agent: string
+  readonly prepared: PreparedTurn
+  /** The first answer was an overflow; the client saw the second one. */
+  readonly recovered: boolean
+  readonly place: Place
+}

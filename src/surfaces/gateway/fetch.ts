@@ -1,0 +1,117 @@
+import type { Answer } from './answer.ts'
+import type { Reply, Tap, Upstream, UpstreamAnswer } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
+import { goesToClient, goesUpstream } from './headers.ts'
+
+export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
+
+type Body = ReadableStream<Uint8Array> | null
+
+/** The gateway as a `fetch` for any SDK that takes one. */
+export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch): Fetch {
+  return async (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : input)
+    const method = init?.method ?? (input instanceof Request ? input.method : 'GET')
+    const path = url.pathname + url.search
+    // What is no model call goes on untouched: streamed uploads, signals and all.
+    if (gateway.routeOf(method.toUpperCase(), path) === undefined) return upstream(input, init)
+    const request = new Request(input, init)
+    const reply = await gateway.handle(
+      {
+        method: request.method,
+        path,
+        header: (name) => request.headers.get(name) ?? undefined,
+        body: new Uint8Array(await request.arrayBuffer()),
+        places: [{ endpoint: url.origin }],
+      },
+      upstreamOf(request, url, upstream),
+    )
+    return reply.kind === 'answer' ? responseOf(reply.answer) : relayed(reply)
+  }
+}
+
+function upstreamOf(request: Request, url: URL, upstream: Fetch): Upstream<Body> {
+  return {
+    async send({ path, body, headers: changes }) {
+      const headers = new Headers()
+      for (const [name, value] of request.headers) if (goesUpstream(name)) headers.append(name, value)
+      for (const [name, value] of Object.entries(changes)) {
+        // The runtime's own fetch negotiates and unpacks by itself.
+        if (name === 'accept-encoding') continue
+        if (value === undefined) headers.delete(name)
+        else headers.set(name, value)
+      }
+      const { method, signal } = request
+      return answerOf(await upstream(url.origin + path, { method, headers, signal, body: body as BodyInit }))
+    },
+  }
+}
+
+function answerOf(response: Response): UpstreamAnswer<Body> & { readonly response: Response } {
+  return {
+    response,
+    status: response.status,
+    // The body is unpacked already; this header describes what travelled.
+    header: (name) => (name === 'content-encoding' ? undefined : (response.headers.get(name) ?? undefined)),
+    body: response.body,
+    async bytes(limit) {
+      const bytes = new Uint8Array(await response.arrayBuffer())
+      return bytes.length > limit ? bytes.subarray(0, limit) : bytes
+    },
+    discard: () => void response.body?.cancel().catch(() => undefined),
+  }
+}
+
+const responseOf = ({ status, headers, body }: Answer): Response => new Response(body as BodyInit, { status, headers })
+
+function relayed({ from, headers: extra, body: whole, tap }: Extract<Reply<Body>, { kind: 'relay' }>): Response {
+  const { response } = from as ReturnType<typeof answerOf>
+  const headers = new Headers()
+  for (const [name, value] of response.headers) {
+    if (goesToClient(name) && name !== 'content-encoding' && name !== 'content-length') headers.append(name, value)
+  }
+  for (const [name, value] of Object.entries(extra)) headers.set(name, value)
+  const { status, statusText } = response
+  if (whole !== undefined || from.body === null) {
+    void tap?.end(true)
+    return new Response((whole ?? null) as BodyInit | null, { status, statusText, headers })
+  }
+  return new Response(tap === undefined ? from.body : tapped(from.body, tap), { status, statusText, headers })
+}
+
+/** A pull source keeps back-pressure, and its cancel reaches the upstream when the client walks away. */
+function tapped(body: ReadableStream<Uint8Array>, tap: Tap<Body>): ReadableStream<Uint8Array> {
+  let reader = body.getReader()
+  let ended = false
+  const finish = async (complete: boolean): Promise<Awaited<ReturnType<Tap<Body>['end']>>> => {
+    if (ended) return {}
+    ended = true
+    return tap.end(complete)
+  }
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        for (;;) {
+          const { done, value } = await reader.read()
+          if (done) {
+            const { bytes, next } = await finish(true)
+            if (bytes !== undefined) controller.enqueue(bytes)
+            if (next?.body === undefined || next.body === null) return controller.close()
+            reader = next.body.getReader()
+            ended = false
+            continue
+          }
+          const passed = tap.chunk(value)
+          if (passed === undefined || passed.length === 0) continue
+          return controller.enqueue(passed)
+        }
+      } catch (error) {
+        await finish(false)
+        controller.error(error)
+      }
+    },
+    async cancel(reason) {
+      await Promise.all([finish(false), reader.cancel(reason)])
+    },
+  })
+}

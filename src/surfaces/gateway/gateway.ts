@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto'
+import type { Codec } from '../../core/codec.ts'
+import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
+import type { EventBody, EventSink } from '../../core/events.ts'
+import type { LearnedLimits } from '../../engine/learned-limits.ts'
+import type { Session, SessionOptions } from '../../engine/session.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { errorAnswer } from './answer.ts'
+import { decodeBody } from './encoding.ts'
+import type { IncomingRequest, Reply, Upstream } from './exchange.ts'
+import { POLICY_HEADER } from './headers.ts'
+import { speakerOf, tenantOf } from './identity.ts'
+import type { Ledger } from './ledger.ts'
+import { exchange } from './managed.ts'
+import type { ResponseSessions } from './response-sessions.ts'
+import { routeOf, type Route } from './routes.ts'
+
+export interface GatewayDeps {
+  readonly secret: () => Promise<Uint8Array>
+  readonly codecs: ReadonlyMap<string, Codec>
+  readonly session: (options: SessionOptions, policy?: string) => Session
+  readonly learned: LearnedLimits
+  readonly responses: ResponseSessions
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly emit: EventSink
+  /** Overrides every window. */
+  readonly window?: number
+  /** Reports what it would do and changes nothing. @default false */
+  readonly observe?: boolean
+  /** Largest body, unpacked. @default 64 MiB */
+  readonly maxBodyBytes?: number
+}
+
+export interface Gateway {
+  /** The route of a request that is looked at; everything else passes through without being read. */
+  routeOf(method: string, path: string): Route | undefined
+  handle<B>(request: IncomingRequest, upstream: Upstream<B>): Promise<Reply<B>>
+  readonly maxBodyBytes: number
+}
+
+export const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
+
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
+
+/** The one handler behind the in-process `fetch` and the proxy: same request in, same bytes out. */
+export function createGateway(deps: GatewayDeps): Gateway {
+  const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = deps
+  return {
+    maxBodyBytes,
+    routeOf(method, path) {
+      const route = routeOf(method, path)
+      return route === undefined || route.action !== 'generate' || !deps.codecs.has(route.wire) ? undefined : route
+    },
+    async handle(request, upstream) {
+      const route = routeOf(request.method, request.path)
+      if (route === undefined || request.header(POLICY_HEADER) === 'off') return unread(request, upstream)
+      try {
+        return await manage(deps, maxBodyBytes, request, route, upstream)
+      } catch (error) {
+        // What is no request of this wire is the provider's to refuse, in its own words.
+        if (isPlimsollError(error, 'bad-input')) return unread(request, upstream)
+        if (isPlimsollError(error)) return { kind: 'answer', answer: errorAnswer(route.wire, error) }
+        throw error
+      }
+    },
+  }
+}
+
+/** Sends the bytes on as they came and does not look at the answer. */
+async function unread<B>(request: IncomingRequest, upstream: Upstream<B>): Promise<Reply<B>> {
+  const { path, body, places } = request
+  return { kind: 'relay', from: await upstream.send({ place: places[0]!, path, body, headers: {} }), headers: {} }
+}
+
+async function manage<B>(
+  deps: GatewayDeps,
+  maxBodyBytes: number,
+  request: IncomingRequest,
+  route: Route,
+  upstream: Upstream<B>,
+): Promise<Reply<B>> {
+  const codec = deps.codecs.get(route.wire)!
+  const text = utf8(await decodeBody(request.body, request.header('content-encoding'), maxBodyBytes))
+  const conversation = codec.decode(text)
+  const asked = request.header(POLICY_HEADER)
+  const mode = asked === 'observe' || (deps.observe === true && asked === undefined) ? 'observe' : 'apply'
+  const client = tenantOf(await deps.secret(), request.header, request.path)
+  // What is only observed is kept apart, so that nothing of it can ever be applied.
+  const tenant = mode === 'observe' ? `observed-${client}` : client
+  const { session: sessionId, agent } = await speakerOf({
+    header: request.header,
+    body: JSON.parse(text),
+    items: conversation.items,
+    hash,
+    sessionOfResponse: (id) => deps.responses.find(tenant, id),
+  })
+  const policy = asked === undefined || mode === 'observe' ? undefined : asked
+  const about = { tenant, session: sessionId, agent }
+  const emit = (event: EventBody): void => deps.emit({ ...event, ...about, at: deps.clock.now() })
+  return exchange({
+    request,
+    route,
+    codec,
+    text,
+    conversation,
+    tenant,
+    sessionId,
+    agent,
+    session: deps.session({ tenant, id: sessionId, agent }, policy),
+    mode,
+    upstream,
+    learned: deps.learned,
+    ...(deps.window !== undefined && { window: deps.window }),
+    emit,
+    now: () => deps.clock.now(),
+    costUsd: () => deps.ledger.session(tenant, sessionId)?.costUsd,
+    async onResponse({ id }) {
+      if (codec.format === 'openai-responses' && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
+    },
+  })
+}
+
+function utf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    throw new PlimsollError('bad-input', 'The body is not valid UTF-8.', { cause })
+  }
+}

@@ -1,0 +1,69 @@
+import type { PreparedTurn } from '../../engine/prepare.ts'
+
+/** `off`: not looked at. `observe`: reported and left alone. A name: that policy. */
+export const POLICY_HEADER = 'x-plimsoll-policy'
+
+/** Headers that belong to one connection, or to the body as it came, and are never passed on. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'host',
+  'content-length',
+  'expect',
+])
+
+/** Whether a client's header goes to the upstream. What is addressed to us stays here. */
+export const goesUpstream = (name: string): boolean => !HOP_BY_HOP.has(name) && !name.startsWith('x-plimsoll-')
+
+const CONNECTION_ONLY = new Set([
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'proxy-authenticate',
+  'trailer',
+  'upgrade',
+])
+
+/** Whether an upstream's header goes to the client. It cannot speak in our name. */
+export const goesToClient = (name: string): boolean => !CONNECTION_ONLY.has(name) && !name.startsWith('x-plimsoll-')
+
+export interface ReportFacts {
+  readonly session: string
+  readonly prepared: PreparedTurn
+  readonly mode: 'apply' | 'observe'
+  readonly recovered: boolean
+  /** US dollars that the session has cost before this request, where prices are known. */
+  readonly costUsd?: number | undefined
+}
+
+/** What every managed answer says about itself. Header values hold no content. */
+export function reportHeaders({ session, prepared, mode, recovered, costUsd }: ReportFacts): Record<string, string> {
+  const { load, limit, verdict, epoch, report } = prepared
+  return {
+    'x-plimsoll-session': encodeURIComponent(session),
+    'x-plimsoll-load': String(Math.ceil(load.count.high)),
+    'x-plimsoll-limit': String(limit.tokens),
+    'x-plimsoll-verdict': verdict.kind,
+    'x-plimsoll-saved': String(Math.max(0, Math.round(report.loadOriginal - report.loadAfter))),
+    ...(epoch !== undefined && { 'x-plimsoll-epoch': epoch }),
+    ...(costUsd !== undefined && { 'x-plimsoll-cost': costUsd.toFixed(6) }),
+    ...(recovered && { 'x-plimsoll-recovered': 'overflow' }),
+    ...(mode === 'observe' && { 'x-plimsoll-mode': 'observe', 'x-plimsoll-would': wouldDo(prepared) }),
+  }
+}
+
+function wouldDo({ report }: PreparedTurn): string {
+  const deeds = [
+    ...(report.newEpoch === undefined ? [] : ['epoch']),
+    ...(report.shortened.length === 0 ? [] : ['shorten']),
+    ...(report.untouched ? [] : ['rewrite']),
+  ]
+  return deeds.length === 0 ? 'nothing' : deeds.join(', ')
+}

@@ -1,0 +1,62 @@
+import type { ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { Tap } from './exchange.ts'
+
+/**
+ * Carries a body to the client at the client's pace. Rejects when the upstream breaks off; ends quietly when the client
+ * walks away, since nobody is left to be told.
+ */
+export async function pump(body: Readable, response: ServerResponse, tap?: Tap<Readable>): Promise<void> {
+  let from = body
+  for (;;) {
+    let complete = false
+    try {
+      complete = await carry(from, response, tap)
+    } catch (error) {
+      await tap?.end(false)
+      throw error
+    }
+    const { bytes, next } = (await tap?.end(complete)) ?? {}
+    if (!complete) return
+    if (bytes !== undefined && bytes.length > 0) response.write(bytes)
+    if (next === undefined) break
+    from = next.body
+  }
+  await new Promise<void>((resolve) => {
+    response.end(resolve)
+    response.once('close', resolve)
+  })
+}
+
+/** True when the body came to its end, false when the client left before. */
+function carry(body: Readable, response: ServerResponse, tap: Tap<Readable> | undefined): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const onDrain = (): void => void body.resume()
+    const onClose = (): void => {
+      settle()
+      body.on('error', () => undefined)
+      body.destroy()
+      resolve(false)
+    }
+    const settle = (): void => {
+      response.off('drain', onDrain)
+      response.off('close', onClose)
+    }
+    if (response.destroyed) return onClose()
+    response.on('drain', onDrain)
+    response.once('close', onClose)
+    body.on('data', (chunk: Buffer) => {
+      const passed = tap === undefined ? chunk : tap.chunk(chunk)
+      if (passed !== undefined && passed.length > 0 && !response.write(passed)) body.pause()
+    })
+    body.once('end', () => {
+      settle()
+      resolve(true)
+    })
+    body.once('error', (error) => {
+      settle()
+      if (response.destroyed) resolve(false)
+      else reject(error)
+    })
+  })
+}

@@ -1,0 +1,156 @@
+import type { StopReason } from '../../core/codec.ts'
+import type { JsonObject } from '../../formats/rule-kit.ts'
+
+/** One thing the model says or does. */
+export type AnswerPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'reasoning'; readonly text: string; readonly redacted?: boolean }
+  | { readonly type: 'call'; readonly name: string; readonly input: JsonObject; readonly id?: string }
+  | { readonly type: 'refusal'; readonly text: string }
+
+export interface Answer {
+  readonly parts: readonly AnswerPart[]
+  /** Told from the parts when absent. */
+  readonly stop?: StopReason
+}
+
+export interface BrainTurn {
+  /** Counts the requests that were answered, from 1. Refused and faulted ones do not count, so a retry gets its answer. */
+  readonly number: number
+  readonly body: JsonObject
+  readonly model: string
+  readonly lane: string
+  readonly inputTokens: number
+  /** Names of the declared tools. */
+  readonly tools: readonly string[]
+}
+
+/** What the fake model answers: a list, one per request, or a function of the request. */
+export type Script = readonly Answer[] | ((turn: BrainTurn) => Answer)
+
+export const say = (text: string): Answer => ({ parts: [{ type: 'text', text }] })
+
+/** One call. */
+export const call = (name: string, input: JsonObject = {}, text?: string): Answer => calls([{ name, input }], text)
+
+/** Calls in parallel, after an optional text. */
+export function calls(
+  list: readonly { readonly name: string; readonly input?: JsonObject; readonly id?: string }[],
+  text?: string,
+): Answer {
+  return {
+    parts: [
+      ...(text === undefined ? [] : [{ type: 'text' as const, text }]),
+      ...list.map(({ name, input = {}, id }) => ({
+        type: 'call' as const,
+        name,
+        input,
+        ...(id !== undefined && { id }),
+      })),
+    ],
+  }
+}
+
+export const think = (text: string, then: Answer): Answer => ({
+  ...then,
+  parts: [{ type: 'reasoning', text }, ...then.parts],
+})
+
+export const refuse = (text = 'I cannot help with that.'): Answer => ({
+  parts: [{ type: 'refusal', text }],
+  stop: 'refusal',
+})
+
+/** An answer that runs into the output cap, whatever the cap is. */
+export const overlong = (word = 'and so on '): Answer => say(word.repeat(200_000))
+
+const DEFAULT_ANSWER = say('Done.')
+
+export function answerOf(script: Script | undefined, turn: BrainTurn): Answer {
+  if (script === undefined) return DEFAULT_ANSWER
+  return typeof script === 'function' ? script(turn) : (script[turn.number - 1] ?? DEFAULT_ANSWER)
+}
+
+export type SummariserHabit =
+  | 'natural'
+  | 'length'
+  | 'empty'
+  | 'reasoning-only'
+  | 'tool-call'
+  | 'refusal'
+  | 'longer-than-source'
+  | 'echo'
+
+/** A model that is asked for a summary and behaves in one of the ways that were seen in the wild. */
+export function summariserBrain(habit: SummariserHabit, summary = 'The user asked for X; X is half done.'): Script {
+  return (turn) => {
+    switch (habit) {
+      case 'natural':
+        return say(summary)
+      case 'length':
+        return { parts: [{ type: 'text', text: summary.slice(0, Math.ceil(summary.length / 2)) }], stop: 'length' }
+      case 'empty':
+        return { parts: [], stop: 'end' }
+      case 'reasoning-only':
+        return { parts: [{ type: 'reasoning', text: summary }], stop: 'end' }
+      case 'tool-call':
+        return call(turn.tools[0] ?? 'bash', { command: 'ls' })
+      case 'refusal':
+        return refuse()
+      case 'longer-than-source':
+        return say(JSON.stringify(turn.body).repeat(2))
+      case 'echo':
+        return say(JSON.stringify(turn.body))
+    }
+  }
+}
+
+/** The stop reason an answer has when its script names none. */
+export function stopOf(answer: Answer): StopReason {
+  if (answer.stop !== undefined) return answer.stop
+  if (answer.parts.some((part) => part.type === 'refusal')) return 'refusal'
+  return answer.parts.some((part) => part.type === 'call') ? 'tool-use' : 'end'
+}
+
+/** Cuts an answer at the output cap, as the provider does, inside a text and never inside a call. */
+export function trimAnswer(answer: Answer, maxTokens: number, countTokens: (text: string) => number): Answer {
+  const parts: AnswerPart[] = []
+  let left = maxTokens
+  for (const part of answer.parts) {
+    const text = part.type === 'call' ? part.name + JSON.stringify(part.input) : part.text
+    const tokens = countTokens(text)
+    if (tokens <= left) {
+      parts.push(part)
+      left -= tokens
+      continue
+    }
+    const kept = part.type === 'call' ? '' : cutToFit(text, left, countTokens)
+    if (part.type !== 'call' && kept !== '') parts.push({ ...part, text: kept })
+    return { parts, stop: 'length' }
+  }
+  return answer
+}
+
+/** The ratio of a text changes with its length, so a proportional cut is a first guess that may still be too long. */
+function cutToFit(text: string, limit: number, countTokens: (text: string) => number): string {
+  let kept = wholeCharacters(text.slice(0, Math.floor((text.length * limit) / countTokens(text))))
+  while (kept !== '' && countTokens(kept) > limit) kept = wholeCharacters(kept.slice(0, Math.floor(kept.length * 0.95)))
+  return kept
+}
+
+const wholeCharacters = (text: string): string => text.replace(/[\uD800-\uDBFF]$/, '')
+
+/** What an answer costs. */
+export function outputOf(
+  answer: Answer,
+  countTokens: (text: string) => number,
+): { readonly output: number; readonly reasoning: number } {
+  let output = 0
+  let reasoning = 0
+  for (const part of answer.parts) {
+    const tokens = countTokens(part.type === 'call' ? part.name + JSON.stringify(part.input) : part.text)
+    output += tokens
+    if (part.type === 'reasoning') reasoning += tokens
+  }
+  return { output, reasoning }
+}

@@ -1,0 +1,65 @@
+import type { Draft } from './log.ts'
+import { sendBytes } from './transport.ts'
+import type { Failure, RefereeResponse, Wire } from './types.ts'
+
+/** Something that goes wrong on the way. */
+export type Fault =
+  | { readonly kind: 'throttle'; readonly retryAfterSeconds?: number; readonly message?: string }
+  | { readonly kind: 'server-error'; readonly status?: number }
+  | { readonly kind: 'overloaded' }
+  /** No answer until the client gives up or the referee closes. */
+  | { readonly kind: 'hang' }
+  /** The connection breaks after this many events of a stream, or half of a whole answer. */
+  | { readonly kind: 'cut-stream'; readonly afterEvents?: number }
+  /** An error event in the middle of a stream that began with 200. */
+  | { readonly kind: 'error-event'; readonly afterEvents?: number }
+  /** A gateway in front refuses the body with a page of its own. */
+  | { readonly kind: 'html-413' }
+  /** The front of the prompt is dropped until it fits, without a word, as local servers do. */
+  | { readonly kind: 'truncate-front' }
+
+/** Which requests a fault hits: by their number from 1, all requests counted. */
+export interface PlannedFault {
+  readonly on: number | readonly number[] | 'every'
+  readonly fault: Fault
+}
+
+export type FaultPlan = readonly PlannedFault[] | ((number: number) => Fault | undefined)
+
+export function faultFor(plan: FaultPlan | undefined, number: number): Fault | undefined {
+  if (plan === undefined) return undefined
+  if (typeof plan === 'function') return plan(number)
+  return plan.find(({ on }) => on === 'every' || on === number || (Array.isArray(on) && on.includes(number)))?.fault
+}
+
+/** The page that a common reverse proxy sends for a body over its limit. */
+const HTML_413 =
+  '<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>\r\n' +
+  '<center><h1>413 Request Entity Too Large</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n'
+
+export function htmlTooLarge(draft: Draft): RefereeResponse {
+  draft.status = 413
+  return { status: 413, headers: { 'content-type': 'text/html' }, body: sendBytes(HTML_413) }
+}
+
+/** Faults that are errors of the provider; the others change how an answer is sent. */
+export function failureOfFault(fault: Fault, wire: Wire): Failure | undefined {
+  switch (fault.kind) {
+    case 'throttle': {
+      // The wording is on purpose: throttling that mentions tokens is no overflow.
+      const message = fault.message ?? 'This request would exceed the rate limit of 40,000 input tokens per minute.'
+      return {
+        kind: 'throttle',
+        status: 429,
+        message,
+        headers: { 'retry-after': String(fault.retryAfterSeconds ?? 1) },
+      }
+    }
+    case 'server-error':
+      return { kind: 'server', status: fault.status ?? 500, message: 'Internal server error' }
+    case 'overloaded':
+      return { kind: 'overloaded', status: wire === 'anthropic-messages' ? 529 : 503, message: 'Overloaded' }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,226 @@
+import type { ServerSentEvent, Violation } from '../../core/codec.ts'
+import type { Usage } from '../../core/usage.ts'
+import type { JsonObject } from '../../formats/rule-kit.ts'
+import { systemClock } from '../../ports/clock.ts'
+import { answerOf, outputOf, trimAnswer } from './brain.ts'
+import { dialects } from './dialects/index.ts'
+import type { Fault } from './faults.ts'
+import { failureOfFault, faultFor, htmlTooLarge } from './faults.ts'
+import { createIds } from './ids.ts'
+import { createIssuer } from './issuer.ts'
+import { countSegments, failureOf, keepNewest, parseBody, totalOf } from './judge.ts'
+import type { Draft, Exchange, RefereeSummary } from './log.ts'
+import { draftOf, summarise } from './log.ts'
+import type { RefereeOptions } from './options.ts'
+import { createLanes } from './lanes.ts'
+import { chainOf, createPromptCache } from './prompt-cache.ts'
+import { createHiddenTokenizer, memoise } from './tokenizer.ts'
+import { hang, sendBytes, sendEvents } from './transport.ts'
+import type { CountedSegment, Failure, RefereeRequest, RefereeResponse, RequestFacts, Route } from './types.ts'
+import { reportedUsage } from './usage-mode.ts'
+
+/** A strict fake provider: refuses what the real one refuses, counts with a tokenizer nobody sees, and keeps a log. */
+export interface Referee {
+  readonly wire: RefereeOptions['wire']
+  handle(request: RefereeRequest): Promise<RefereeResponse>
+  /** The same as a `fetch`, for SDKs that take one. */
+  readonly fetch: typeof globalThis.fetch
+  readonly log: readonly Exchange[]
+  summary(): RefereeSummary
+  /** The true count of a body, as the hidden tokenizer sees it. */
+  countTokens(body: unknown): number
+  /** Ends hanging requests. */
+  close(): void
+}
+
+/** A request that was read: what is known about it while it is judged and answered. */
+interface Case {
+  readonly draft: Draft
+  readonly request: RefereeRequest
+  readonly route: Route
+  readonly body: JsonObject
+  readonly fault: Fault | undefined
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
+
+const succeed = (draft: Draft, body: unknown, cut = false): RefereeResponse => {
+  draft.status = 200
+  return { status: 200, headers: JSON_TYPE, body: sendBytes(JSON.stringify(body), cut) }
+}
+
+export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
+  const { wire, window = 200_000, defaultMaxOutput = 4096, seed = 1, usage: usageMode = 'on' } = options
+  const { clock = systemClock, laneOf = () => 'main', issuer: issuerName = 'referee' } = options
+  const dialect = dialects[wire]
+  const tokenizer = memoise(
+    typeof options.tokenizer === 'function' ? options.tokenizer : createHiddenTokenizer({ seed, ...options.tokenizer }),
+  )
+  const cache = createPromptCache({ ...dialect.cache, ...options.cache })
+  const issuer = createIssuer(issuerName)
+  const ids = createIds(seed)
+  const memory = new Map<string, unknown>()
+  const lanes = createLanes()
+  const log: Exchange[] = []
+  const closing = new AbortController()
+  let answered = 0
+  let lastUsage: Usage | undefined
+
+  const fail = (draft: Draft, failure: Failure): RefereeResponse => {
+    draft.status = failure.status
+    const rule = failure.rule === undefined ? {} : { 'x-referee-rule': failure.rule }
+    const body = JSON.stringify(failure.body ?? dialect.error(failure, ids.of('req', draft.number)))
+    return { status: failure.status, headers: { ...JSON_TYPE, ...failure.headers, ...rule }, body: sendBytes(body) }
+  }
+
+  const stream = (draft: Draft, events: readonly ServerSentEvent[], fault: Fault | undefined): RefereeResponse => {
+    draft.status = 200
+    const failure: Failure = { kind: 'overloaded', status: 529, message: 'Overloaded' }
+    const errorEvent = dialect.errorEvent(failure, ids.of('req', draft.number))
+    const body = sendEvents({ events, fault, errorEvent, keepAlive: dialect.keepAlive, options })
+    return { status: 200, headers: EVENT_STREAM, body }
+  }
+
+  const refuse = (draft: Draft, violations: readonly Violation[]): RefereeResponse | undefined => {
+    const [first] = violations
+    draft.violations = violations
+    return first === undefined ? undefined : fail(draft, failureOf(dialect, first))
+  }
+
+  /** The request is sound: account for it and let the brain speak. */
+  const answer = ({ draft, route, body, fault }: Case, facts: RequestFacts, counted: readonly CountedSegment[]) => {
+    const now = clock.now()
+    const prompt = { segments: counted, chain: chainOf(counted) }
+    const use = cache.use(facts, prompt, now)
+    const prefix = lanes.compare(draft.lane, draft.number, prompt)
+    // Compacting asks no question, so it takes no answer from the script.
+    if (route.kind === 'generate') answered += 1
+    const { lane, inputTokens } = draft
+    const turn = { number: answered, body, model: facts.model, lane, inputTokens, tools: facts.tools }
+    const said = trimAnswer(answerOf(options.script, turn), facts.maxOutput ?? defaultMaxOutput, tokenizer)
+    const usage: Usage = {
+      input: inputTokens,
+      cacheRead: use.read,
+      cacheWrite: use.write,
+      ...(use.writeLong > 0 && { cacheWriteLong: use.writeLong }),
+      ...outputOf(said, tokenizer),
+    }
+    const rendered = dialect.render({
+      body,
+      facts,
+      answer: said,
+      id: (kind, part = 0) => ids.of(kind, draft.number, part),
+      issuer,
+      countTokens: tokenizer,
+      inputTokens,
+      usage: reportedUsage(usageMode, usage, lastUsage),
+      usageAtEnd: usageMode === 'stream-end',
+      route,
+      profile: options.profile,
+      nowSeconds: Math.floor(now / 1000),
+      dropped: draft.droppedBlocks,
+      memory,
+    })
+    lastUsage = usage
+    draft.answer = said
+    draft.usage = usage
+    draft.cacheRead = use.read
+    draft.cacheWrite = use.write
+    draft.cacheWriteLong = use.writeLong
+    if (prefix !== undefined) draft.prefix = prefix
+    if (facts.stream && rendered.events.length > 0) return stream(draft, rendered.events, fault)
+    return succeed(draft, rendered.body, fault?.kind === 'cut-stream')
+  }
+
+  /** Counts the prompt and holds it against the window. */
+  const weigh = (judged: Case, facts: RequestFacts, dropped: ReadonlySet<string>): RefereeResponse => {
+    const { draft, route, fault } = judged
+    const counted = countSegments(facts.segments, tokenizer, dropped)
+    draft.droppedBlocks = [...dropped]
+    draft.inputTokens = totalOf(counted)
+    if (route.kind === 'count') return succeed(draft, dialect.count(draft.inputTokens))
+    draft.maxOutputTokens = facts.maxOutput ?? 0
+    const reserve = dialect.fits === 'input-plus-output' ? draft.maxOutputTokens : 0
+    if (draft.inputTokens + reserve <= window) return answer(judged, facts, counted)
+    if (options.overflow !== 'truncate-front' && fault?.kind !== 'truncate-front') {
+      draft.overflow = true
+      const numbers = { input: draft.inputTokens, maxOutput: reserve, window, model: facts.model }
+      return fail(draft, dialect.overflow({ ...numbers, profile: options.profile }))
+    }
+    const { kept, lost } = keepNewest(counted, window)
+    draft.truncatedTokens = lost
+    draft.inputTokens = totalOf(kept)
+    return answer(judged, facts, kept)
+  }
+
+  /** The rules of the wire, then the seals of the issuer. */
+  const judge = (judged: Case): RefereeResponse => {
+    const { draft, request, route, body } = judged
+    const profiles = [options.profile, ...(route.kind === 'count' ? ['count-tokens'] : [])]
+    const violations = dialect.check(body, {
+      bytes: request.body.byteLength,
+      profile: profiles.filter((name) => name !== undefined).join(','),
+      ...(route.model !== undefined && { model: route.model }),
+    })
+    const refused = refuse(draft, violations)
+    if (refused !== undefined) return refused
+    const facts = dialect.read(body, route, memory)
+    const verified = dialect.verify({ body, facts, headers: request.headers, issuer, memory })
+    return refuse(draft, verified.violations) ?? weigh(judged, facts, new Set(verified.dropped))
+  }
+
+  /** What can be said before the body is read. */
+  const receive = async (draft: Draft, request: RefereeRequest, fault: Fault | undefined) => {
+    if (fault?.kind === 'hang') return hang(closing.signal, request.signal)
+    const tooLarge = request.body.byteLength > (options.bodyLimitBytes ?? Infinity)
+    if (fault?.kind === 'html-413' || (tooLarge && options.bodyLimitStyle === 'html')) return htmlTooLarge(draft)
+    const failure = fault === undefined ? undefined : failureOfFault(fault, wire)
+    if (failure !== undefined) return fail(draft, failure)
+    if (!tooLarge) return undefined
+    return fail(draft, {
+      kind: 'too-large',
+      status: 413,
+      message: 'Request exceeds the maximum size',
+      rule: 'body-bytes',
+    })
+  }
+
+  const handle = async (request: RefereeRequest): Promise<RefereeResponse> => {
+    const route = dialect.route(request.method, request.path)
+    const draft = draftOf(log.length + 1, request, route?.kind ?? 'unknown', window)
+    // In the log from the start, so that a request that hangs is seen there too.
+    log.push(draft)
+    if (route === undefined) {
+      return fail(draft, { kind: 'not-found', status: 404, message: `Not found: ${request.method} ${request.path}` })
+    }
+    const unauthorised = dialect.authorise(request, options.apiKey)
+    if (unauthorised !== undefined) return fail(draft, unauthorised)
+    if (route.kind === 'models') return succeed(draft, dialect.models(options.models ?? ['referee-model'], window))
+    const fault = faultFor(options.faults, draft.number)
+    if (fault !== undefined) draft.fault = fault.kind
+    const early = await receive(draft, request, fault)
+    if (early !== undefined) return early
+    const parsed = parseBody(request.body)
+    if ('failure' in parsed) {
+      const { message } = parsed.failure
+      draft.violations = [{ rule: 'valid-json', path: '', message, fix: 'Send well-formed JSON.' }]
+      return fail(draft, parsed.failure)
+    }
+    draft.body = parsed.body
+    draft.lane = laneOf(request, parsed.body)
+    return judge({ draft, request, route, body: parsed.body, fault })
+  }
+
+  return {
+    wire,
+    handle,
+    log,
+    summary: () => summarise(log),
+    countTokens(body) {
+      const facts = dialect.read((body ?? {}) as JsonObject, { kind: 'count' }, memory)
+      return totalOf(countSegments(facts.segments, tokenizer))
+    },
+    close: () => closing.abort(),
+  }
+}

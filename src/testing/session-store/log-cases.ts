@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict'
+import { isPlimsollError } from '../../core/errors.ts'
+import { audit, edit, epoch, item, numbered, readAll, undo } from './records.ts'
+import { manualClock } from './subject.ts'
+import type { StoreCase } from './subject.ts'
+
+const T = 'tenant'
+const isRefused = (error: unknown): boolean => isPlimsollError(error, 'bad-input')
+
+export const logCases: readonly StoreCase[] = [
+  {
+    name: 'gives records back as they were, in order, numbered from 1',
+    async run(subject) {
+      const store = await subject.open()
+      const records = [item('a'), epoch('e1', 'c1'), undo('e1'), edit('k1'), audit('why')]
+      assert.equal(await store.append(T, 's', records.slice(0, 2)), 2)
+      assert.equal(await store.append(T, 's', records.slice(2)), 5)
+      assert.deepEqual(await readAll(store, T, 's'), numbered(records))
+      assert.deepEqual(await readAll(store, T, 's', 3), numbered(records.slice(3), 4))
+      assert.equal(await store.version(T, 's'), 5)
+    },
+  },
+  {
+    name: 'keeps every character, lone surrogates and NUL included',
+    async run(subject) {
+      const store = await subject.open()
+      const texts = ['\ud800 alone', 'a\0b', '\ufeff\u2028\u0085', '👩‍👩‍👧 é é', ' '.repeat(3), '']
+      const records = texts.map((text, i) => item(`i${i}`, text))
+      await store.append(T, 's', records)
+      assert.deepEqual(await readAll(store, T, 's'), numbered(records))
+    },
+  },
+  {
+    name: 'has nothing to say about a session that was never written',
+    async run(subject) {
+      const store = await subject.open()
+      assert.equal(await store.version(T, 'none'), 0)
+      assert.deepEqual(await readAll(store, T, 'none'), [])
+      assert.equal(await store.remove(T, 'none'), false)
+      assert.equal(await store.append(T, 'none', []), 0)
+      assert.deepEqual(await store.list(T), [])
+    },
+  },
+  {
+    name: 'reads a log longer than one page',
+    async run(subject) {
+      const store = await subject.open()
+      const records = Array.from({ length: 700 }, (_, i) => item(`i${i}`))
+      await store.append(T, 's', records)
+      assert.deepEqual(await readAll(store, T, 's'), numbered(records))
+    },
+  },
+  {
+    name: 'rejects an append that expected another version, and writes nothing of it',
+    async run(subject) {
+      const store = await subject.open()
+      await store.append(T, 's', [item('a')], 0)
+      await assert.rejects(store.append(T, 's', [item('b'), item('c')], 0), (error) => {
+        assert.ok(isPlimsollError(error, 'conflict'))
+        assert.deepEqual(
+          { expected: error.fields['expected'], actual: error.fields['actual'] },
+          { expected: 0, actual: 1 },
+        )
+        return true
+      })
+      await assert.rejects(store.append(T, 's', [item('b')], 7), (error) => isPlimsollError(error, 'conflict'))
+      await assert.rejects(store.append(T, 'new', [item('b')], 3), (error) => isPlimsollError(error, 'conflict'))
+      assert.equal(await store.append(T, 's', [item('b')], 1), 2)
+      assert.equal((await readAll(store, T, 's')).length, 2)
+      assert.equal(await store.version(T, 'new'), 0)
+      assert.deepEqual(await store.seen(T, ['c']), new Set())
+    },
+  },
+  {
+    name: 'lets exactly one of many appends with one expected version through',
+    async run(subject) {
+      const store = await subject.open()
+      const results = await Promise.allSettled(
+        Array.from({ length: 12 }, (_, i) => store.append(T, 's', [item(`i${i}`)], 0)),
+      )
+      assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
+      for (const result of results)
+        if (result.status === 'rejected') assert.ok(isPlimsollError(result.reason, 'conflict'))
+      assert.equal(await store.version(T, 's'), 1)
+    },
+  },
+  {
+    name: 'orders parallel appends without gaps and without mixing their batches',
+    async run(subject) {
+      const store = await subject.open()
+      const batches = Array.from({ length: 20 }, (_, i) => [item(`${i}-0`), item(`${i}-1`), item(`${i}-2`)])
+      const versions = await Promise.all(batches.map((batch) => store.append(T, 's', batch)))
+      const records = await readAll(store, T, 's')
+      assert.deepEqual(
+        records.map(({ version }) => version),
+        Array.from({ length: 60 }, (_, i) => i + 1),
+      )
+      versions.forEach((version, i) =>
+        assert.deepEqual(
+          records.slice(version - 3, version).map(({ record }) => record),
+          batches[i],
+        ),
+      )
+    },
+  },
+  {
+    name: 'lists sessions by name, page by page, with their numbers',
+    async run(subject) {
+      const clock = manualClock(5000)
+      const store = await subject.open({ clock })
+      for (const name of ['b', 'a', 'ü', 'C', '😀', '\uffee']) await store.append(T, name, [item(name)])
+      clock.advance(10)
+      await store.append(T, 'a', [item('more')])
+      const all = await store.list(T)
+      assert.deepEqual(
+        all.map(({ session }) => session),
+        ['C', 'a', 'b', 'ü', '\uffee', '😀'],
+      )
+      const a = all.find(({ session }) => session === 'a')
+      assert.deepEqual(
+        { version: a?.version, createdAt: a?.createdAt, updatedAt: a?.updatedAt },
+        { version: 2, createdAt: 5000, updatedAt: 5010 },
+      )
+      assert.ok(a !== undefined && a.bytes > 100)
+      const page = await store.list(T, { limit: 2, after: 'a' })
+      assert.deepEqual(
+        page.map(({ session }) => session),
+        ['b', 'ü'],
+      )
+    },
+  },
+  {
+    name: 'forks a log up to a version, and both go on alone',
+    async run(subject) {
+      const store = await subject.open()
+      const records = [item('a', 'alpha text'), edit('k'), epoch('e', 'c'), item('b', 'beta text')]
+      await store.append(T, 'from', records)
+      assert.equal(await store.fork(T, 'from', 'to', 3), 3)
+      await store.append(T, 'to', [undo('e')])
+      assert.deepEqual(await readAll(store, T, 'from'), numbered(records))
+      assert.deepEqual(await readAll(store, T, 'to'), numbered([...records.slice(0, 3), undo('e')]))
+      assert.deepEqual(await store.seen(T, ['a', 'b'], { session: 'to' }), new Set(['a']))
+      assert.equal((await store.search(T, 'alpha', { session: 'to' })).length, 1)
+      assert.equal((await store.search(T, 'beta', { session: 'to' })).length, 0)
+      assert.equal(await store.fork(T, 'from', 'whole'), 4)
+      const [from, whole] = await Promise.all(
+        ['from', 'whole'].map(async (name) => (await store.list(T)).find((info) => info.session === name)),
+      )
+      assert.equal(from?.bytes, whole?.bytes)
+    },
+  },
+  {
+    name: 'refuses forks that make no sense',
+    async run(subject) {
+      const store = await subject.open()
+      await store.append(T, 's', [item('a')])
+      await store.append(T, 'taken', [item('a')])
+      await assert.rejects(store.fork(T, 'none', 'new'), (error) => isPlimsollError(error, 'not-found'))
+      await assert.rejects(store.fork(T, 's', 'taken'), (error) => isPlimsollError(error, 'conflict'))
+      await assert.rejects(store.fork(T, 's', 'new', 2), (error) => isPlimsollError(error, 'bad-input'))
+      assert.equal(await store.version(T, 'new'), 0)
+    },
+  },
+  {
+    name: 'refuses names that a database would change',
+    async run(subject) {
+      const store = await subject.open()
+      for (const name of ['', 'a\0b', '\ud800', 'x'.repeat(2000)]) {
+        await assert.rejects(store.append(T, name, [item('a')]), isRefused)
+        await assert.rejects(store.version(T, name), isRefused)
+        await assert.rejects(readAll(store, T, name), isRefused)
+        await assert.rejects(store.fork(T, 's', name), isRefused)
+        if (name === '') continue
+        await assert.rejects(store.append(name, 's', [item('a')]), isRefused)
+        await assert.rejects(store.findEpochs(name, ['c']), isRefused)
+        await assert.rejects(store.search(name, 'text'), isRefused)
+        await assert.rejects(store.getValue(T, name), isRefused)
+        await assert.rejects(store.lease(T, name, 'p', 1), isRefused)
+      }
+      for (const name of ['../../etc/passwd', '..\\x', '%2e%2e/', "'; DROP TABLE records; --", '‥/']) {
+        await store.append(T, name, [item('a')])
+        assert.equal(await store.version(T, name), 1)
+      }
+    },
+  },
+  {
+    name: 'removes a session with everything derived from it, and nothing else',
+    async run(subject) {
+      const store = await subject.open()
+      const records = [item('a', 'unmistakable walrus'), epoch('e', 'c'), edit('k')]
+      await store.append(T, 'gone', records)
+      await store.append(T, 'kept', [item('b', 'another walrus')])
+      assert.equal(await store.remove(T, 'gone'), true)
+      assert.equal(await store.remove(T, 'gone'), false)
+      assert.deepEqual(await readAll(store, T, 'gone'), [])
+      assert.deepEqual(await store.findEpochs(T, ['c']), [])
+      assert.deepEqual(await store.findEdits(T, ['k']), [])
+      assert.deepEqual(await store.seen(T, ['a', 'b']), new Set(['b']))
+      assert.deepEqual(
+        (await store.search(T, 'walrus')).map(({ session }) => session),
+        ['kept'],
+      )
+      assert.equal(await store.append(T, 'gone', [item('new')]), 1)
+      assert.deepEqual(await store.check(), [])
+    },
+  },
+  {
+    name: 'prunes sessions that were not updated since a moment',
+    async run(subject) {
+      const clock = manualClock(1000)
+      const store = await subject.open({ clock })
+      await store.append(T, 'old', [item('a', 'ancient text')])
+      await store.append(T, 'older', [item('b')])
+      clock.advance(1000)
+      await store.append(T, 'new', [item('c')])
+      await store.append('other', 'old', [item('a')])
+      assert.deepEqual(await store.prune(T, 2000), ['old', 'older'])
+      assert.deepEqual(await store.prune(T, 2000), [])
+      assert.deepEqual(
+        (await store.list(T)).map(({ session }) => session),
+        ['new'],
+      )
+      assert.deepEqual(await store.search(T, 'ancient'), [])
+      assert.deepEqual(await store.check(), [])
+    },
+  },
+  {
+    name: 'shows a second handle everything that the first acknowledged',
+    durable: true,
+    async run(subject) {
+      const first = await subject.open()
+      const second = await subject.open()
+      assert.equal(await second.version(T, 's'), 0)
+      await first.append(T, 's', [item('a', 'shared words'), edit('k'), epoch('e', 'c')])
+      assert.equal(await second.version(T, 's'), 3)
+      assert.equal((await readAll(second, T, 's')).length, 3)
+      assert.equal((await second.findEpochs(T, ['c']))[0]?.epoch.id, 'e')
+      assert.equal((await second.findEdits(T, ['k'])).length, 1)
+      assert.equal((await second.search(T, 'shared')).length, 1)
+      await second.append(T, 's', [item('b')], 3)
+      await assert.rejects(first.append(T, 's', [item('c')], 3), (error) => isPlimsollError(error, 'conflict'))
+    },
+  },
+  {
+    name: 'has everything after it was closed and opened again',
+    durable: true,
+    async run(subject) {
+      const first = await subject.open()
+      const records = Array.from({ length: 50 }, (_, i) => item(`i${i}`, `line ${i} of the archive`))
+      await first.append(T, 's', records)
+      await first.setValue(T, 'window', '200000')
+      await first.close()
+      await assert.rejects(first.append(T, 's', [item('late')]), (error) => isPlimsollError(error, 'closed'))
+      const second = await subject.open()
+      assert.deepEqual(await readAll(second, T, 's'), numbered(records))
+      assert.equal(await second.getValue(T, 'window'), '200000')
+      assert.equal((await second.search(T, 'archive 49')).length > 0, true)
+    },
+  },
+]

@@ -1,0 +1,31 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import { fileArtifacts } from '../../src/drivers/artifacts/file.ts'
+import { artifactStoreCases } from '../../src/testing/artifact-store-suite.ts'
+
+describe('file artifacts', () => {
+  const secret = randomBytes(32)
+  let directory = ''
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'plimsoll-artifacts-'))
+  })
+  afterAll(async () => rm(directory, { recursive: true, force: true }))
+
+  for (const { name, run } of artifactStoreCases()) {
+    it(name, () =>
+      run(({ space, ...options }) => fileArtifacts({ directory: join(directory, space), secret, ...options })),
+    )
+    it(`${name}, with links`, () =>
+      run(({ space, ...options }) =>
+        fileArtifacts({
+          directory: join(directory, 'l', space),
+          secret,
+          links: join(directory, 'links', space),
+          ...options,
+        }),
+      ))
+  }
+})

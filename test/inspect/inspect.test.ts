@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest'
+
+import { inspect } from '../../src/engine/inspect/inspect.ts'
+import { loadFile } from '../../src/formats/transcripts/load.ts'
+import { filesOf, sharedTranscripts } from '../transcripts/shared-data.ts'
+import { byCharacter, SAMPLE } from './sample.ts'
+
+describe('inspect', () => {
+  const inspection = inspect(SAMPLE, { countText: byCharacter, window: 2000 })
+  const slice = (kind: string, tool?: string) => inspection.slices.find((one) => one.kind === kind && one.tool === tool)
+
+  it('counts each item once and as often as it was sent', () => {
+    expect(slice('user')).toMatchObject({ items: 2, tokens: 87, sentTokens: 80 * 4 + 7 })
+    expect(slice('results', 'Bash')).toMatchObject({ items: 2, tokens: 800, sentTokens: 400 * 2 + 400 })
+    expect(slice('system')).toMatchObject({ tokens: 400, sentTokens: 2000 })
+    expect(inspection.sentTokens).toBe(inspection.slices.reduce((sum, one) => sum + one.sentTokens, 0))
+  })
+
+  it('takes what the file does not show from the first reported usage of each stretch', () => {
+    const [before, after] = [1000 - 400 - 200 - 80, 900 - 400 - 200 - 7]
+    expect(slice('unrecorded')).toMatchObject({ tokens: after, sentTokens: 4 * before + after })
+    expect(inspection.growth.points.map(({ load }) => load)).toEqual(expect.arrayContaining([1000]))
+  })
+
+  it('finds the peak in reported usage, or in the count where there is none', () => {
+    expect(inspection.growth.peakCall).toBe(3)
+    expect(inspection.growth.peak).toBe(inspection.growth.points[3]?.load)
+  })
+
+  it('names the largest items by tool and target', () => {
+    expect(inspection.biggest[0]).toMatchObject({
+      kind: 'result',
+      tool: 'Read',
+      target: '/a/b.ts',
+      line: 3,
+      timesSent: 3,
+    })
+  })
+
+  it('counts as read again only what a newer read shows again, though its line numbers moved', () => {
+    const [again] = inspection.repeats.readAgain
+    const first = SAMPLE.messages[2]?.parts[0]?.text.length ?? 0
+    expect(again).toMatchObject({ path: '/a/b.ts', reads: 2, tokens: Math.round(first / 2) })
+    // The newer read was sent in one call; in that one the older copy was worth nothing.
+    expect(again?.sentTokens).toBe(Math.round(first / 2))
+  })
+
+  it('finds results with the same bytes', () => {
+    expect(inspection.repeats.duplicates).toEqual([
+      { tool: 'Bash', target: 'npm test', copies: 2, tokens: 400, sentTokens: 400, lines: [5, 7] },
+    ])
+  })
+
+  it('says what each step would have kept out', () => {
+    const steps = Object.fromEntries(inspection.savings.map(({ step, sentTokens }) => [step, sentTokens]))
+    expect(steps['strip-reasoning']).toBe(100 * 2)
+    expect(steps['collapse-duplicates']).toBe(400)
+    expect(steps['shorten-large-results']).toBeUndefined()
+  })
+
+  it('adds up reported usage and says how many calls have none', () => {
+    expect(inspection.usage).toMatchObject({ input: 3400, cacheRead: 1000 })
+    expect(inspection.withoutUsage).toBe(2)
+  })
+
+  it('takes a recording without calls', () => {
+    const empty = { ...SAMPLE, calls: [], messages: [], compactions: [] }
+    expect(inspect(empty, { countText: byCharacter })).toMatchObject({ calls: 0, growth: { peak: 0, points: [] } })
+  })
+})
+
+describe('all shared transcripts', () => {
+  it('are inspected', async () => {
+    const folder = sharedTranscripts()
+    if (folder === undefined) return
+    for (const name of [
+      'gemini-cli',
+      'copilot-cli',
+      'pi',
+      'cline',
+      'openhands',
+      'swe-agent',
+      'tau-bench',
+      'openai-chat',
+    ]) {
+      for (const file of filesOf(folder, name)) {
+        for (const recording of (await loadFile(file)).recordings) {
+          const { sentTokens, slices } = inspect(recording, { countText })
+          expect(sentTokens).toBeGreaterThan(0)
+          expect(slices.every((one) => Number.isFinite(one.sentTokens))).toBe(true)
+        }
+      }
+    }
+  })
+
+  // A loader that sent too much or too little would show here: Claude takes 2.5 to 3 characters per token on such work, GPT 3 to 4.5.
+  it.each([
+    ['claude-code', 0.98, 1.2],
+    ['codex-rollout', 0.65, 1],
+  ])('%s: the reported growth is that of the text that the loader sends', async (name, low, high) => {
+    const folder = sharedTranscripts()
+    if (folder === undefined) return
+    const ratios: number[] = []
+    for (const file of filesOf(folder, name)) {
+      for (const recording of (await loadFile(file)).recordings) {
+        const { ratio } = inspect(recording, { countText }).growth
+        if (ratio !== undefined) ratios.push(ratio)
+      }
+    }
+    console.log(
+      `${name}: reported ÷ counted growth at 3 characters per token: ${ratios.map((ratio) => ratio.toFixed(2)).join(' ')}`,
+    )
+    expect(ratios.length).toBeGreaterThanOrEqual(5)
+    expect(Math.min(...ratios)).toBeGreaterThan(low)
+    expect(Math.max(...ratios)).toBeLessThan(high)
+  })
+})
+
+const countText = (text: string): number => text.length / 3

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest'
+import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
+import { bufferOf, limitOf } from '../../src/meter/index.ts'
+
+const catalogue = bundledCatalogue()
+
+describe('limitOf', () => {
+  it('is window - buffer - output reserve', () => {
+    const limit = limitOf({ model: 'any', window: 128_000 }, { maxOutputTokens: 16_384 }, 8192, catalogue)
+    expect(limit).toMatchObject({
+      window: 128_000,
+      buffer: 8192,
+      outputReserve: 16_384,
+      tokens: 103_424,
+      source: 'config',
+    })
+  })
+
+  it("reserves the request's own cap, then the target's, then the catalogue's, then a quarter of the window", () => {
+    const target = { model: 'claude-sonnet-4-5' }
+    expect(limitOf(target, { maxOutputTokens: 1000 }, 0, catalogue).outputReserve).toBe(1000)
+    expect(limitOf({ ...target, maxOutputTokens: 2000 }, {}, 0, catalogue).outputReserve).toBe(2000)
+    expect(limitOf(target, {}, 0, catalogue).outputReserve).toBe(64_000)
+    const without = bundledCatalogue({ overrides: { mine: { window: 40_001 } }, lines: 'mine|40001|||||| ' })
+    expect(limitOf({ model: 'mine' }, {}, 0, without).outputReserve).toBe(10_000)
+  })
+
+  it('takes the learned window over the configured one, and that over the endpoint and the catalogue', () => {
+    const target = { model: 'gpt-4o', window: 64_000 }
+    const settings = { maxOutputTokens: 1000 }
+    const knowledge = { learnedWindow: 16_000, endpointWindow: 32_000 }
+    expect(limitOf(target, settings, 0, catalogue, knowledge)).toMatchObject({ window: 16_000, source: 'learned' })
+    expect(limitOf(target, settings, 0, catalogue, { endpointWindow: 32_000 })).toMatchObject({
+      window: 64_000,
+      source: 'config',
+    })
+    expect(limitOf({ model: 'gpt-4o' }, settings, 0, catalogue, { endpointWindow: 32_000 })).toMatchObject({
+      window: 32_000,
+      source: 'endpoint',
+    })
+    expect(limitOf({ model: 'gpt-4o' }, settings, 0, catalogue)).toMatchObject({ window: 128_000, source: 'catalogue' })
+    expect(limitOf({ model: 'nobody-knows' }, settings, 0, catalogue)).toMatchObject({
+      window: 128_000,
+      source: 'default',
+    })
+  })
+
+  it('keeps the prompt limit of vendors that limit it apart from the output', () => {
+    expect(limitOf({ model: 'gpt-5' }, { maxOutputTokens: 1000 }, 0, catalogue).tokens).toBe(272_000)
+    expect(limitOf({ model: 'gpt-5' }, { maxOutputTokens: 200_000 }, 0, catalogue).tokens).toBe(200_000)
+    expect(limitOf({ model: 'gemini-2.5-pro' }, {}, 0, catalogue).tokens).toBe(1_048_576)
+  })
+
+  it('refuses a limit that is not positive, with the numbers', () => {
+    expect(() => limitOf({ model: 'gpt-4o', window: 8000 }, { maxOutputTokens: 8000 }, 0, catalogue)).toThrow(
+      expect.objectContaining({
+        code: 'limit-not-positive',
+        fields: expect.objectContaining({ window: 8000, tokens: 0 }),
+      }),
+    )
+  })
+
+  it.each([
+    [250_000, 20_000],
+    [200_000, 20_000],
+    [50_000, 10_000],
+    [10_000, 2000],
+  ])('buffers a window of %i by a rule with a ceiling: %i', (window, buffer) => {
+    expect(bufferOf({ fraction: 0.2, min: 0, max: 20_000 }, window)).toBe(buffer)
+  })
+
+  it('holds input + output within the window for windows from 4k to 1M', () => {
+    for (const window of [4000, 8000, 32_000, 128_000, 200_000, 1_000_000]) {
+      for (const maxOutputTokens of [1000, 3000, 16_000, 64_000]) {
+        if (maxOutputTokens + 500 >= window) continue
+        const { tokens } = limitOf({ model: 'any', window }, { maxOutputTokens }, 500, catalogue)
+        expect(tokens + maxOutputTokens).toBeLessThanOrEqual(window)
+      }
+    }
+  })
+})

@@ -1,0 +1,192 @@
+import { describe, expect, it } from 'vitest'
+import type { Conversation } from '../../src/core/conversation.ts'
+import type { Item, ItemKind } from '../../src/core/item.ts'
+import type { Usage } from '../../src/core/usage.ts'
+import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
+import {
+  type Anchor,
+  anchorAfter,
+  createMeter,
+  looksTruncated,
+  type Measurement,
+  occupancy,
+  refine,
+  straddles,
+} from '../../src/meter/index.ts'
+
+const MODEL = 'claude-sonnet-4-5'
+const meter = createMeter({ catalogue: bundledCatalogue() })
+const usageOf = (input: number, output: number, reasoning = 0): Usage => ({
+  input,
+  cacheRead: 0,
+  cacheWrite: 0,
+  output,
+  reasoning,
+})
+
+function item(kind: ItemKind, text: string): Item {
+  const role = kind === 'result' ? 'tool' : kind === 'user' ? 'user' : 'assistant'
+  return { id: text.slice(0, 8), kind, role, text, message: 0 }
+}
+
+function conversation(items: readonly Item[]): Conversation {
+  return {
+    format: 'anthropic-messages',
+    head: [],
+    items,
+    tools: [],
+    settings: { stream: false, reasoning: false },
+    source: { format: 'anthropic-messages', value: undefined },
+  }
+}
+
+const measure = (body: Conversation): Measurement => meter.measure(MODEL, body, 0)
+
+describe('occupancy', () => {
+  const first = conversation([item('user', 'look at this')])
+  const answered = [...first.items, item('assistant', 'I will.'), item('call', '{"path":"a.ts"}')]
+  const anchor = anchorAfter(undefined, {
+    usage: usageOf(94_000, 300),
+    measurement: measure(first),
+    conversation: first,
+  })!
+
+  it('is measured prompt + output + estimate of what came since', () => {
+    const result = item('result', 'line of output\n'.repeat(2000))
+    const next = conversation([...answered, result])
+    const load = occupancy(meter, MODEL, next, measure(next), anchor)
+    expect(load.count.tokens).toBe(
+      Math.round(94_000 + 300 + meter.measureItems(MODEL, [result], 'anthropic-messages').count.tokens),
+    )
+    // The new result alone passes a limit that the last usage was below.
+    expect(load.count.high).toBeGreaterThan(100_000)
+  })
+
+  it('is an estimate when the anchor is of another epoch, or covers items that are gone', () => {
+    const next = conversation(answered)
+    const plain = measure(next)
+    expect(occupancy(meter, MODEL, next, plain, { ...anchor, epoch: 'e1' }, 'e2')).toBe(plain)
+    expect(occupancy(meter, MODEL, next, plain, { ...anchor, items: 99 })).toBe(plain)
+    expect(occupancy(meter, MODEL, next, plain, undefined)).toBe(plain)
+  })
+
+  it('leaves out reasoning that the client does not send back', () => {
+    const next = conversation([...answered, item('user', 'go on')])
+    const thinking = conversation([
+      ...first.items,
+      item('reasoning', 'hmm'),
+      ...answered.slice(1),
+      item('user', 'go on'),
+    ])
+    const reasoned: Anchor = { ...anchor, output: 5300, reasoning: 5000 }
+    const without = occupancy(meter, MODEL, next, measure(next), reasoned).count.tokens
+    const sentBack = occupancy(meter, MODEL, thinking, measure(thinking), reasoned).count.tokens
+    expect(sentBack - without).toBe(5000)
+  })
+
+  it('does not believe an output of one token for a long answer', () => {
+    const long = [...first.items, item('assistant', 'word '.repeat(3000))]
+    const next = conversation(long)
+    const load = occupancy(meter, MODEL, next, measure(next), { ...anchor, output: 1 })
+    expect(load.count.tokens).toBeGreaterThan(96_000)
+  })
+
+  it('follows tools and system text that change between calls', () => {
+    const next = conversation(answered)
+    const tools = [{ name: 't', text: 'parameter '.repeat(500) }]
+    const before = occupancy(meter, MODEL, next, measure(next), anchor).count.tokens
+    const withTools = { ...next, tools }
+    expect(occupancy(meter, MODEL, withTools, measure(withTools), anchor).count.tokens).toBeGreaterThan(before + 500)
+  })
+
+  it('is the last main prompt, never a sum, and side calls do not count', () => {
+    let current: Anchor | undefined
+    for (let turn = 1; turn <= 20; turn++) {
+      current = anchorAfter(current, {
+        usage: usageOf(1000 * turn, 10),
+        measurement: measure(first),
+        conversation: first,
+      })
+      current = anchorAfter(current, {
+        usage: usageOf(500_000, 2000),
+        measurement: measure(first),
+        conversation: first,
+        purpose: 'summary',
+      })
+    }
+    expect(current?.prompt).toBe(20_000)
+  })
+
+  it.each([
+    ['missing', undefined],
+    ['all zero', usageOf(0, 0)],
+  ])('keeps the anchor when usage is %s', (_, usage) => {
+    expect(anchorAfter(anchor, { usage, measurement: measure(first), conversation: first })).toBe(anchor)
+  })
+
+  it('notices a server that cut the prompt without a word', () => {
+    const long = conversation([item('user', 'word '.repeat(20_000))])
+    expect(looksTruncated(measure(long), usageOf(4096, 10))).toBe(true)
+    expect(looksTruncated(measure(long), usageOf(20_000, 10))).toBe(false)
+    expect(looksTruncated(measure(long), undefined)).toBe(false)
+  })
+})
+
+describe('refine', () => {
+  const wide: Measurement = {
+    count: { tokens: 100, low: 90, high: 110, source: 'estimate' },
+    raw: { tokens: 100, low: 90, high: 110, source: 'estimate' },
+    bytes: 0,
+    byClass: {},
+    parts: { head: 0, tools: 0, items: 100, framing: 0 },
+  }
+  const sharp: Measurement = { ...wide, count: { tokens: 104, low: 104, high: 104, source: 'exact' } }
+
+  it('asks nobody when the interval decides', async () => {
+    let asked = 0
+    const result = await refine({
+      measure: () => wide,
+      threshold: 120,
+      loadTokenizer: async () => ++asked > 0,
+      askProvider: async () => ++asked,
+    })
+    expect(result).toBe(wide)
+    expect(asked).toBe(0)
+    expect(straddles(wide, 120)).toBe(false)
+  })
+
+  it('loads the exact tokenizer first and stops there when that decides', async () => {
+    let loaded = false
+    const result = await refine({
+      measure: () => (loaded ? sharp : wide),
+      threshold: 100,
+      loadTokenizer: async () => {
+        loaded = true
+        return true
+      },
+      askProvider: async () => {
+        throw new Error('must not be asked')
+      },
+    })
+    expect(result).toBe(sharp)
+  })
+
+  it('asks the provider when nothing else decides', async () => {
+    const result = await refine({
+      measure: () => wide,
+      threshold: 100,
+      loadTokenizer: async () => false,
+      askProvider: async () => 97,
+    })
+    expect(result.count).toEqual({ tokens: 97, low: 97, high: 97, source: 'provider' })
+  })
+
+  it('keeps what it has when the provider fails', async () => {
+    const result = await refine({
+      measure: () => wide,
+      threshold: 100,
+      askProvider: () => Promise.reject(new Error('down')),
+    })
+    expect(result).toBe(wide)
+  })
+})

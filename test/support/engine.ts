@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import { exactly, sumCounts, type Count } from '../../src/core/count.ts'
+import type { PlimsollEvent } from '../../src/core/events.ts'
+import type { Item } from '../../src/core/item.ts'
+import type { Policy } from '../../src/core/policy.ts'
+import { artifactAddress } from '../../src/drivers/artifacts/address.ts'
+import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
+import { memoryStore } from '../../src/drivers/sessions/memory.ts'
+import type { EngineDeps, EngineMeter } from '../../src/engine/deps.ts'
+import { policyNamed } from '../../src/engine/policies/index.ts'
+import { presentText } from '../../src/engine/present.ts'
+import { createSession, type Session } from '../../src/engine/session.ts'
+import { codecs } from '../../src/formats/registry.ts'
+import type { ModelInfo } from '../../src/ports/catalogue.ts'
+import type { SessionStore } from '../../src/ports/session-store.ts'
+
+export const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
+
+/** Four characters to a token, exactly: the arithmetic of a test can be done by hand. */
+const countItem = (item: Item): Count => exactly(Math.ceil(item.text.length / 4) + 4)
+
+export const plainMeter: EngineMeter = {
+  countText: (_target, text) => exactly(Math.ceil(text.length / 4)),
+  countItem: (_target, item) => countItem(item),
+  measure(_target, conversation, bytes) {
+    const head = sumCounts(conversation.head.map(countItem)).tokens
+    const tools = sumCounts(conversation.tools.map((tool) => exactly(Math.ceil(tool.text.length / 4)))).tokens
+    const items = sumCounts(conversation.items.map(countItem)).tokens
+    const count = exactly(head + tools + items)
+    return { count, raw: count, bytes, byClass: { code: count.tokens }, parts: { head, tools, items, framing: 0 } }
+  },
+  limitOf(target, settings, buffer) {
+    const window = target.window ?? 8_000
+    const reserve = settings.maxOutputTokens ?? 512
+    const margin = Math.round(Math.min(buffer.max, Math.max(buffer.min, window * buffer.fraction)))
+    return {
+      window,
+      buffer: margin,
+      outputReserve: reserve,
+      tokens: window - margin - reserve,
+      bytes: 32_000_000,
+      source: 'config',
+    }
+  },
+  familyOf: () => 'o200k',
+  factsOf: () => unknownModel,
+  contentKindOf: () => 'code',
+}
+
+const unknownModel: ModelInfo = {
+  id: 'test',
+  window: 8_000,
+  tokenizer: 'o200k',
+  reasoning: false,
+  modalities: ['text'],
+  bindsThinking: false,
+}
+
+export interface TestEngine {
+  readonly deps: EngineDeps
+  readonly events: PlimsollEvent[]
+  session(id?: string): Session
+}
+
+export function testEngine(
+  options: { policy?: Policy; sessions?: SessionStore; meter?: EngineMeter } = {},
+): TestEngine {
+  const secret = Buffer.alloc(32, 7)
+  const events: PlimsollEvent[] = []
+  let now = 1_000
+  const deps: EngineDeps = {
+    codecs,
+    meter: options.meter ?? plainMeter,
+    catalogue: { resolve: () => ({ info: unknownModel, match: 'default' }), search: () => [] },
+    sessions: options.sessions ?? memoryStore(),
+    artifacts: memoryArtifacts({ secret }),
+    addressOf: artifactAddress(secret),
+    present: presentText,
+    clock: { now: () => now++ },
+    hash,
+    emit: (event) => events.push(event),
+    policy: options.policy ?? policyNamed('plimsoll'),
+  }
+  return { deps, events, session: (id = 'test') => createSession(async () => deps, { id }) }
+}
