@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { applyEdits, type Edit } from '../../src/core/edits.ts'
 import { isPlimsollError } from '../../src/core/errors.ts'
 import { arbitraryBodyText, WIRES, type WireName } from '../support/generators/index.ts'
 import { largeBody } from '../support/large-bodies.ts'
@@ -125,8 +126,16 @@ describe.each(WIRES)('%s', (wire) => {
 
   it('carries an object of 100,000 keys and a message of 20,000 parts', () => {
     const keys = Array.from({ length: 100_000 }, (_, i) => `"k${i}":${i}`).join(',')
-    const parts = Array.from({ length: 20_000 }, () => '{"type":"text","text":"x"}').join(',')
+    const part = '{"type":"tool_use","id":"a","name":"b","input":{},"functionCall":{"name":"b","args":{}}}'
+    const parts = Array.from({ length: 20_000 }, () => part).join(',')
     const body = `{"${list}":[{"role":"user","content":[${parts}],"parts":[${parts}]}],"tools":[],${keys}}`
     expect(outcome(wire, body)).toBe('same')
+    const { decode, encode } = CODECS[wire]
+    const before = decode(body)
+    const plan = before.items.flatMap((item, i): Edit[] => {
+      if (i % 2 === 0) return [{ op: 'drop', id: item.id, reason: 'test' }]
+      return item.sealed === true ? [] : [{ op: 'replace', id: item.id, text: '{"short":true}', reason: 'test' }]
+    })
+    expect(decode(encode(applyEdits(before, plan)).text).items).toHaveLength(before.items.length >> 1)
   })
 })

@@ -13,7 +13,5 @@ export function sharedText(path: string): string | undefined {
   return (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
 }
 
-export const hasSharedData = (): boolean => existsSync(join(SHARED, 'data'))
-
 /** The folder of the shared data, for listing it. */
 export const sharedFolder = (path: string): string => join(SHARED, 'data', path)
