@@ -3,10 +3,12 @@
  * each. `npm run test:clients [-- names] [--bare]`; `--bare` runs them without the proxy, to see how they fare alone.
  */
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createPlimsoll } from '../../src/index.ts'
+import type { Gateway } from '../../src/surfaces/gateway/gateway.ts'
 import { startProxy, type ProxyLine } from '../../src/surfaces/gateway/proxy.ts'
 import { call, say, startReferee, type Script } from '../../src/testing/referee/index.ts'
 import { CODING_AGENTS, type CodingAgent } from './agents.ts'
@@ -40,7 +42,10 @@ interface Outcome {
   readonly stepsAnswered: number
   readonly errorsSeenByAgent: number
   readonly overflowsAtUpstream: number
-  readonly invalidAtUpstream: number
+  /** Requests that broke a rule after we had changed them. */
+  readonly invalidOfOurs: number
+  /** Requests that broke a rule exactly as the agent wrote them; gemini-cli's loop detection sends one. */
+  readonly invalidOfAgent: number
   readonly epochs: number
   readonly peakInputTokens: number
   readonly seconds: number
@@ -61,7 +66,16 @@ async function run(agent: CodingAgent, bare: boolean): Promise<{ outcome: Outcom
     store: `sqlite:${join(home, 'plimsoll.db')}`,
     onEvent: (event) => void (event.type === 'epoch-declared' && epochs++),
   })
-  const proxy = await startProxy(plimsoll.gateway, {
+  // What the agent itself sent, to tell its own mistakes from ours.
+  const own = new Set<string>()
+  const gateway: Gateway = {
+    ...plimsoll.gateway,
+    handle(request, upstream) {
+      own.add(digest(request.body))
+      return plimsoll.gateway.handle(request, upstream)
+    },
+  }
+  const proxy = await startProxy(gateway, {
     port: 0,
     upstreams: { [agent.prefix]: referee.url },
     onRequest: (line) => lines.push(line),
@@ -75,24 +89,26 @@ async function run(agent: CodingAgent, bare: boolean): Promise<{ outcome: Outcom
     { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'dumb', ...env },
     join(home, 'work'),
   )
-  const { overflows, invalid, peakInputTokens } = referee.summary()
+  const { overflows, peakInputTokens } = referee.summary()
   const generated = referee.log.filter((exchange) => exchange.kind === 'generate')
   const stepsAnswered = generated.filter((exchange) =>
     exchange.answer?.parts.some((part) => part.type === 'call'),
   ).length
-  const errorsSeenByAgent = bare
+  const invalid = generated.filter((exchange) => exchange.violations.length > 0)
+  const invalidOfAgent = invalid.filter((exchange) => bare || own.has(digest(exchange.raw))).length
+  const refused = bare
     ? generated.filter((exchange) => exchange.status >= 400).length
-    : lines.filter((line) => line.method === 'POST' && line.load !== undefined && line.status >= 400).length +
-      lines.filter((line) => line.error !== undefined).length
+    : lines.filter((line) => line.method === 'POST' && (line.status >= 400 || line.error !== undefined)).length
   const outcome: Outcome = {
     agent: agent.name,
     way: bare ? 'bare' : 'proxy',
     exit,
     finished: output.includes('the pool is exhausted'),
     stepsAnswered,
-    errorsSeenByAgent,
+    errorsSeenByAgent: refused - invalidOfAgent,
     overflowsAtUpstream: overflows,
-    invalidAtUpstream: invalid,
+    invalidOfOurs: invalid.length - invalidOfAgent,
+    invalidOfAgent,
     epochs,
     peakInputTokens,
     seconds: Math.round((Date.now() - startedAt) / 1000),
@@ -108,6 +124,8 @@ async function run(agent: CodingAgent, bare: boolean): Promise<{ outcome: Outcom
   rmSync(home, { recursive: true, force: true, maxRetries: 3 })
   return { outcome, output }
 }
+
+const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 function runChild(
   [file = '', ...args]: readonly string[],
@@ -140,7 +158,7 @@ for (const agent of CODING_AGENTS.filter(({ name }) => wanted.length === 0 || wa
     outcome.finished &&
     outcome.stepsAnswered >= STEPS &&
     outcome.errorsSeenByAgent === 0 &&
-    outcome.invalidAtUpstream === 0
+    outcome.invalidOfOurs === 0
   if (bare || good) continue
   failed = true
   console.error(`${agent.name} did not get through. The end of what it said:\n${output.slice(-2_000)}`)
