@@ -41,9 +41,6 @@ export const textOf = (value: unknown): string => (typeof value === 'string' ? v
 
 export const isBlank = (text: string): boolean => text.trim() === ''
 
-export const isCount = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isInteger(value) && value >= 0
-
 /**
  * A value inside a message. Bodies are hostile: `String` throws on an object whose toString is no function, and on an array
  * nested deeper than the stack.
@@ -57,7 +54,9 @@ export const shown = (value: unknown): string => {
       : typeof value
 }
 
-export const quoted = (values: readonly string[]): string => values.join(', ')
+/** A list inside a message, cut where nobody would read on. */
+export const quoted = (values: readonly string[]): string =>
+  values.length > 20 ? `${values.slice(0, 20).join(', ')} and ${values.length - 20} more` : values.join(', ')
 
 // Only unpaired halves match: with the `u` flag a proper pair is one code point of another category.
 const LONE_SURROGATE = /\p{Surrogate}/u

@@ -46,6 +46,9 @@ describe.each(WIRES)('faults of the %s referee', (wire) => {
     )
     expect(kinds).toEqual(['throttle', 'overflow', 'body-size', 'body-size'])
     expect(throttled.headers['retry-after']).toBe('1')
+    // Responses names no numbers; the others say what fits.
+    const { limit } = classifyProviderError({ status: over.status, body: over.text })
+    expect(limit).toBe(wire === 'openai-responses' ? undefined : 100)
     expect(html.text).toContain('<html>')
   })
 
@@ -64,7 +67,13 @@ describe.each(WIRES)('faults of the %s referee', (wire) => {
     const live = await start(options)
     const over = await postHttp(live, bodyOf(wire, 'Go', true), {}, true)
     expect(over.status).toBe(200)
-    await expect(over.text()).rejects.toThrow(TypeError)
+    const overHttp = createSseParser()
+    let arrived = 0
+    const readAll = async () => {
+      for await (const chunk of over.body ?? []) arrived += overHttp.push(chunk).length
+    }
+    await expect(readAll()).rejects.toThrow(TypeError)
+    expect(arrived).toBe(2)
   })
 
   it('cuts a whole answer in the middle', async () => {

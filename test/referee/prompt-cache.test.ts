@@ -153,3 +153,16 @@ describe('prefix report', () => {
     ])
   })
 })
+
+describe('settings and the prompt cache', () => {
+  it('keep tools and system cached when only the tool choice changes', async () => {
+    const { send } = referee()
+    const tools = [{ name: 'bash', input_schema: { type: 'object' } }]
+    const body = { tools, system: [{ ...text(2_000, 's'), ...MARK }], messages: [user({ ...text(2_000), ...MARK })] }
+    const first = await send(body)
+    const same = await send({ ...body, tool_choice: { type: 'auto' } })
+    expect(first.cacheRead).toBe(0)
+    expect(same.cacheRead).toBeGreaterThan(2_000)
+    expect(same.cacheRead).toBeLessThan(first.cacheWrite)
+  })
+})

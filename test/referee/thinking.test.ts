@@ -158,3 +158,48 @@ describe('signed thinking', () => {
     expect(await ruleOf(referee, { ...base('claude-opus-4-8'), messages: without(1) })).toBeUndefined()
   })
 })
+
+const compacting = (extra: Block = {}) =>
+  base(BINDING, {
+    context_management: { edits: [{ type: 'compact_20260112', trigger: { type: 'input_tokens', value: 400 } }] },
+    ...extra,
+  })
+
+/** A conversation past the trigger, and the answer that compacts it. */
+async function compact() {
+  const referee = make()
+  const messages: Message[] = [{ role: 'user', content: 'word '.repeat(2_000) }]
+  const { text } = await post(referee, { ...compacting(), messages })
+  const { content } = JSON.parse(text) as { content: Block[] }
+  const id = content.find(({ type }) => type === 'tool_use')?.id
+  const result: Message = { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'ok' }] }
+  return { referee, before: messages, after: [{ role: 'assistant', content }, result] as Message[], content }
+}
+
+describe('the provider’s own compaction', () => {
+  it('stands in place of what it replaced: bound thinking behind it stays valid, with the old messages or without', async () => {
+    const { referee, before, after, content } = await compact()
+    expect(content.map(({ type }) => type)).toEqual(['compaction', 'thinking', 'tool_use'])
+    expect(await ruleOf(referee, { ...compacting(), messages: [...before, ...after] })).toBeUndefined()
+    expect(await ruleOf(referee, { ...compacting(), messages: after })).toBeUndefined()
+    const [first, kept, dropped] = referee.log.map(({ inputTokens }) => inputTokens)
+    expect(kept).toBe(dropped)
+    expect(kept).toBeLessThan((first ?? 0) / 2)
+  })
+
+  it('is refused when its text was changed', async () => {
+    const { referee, after, content } = await compact()
+    const forged = content.map((block) =>
+      block.type === 'compaction' ? { ...block, content: 'Better summary.' } : block,
+    )
+    const messages = [{ role: 'assistant', content: forged }, ...after.slice(1)]
+    expect(await ruleOf(referee, { ...compacting(), messages })).toBe('compaction-unsealed')
+  })
+
+  it('cannot be replaced by a summary of one’s own in front of bound thinking', async () => {
+    const { referee, after, content } = await compact()
+    const own = [{ type: 'text', text: 'My summary.' }, ...content.filter(({ type }) => type !== 'compaction')]
+    const messages = [{ role: 'user', content: 'Go on.' }, { role: 'assistant', content: own }, ...after.slice(1)]
+    expect(await ruleOf(referee, { ...compacting(), messages })).toBe('thinking-bound')
+  })
+})

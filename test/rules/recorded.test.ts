@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
@@ -65,4 +65,35 @@ describe('requests that the vendors answered', () => {
     expect(median).toBeGreaterThan(0.6)
     expect(median).toBeLessThan(1.8)
   })
+
+  it('Codex sessions break no rule at any of their user turns', () => {
+    const sessions = join(shared, 'data/transcripts/codex-rollout')
+    let bodies = 0
+    for (const file of readdirSync(sessions).filter((name) => name.includes('.jsonl'))) {
+      for (const input of codexInputs(join(sessions, file))) {
+        bodies += 1
+        expect(checkOpenAiResponses({ model: 'codex', input, store: false })).toEqual([])
+      }
+    }
+    console.info(`openai-responses: ${bodies} inputs of Codex sessions`)
+    expect(bodies).toBeGreaterThanOrEqual(40)
+  })
 })
+
+interface RolloutLine {
+  readonly type: string
+  readonly payload: { readonly type?: string; readonly replacement_history?: unknown[] }
+}
+
+/** The history at each message of the user: what was sent next began with it. */
+function* codexInputs(path: string): Generator<unknown[]> {
+  const bytes = readFileSync(path)
+  let items: unknown[] = []
+  for (const line of (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString().split('\n')) {
+    if (line === '') continue
+    const { type, payload } = JSON.parse(line) as RolloutLine
+    if (type === 'response_item') items.push(payload)
+    if (type === 'compacted') items = [...(payload.replacement_history ?? [])]
+    if (type === 'event_msg' && payload.type === 'user_message') yield [...items]
+  }
+}

@@ -126,6 +126,7 @@ function checkSealed(body: JsonObject, item: JsonObject, path: string, found: Fi
     found.report('compaction-shape', path, `Missing required parameter: '${path}.encrypted_content'.`)
   }
   if (body.store !== false) return
-  if (item.type === 'reasoning' && !sealed) found.report('reasoning-sealed', path, gone)
+  // Without an id there is nothing to look up: such reasoning is read as it stands.
+  if (item.type === 'reasoning' && !sealed && typeof item.id === 'string') found.report('reasoning-sealed', path, gone)
   if (item.type === 'item_reference') found.report('no-references', path, gone)
 }

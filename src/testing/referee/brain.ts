@@ -124,11 +124,18 @@ export function trimAnswer(answer: Answer, maxTokens: number, countTokens: (text
       left -= tokens
       continue
     }
-    const kept = Math.floor((text.length * left) / tokens)
-    if (part.type !== 'call' && kept > 0) parts.push({ ...part, text: wholeCharacters(text.slice(0, kept)) })
+    const kept = part.type === 'call' ? '' : cutToFit(text, left, countTokens)
+    if (part.type !== 'call' && kept !== '') parts.push({ ...part, text: kept })
     return { parts, stop: 'length' }
   }
   return answer
+}
+
+/** The ratio of a text changes with its length, so a proportional cut is a first guess that may still be too long. */
+function cutToFit(text: string, limit: number, countTokens: (text: string) => number): string {
+  let kept = wholeCharacters(text.slice(0, Math.floor((text.length * limit) / countTokens(text))))
+  while (kept !== '' && countTokens(kept) > limit) kept = wholeCharacters(kept.slice(0, Math.floor(kept.length * 0.95)))
+  return kept
 }
 
 const wholeCharacters = (text: string): string => text.replace(/[\uD800-\uDBFF]$/, '')

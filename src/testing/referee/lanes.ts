@@ -1,21 +1,14 @@
 import { totalOf } from './judge.ts'
 import type { PrefixReport } from './log.ts'
-import { chainOf } from './prompt-cache.ts'
-import type { CountedSegment, Segment } from './types.ts'
+import type { ChainedPrompt } from './prompt-cache.ts'
 
 /** The newest answered prompt of each conversation; the next one is compared with it. */
 export function createLanes() {
   const lanes = new Map<string, { readonly number: number; readonly chain: readonly string[] }>()
   return {
     /** How a prompt continues the previous one of its lane, which it then replaces. */
-    compare(
-      lane: string,
-      number: number,
-      segments: readonly Segment[],
-      counted: readonly CountedSegment[],
-    ): PrefixReport | undefined {
+    compare(lane: string, number: number, { segments, chain }: ChainedPrompt): PrefixReport | undefined {
       const previous = lanes.get(lane)
-      const chain = chainOf(segments)
       lanes.set(lane, { number, chain })
       if (previous === undefined) return undefined
       const shorter = Math.min(chain.length, previous.chain.length)
@@ -28,7 +21,7 @@ export function createLanes() {
         segments: chain.length,
         previousSegments: previous.chain.length,
         common,
-        commonTokens: totalOf(counted.slice(0, common)),
+        commonTokens: totalOf(segments.slice(0, common)),
         broke,
         ...(broke && { at: segments[common]?.path ?? '' }),
       }

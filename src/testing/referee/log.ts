@@ -92,7 +92,7 @@ export interface RefereeSummary {
 
 /** The figures that tests assert on. Only calls to the model count, not token counts and model lists. */
 export function summarise(log: readonly Exchange[]): RefereeSummary {
-  const calls = log.filter(({ kind }) => kind !== 'count' && kind !== 'models')
+  const calls = log.filter(({ kind }) => kind === 'generate' || kind === 'compact')
   const answered = calls.filter(({ usage }) => usage !== undefined)
   const sum = (value: (exchange: Exchange) => number): number => answered.reduce((total, one) => total + value(one), 0)
   return {

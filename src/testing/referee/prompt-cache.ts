@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { CacheRule, CountedSegment } from './types.ts'
+import type { CacheRule, CountedSegment, RequestFacts } from './types.ts'
 
 export interface CacheUse {
   readonly read: number
@@ -12,17 +12,18 @@ export interface CacheUse {
 const LOOK_BACK = 20
 
 /** Hash of each prefix of a prompt: `chain[i]` stands for segments 0 to i. */
-export function chainOf(segments: readonly { readonly key: string; readonly section?: string }[], salt = ''): string[] {
-  let hash = createHash('sha256').update(salt).digest('hex')
-  return segments.map((segment) => {
-    hash = createHash('sha256')
-      .update(hash)
-      .update(segment.section ?? '')
-      .update('\0')
-      .update(segment.key)
-      .digest('hex')
+export function chainOf(segments: readonly { readonly key: string; readonly section: string }[]): string[] {
+  let hash = ''
+  return segments.map(({ key, section }) => {
+    hash = createHash('sha256').update(`${hash}${section}\0`).update(key).digest('base64')
     return hash
   })
+}
+
+/** A counted prompt with the hashes of its prefixes. */
+export interface ChainedPrompt {
+  readonly segments: readonly CountedSegment[]
+  readonly chain: readonly string[]
 }
 
 interface Entry {
@@ -86,9 +87,16 @@ export function createPromptCache(rule: CacheRule) {
   }
 
   return {
-    use: (segments: readonly CountedSegment[], chain: readonly string[], now: number): CacheUse =>
-      rule.mode === 'marks' ? useMarks(segments, chain, now) : useAutomatic(segments, chain, now),
-    clear: () => entries.clear(),
+    /**
+     * Reads what is cached of a prompt and caches it. Caches of models are separate; settings that only split the cached
+     * messages (tool choice, thinking) leave tools and system cached when they change.
+     */
+    use({ model, cacheSalt }: Pick<RequestFacts, 'model' | 'cacheSalt'>, prompt: ChainedPrompt, now: number): CacheUse {
+      const keys = prompt.chain.map((hash, index) =>
+        prompt.segments[index]?.section === 'messages' ? `${model} ${cacheSalt} ${hash}` : `${model} ${hash}`,
+      )
+      return rule.mode === 'marks' ? useMarks(prompt.segments, keys, now) : useAutomatic(prompt.segments, keys, now)
+    },
   }
 }
 

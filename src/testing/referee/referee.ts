@@ -14,7 +14,7 @@ import { draftOf, summarise } from './log.ts'
 import type { RefereeOptions } from './options.ts'
 import { createLanes } from './lanes.ts'
 import { chainOf, createPromptCache } from './prompt-cache.ts'
-import { createHiddenTokenizer } from './tokenizer.ts'
+import { createHiddenTokenizer, memoise } from './tokenizer.ts'
 import { hang, sendBytes, sendEvents } from './transport.ts'
 import type { CountedSegment, Failure, RefereeRequest, RefereeResponse, RequestFacts, Route } from './types.ts'
 import { reportedUsage } from './usage-mode.ts'
@@ -54,8 +54,9 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   const { wire, window = 200_000, defaultMaxOutput = 4096, seed = 1, usage: usageMode = 'on' } = options
   const { clock = systemClock, laneOf = () => 'main', issuer: issuerName = 'referee' } = options
   const dialect = dialects[wire]
-  const tokenizer =
-    typeof options.tokenizer === 'function' ? options.tokenizer : createHiddenTokenizer({ seed, ...options.tokenizer })
+  const tokenizer = memoise(
+    typeof options.tokenizer === 'function' ? options.tokenizer : createHiddenTokenizer({ seed, ...options.tokenizer }),
+  )
   const cache = createPromptCache({ ...dialect.cache, ...options.cache })
   const issuer = createIssuer(issuerName)
   const ids = createIds(seed)
@@ -90,8 +91,9 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   /** The request is sound: account for it and let the brain speak. */
   const answer = ({ draft, route, body, fault }: Case, facts: RequestFacts, counted: readonly CountedSegment[]) => {
     const now = clock.now()
-    const use = cache.use(counted, chainOf(counted, `${facts.model}\0${facts.cacheSalt}`), now)
-    const prefix = lanes.compare(draft.lane, draft.number, facts.segments, counted)
+    const prompt = { segments: counted, chain: chainOf(counted) }
+    const use = cache.use(facts, prompt, now)
+    const prefix = lanes.compare(draft.lane, draft.number, prompt)
     // Compacting asks no question, so it takes no answer from the script.
     if (route.kind === 'generate') answered += 1
     const { lane, inputTokens } = draft

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-
 /** The provider's own count. Whoever is tested against a referee never sees it. */
 export type HiddenTokenizer = (text: string) => number
 
@@ -40,9 +38,28 @@ export function createHiddenTokenizer(options: HiddenTokenizerOptions = {}): Hid
   }
 }
 
-/** Between -1 and 1, from the text alone. */
+/** Between -1 and 1, from the text alone: FNV-1a with a final mix, so that similar texts fall far apart. */
 function signedUnit(text: string): number {
-  return createHash('sha256').update(text).digest().readUInt32BE(0) / 0x7fffffff - 1
+  let hash = 0x811c9dc5
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  return ((hash ^ (hash >>> 13)) >>> 0) / 0x7fffffff - 1
+}
+
+// A history is sent again with every request; counting only what is new keeps long simulations short.
+const MEMO_ENTRIES = 50_000
+
+/** Remembers counts of texts seen before. */
+export function memoise(count: HiddenTokenizer): HiddenTokenizer {
+  const seen = new Map<string, number>()
+  return (text) => {
+    const known = seen.get(text)
+    if (known !== undefined) return known
+    if (seen.size >= MEMO_ENTRIES) seen.clear()
+    const tokens = count(text)
+    seen.set(text, tokens)
+    return tokens
+  }
 }
 
 // A look at the head and the middle tells the kind; reading all of a 50 MB text would not tell it better.

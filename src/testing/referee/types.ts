@@ -59,7 +59,7 @@ export interface RequestFacts {
   readonly tools: readonly string[]
   /** A streaming client asked for usage; wires that always report say true. */
   readonly asksUsage: boolean
-  /** Settings that split the cache without being text, e.g. tool choice. */
+  /** Settings that split the cached messages without being text, e.g. tool choice. */
   readonly cacheSalt: string
 }
 

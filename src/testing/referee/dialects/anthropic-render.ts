@@ -2,7 +2,7 @@ import type { ServerSentEvent, StopReason } from '../../../core/codec.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { traitsOf } from '../../../formats/anthropic-messages/model-traits.ts'
 import type { JsonObject } from '../../../formats/rule-kit.ts'
-import { isObject } from '../../../formats/rule-kit.ts'
+import { isObject, objectsOf } from '../../../formats/rule-kit.ts'
 import type { AnswerPart } from '../brain.ts'
 import { stopOf } from '../brain.ts'
 import { chainOf } from '../prompt-cache.ts'
@@ -48,6 +48,13 @@ function contentOf(context: RenderContext): JsonObject[] {
   const { facts, body, answer } = context
   const blocks: JsonObject[] = []
   const keys = facts.segments.map(({ key, section }) => ({ key, section: section as string }))
+  const summary = compactionOf(context)
+  if (summary !== undefined) {
+    // From here on the provider knows tools, system and the summary; what comes next is bound to these.
+    keys.splice(0, keys.length, ...keys.filter(({ section }) => section !== 'messages'))
+    keys.push({ key: `assistant ${describeBlock(summary).key}`, section: 'messages' })
+    blocks.push(summary)
+  }
   const manual = isObject(body.thinking) && body.thinking.type === 'enabled'
   const thinks = answer.parts[0]?.type === 'reasoning'
   // Manual thinking always thinks first; a script that forgets it would make its own next request invalid.
@@ -59,6 +66,20 @@ function contentOf(context: RenderContext): JsonObject[] {
     blocks.push(block)
   }
   return blocks
+}
+
+const DEFAULT_TRIGGER = 150_000
+
+/** The provider's own compaction, when the request asks for it and the prompt is past its trigger. */
+function compactionOf({ body, issuer, inputTokens }: RenderContext): JsonObject | undefined {
+  const management = isObject(body.context_management) ? body.context_management : {}
+  const edit = objectsOf(management.edits).find(({ type }) => typeof type === 'string' && type.startsWith('compact_'))
+  if (edit === undefined) return undefined
+  const trigger =
+    isObject(edit.trigger) && typeof edit.trigger.value === 'number' ? edit.trigger.value : DEFAULT_TRIGGER
+  if (inputTokens <= trigger) return undefined
+  const content = `Summary of ${inputTokens} tokens of conversation.`
+  return { type: 'compaction', content, encrypted_content: issuer.seal(content) }
 }
 
 function blockOf(
@@ -133,6 +154,7 @@ const zeroUsage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_
 function emptied(block: JsonObject): JsonObject {
   if (block.type === 'text') return { ...block, text: '' }
   if (block.type === 'thinking') return { ...block, thinking: '', signature: '' }
+  if (block.type === 'compaction') return { ...block, content: '' }
   return block.type === 'tool_use' ? { ...block, input: {} } : block
 }
 
@@ -141,6 +163,7 @@ function deltasOf(block: JsonObject): JsonObject[] {
   if (block.type === 'tool_use') {
     return pieces(JSON.stringify(block.input)).map((partial_json) => ({ type: 'input_json_delta', partial_json }))
   }
+  if (block.type === 'compaction') return [{ type: 'compaction_delta', content: block.content }]
   if (block.type !== 'thinking') return []
   return [
     ...pieces(String(block.thinking)).map((thinking) => ({ type: 'thinking_delta', thinking })),

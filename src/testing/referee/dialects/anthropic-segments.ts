@@ -34,10 +34,28 @@ function segmentsOf(body: JsonObject): Segment[] {
   for (const { block, path } of blocksIn(body.system, 'system')) {
     segments.push({ ...describeBlock(block), path, section: 'system', ...markOf(block) })
   }
-  listOf(body.messages).forEach((message, index) => {
+  segments.push(...messageSegments(body.messages))
+  return withFrame(segments, isObject(body.cache_control) ? markOf(body) : {})
+}
+
+/** The fixed cost stands at the front; a mark at the top level of the body stands on the last block. */
+function withFrame(segments: readonly Segment[], mark: Pick<Segment, 'mark'>): Segment[] {
+  return segments.map((segment, index) => ({
+    ...segment,
+    extraTokens: segment.extraTokens + (index === 0 ? BASE : 0),
+    ...(index === segments.length - 1 && mark),
+  }))
+}
+
+function messageSegments(messages: unknown): Segment[] {
+  const segments: Segment[] = []
+  let start = 0
+  listOf(messages).forEach((message, index) => {
     if (!isObject(message)) return
     let frame = FRAME
     for (const { block, path } of blocksIn(message.content, `messages.${index}.content`)) {
+      // The provider forgets everything that its own compaction stands for.
+      if (block.type === 'compaction') start = segments.length
       const described = describeBlock(block)
       segments.push({
         path,
@@ -50,16 +68,7 @@ function segmentsOf(body: JsonObject): Segment[] {
       frame = 0
     }
   })
-  return withFrame(segments, isObject(body.cache_control) ? markOf(body) : {})
-}
-
-/** The fixed cost stands at the front; a mark at the top level of the body stands on the last block. */
-function withFrame(segments: readonly Segment[], mark: Pick<Segment, 'mark'>): Segment[] {
-  return segments.map((segment, index) => ({
-    ...segment,
-    extraTokens: segment.extraTokens + (index === 0 ? BASE : 0),
-    ...(index === segments.length - 1 && mark),
-  }))
+  return segments.slice(start)
 }
 
 function blocksIn(content: unknown, path: string): { readonly block: JsonObject; readonly path: string }[] {
@@ -94,6 +103,10 @@ export function describeBlock(block: JsonObject): Pick<Segment, 'key' | 'text' |
       const data = textOf(block.data)
       const extraTokens = peekSeal(data)?.tokens ?? Math.ceil(data.length / 4)
       return { key: `redacted ${data}`, text: '', extraTokens }
+    }
+    case 'compaction': {
+      const text = textOf(block.content)
+      return { key: `compaction ${textOf(block.encrypted_content)} ${text}`, text, extraTokens: 0 }
     }
     case 'tool_use': {
       const input = JSON.stringify(block.input ?? {})

@@ -2,6 +2,7 @@ import type { Violation } from '../../../core/codec.ts'
 import { traitsOf } from '../../../formats/anthropic-messages/model-traits.ts'
 import type { JsonObject } from '../../../formats/rule-kit.ts'
 import { isObject, listOf, objectsOf, textOf } from '../../../formats/rule-kit.ts'
+import type { Issuer } from '../issuer.ts'
 import { chainOf } from '../prompt-cache.ts'
 import type { Verification, VerifyContext } from '../types.ts'
 import { describeBlock } from './anthropic-segments.ts'
@@ -25,6 +26,7 @@ export function verifyAnthropic(context: VerifyContext): Verification {
     listOf(isObject(message) ? message.content : []).forEach((block, position) => {
       if (!isObject(block)) return
       const path = `messages.${at}.content.${position}`
+      if (block.type === 'compaction' && !isOwnCompaction(block, issuer)) violations.push(invalidCompaction(path))
       const seal = block.type === 'thinking' ? textOf(block.signature) : textOf(block.data)
       if (block.type !== 'thinking' && block.type !== 'redacted_thinking') return
       const opened = issuer.open(seal)
@@ -40,6 +42,19 @@ export function verifyAnthropic(context: VerifyContext): Verification {
   if (unbound.length > 0 && !dropsUnbound(body, context.headers)) violations.push(boundElsewhere(unbound[0] ?? ''))
   return { violations, dropped: unbound }
 }
+
+/** A compaction block comes back as it was given; one without a seal is taken for plain text. */
+function isOwnCompaction(block: JsonObject, issuer: Issuer): boolean {
+  const seal = textOf(block.encrypted_content)
+  return seal === '' || issuer.open(seal)?.matches(textOf(block.content)) === true
+}
+
+const invalidCompaction = (path: string): Violation => ({
+  rule: 'compaction-unsealed',
+  path,
+  message: "The `compaction` block's `content` differs from the text its `encrypted_content` recorded.",
+  fix: 'Send the compaction block byte for byte as it was given.',
+})
 
 const invalidSignature = (path: string, type: string): Violation => ({
   rule: 'thinking-signature',

@@ -1,0 +1,4 @@
+/** The testing kit: strict fake providers and the suites that every store must pass. */
+export * from './referee/index.ts'
+export * from './artifact-store-suite.ts'
+export * from './session-store-suite.ts'
