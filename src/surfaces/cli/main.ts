@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { isPlimsollError } from '../../core/errors.ts'
 import { demoCommand } from './commands/demo.ts'
+import { inspectCommand } from './commands/inspect.ts'
 import { proxyCommand } from './commands/proxy.ts'
+import { replayCommand } from './commands/replay.ts'
 import { runCommand } from './commands/run.ts'
-import { EXIT } from './exit-codes.ts'
+import { runProgram } from './run-program.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string
@@ -16,14 +17,10 @@ const program = new Command('plimsoll')
   .version(version)
   .showSuggestionAfterError()
   .enablePositionalOptions()
+  .addCommand(inspectCommand())
+  .addCommand(replayCommand())
   .addCommand(demoCommand())
   .addCommand(proxyCommand())
   .addCommand(runCommand())
 
-try {
-  await program.parseAsync()
-} catch (error) {
-  if (!isPlimsollError(error)) throw error
-  process.stderr.write(`plimsoll: ${error.message}\n`)
-  process.exitCode = error.code === 'bad-input' || error.code === 'bad-config' ? EXIT.usage : EXIT.failure
-}
+await runProgram(program)
