@@ -15,7 +15,7 @@ export function screenOf(
   stream: Pick<WriteStream, 'isTTY' | 'columns'>,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Screen {
-  const isTerminal = stream.isTTY === true
+  const isTerminal = stream.isTTY
   const colour = isTerminal && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'
   return { isTerminal, colour, width: isTerminal && stream.columns > 0 ? stream.columns : PIPE_WIDTH }
 }

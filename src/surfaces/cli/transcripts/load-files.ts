@@ -39,5 +39,5 @@ export async function loadFiles(
 /** The only recording of a file is told by the file alone. */
 function namedApart(recordings: readonly Recording[]): readonly Recording[] {
   if (recordings.length !== 1) return recordings
-  return recordings.map(({ name: _, ...recording }) => recording)
+  return recordings.map(({ name: _name, ...recording }) => recording)
 }
