@@ -4,17 +4,18 @@
  */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { countTokens as countWithBpeLite } from 'bpe-lite'
 import { fitClaude } from '../bench/lib/claude-fit.ts'
 import { loadCorpus, type Piece } from '../bench/lib/corpus.ts'
 import { fitWeights, type Row } from '../bench/lib/least-squares.ts'
 import { sharedData } from '../bench/lib/shared.ts'
 import { quantile } from '../bench/lib/statistics.ts'
+import { loadGemma, loadOpenModel, OPEN_MODEL_PACKAGES } from '../src/drivers/tokenizers/open-models.ts'
 import { loadTiktoken } from '../src/drivers/tokenizers/tiktoken.ts'
 import type { FamilyFit } from '../src/meter/estimator/estimate.ts'
 import { type Feature, FEATURES } from '../src/meter/estimator/features.ts'
 import { CONTENT_KINDS, type ContentKind, kindOf } from '../src/meter/estimator/kinds.ts'
 import { scan } from '../src/meter/estimator/scan.ts'
+import { FAMILY_FITS } from '../src/meter/estimator/weights-data.ts'
 
 /** Tokens per unit of a feature before any data, where it is not one. */
 const PRIORS: Partial<Record<Feature, number>> = {
@@ -43,14 +44,25 @@ if (data === undefined) throw new Error('The fit needs the shared data; set PLIM
 
 const o200k = loadTiktoken('o200k')
 const cl100k = loadTiktoken('cl100k')
-if (o200k === undefined || cl100k === undefined) throw new Error('The fit needs the package gpt-tokenizer.')
+const gemma = await loadGemma()
+if (o200k === undefined || cl100k === undefined || gemma === undefined) {
+  throw new Error('The fit needs the packages gpt-tokenizer and bpe-lite.')
+}
 
 const corpus = loadCorpus(data)
 const scanned = corpus.map((piece) => ({ piece, x: scan(piece.text) }))
 const fits: Record<string, FamilyFit> = {}
 fits['o200k'] = fitFamily('o200k', o200k)
 fits['cl100k'] = fitFamily('cl100k', cl100k)
-fits['gemini'] = fitFamily('gemini', (text) => countWithBpeLite(text, 'gemini'))
+fits['gemini'] = fitFamily('gemini', gemma)
+// The open models' vocabularies are large; PLIMSOLL_TOKENIZERS names a folder that has them, else the last fit stays.
+const elsewhere = process.env['PLIMSOLL_TOKENIZERS']
+for (const family of Object.keys(OPEN_MODEL_PACKAGES)) {
+  const count = await loadOpenModel(family, elsewhere === undefined ? import.meta.url : `${elsewhere}/package.json`)
+  const before = FAMILY_FITS[family]
+  if (count !== undefined) fits[family] = fitFamily(family, count)
+  else if (before !== undefined) fits[family] = before
+}
 Object.assign(fits, fitClaude(data, fits['o200k']))
 
 const lines = Object.entries(fits).map(([family, { weights, errors }]) => {
@@ -72,7 +84,12 @@ function fitFamily(family: string, count: (text: string) => number): FamilyFit {
     ...fitted.map(({ piece, x, y }) => ({ x, y, weight: 1 / Math.sqrt(perKind.get(piece.kind)!) })),
     ...monotonous().map((text) => ({ x: scan(text), y: count(text), weight: 0.002 })),
   ]
-  const weights = fitWeights(rows, FEATURES.map(priorOf), 1)
+  // Gemma, Qwen and Mistral write each digit as a token, the others up to three at once.
+  const digitsApart = count('1234567890') >= 10
+  const prior = FEATURES.map((name) =>
+    digitsApart && name === 'digit' ? 1 : digitsApart && name === 'number' ? 0 : priorOf(name),
+  )
+  const weights = fitWeights(rows, prior, 1)
   const errors = Object.fromEntries(
     CONTENT_KINDS.map((kind) => [
       kind,

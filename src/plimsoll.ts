@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import type { EventSink, PlimsollEvent } from './core/events.ts'
+import type { EventBody, EventSink, PlimsollEvent } from './core/events.ts'
 import type { Handle } from './core/handles.ts'
 import type { Policy } from './core/policy.ts'
 import { artifactAddress } from './drivers/artifacts/address.ts'
@@ -9,12 +9,13 @@ import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
 import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
 import { openStore } from './drivers/open-store.ts'
 import type { EngineDeps } from './engine/deps.ts'
+import { storedCalibration } from './engine/learn.ts'
 import { presentText } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
 import { learnedLimits } from './engine/learned-limits.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
 import { codecs } from './formats/registry.ts'
-import { createMeter, limitOf } from './meter/index.ts'
+import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
 import type { ArtifactStat, ArtifactStore, ByteRange } from './ports/artifact-store.ts'
 import type { Catalogue } from './ports/catalogue.ts'
 import { systemClock, type Clock } from './ports/clock.ts'
@@ -35,6 +36,8 @@ export interface PlimsollOptions {
   readonly secret?: Uint8Array
   /** Overrides the model's window, in tokens. */
   readonly window?: number
+  /** Limits on spending; over one, a closing answer and then none. */
+  readonly budgets?: readonly Budget[]
   readonly catalogue?: Catalogue
   readonly clock?: Clock
   readonly onEvent?: EventSink
@@ -86,13 +89,16 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         ? options.artifacts
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
     const catalogue = options.catalogue ?? bundledCatalogue()
-    const meter = createMeter({ catalogue })
+    const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
+    const state = await storedCalibration(sessions)
+    const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
+    const meter = createMeter({ catalogue, calibration, onEvent: note })
     return {
       codecs,
+      calibration,
+      ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
       meter: {
-        countText: (model, text) => meter.countText(model, text),
-        countItem: (model, item) => meter.countItem(model, item),
-        measure: (model, conversation, bytes) => meter.measure(model, conversation, bytes),
+        ...meter,
         limitOf: (target, settings, buffer) =>
           limitOf(target, settings, buffer, catalogue, {
             ...(target.learned?.window !== undefined && { learnedWindow: target.learned.window }),

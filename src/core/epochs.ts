@@ -112,10 +112,16 @@ function dropRange(from: number, to: number, transcript: Transcript): number[] {
   return dropped
 }
 
-/** The first of the unchained items that stand directly before `index` in the same message, or `index` itself. */
+/**
+ * The first of the unchained items that stand directly before `index` and belong to it, or `index` itself: those of the same
+ * message, and the reasoning that led to it, which on the Responses wire is an item of its own.
+ */
 function withLeaders({ items, isUnchained }: Transcript, index: number): number {
+  const led = items[index]
+  const belongs = (item: Item): boolean =>
+    item.message === led?.message || (item.kind === 'reasoning' && led?.role === 'assistant')
   let start = index
-  while (start > 0 && isUnchained(start - 1) && items[start - 1]!.message === items[index]?.message) start--
+  while (start > 0 && isUnchained(start - 1) && belongs(items[start - 1]!)) start--
   return start
 }
 

@@ -97,8 +97,21 @@ export interface UsageSeen extends Base {
   readonly costUsd?: number
   /** What the meter had said about the same request, before calibration. */
   readonly estimated: number
+  /** What of the request the numbers measure, so that another process counts on from them. */
+  readonly measured?: MeasuredRequest
   readonly epoch?: string
   readonly purpose: 'turn' | 'summary' | 'extract'
+}
+
+export interface MeasuredRequest {
+  /** Chain hash of its last item: the numbers hold for transcripts that continue from there. */
+  readonly chain: string
+  /** Items that the view had. */
+  readonly items: number
+  /** Raw tokens of instructions and tools. */
+  readonly standing: number
+  /** Raw tokens by content class. */
+  readonly byClass: Readonly<Record<string, number>>
 }
 
 /** Every cut, drop and refusal: what, why, how large, and the address of the original. */
@@ -123,13 +136,17 @@ export interface Lease extends Base {
 export type LogRecord = ItemSeen | FirstSendEdit | Epoch | Undo | PinRecord | UsageSeen | Audit | Lease
 export type RecordType = LogRecord['type']
 
-/** One step per version. There is none yet; the chain is here so that the first change has a place. */
-const UPGRADES: Record<number, (record: Record<string, unknown>) => Record<string, unknown>> = {}
+/** Lifts a record from the version it is keyed by to the next one. */
+export type RecordUpgrades = Readonly<Record<number, (record: Record<string, unknown>) => Record<string, unknown>>>
 
-export function upgradeRecord(stored: unknown): LogRecord {
+/** One step per version. There is none yet; the chain is here so that the first change has a place. */
+const UPGRADES: RecordUpgrades = {}
+
+/** `upgrades` and `target` are this package's own unless a test climbs a chain of its own. */
+export function upgradeRecord(stored: unknown, upgrades = UPGRADES, target: number = RECORD_VERSION): LogRecord {
   let record = stored as Record<string, unknown>
-  while (typeof record['v'] === 'number' && record['v'] < RECORD_VERSION) {
-    const step = UPGRADES[record['v']]
+  while (typeof record['v'] === 'number' && record['v'] < target) {
+    const step = upgrades[record['v']]
     if (step === undefined) break
     record = step(record)
   }

@@ -3,34 +3,79 @@ import type { ArtifactStore } from '../ports/artifact-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import { fileArtifacts } from './artifacts/file.ts'
 import { memoryArtifacts } from './artifacts/memory.ts'
-import { withoutPassword } from './open-store.ts'
+import { postgresArtifacts } from './artifacts/postgres.ts'
+import { s3Artifacts } from './artifacts/s3/index.ts'
+import { aesSeal } from './crypto/aes-seal.ts'
+import { aesByteSeal } from './crypto/byte-seal.ts'
+import { schemaOf, withoutPassword } from './open-store.ts'
 
 export interface OpenArtifactsOptions {
-  /** Key of the handles. */
-  readonly secret: Uint8Array
-  readonly clock?: Clock
+  /** Key of the handles, e.g. from `storeSecret`. */
+  secret: Uint8Array
+  /** Encryption at rest, in Postgres and S3. @default none */
+  encryptionKey?: Uint8Array
+  quotaBytes?: number
+  clock?: Clock
+  /** Where the credentials of S3 are found: `AWS_ACCESS_KEY_ID` and so on. @default process.env */
+  environment?: Readonly<Record<string, string | undefined>>
 }
 
-/** `memory:` or `file:./artifacts`. */
+/** `memory:`, `file:./artifacts`, `postgres://user@host/database`, `s3://bucket/prefix?region=…&endpoint=…`. */
 export function openArtifacts(url: string, options: OpenArtifactsOptions): ArtifactStore {
-  if (url === 'memory:') return memoryArtifacts(options)
-  if (url.startsWith('file:') && url.length > 5)
-    return fileArtifacts({ ...options, directory: url.slice(5).replace(/^\/\/(?=\/|\.)/, '') })
+  const { encryptionKey, environment = process.env, ...common } = options
+  const scheme = url.slice(0, url.indexOf(':'))
+  const rest = url.slice(scheme.length + 1)
+  const seals =
+    encryptionKey === undefined ? {} : { seals: { bytes: aesByteSeal(encryptionKey), text: aesSeal(encryptionKey) } }
+  if (scheme === 'memory' && rest === '') return memoryArtifacts(common)
+  if (scheme === 'file' && rest !== '') {
+    if (encryptionKey !== undefined) throw notEncrypted()
+    return fileArtifacts({ ...common, directory: rest.replace(/^\/\/(?=\/|\.)/, '') })
+  }
+  if (scheme === 'postgres' || scheme === 'postgresql')
+    return postgresArtifacts({ ...common, ...seals, ...schemaOf(url) })
+  if (scheme === 's3') return s3Artifacts({ ...common, ...seals, ...bucketOf(url, environment) })
   throw new PlimsollError(
     'bad-config',
     `There is no artifact store for the address ${JSON.stringify(withoutPassword(url))}.`,
     {
-      advice: 'Use memory: or file:./artifacts.',
+      advice: 'Use memory:, file:./artifacts, postgres://user@host/database or s3://bucket/prefix.',
     },
   )
 }
 
+function bucketOf(url: string, environment: Readonly<Record<string, string | undefined>>) {
+  const { hostname: bucket, pathname, searchParams } = new URL(url)
+  const {
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    AWS_SESSION_TOKEN: sessionToken,
+  } = environment
+  if (bucket === '' || accessKeyId === undefined || secretAccessKey === undefined) {
+    throw new PlimsollError('bad-config', 'Artifacts in S3 need a bucket, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.')
+  }
+  const region = searchParams.get('region') ?? environment['AWS_REGION'] ?? environment['AWS_DEFAULT_REGION']
+  const endpoint = searchParams.get('endpoint') ?? environment['AWS_ENDPOINT_URL_S3'] ?? environment['AWS_ENDPOINT_URL']
+  const prefix = pathname.replace(/^\/+|\/+$/g, '')
+  return {
+    bucket,
+    prefix: prefix === '' ? '' : `${prefix}/`,
+    ...(region !== undefined && { region }),
+    ...(endpoint !== undefined && { endpoint }),
+    credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
+  }
+}
+
+/** Files are read by shells through their links; an encrypted disk protects them without taking that away. */
+const notEncrypted = (): PlimsollError =>
+  new PlimsollError('bad-config', 'Artifacts in files are not encrypted by Plimsoll, but a key was given.', {
+    advice: 'Put the folder on an encrypted disk, or keep artifacts in Postgres or S3.',
+  })
+
 /** Artifacts live beside the session store unless told otherwise. */
 export function artifactsBeside(store: string): string {
-  return store.startsWith('sqlite:')
-    ? `file:${store
-        .slice(7)
-        .replace(/^\/\/(?=\/|\.)/, '')
-        .replace(/\.db$/, '')}-artifacts`
-    : 'memory:'
+  if (store.startsWith('postgres:') || store.startsWith('postgresql:')) return store
+  if (!store.startsWith('sqlite:')) return 'memory:'
+  const path = store.slice(7).replace(/^\/\/(?=\/|\.)/, '')
+  return `file:${path.replace(/\.db$/, '')}-artifacts`
 }

@@ -5,6 +5,7 @@ import type { StoredText } from './cascade/draft.ts'
 import type { PrepareContext } from './context.ts'
 import type { EngineDeps } from './deps.ts'
 import type { NewEdit } from './first-send.ts'
+import { appendTo } from './restore.ts'
 
 /** Makes texts durable behind their handles, before any view mentions them. */
 export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
@@ -35,8 +36,7 @@ export async function logRequest(context: PrepareContext, edits: readonly NewEdi
     ...edits.map((edit) => edit.record),
     ...edits.map((edit) => auditOf(edit, at)),
   ]
-  if (records.length > 0) await deps.sessions.append(branch.tenant, branch.session, records)
-  for (const item of items) branch.archived.add(item.identity)
+  if (records.length > 0) await appendTo(deps, branch, records)
   for (const edit of edits) context.emit({ type: 'item-offloaded', ...sizesOf(edit) })
 }
 

@@ -1,5 +1,6 @@
-import type { Epoch } from '../core/records.ts'
+import type { Epoch, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
+import type { Anchor } from '../meter/index.ts'
 import type { Readers } from './reader-tools.ts'
 
 /**
@@ -18,9 +19,10 @@ export interface Branch {
   /** Upper bound of the load right after the last epoch. */
   loadAfterEpoch: number
   readonly pins: Set<string>
-  /** How many epochs this process took back; makes the next one a new one. */
-  undone: number
-  restored: boolean
+  /** Epochs that were taken back; the next one gets another id. */
+  readonly undone: Set<string>
+  /** Version of the log that this memory reflects. */
+  version: number
   /** Items of the last request. */
   items: readonly SeenItem[]
   /** Growth of the load over the last calls, epochs left out. */
@@ -53,18 +55,21 @@ export interface OpenTurn {
   readonly model: string
   readonly endpoint?: string
   readonly format: string
-  /** The meter's estimate of the request, before calibration. */
+  readonly measured: MeasuredRequest
+  /** Raw tokens of the whole request. */
   readonly estimated: number
+  /** Held against the budgets until the answer's cost is known. */
+  readonly reservation?: string
   readonly epoch?: string
   readonly startedAt: number
 }
 
-/** What the provider said about the last request of this branch. */
-export interface Measured {
-  readonly input: number
-  readonly output: number
-  readonly estimated: number
-  readonly epoch?: string
+/** What the provider said about the last request of this branch, and which request that was. */
+export interface Measured extends Anchor {
+  readonly model: string
+  readonly endpoint?: string
+  readonly chain: string
+  readonly byClass: Readonly<Record<string, number>>
 }
 
 export function newBranch(tenant: string, session: string, agent: string): Branch {
@@ -76,8 +81,8 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     archived: new Set(),
     loadAfterEpoch: 0,
     pins: new Set(),
-    undone: 0,
-    restored: false,
+    undone: new Set(),
+    version: 0,
     items: [],
     growth: [],
     turns: new Map(),

@@ -7,6 +7,7 @@ import type { EventBody } from '../core/events.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import type { Item } from '../core/item.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
+import { occupancy, type Anchor, type Measurement } from '../meter/index.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
@@ -34,6 +35,9 @@ export interface View {
   readonly conversation: Conversation
   /** The body in the wire's own text; the incoming bytes themselves when the plan is empty. */
   readonly text: string
+  /** Counted from nothing but the text. */
+  readonly measurement: Measurement
+  /** Measured prompt of the last call plus what came since, where there was one; else the measurement. */
   readonly load: Load
 }
 
@@ -73,18 +77,24 @@ function codecFor(deps: EngineDeps, format: string): Codec {
   })
 }
 
+/** The last measured call, if this transcript continues from it under the same epoch and on the same model. */
+function anchorFor({ branch, links, target }: PrepareContext, epoch: string | undefined): Anchor | undefined {
+  const { last } = branch
+  if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint || last.epoch !== epoch)
+    return undefined
+  return links.some((link) => link.chain === last.chain) ? last : undefined
+}
+
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
   const { codec, text, links, target, deps } = context
   const plan = standingPlan(standing, context.conversation.items, links)
   const conversation = applyEdits(context.conversation, plan)
   const outgoing = plan.length === 0 ? text : codec.encode(conversation).text
-  return {
-    plan,
-    conversation,
-    text: outgoing,
-    load: deps.meter.measure(target.model, conversation, Buffer.byteLength(outgoing)),
-  }
+  const measurement = deps.meter.measure(target, conversation, Buffer.byteLength(outgoing))
+  const anchor = anchorFor(context, standing.epoch?.id)
+  const load = occupancy(deps.meter, target, conversation, measurement, anchor, standing.epoch?.id)
+  return { plan, conversation, text: outgoing, measurement, load }
 }
 
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
@@ -93,9 +103,9 @@ export const isOver = (load: Load, limit: Limit): boolean => load.count.high > l
 export const tokensOf =
   ({ deps, target }: PrepareContext) =>
   (item: Item): number =>
-    deps.meter.countItem(target.model, item).high
+    deps.meter.countItem(target, item).high
 
 export const textTokensOf =
   ({ deps, target }: PrepareContext) =>
   (text: string): number =>
-    deps.meter.countText(target.model, text).high
+    deps.meter.countText(target, text).high

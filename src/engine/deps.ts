@@ -1,12 +1,11 @@
 import type { Codec } from '../core/codec.ts'
-import type { Count } from '../core/count.ts'
-import type { Conversation, RequestSettings } from '../core/conversation.ts'
+import type { RequestSettings } from '../core/conversation.ts'
 import type { EventSink } from '../core/events.ts'
 import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
-import type { Item } from '../core/item.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
-import type { Limit, Load, Target } from '../core/target.ts'
+import type { Limit, Target } from '../core/target.ts'
+import type { Budgets, Calibration, Meter } from '../meter/index.ts'
 import type { ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -27,12 +26,13 @@ export interface EngineDeps {
   readonly hash: Hash
   readonly emit: EventSink
   readonly policy: Policy
+  /** Learns from reported usage; absent, estimates stay as fitted. */
+  readonly calibration?: Calibration
+  readonly budgets?: Budgets
 }
 
-export interface EngineMeter {
-  countText(model: string, text: string): Count
-  countItem(model: string, item: Item): Count
-  measure(model: string, conversation: Conversation, bytes: number): Load
+/** What the engine asks of the meter; `Meter` of `src/meter` with the limits of the catalogue beside it. */
+export interface EngineMeter extends Meter {
   limitOf(target: Target, settings: RequestSettings, buffer: BufferRule): Limit
 }
 

@@ -12,6 +12,7 @@ import { isOver, openContext, viewOf, type PrepareContext, type View } from './c
 import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
 import { newFirstSendEdits, type NewEdit } from './first-send.ts'
+import { permit, type Permission } from './guard.ts'
 import { largestParts } from './largest-parts.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
@@ -72,9 +73,10 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const declared = needsEpoch(context, before) ? await reduce(context, standing, before) : undefined
   const view = declared?.view ?? before
   if (isOver(view.load, context.limit)) throw tooLarge(context, view)
-  if (view.plan.length > 0) validate(context, view.text)
+  const permission = permit(context, view)
+  if (permission.view.text !== context.text) validate(context, permission.view.text)
   await logRequest(context, newEdits)
-  return finish(context, request, { before, view, newEdits, epoch: declared?.epoch, standing })
+  return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
 }
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
@@ -132,7 +134,7 @@ function validate({ codec, text, target }: PrepareContext, outgoing: string): vo
 }
 
 function tooLarge({ deps, target, limit }: PrepareContext, { conversation, load }: View): PlimsollError {
-  const parts = largestParts(conversation, (item) => deps.meter.countItem(target.model, item).tokens)
+  const parts = largestParts(conversation, (item) => deps.meter.countItem(target, item).tokens)
   const named = parts.map((part) => `${part.what} (${part.tokens.toLocaleString('en')})`).join(', ')
   const needed = Math.ceil(load.count.high)
   return new PlimsollError(
@@ -149,7 +151,7 @@ function tooLarge({ deps, target, limit }: PrepareContext, { conversation, load 
 
 interface Outcome {
   readonly before: View
-  readonly view: View
+  readonly permission: Permission
   readonly newEdits: readonly NewEdit[]
   readonly epoch: Epoch | undefined
   readonly standing: Standing
@@ -157,10 +159,11 @@ interface Outcome {
 
 function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
   const { deps, branch, conversation, links, target, limit, emit } = context
-  const { before, view, newEdits, epoch } = outcome
+  const { before, newEdits, epoch, permission } = outcome
+  const { view, verdict } = permission
   const epochId = epoch?.id ?? outcome.standing.epoch?.id
   const { high } = view.load.count
-  const id = openTurn(context, request.format, view.load, epochId)
+  const id = openTurn(context, request.format, permission, epochId)
   for (const link of links) branch.sent.add(link.chain)
   branch.items = links.map((link) => seenItem(link, conversation.items[link.index]!))
   if (epoch === undefined && branch.load !== undefined && branch.model === target.model) {
@@ -171,14 +174,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   branch.readers = context.readers
   branch.limit = limit
   const tight = epoch !== undefined && high > deps.policy.water.low * limit.tokens
-  const verdict: Verdict = {
-    kind: 'proceed',
-    target,
-    reason: 'fits',
-    projected: high,
-    limit: limit.tokens,
-    margin: limit.tokens - high,
-  }
+  if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
   emit({
     type: 'request-prepared',
@@ -200,7 +196,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
     edits: view.plan,
     ...(epochId !== undefined && { epoch: epochId }),
     report: {
-      untouched: view.plan.length === 0,
+      untouched: view.text === context.text,
       loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(target.model, conversation, 0).count.high,
       loadBefore: before.load.count.high,
       loadAfter: high,
@@ -220,18 +216,28 @@ function seenItem({ identity }: Link, { kind, toolName, text }: Item): SeenItem 
 }
 
 function openTurn(
-  { deps, branch, target }: PrepareContext,
+  { deps, branch, target, links }: PrepareContext,
   format: string,
-  load: Load,
+  permission: Permission,
   epoch: string | undefined,
 ): string {
   const id = `turn-${++branch.turnCount}`
+  // A halted request is never sent, so there is nothing to record about it.
+  if (permission.verdict.kind === 'halt') return id
+  const { measurement, conversation } = permission.view
   branch.turns.set(id, {
     id,
     model: target.model,
     format,
-    estimated: load.count.tokens,
+    estimated: measurement.raw.tokens,
+    measured: {
+      chain: links.at(-1)?.chain ?? '',
+      items: conversation.items.length,
+      standing: measurement.parts.head + measurement.parts.tools,
+      byClass: measurement.byClass,
+    },
     startedAt: deps.clock.now(),
+    ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),
     ...(epoch !== undefined && { epoch }),
   })

@@ -1,38 +1,31 @@
 import type { NewTool } from '../core/conversation.ts'
 import type { ToolDeclaration } from '../core/item.ts'
+import { READER_TOOLS as ARTIFACT_TOOLS } from './readers/tools.ts'
 
-const handle = { type: 'string', description: 'Handle of a stored text, art_…' }
+const recall: NewTool = {
+  name: 'recall',
+  description: 'Searches everything that happened earlier in this conversation, also what is no longer in view.',
+  parameters: {
+    type: 'object',
+    properties: { query: { type: 'string', description: 'Words to look for' }, limit: { type: 'integer' } },
+    required: ['query'],
+  },
+}
 
-/** The tools that give back what was taken out, as a model sees them. Declarations are short: they ride along with every request. */
+/** The tools that give back what was taken out, as they are declared to a model. */
 export const READER_TOOLS: readonly NewTool[] = [
-  {
-    name: 'recall',
-    description: 'Searches everything that happened earlier in this conversation, also what is no longer in view.',
-    parameters: {
-      type: 'object',
-      properties: { query: { type: 'string', description: 'Words to look for' }, limit: { type: 'integer' } },
-      required: ['query'],
-    },
-  },
-  {
-    name: 'artifact_read',
-    description: 'Reads lines of a stored text.',
-    parameters: {
-      type: 'object',
-      properties: { handle, from: { type: 'integer', description: 'First line, from 1' }, lines: { type: 'integer' } },
-      required: ['handle'],
-    },
-  },
-  {
-    name: 'artifact_grep',
-    description: 'Finds lines of a stored text by regular expression.',
-    parameters: {
-      type: 'object',
-      properties: { handle, pattern: { type: 'string' }, context: { type: 'integer' } },
-      required: ['handle', 'pattern'],
-    },
-  },
+  recall,
+  ...ARTIFACT_TOOLS.map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    parameters: { ...inputSchema },
+  })),
 ]
+
+/** The two that every agent can use; the others earn their tokens where data is queried. */
+export const BASIC_READERS: readonly NewTool[] = READER_TOOLS.filter(({ name }) =>
+  ['recall', 'artifact_read', 'artifact_grep'].includes(name),
+)
 
 /**
  * Which readers a request declares. An MCP client puts its own prefix before a tool's name (`mcp__plimsoll__recall`), and a

@@ -3,8 +3,10 @@ import { PlimsollError } from '../core/errors.ts'
 import { costOfUsage } from '../core/price.ts'
 import { RECORD_VERSION } from '../core/records.ts'
 import type { Usage } from '../core/usage.ts'
-import type { Branch } from './branch.ts'
+import type { Branch, OpenTurn } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
+import { learnFrom } from './learn.ts'
+import { appendTo } from './restore.ts'
 
 export interface RecordRequest {
   /** The id that `prepare` gave; ties the answer to its request, so that parallel calls do not mix. */
@@ -22,7 +24,7 @@ export interface RecordedTurn {
   readonly costUsd?: number
 }
 
-/** normalise usage → cost → log. Missing usage is not zero usage. */
+/** normalise usage → calibrate → cost → budgets → log. Missing usage is not zero usage. */
 export async function record(deps: EngineDeps, branch: Branch, request: RecordRequest): Promise<RecordedTurn> {
   const turn = branch.turns.get(request.turn)
   if (turn === undefined) {
@@ -31,10 +33,14 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     })
   }
   branch.turns.delete(turn.id)
-  if (request.refused === true) return {}
+  if (request.refused === true) {
+    if (turn.reservation !== undefined) deps.budgets?.release(turn.reservation)
+    return {}
+  }
   const usage = request.usage ?? usageOf(deps, request.format ?? turn.format, request.response)
   const price = deps.catalogue.resolve(turn.model).info.price
   const costUsd = usage === undefined || price === undefined ? undefined : costOfUsage(usage, price)
+  settle(deps, turn, usage, costUsd)
   const context = {
     at: deps.clock.now(),
     tenant: branch.tenant,
@@ -45,21 +51,18 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   if (usage === undefined) deps.emit({ type: 'usage-missing', ...context })
   else {
     deps.emit({ type: 'usage-recorded', usage, purpose: 'turn', ...context, ...(costUsd !== undefined && { costUsd }) })
-    branch.last = {
-      input: usage.input,
-      output: usage.output,
-      estimated: turn.estimated,
-      ...(turn.epoch !== undefined && { epoch: turn.epoch }),
-    }
+    await learnFrom(deps, branch, turn, usage)
   }
-  await deps.sessions.append(branch.tenant, branch.session, [
+  await appendTo(deps, branch, [
     {
       v: RECORD_VERSION,
       at: context.at,
+      agent: branch.agent,
       type: 'usage',
       turn: turn.id,
       model: turn.model,
       estimated: turn.estimated,
+      measured: turn.measured,
       purpose: 'turn',
       ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
       ...(usage !== undefined && { usage }),
@@ -70,9 +73,13 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   return { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) }
 }
 
+function settle(deps: EngineDeps, turn: OpenTurn, usage: Usage | undefined, costUsd: number | undefined): void {
+  if (turn.reservation === undefined) return
+  deps.budgets?.settle(turn.reservation, usage && { tokens: usage.input + usage.output, usd: costUsd ?? 0 })
+}
+
 function usageOf(deps: EngineDeps, format: string, response: unknown): Usage | undefined {
   if (response === undefined) return undefined
-  const codec = deps.codecs.get(format)
-  const read: ModelResponse | undefined = codec?.readResponse(response)
+  const read: ModelResponse | undefined = deps.codecs.get(format)?.readResponse(response)
   return read?.usage
 }

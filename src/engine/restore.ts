@@ -2,13 +2,23 @@ import type { LogRecord } from '../core/records.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
 
-/** Rebuilds what a branch knew from its log. Runs once, before the branch is first used in a process. */
-export async function restoreBranch(deps: EngineDeps, branch: Branch): Promise<void> {
-  if (branch.restored) return
-  for await (const { record } of deps.sessions.read(branch.tenant, branch.session)) absorb(branch, record)
-  branch.restored = true
+/** Takes in what the log holds beyond what the branch knows: all of it at first, then what other processes wrote. */
+export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
+  for await (const { version, record } of deps.sessions.read(branch.tenant, branch.session, branch.version)) {
+    absorb(branch, record)
+    branch.version = version
+  }
 }
 
+/** Appends, and keeps up without reading the same records again. */
+export async function appendTo(deps: EngineDeps, branch: Branch, records: readonly LogRecord[]): Promise<void> {
+  const version = await deps.sessions.append(branch.tenant, branch.session, records)
+  if (version !== branch.version + records.length) return
+  for (const record of records) absorb(branch, record)
+  branch.version = version
+}
+
+/** Taking in a record twice changes nothing. */
 function absorb(branch: Branch, record: LogRecord): void {
   if (record.type === 'item-seen') {
     branch.archived.add(record.identity)
@@ -20,23 +30,30 @@ function absorb(branch: Branch, record: LogRecord): void {
   if (record.type === 'epoch') {
     branch.epoch = record
     branch.loadAfterEpoch = record.after
-  } else if (record.type === 'undo' && branch.epoch?.id === record.epoch) {
-    delete branch.epoch
+  } else if (record.type === 'undo') {
+    if (branch.epoch?.id === record.epoch) delete branch.epoch
     branch.loadAfterEpoch = 0
+    branch.undone.add(record.epoch)
   } else if (record.type === 'pin') {
     if (record.pinned) branch.pins.add(record.identity)
     else branch.pins.delete(record.identity)
-  } else if (record.type === 'usage') {
-    branch.turnCount++
-    branch.model = record.model
-    if (record.usage !== undefined && record.purpose === 'turn') {
-      const { input, output } = record.usage
-      branch.last = {
-        input,
-        output,
-        estimated: record.estimated,
-        ...(record.epoch !== undefined && { epoch: record.epoch }),
-      }
-    }
+  } else if (record.type === 'usage') absorbUsage(branch, record)
+}
+
+function absorbUsage(branch: Branch, record: Extract<LogRecord, { type: 'usage' }>): void {
+  if (record.purpose !== 'turn') return
+  branch.turnCount = Math.max(branch.turnCount, Number(record.turn.split('-')[1] ?? 0))
+  branch.model = record.model
+  const { usage, measured, epoch, endpoint } = record
+  if (usage === undefined || measured === undefined) return
+  branch.last = {
+    model: record.model,
+    prompt: usage.input,
+    output: usage.output,
+    reasoning: usage.reasoning,
+    rawTokens: record.estimated,
+    ...measured,
+    ...(endpoint !== undefined && { endpoint }),
+    ...(epoch !== undefined && { epoch }),
   }
 }

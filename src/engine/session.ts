@@ -4,7 +4,7 @@ import { newBranch, type Branch, type SeenItem } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
 import { prepare, type PreparedTurn, type PrepareRequest } from './prepare.ts'
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
-import { restoreBranch } from './restore.ts'
+import { appendTo, catchUp } from './restore.ts'
 import { statusOf, type SessionStatus } from './status.ts'
 import { toolResult, type ShownResult, type ToolResultRequest } from './tool-result.ts'
 
@@ -47,11 +47,11 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   const { id, agent = 'main', tenant = 'local' } = options
   const branch: Branch = newBranch(tenant, id, agent)
   const inOrder = queue()
-  /** One writer per branch, on a branch that knows its log. */
+  /** One writer per branch, on a branch that knows its log, other processes' records included. */
   const run = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
     inOrder(async () => {
       const engine = await deps()
-      await restoreBranch(engine, branch)
+      await catchUp(engine, branch)
       return work(engine)
     })
   return {
@@ -78,12 +78,7 @@ async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefine
   const { epoch } = branch
   if (epoch === undefined) return undefined
   const at = deps.clock.now()
-  await deps.sessions.append(branch.tenant, branch.session, [
-    { v: RECORD_VERSION, at, agent: branch.agent, type: 'undo', epoch: epoch.id },
-  ])
-  delete branch.epoch
-  branch.loadAfterEpoch = 0
-  branch.undone++
+  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'undo', epoch: epoch.id }])
   deps.emit({
     type: 'epoch-undone',
     epoch: epoch.id,
@@ -101,11 +96,8 @@ async function pin(deps: EngineDeps, branch: Branch, identity: string, pinned: b
       advice: 'items() lists the items of the last request with their identities.',
     })
   }
-  await deps.sessions.append(branch.tenant, branch.session, [
-    { v: RECORD_VERSION, at: deps.clock.now(), agent: branch.agent, type: 'pin', identity, pinned },
-  ])
-  if (pinned) branch.pins.add(identity)
-  else branch.pins.delete(identity)
+  const at = deps.clock.now()
+  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'pin', identity, pinned }])
 }
 
 async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[]> {

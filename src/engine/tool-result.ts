@@ -2,6 +2,7 @@ import type { Handle } from '../core/handles.ts'
 import { RECORD_VERSION } from '../core/records.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
+import { appendTo } from './restore.ts'
 
 export interface ToolResultRequest {
   readonly tool: string
@@ -42,7 +43,7 @@ export async function toolResult(deps: EngineDeps, branch: Branch, request: Tool
     tool,
     readers: branch.readers,
   })
-  await deps.sessions.append(branch.tenant, branch.session, [
+  await appendTo(deps, branch, [
     {
       v: RECORD_VERSION,
       at: deps.clock.now(),

@@ -57,6 +57,17 @@ export class JsonNode {
     return this.#items
   }
 
+  /** The text of a value below this one, or undefined where there is none. Cheaper than nodes all the way down. */
+  rawAt(path: readonly (string | number)[]): string | undefined {
+    const spans = this.#spans()
+    let at: number | undefined = this.#at
+    for (const step of path) {
+      if (at === undefined) return undefined
+      at = spans.child(at, step)
+    }
+    return at === undefined ? undefined : spans.raw(at)
+  }
+
   #readMembers(): readonly JsonMember[] | undefined {
     const spans = this.#spans()
     const values = this.value as Record<string, unknown>

@@ -64,6 +64,23 @@ export class Spans {
     return children
   }
 
+  /** The value under a key or at an index, without a list of its siblings. The last one counts where a key is repeated. */
+  child(value: number, step: string | number): number | undefined {
+    const after = this.#table[value * STRIDE + 2]!
+    let found: number | undefined
+    let index = 0
+    for (let at = value + 1; at < after; at = Math.abs(this.#table[at * STRIDE + 2]!)) {
+      if (typeof step === 'string' ? this.#hasKey(at, step) : index++ === step) found = at
+    }
+    return found
+  }
+
+  #hasKey(value: number, key: string): boolean {
+    const start = this.keyStart(value)
+    if (this.#text.charCodeAt(start + 1 + key.length) === QUOTE && this.#text.startsWith(key, start + 1)) return true
+    return this.#text.charCodeAt(start + 1) === BACKSLASH && this.key(value) === key
+  }
+
   #scan(): void {
     const text = this.#text
     const open: number[] = []

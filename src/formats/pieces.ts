@@ -42,3 +42,28 @@ export function parseEvent(data: string): Readonly<Fields> | undefined {
     return undefined
   }
 }
+
+/**
+ * Things that a stream numbers itself, in the order of their numbers. Not an array: the numbers come from outside, and one of a
+ * thousand million would leave as many holes to walk over.
+ */
+export class Numbered<T> {
+  readonly #things = new Map<number, T>()
+
+  get size(): number {
+    return this.#things.size
+  }
+
+  get(index: number): T | undefined {
+    return this.#things.get(index)
+  }
+
+  set(index: number, thing: T): T {
+    this.#things.set(index, thing)
+    return thing
+  }
+
+  inOrder(): T[] {
+    return [...this.#things].sort(([a], [b]) => a - b).map(([, thing]) => thing)
+  }
+}

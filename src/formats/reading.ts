@@ -35,7 +35,9 @@ export function objectsIn(list: readonly unknown[], format: string, path: string
 
 /** Optional properties must be absent, not undefined, under exactOptionalPropertyTypes. */
 export function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  const fields = value as Record<string, unknown>
   const out: Record<string, unknown> = {}
-  for (const [key, inner] of Object.entries(value)) if (inner !== undefined) out[key] = inner
+  // Called for every item of a body: no list of entries is made.
+  for (const key in fields) if (fields[key] !== undefined) out[key] = fields[key]
   return out as { [K in keyof T]: Exclude<T[K], undefined> }
 }

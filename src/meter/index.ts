@@ -28,7 +28,15 @@ export {
   settleResponse,
   startCounters,
 } from './counters.ts'
-export { type Anchor, anchorAfter, type AnchorInput, looksTruncated, occupancy } from './occupancy.ts'
+export {
+  type Anchor,
+  anchorAfter,
+  type AnchorInput,
+  type Growth,
+  growthSince,
+  looksTruncated,
+  occupancy,
+} from './occupancy.ts'
 export { refine, type RefineOptions, straddles } from './refine.ts'
 export { isKnownUsage, mergeReported, readUsage } from './usage.ts'
 export {

@@ -2,7 +2,7 @@ import type { Conversation } from '../core/conversation.ts'
 import { type Count, exactly, sumCounts } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Usage } from '../core/usage.ts'
-import type { Measurement, Meter, TargetRef } from './meter.ts'
+import type { ClassTokens, Measurement, Meter, TargetRef } from './meter.ts'
 import { isKnownUsage } from './usage.ts'
 
 /**
@@ -45,9 +45,41 @@ export function anchorAfter(previous: Anchor | undefined, input: AnchorInput): A
   }
 }
 
+/** What happened to a conversation since a measured call. */
+export interface Growth {
+  /** The provider's word: the measured prompt and, where it is to be trusted, the response that came back into the prompt. */
+  readonly measured: number
+  /** The rest, counted: by class before calibration, and as the meter's best number. */
+  readonly byClass: ClassTokens
+  readonly count: Count
+}
+
+/** Undefined without an anchor of this epoch, or when items that it covered are gone: then nothing was measured. */
+export function growthSince(
+  meter: Meter,
+  target: TargetRef,
+  conversation: Conversation,
+  measurement: Measurement,
+  anchor: Anchor | undefined,
+  epoch?: string,
+): Growth | undefined {
+  if (anchor === undefined || anchor.epoch !== epoch || conversation.items.length < anchor.items) return undefined
+  const since = conversation.items.slice(anchor.items)
+  const answered = since.slice(0, answerLength(since))
+  const reported = reportedAnswer(meter, target, conversation.format, answered, anchor)
+  const counted = reported === undefined ? since : since.slice(answered.length)
+  const { count, byClass } = meter.measureItems(target, counted, conversation.format)
+  const standing = measurement.parts.head + measurement.parts.tools - anchor.standing
+  return {
+    measured: anchor.prompt + (reported ?? 0),
+    byClass: { ...byClass, fixed: (byClass.fixed ?? 0) + standing },
+    count: standing === 0 ? count : sumCounts([count, exactly(standing, 'estimate')]),
+  }
+}
+
 /**
- * Load of the next request: measured prompt + output of that response + estimate of what came since. Without an anchor of this
- * epoch, or when items that it covered are gone, the whole is an estimate.
+ * Load of the next request: measured prompt + output of that response + estimate of what came since; without a measured call of
+ * this epoch, the estimate of the whole.
  */
 export function occupancy(
   meter: Meter,
@@ -57,22 +89,10 @@ export function occupancy(
   anchor: Anchor | undefined,
   epoch?: string,
 ): Measurement {
-  if (anchor === undefined || anchor.epoch !== epoch || conversation.items.length < anchor.items) return measurement
-  const since = conversation.items.slice(anchor.items)
-  const answer = answerLength(since)
-  const answered = since.slice(0, answer)
-  const added = since.slice(answer)
-  const standing = measurement.parts.head + measurement.parts.tools - anchor.standing
-  const count = sumCounts([
-    exactly(anchor.prompt, 'provider'),
-    answerTokens(meter, target, conversation.format, answered, anchor),
-    ...added.map((item) => meter.countItem(target, item, conversation.format)),
-    ...(standing === 0 ? [] : [exactly(standing, 'estimate')]),
-  ])
-  return {
-    ...measurement,
-    count: { ...count, tokens: Math.round(count.tokens), low: Math.floor(count.low), high: Math.ceil(count.high) },
-  }
+  const growth = growthSince(meter, target, conversation, measurement, anchor, epoch)
+  if (growth === undefined) return measurement
+  const { tokens, low, high, source } = sumCounts([exactly(growth.measured, 'provider'), growth.count])
+  return { ...measurement, count: { tokens: Math.round(tokens), low: Math.floor(low), high: Math.ceil(high), source } }
 }
 
 /** Items of the response itself: they stand first and the model made them. */
@@ -82,22 +102,21 @@ function answerLength(since: readonly Item[]): number {
 }
 
 /**
- * The response as it comes back in the prompt. Its reported output is the best number, less the reasoning that the client does
- * not send back; a client that sends back nothing of it (a cut stream) is counted as what it sends.
+ * Tokens of the response as it comes back in the prompt: its reported output, less the reasoning that the client does not send
+ * back. Undefined when there is nothing of it, or when the report cannot be true: some clients log the first event's output of
+ * one token as if it were the whole.
  */
-function answerTokens(
+function reportedAnswer(
   meter: Meter,
   target: TargetRef,
   format: string,
   answered: readonly Item[],
   anchor: Anchor,
-): Count {
-  if (answered.length === 0) return exactly(0)
+): number | undefined {
+  if (answered.length === 0) return undefined
   const keepsReasoning = answered.some((item) => item.kind === 'reasoning')
   const reported = anchor.output - (keepsReasoning ? 0 : anchor.reasoning)
-  const counted = sumCounts(answered.map((item) => meter.countItem(target, item, format)))
-  // Some clients log the first event's output of one token as if it were the whole.
-  return reported < counted.low / 2 ? counted : exactly(reported, 'provider')
+  return reported < meter.measureItems(target, answered, format).count.low / 2 ? undefined : reported
 }
 
 /**

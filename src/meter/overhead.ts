@@ -1,3 +1,6 @@
+import type { Conversation } from '../core/conversation.ts'
+import type { Item } from '../core/item.ts'
+
 /**
  * Tokens that a provider adds around what a request shows. Fitted on recorded requests with the provider's own count
  * (`docs/meter.md` has the table); OpenAI's text-only formula is exact.
@@ -16,6 +19,8 @@ export interface Overhead {
   readonly toolsSpread: number
   /** The system text is a message of its own on this wire. */
   readonly headIsMessage: boolean
+  /** Calls and results stand in messages; else each is framed alone, as `perCall` and `perResult` say. */
+  readonly callsInMessages: boolean
 }
 
 const OPENAI: Overhead = {
@@ -28,9 +33,10 @@ const OPENAI: Overhead = {
   toolsFactor: 0.6,
   toolsSpread: 0.4,
   headIsMessage: true,
+  callsInMessages: true,
 }
 
-const RESPONSES: Overhead = { ...OPENAI, perCall: 6, perResult: 9, toolsFactor: 0.64 }
+const RESPONSES: Overhead = { ...OPENAI, perCall: 6, perResult: 9, toolsFactor: 0.64, callsInMessages: false }
 
 const GEMINI: Overhead = {
   perRequest: 0,
@@ -42,6 +48,7 @@ const GEMINI: Overhead = {
   toolsFactor: 0.93,
   toolsSpread: 0.3,
   headIsMessage: true,
+  callsInMessages: true,
 }
 
 const CLAUDE: Overhead = {
@@ -54,6 +61,7 @@ const CLAUDE: Overhead = {
   toolsFactor: 1.1,
   toolsSpread: 0.3,
   headIsMessage: false,
+  callsInMessages: true,
 }
 
 /** Claude 3.x and 4.0 hide a shorter prompt behind their tools than 4.5 and later. */
@@ -66,4 +74,27 @@ export function overheadOf(format: string, model: string, family: string): Overh
   if (/gemini|google/.test(format)) return GEMINI
   if (/responses/.test(format)) return RESPONSES
   return OPENAI
+}
+
+/** Framing of a whole request. */
+export function framingOf(overhead: Overhead, conversation: Pick<Conversation, 'head' | 'items'>): number {
+  const head = overhead.headIsMessage ? messagesIn(conversation.head) : 0
+  return overhead.perRequest + overhead.perMessage * head + itemFramingOf(overhead, conversation.items)
+}
+
+/** Framing that items bring along as messages. */
+export function itemFramingOf(overhead: Overhead, items: readonly Item[]): number {
+  const framed = overhead.callsInMessages ? items : items.filter(({ kind }) => kind !== 'call' && kind !== 'result')
+  return overhead.perMessage * messagesIn(framed)
+}
+
+/** Items of one message share its index; each item that we insert stands in a message of its own. */
+function messagesIn(items: readonly Item[]): number {
+  const messages = new Set<number>()
+  let inserted = 0
+  for (const { message } of items) {
+    if (message < 0) inserted++
+    else messages.add(message)
+  }
+  return messages.size + inserted
 }

@@ -54,6 +54,26 @@ describe('views of real tool outputs', () => {
     if (files.length > 0) expect(ran).toBeGreaterThanOrEqual(50)
   })
 
+  it.each([
+    [
+      'logs/holmes-51-errors',
+      [
+        /178x .*Failed to retrieve sessions/,
+        /156x .*Identity provider certificate expired/,
+        /166x .*syntax error/,
+        /168x .*unique constraint/,
+      ],
+    ],
+    ['logs/holmes-52-login-pod', [/1,994x Auth event: login_failed/, /2,004x Auth event: login_success/]],
+    ['logs/holmes-35-tempo-fraud', [/responseTime: .*p95 6753/]],
+    ['metrics/holmes-158-prometheus', [/2025-08-23|"anomalies":\[\{"value":1\.887,"time":"1757333813"/]],
+  ])('keep what the recorded question about %s needs', (prefix, needed) => {
+    for (const { name, read } of files.filter((file) => file.name.startsWith(prefix))) {
+      const shown = show(read(), options(1_200))
+      for (const fact of needed) expect(shown.text, name).toMatch(fact)
+    }
+  })
+
   it('use at least half of a budget that is too small for the content', () => {
     const wasteful: string[] = []
     for (const { name, read } of files) {

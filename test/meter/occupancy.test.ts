@@ -56,7 +56,7 @@ describe('occupancy', () => {
     const next = conversation([...answered, result])
     const load = occupancy(meter, MODEL, next, measure(next), anchor)
     expect(load.count.tokens).toBe(
-      Math.round(94_000 + 300 + meter.countItem(MODEL, result, 'anthropic-messages').tokens),
+      Math.round(94_000 + 300 + meter.measureItems(MODEL, [result], 'anthropic-messages').count.tokens),
     )
     // The new result alone passes a limit that the last usage was below.
     expect(load.count.high).toBeGreaterThan(100_000)

@@ -1,7 +1,6 @@
 import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
-import { artifactReaders, type ArtifactReaders } from '../../src/engine/readers/index.ts'
+import { artifactReaders, type ArtifactReaders, type ArtifactReadersOptions } from '../../src/engine/readers/index.ts'
 import { readerProvenance, type ReaderProvenance } from '../../src/engine/readers/provenance.ts'
-import type { ReaderOptions } from '../../src/engine/readers/reader.ts'
 import type { ArtifactMeta, ArtifactStore } from '../../src/ports/artifact-store.ts'
 
 export const secret = Buffer.from('0123456789abcdef0123456789abcdef')
@@ -13,7 +12,7 @@ export interface Setup {
   readonly put: (content: string | Uint8Array, meta?: ArtifactMeta) => Promise<string>
 }
 
-export function setup(options: Partial<ReaderOptions> = {}): Setup {
+export function setup(options: Partial<ArtifactReadersOptions> = {}): Setup {
   const store = memoryArtifacts({ secret })
   const provenance = readerProvenance(secret)
   return {

@@ -4,7 +4,8 @@ import { postgresEvents } from '../../src/drivers/events/postgres.ts'
 import { connectPostgres } from '../../src/drivers/postgres/connection.ts'
 import { postgresStore } from '../../src/drivers/sessions/postgres/index.ts'
 import type { StoreProblem } from '../../src/ports/store-maintenance.ts'
-import { audit, edit, item, readAll } from '../../src/testing/session-store/records.ts'
+import { audit, edit, epoch, item, readAll } from '../../src/testing/session-store/records.ts'
+import { flakyLine } from './support/flaky-line.ts'
 import { startPostgres } from './support/postgres-server.ts'
 import type { PostgresServer } from './support/postgres-server.ts'
 
@@ -42,6 +43,33 @@ describe('postgres: when the server goes away', () => {
     expect(await store.check()).toEqual([])
     await store.close()
   })
+
+  it.each(['request', 'answer'] as const)(
+    'writes once when the connection breaks and takes the %s along',
+    async (what) => {
+      const line = await flakyLine(server.socket)
+      const store = postgresStore({ url: line.url, schema: `lost_${what}`, poolSize: 1 })
+      await store.append('t', 's', [item('a')])
+      for (let round = 0; round < 5; round++) {
+        line.loseNext(what)
+        expect(await store.append('t', 's', [item(`b${round}`), item(`c${round}`)])).toBe(3 + 4 * round)
+        line.loseNext(what)
+        expect(await store.append('t', 's', [item(`d${round}`), item(`e${round}`)], 3 + 4 * round)).toBe(5 + 4 * round)
+      }
+      line.loseNext(what)
+      expect((await store.claimEpoch('t', 's', epoch('e', 'c'))).epoch.id).toBe('e')
+      expect(line.lost()).toBe(11)
+      const identities = (await readAll(store, 't', 's')).flatMap(({ record }) =>
+        record.type === 'item-seen' ? [record.identity] : [],
+      )
+      expect(identities).toHaveLength(21)
+      expect(new Set(identities).size).toBe(21)
+      expect(await store.version('t', 's')).toBe(22)
+      expect(await store.check()).toEqual([])
+      await store.close()
+      await line.close()
+    },
+  )
 
   it('says that the server is away, and works again when it is back', async () => {
     const store = postgresStore({ url: server.url, schema: 'away', retryForMs: 100 })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { exactly, sumCounts } from '../../src/core/count.ts'
+import { exactly, sumCounts, type Count } from '../../src/core/count.ts'
 import type { PlimsollEvent } from '../../src/core/events.ts'
+import type { Item } from '../../src/core/item.ts'
 import type { Policy } from '../../src/core/policy.ts'
 import { artifactAddress } from '../../src/drivers/artifacts/address.ts'
 import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
@@ -16,17 +17,23 @@ import type { SessionStore } from '../../src/ports/session-store.ts'
 export const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
 
 /** Four characters to a token, exactly: the arithmetic of a test can be done by hand. */
+const countItem = (item: Item): Count => exactly(Math.ceil(item.text.length / 4) + 4)
+
 export const plainMeter: EngineMeter = {
-  countText: (_model, text) => exactly(Math.ceil(text.length / 4)),
-  countItem: (_model, item) => exactly(Math.ceil(item.text.length / 4) + 4),
-  measure: (_model, conversation, bytes) => ({
-    count: sumCounts([
-      ...[...conversation.head, ...conversation.items].map((item) => exactly(Math.ceil(item.text.length / 4) + 4)),
-      ...conversation.tools.map((tool) => exactly(Math.ceil(tool.text.length / 4))),
-    ]),
-    bytes,
-  }),
-  limitOf: (target, settings, buffer) => {
+  countText: (_target, text) => exactly(Math.ceil(text.length / 4)),
+  countItem: (_target, item) => countItem(item),
+  measureItems: (_target, items) => {
+    const count = sumCounts(items.map(countItem))
+    return { count, byClass: { code: count.tokens } }
+  },
+  measure(_target, conversation, bytes) {
+    const head = sumCounts(conversation.head.map(countItem)).tokens
+    const tools = sumCounts(conversation.tools.map((tool) => exactly(Math.ceil(tool.text.length / 4)))).tokens
+    const items = sumCounts(conversation.items.map(countItem)).tokens
+    const count = exactly(head + tools + items)
+    return { count, raw: count, bytes, byClass: { code: count.tokens }, parts: { head, tools, items, framing: 0 } }
+  },
+  limitOf(target, settings, buffer) {
     const window = target.window ?? 8_000
     const reserve = settings.maxOutputTokens ?? 512
     const margin = Math.round(Math.min(buffer.max, Math.max(buffer.min, window * buffer.fraction)))
@@ -39,6 +46,9 @@ export const plainMeter: EngineMeter = {
       source: 'config',
     }
   },
+  familyOf: () => 'o200k',
+  factsOf: () => unknownModel,
+  contentKindOf: () => 'code',
 }
 
 const unknownModel: ModelInfo = {

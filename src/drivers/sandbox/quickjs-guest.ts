@@ -8,6 +8,7 @@ const uncurry = Function.prototype.bind.bind(Function.prototype.call)
 const slice = uncurry(String.prototype.slice)
 const split = uncurry(String.prototype.split)
 const trim = uncurry(String.prototype.trim)
+const indexOf = uncurry(String.prototype.indexOf)
 const then = uncurry(Promise.prototype.then)
 const push = uncurry(Array.prototype.push)
 const join = uncurry(Array.prototype.join)
@@ -17,16 +18,21 @@ const { isArray, from } = Array
 const toText = String
 const MapClass = Map, SetClass = Set
 
+const bare = (line) => (line[line.length - 1] === '\\r' ? slice(line, 0, -1) : line)
+
 const linesOf = (text) => {
-  const all = split(text, /\\r?\\n/)
+  // A plain separator: an expression would cost QuickJS ten times as much.
+  const all = split(text, '\\n')
   if (all.length > 0 && all[all.length - 1] === '') all.length -= 1
+  for (let i = 0; i < all.length; i++) all[i] = bare(all[i])
   return all
 }
 
-const csvOf = (text, separator = ',') => {
-  const rows = []
-  let row = [], cell = '', quoted = false
-  for (let i = 0; i < text.length; i++) {
+/** The cells of the row at \`at\`, which has quotes, and where the next row begins. */
+const quotedRow = (text, at, separator) => {
+  const row = []
+  let cell = '', quoted = false, i = at
+  for (; i < text.length; i++) {
     const c = text[i]
     if (quoted) {
       if (c !== '"') cell += c
@@ -34,14 +40,30 @@ const csvOf = (text, separator = ',') => {
       else quoted = false
     } else if (c === '"' && cell === '') quoted = true
     else if (c === separator) { push(row, cell); cell = '' }
-    else if (c === '\\n') {
-      push(row, cell[cell.length - 1] === '\\r' ? slice(cell, 0, -1) : cell)
-      push(rows, row); row = []; cell = ''
-    } else cell += c
+    else if (c === '\\n') break
+    else cell += c
   }
-  if (cell !== '' || row.length > 0) { push(row, cell); push(rows, row) }
-  const [head = [], ...body] = rows
-  return body.map((cells) => fromEntries(head.map((name, i) => [name, cells[i] ?? ''])))
+  push(row, bare(cell))
+  return [row, i + 1]
+}
+
+const csvOf = (text, separator = ',') => {
+  const records = []
+  let head
+  for (let at = 0; at < text.length; ) {
+    let end = indexOf(text, '\\n', at)
+    if (end === -1) end = text.length
+    const line = bare(slice(text, at, end))
+    let row
+    if (indexOf(line, '"') === -1) { row = split(line, separator); at = end + 1 }
+    else [row, at] = quotedRow(text, at, separator)
+    if (row.length === 1 && row[0] === '') continue
+    if (head === undefined) { head = row; continue }
+    const record = {}
+    for (let i = 0; i < head.length; i++) record[head[i]] = row[i] ?? ''
+    push(records, record)
+  }
+  return records
 }
 
 const valueOf = (text) => {

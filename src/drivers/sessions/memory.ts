@@ -3,13 +3,12 @@ import { systemClock } from '../../ports/clock.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
 import type { MaintainedStore } from '../../ports/store-maintenance.ts'
+import { checkedStore } from './checked-store.ts'
 import {
   DEFAULT_LIST_LIMIT,
   DEFAULT_SEARCH_LIMIT,
   badForkVersion,
   byName,
-  checkName,
-  checkSession,
   conflict,
   forkTargetExists,
   noSuchSession,
@@ -55,7 +54,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
   let order = 0
 
   function tenantOf(name: string): Tenant {
-    checkName('tenant', name)
     let tenant = tenants.get(name)
     if (tenant === undefined) {
       tenant = {
@@ -98,11 +96,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     return { session: entry.session, epoch, undoneIn: [...(tenant.undos.get(epoch.id) ?? [])].sort(byName) }
   }
 
-  return {
+  return checkedStore({
     name: 'memory',
 
     async append(tenantName, session, records, expectedVersion) {
-      checkSession(tenantName, session)
       const tenant = tenantOf(tenantName)
       const texts = records.map((record) => JSON.stringify(record))
       const actual = tenant.logs.get(session)?.entries.length ?? 0
@@ -127,7 +124,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     },
 
     async claimEpoch(tenantName, session, epoch) {
-      checkSession(tenantName, session)
       const tenant = tenantOf(tenantName)
       const held = tenant.epochs.get(epoch.cover) ?? []
       const same = held.find((entry) => idOf(entry) === epoch.id)
@@ -190,7 +186,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     },
 
     async fork(tenantName, from, to, version) {
-      checkSession(tenantName, to)
       const tenant = tenantOf(tenantName)
       const source = tenant.logs.get(from)
       if (source === undefined) throw noSuchSession(from)
@@ -277,7 +272,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     async close() {
       tenants.clear()
     },
-  }
+  })
 }
 
 const idOf = (entry: Entry): string => (decodeRecord(entry.text) as Epoch).id

@@ -16,5 +16,5 @@ export function loadTiktoken(encoding: TiktokenEncoding): ((text: string) => num
   } catch {
     return undefined
   }
-  return createBpeCounter({ ranks: readTiktokenRanks(readFileSync(file, 'latin1')), pattern: PATTERNS[encoding] })
+  return createBpeCounter({ ranks: readTiktokenRanks(readFileSync(file, 'latin1')), patterns: [PATTERNS[encoding]] })
 }

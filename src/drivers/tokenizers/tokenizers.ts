@@ -1,6 +1,7 @@
 import { exactly } from '../../core/count.ts'
 import type { EventBody } from '../../core/events.ts'
 import type { Tokenizer } from '../../ports/tokenizer.ts'
+import { loadGemma, loadOpenModel, OPEN_MODEL_PACKAGES } from './open-models.ts'
 import { loadTiktoken } from './tiktoken.ts'
 
 export interface TokenizersOptions {
@@ -20,6 +21,8 @@ type Loader = () => Promise<((text: string) => number) | undefined>
 const LOADERS: Readonly<Record<string, Loader>> = {
   o200k: async () => loadTiktoken('o200k'),
   cl100k: async () => loadTiktoken('cl100k'),
+  gemini: () => loadGemma(),
+  ...Object.fromEntries(Object.keys(OPEN_MODEL_PACKAGES).map((family) => [family, () => loadOpenModel(family)])),
 }
 
 export function createTokenizers(options: TokenizersOptions = {}): Tokenizers {

@@ -126,10 +126,7 @@ function isBase64(text: string, from: number): boolean {
   if (!/^[A-Za-z0-9+/_\-\s]+={0,2}\s*$/.test(head) || !/^[A-Za-z0-9+/_\-\s]+={0,2}$/.test(tail)) return false
   const words = head.trim().split(/\s+/)
   return (
-    words.every((word, i) => word.length >= 60 || i === words.length - 1) &&
-    /\d/.test(head) &&
-    /[A-Z]/.test(head) &&
-    /[a-z]/.test(head)
+    words.every((word, i) => word.length >= 60 || i === words.length - 1) && /[A-Z]/.test(head) && /[a-z]/.test(head)
   )
 }
 

@@ -1,3 +1,7 @@
+import { absorb, mergeColumns, mergeRare, SEPARATOR } from './drain-merge.ts'
+import type { Shape, Variants } from './drain-merge.ts'
+import { tokenise } from './log-tokens.ts'
+
 /**
  * Mines templates from log messages: messages that differ only in their parameters share a group.
  *
@@ -6,6 +10,7 @@
  * generalising is a second step over the distinct shapes: a column becomes a parameter when many different words stand in
  * it. Memory is bounded by `maxGroups`: when that is reached the shapes are consolidated and reading goes on.
  */
+
 export interface DrainOptions {
   /** Different words in one column from which on it is a parameter. @default 5 */
   readonly columnVariety?: number
@@ -27,6 +32,8 @@ export interface LogGroup {
   readonly last: number
   /** First member, as it was. */
   readonly example: string
+  /** The words of the widest open column with their counts, when they are few: which verb, which event. */
+  readonly variants?: Variants
 }
 
 export interface Drain {
@@ -37,18 +44,6 @@ export interface Drain {
   groupOf(message: string): number | undefined
   /** Messages that found no room among `maxGroups` shapes. */
   readonly unmatched: number
-}
-
-const WILDCARD = '<*>'
-const SEPARATOR = '\u0001'
-
-interface Shape {
-  id: number
-  tokens: string[]
-  count: number
-  first: number
-  last: number
-  example: string
 }
 
 export function createDrain(options: DrainOptions = {}): Drain {
@@ -93,6 +88,8 @@ export function createDrain(options: DrainOptions = {}): Drain {
       if (known !== undefined) {
         known.count++
         known.last = ordinal
+        // Counted by word only while shapes are merged: a late member would make the counts wrong.
+        if (known.variants !== undefined) known.variants = undefined
         return
       }
       if (shapes.size >= maxGroups) {
@@ -111,13 +108,14 @@ export function createDrain(options: DrainOptions = {}): Drain {
       consolidate()
       return [...shapes.values()]
         .sort((a, b) => b.count - a.count || a.id - b.id)
-        .map(({ id, tokens, count, first, last, example }) => ({
+        .map(({ id, tokens, count, first, last, example, variants }) => ({
           id,
           template: tokens.join('').trim(),
           count,
           first,
           last,
           example,
+          ...(variants !== undefined && { variants }),
         }))
     },
     groupOf: (message) => find(tokenise(message, maxTokens).join(SEPARATOR))?.id,
@@ -126,236 +124,3 @@ export function createDrain(options: DrainOptions = {}): Drain {
     },
   }
 }
-
-interface Cluster {
-  shape: Shape
-  /** Keys of the shapes inside. */
-  members: string[]
-}
-
-function absorb(into: Shape, from: Shape): void {
-  if (from.first < into.first) {
-    into.first = from.first
-    into.example = from.example
-  }
-  into.count += from.count
-  into.last = Math.max(into.last, from.last)
-  into.id = Math.min(into.id, from.id)
-}
-
-/** Shapes that differ in one column only become one when that column holds many words. Repeats, since columns open one by one. */
-function mergeColumns(shapes: readonly Shape[], variety: number): Cluster[] {
-  let clusters: Cluster[] = shapes.map((shape) => ({ shape, members: [shape.tokens.join(SEPARATOR)] }))
-  for (let round = 0; round < 4; round++) {
-    const columns = new Map<string, Cluster[]>()
-    for (const cluster of clusters) {
-      const { tokens } = cluster.shape
-      for (let i = 0; i < tokens.length; i++) {
-        if (!isConstant(tokens[i]!) || !tokens.some((token, j) => j !== i && isConstant(token))) continue
-        const key = keyWithout(tokens, i)
-        const list = columns.get(key)
-        if (list === undefined) columns.set(key, [cluster])
-        else list.push(cluster)
-      }
-    }
-    const taken = new Set<Cluster>()
-    const out: Cluster[] = []
-    const wide = [...columns].filter(([, list]) => list.length >= variety).sort((a, b) => b[1].length - a[1].length)
-    for (const [key, list] of wide) {
-      const free = list.filter((cluster) => !taken.has(cluster))
-      if (free.length < variety) continue
-      out.push(join(free, key.split(SEPARATOR)))
-      for (const cluster of free) taken.add(cluster)
-    }
-    if (out.length === 0) break
-    clusters = [...out, ...clusters.filter((cluster) => !taken.has(cluster))]
-  }
-  return clusters
-}
-
-const isWildcard = (token: string): boolean => token === WILDCARD || token === ` ${WILDCARD}`
-const isConstant = (token: string): boolean => !isWildcard(token) && isWord(token)
-/** The same place, open. */
-const opened = (token: string): string => (token.startsWith(' ') ? ` ${WILDCARD}` : WILDCARD)
-
-const keyWithout = (tokens: readonly string[], index: number): string =>
-  tokens.with(index, opened(tokens[index]!)).join(SEPARATOR)
-
-function join(clusters: readonly Cluster[], tokens: string[]): Cluster {
-  const shape: Shape = { ...clusters[0]!.shape, tokens }
-  for (const other of clusters.slice(1)) absorb(shape, other.shape)
-  return { shape, members: clusters.flatMap((cluster) => cluster.members) }
-}
-
-/** A frequent shape is a template already; a rare one beside it is more likely another event than a member. */
-const RARE_TARGET = 10
-
-/** Shapes seen once or twice with several columns open at a time: joined to a similar one of the same length and start. */
-function mergeRare(clusters: readonly Cluster[], similarity: number): Cluster[] {
-  const leaves = new Map<string, Cluster[]>()
-  const out: Cluster[] = []
-  for (const cluster of clusters.toSorted((a, b) => b.shape.count - a.shape.count || a.shape.id - b.shape.id)) {
-    const { tokens } = cluster.shape
-    const leafKey = `${tokens.length}${SEPARATOR}${tokens[0] ?? ''}`
-    let leaf = leaves.get(leafKey)
-    if (leaf === undefined) leaves.set(leafKey, (leaf = []))
-    const target = cluster.shape.count <= 2 ? mostSimilar(leaf, tokens, similarity) : undefined
-    if (target === undefined) {
-      const kept = { shape: { ...cluster.shape, tokens: [...tokens] }, members: [...cluster.members] }
-      // A leaf is searched linearly, so it may not grow without end.
-      if (leaf.length < 200) leaf.push(kept)
-      out.push(kept)
-      continue
-    }
-    generalise(target.shape.tokens, tokens)
-    absorb(target.shape, cluster.shape)
-    target.members.push(...cluster.members)
-  }
-  return out
-}
-
-function mostSimilar(leaf: readonly Cluster[], tokens: readonly string[], threshold: number): Cluster | undefined {
-  let best: Cluster | undefined
-  let bestShare = threshold
-  for (const cluster of leaf) {
-    if (cluster.shape.count > RARE_TARGET) continue
-    const share = shareOfEqual(cluster.shape.tokens, tokens)
-    if (share >= bestShare) {
-      bestShare = share
-      best = cluster
-    }
-  }
-  return best
-}
-
-function shareOfEqual(a: readonly string[], b: readonly string[]): number {
-  let equal = 0
-  for (let i = 0; i < a.length; i++) if (a[i] === b[i]) equal++
-  return a.length === 0 ? 1 : equal / a.length
-}
-
-function generalise(template: string[], tokens: readonly string[]): void {
-  for (let i = 0; i < template.length; i++) if (template[i] !== tokens[i]) template[i] = opened(template[i]!)
-}
-
-const MONTH_DATE =
-  /(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2},? +(?:\d{4} +)?\d{1,2}:\d{2}:\d{2}(?: +[A-Z]{3})?(?: +\d{4})?/g
-const UNIT = /^(?:[KMGT]?i?B|bytes|[mun]?s|seconds?|%)[,;)\]]?$/
-
-/** Words after these name somebody or something: a user, a host, a file. */
-const NAMES_NEXT = /^(?:user|users?=|ruser=|for|from|by|host|rhost=|logname=|file|name|name=|tag=)$/i
-
-/**
- * Masked tokens of a message; one that follows white space keeps a space in front, so that a template reads like its
- * messages. Words are split at the punctuation that separates a key from its value; whatever holds a digit or a slash is a
- * parameter; neighbouring parameters are one, so that "10.0.0.1:80" and a list of ten numbers look alike.
- */
-export function tokenise(message: string, maxTokens: number): string[] {
-  let text = message.length > 2_000 ? message.slice(0, 2_000) : message
-  if (/\d:\d/.test(text)) text = text.replace(MONTH_DATE, WILDCARD)
-  const tokens: string[] = []
-  let at = 0
-  while (at < text.length && tokens.length < maxTokens) {
-    while (isSpace(text.charCodeAt(at))) at++
-    let end = at
-    while (end < text.length && !isSpace(text.charCodeAt(end))) end++
-    if (end > at) addWord(tokens, text.slice(at, end))
-    at = end
-  }
-  return tokens
-}
-
-const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13)
-
-function addWord(tokens: string[], word: string): void {
-  const last = tokens[tokens.length - 1]
-  // "5.2 KB" and "523 B" are one parameter each.
-  if (last !== undefined && isWildcard(last) && UNIT.test(word)) return
-  if (word.includes('/') && word !== '/') return addPath(tokens, word)
-  let start = 0
-  let spaced = true
-  for (let i = 0; i < word.length; i++) {
-    const code = word.charCodeAt(i)
-    if (code === 40) {
-      // "()" and "(host.name)" are the same place, empty or not.
-      const close = word.indexOf(')', i)
-      if (close > i && isPlain(word, i + 1, close)) {
-        if (i > start) push(tokens, word.slice(start, i), spaced)
-        push(tokens, '(<*>)', spaced && i === start)
-        spaced = false
-        start = close + 1
-        i = close
-        continue
-      }
-    }
-    if (CLOSES.has(code) && i > start) {
-      push(tokens, word.slice(start, i), spaced)
-      spaced = false
-      start = i
-    }
-    if (OPENS.has(code)) {
-      push(tokens, word.slice(start, i + 1), spaced)
-      spaced = false
-      start = i + 1
-    }
-  }
-  if (start < word.length) push(tokens, word.slice(start), spaced)
-}
-
-/** A token ends behind these… */
-const OPENS = new Set([...'=:,;([{"\''].map((char) => char.charCodeAt(0)))
-/** …and before these. */
-const CLOSES = new Set([...')]}"\',;'].map((char) => char.charCodeAt(0)))
-
-function isPlain(word: string, from: number, to: number): boolean {
-  for (let i = from; i < to; i++) {
-    const code = word.charCodeAt(i)
-    const letter = (code | 32) >= 97 && (code | 32) <= 122
-    if (!letter && !(code >= 45 && code <= 57 && code !== 47) && code !== 95) return false
-  }
-  return true
-}
-
-/** A path or URL with its query is one parameter, whatever separators it holds; quotes and brackets around it stay. */
-function addPath(tokens: string[], word: string): void {
-  const head = /^["'([{<]*/.exec(word)![0]
-  const tail = /["')\]}>,;:.]*$/.exec(word)![0]
-  // "src:/10.0.0.1:80" keeps its key.
-  const body = word.slice(head.length, word.length - tail.length)
-  const key = /^[A-Za-z_]+[=:](?=\/)/.exec(body)?.[0] ?? ''
-  if (head + key !== '') push(tokens, head + key, true)
-  push(tokens, WILDCARD, head + key === '')
-  if (tail !== '') push(tokens, tail, false)
-}
-
-function push(tokens: string[], token: string, spaced: boolean): void {
-  const last = tokens[tokens.length - 1]
-  const previous = last?.startsWith(' ') === true ? last.slice(1) : last
-  if (!isParameter(token, previous)) {
-    tokens.push(spaced ? ` ${token}` : token)
-    return
-  }
-  if (!spaced && last !== undefined) {
-    if (isWildcard(last)) return
-    const before = tokens[tokens.length - 2]
-    if ((last === ',' || last === ':') && before !== undefined && isWildcard(before)) return void tokens.pop()
-  }
-  tokens.push(spaced ? ` ${WILDCARD}` : WILDCARD)
-}
-
-function isParameter(token: string, previous: string | undefined): boolean {
-  if (hasDigit(token) || (token.includes(WILDCARD) && token !== '(<*>)')) return true
-  if (previous === undefined || !NAMES_NEXT.test(previous) || !isWord(token)) return false
-  // "for user root": the name comes one word later. "Invalid user user": it is the name.
-  return !token.endsWith('=') && (/^user/i.test(previous) || !NAMES_NEXT.test(token))
-}
-
-function hasDigit(token: string): boolean {
-  for (let i = 0; i < token.length; i++) {
-    const code = token.charCodeAt(i)
-    if (code >= 48 && code <= 57) return true
-  }
-  return false
-}
-
-const isWord = (token: string): boolean => /[A-Za-z]/.test(token)

@@ -16,7 +16,8 @@ interface Field {
   readonly path: string
   count: number
   nulls: number
-  readonly types: Map<string, number>
+  /** How often each type of `TYPES` occurred. */
+  readonly types: number[]
   numbers?: NumberStats
   words?: Counter
   longest: number
@@ -90,13 +91,12 @@ export class Fields {
 
   #field(path: string): Field {
     this.#fields++
-    return { path, count: 0, nulls: 0, types: new Map(), longest: 0 }
+    return { path, count: 0, nulls: 0, types: [0, 0, 0, 0, 0, 0], longest: 0 }
   }
 
   #visit(field: Field, value: unknown, depth: number): void {
     field.count++
-    const type = typeName(value)
-    field.types.set(type, (field.types.get(type) ?? 0) + 1)
+    field.types[typeIndex(value)]!++
     if (value === null) {
       field.nulls++
     } else if (typeof value === 'number') {
@@ -141,13 +141,13 @@ export class Fields {
   }
 
   #isConstant(field: Field): boolean {
-    if (this.records < 3 || field.count !== this.records || field.types.size !== 1) return false
+    if (this.records < 3 || field.count !== this.records || typesOf(field).length !== 1) return false
     if (field.numbers !== undefined) return field.numbers.min === field.numbers.max
     return field.words !== undefined && field.words.size === 1 && field.words.others === 0
   }
 
   #describe(field: Field): string {
-    const types = [...field.types].sort((a, b) => b[1] - a[1]).map(([type]) => type)
+    const types = typesOf(field)
     const inside = field.path.includes('[]')
     const presence =
       inside || field.count === this.records ? '' : ` in ${grouped(field.count)} of ${grouped(this.records)}`
@@ -162,6 +162,21 @@ export class Fields {
 }
 
 const depthOf = (path: string): number => path.split(/\.|\[\]/).length
+
+const TYPES = ['null', 'number', 'string', 'boolean', 'array', 'object'] as const
+
+function typeIndex(value: unknown): number {
+  if (value === null) return 0
+  const type = typeof value
+  return type === 'number' ? 1 : type === 'string' ? 2 : type === 'boolean' ? 3 : Array.isArray(value) ? 4 : 5
+}
+
+/** Types that occurred, most frequent first. */
+const typesOf = (field: Field): string[] =>
+  TYPES.map((name, i) => ({ name, count: field.types[i]! }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count)
+    .map(({ name }) => name)
 
 function numbersText(summary: NonNullable<ReturnType<NumberStats['summary']>>): string {
   const { count, min, max, mean, p50, p95, p99, approximate } = summary

@@ -6,7 +6,7 @@ export interface Fitted<T> {
 }
 
 /** Rounds of rendering and counting. Each is linear in the budget, so a view costs a small multiple of its own size. */
-const MAX_ROUNDS = 7
+const MAX_ROUNDS = 8
 const CHARS_PER_TOKEN = 3.2
 /** Close enough: another round would cost more time than the tokens are worth. */
 const GOOD_ENOUGH = 0.9
@@ -26,12 +26,17 @@ export function fit<T>(
   if (best === undefined) return undefined
   const room = budget - fixed
   let chars = Math.floor(room * CHARS_PER_TOKEN)
-  let previous = smallest.text
+  let previous = { text: smallest.text, tokens: fixed }
   for (let round = 0; round < MAX_ROUNDS && chars > 0; round++) {
     const candidate = render(chars)
-    if (candidate.text === previous) break
-    previous = candidate.text
+    if (candidate.text === previous.text) {
+      // A view of few sizes: the same again says nothing new, unless it is still too large.
+      if (previous.tokens <= budget) break
+      chars = Math.floor(chars * 0.7)
+      continue
+    }
     const tokens = countTokens(candidate.text)
+    previous = { text: candidate.text, tokens }
     if (tokens <= budget) {
       if (tokens > best.tokens) best = { ...candidate, tokens }
       if (tokens >= fixed + room * GOOD_ENOUGH) break

@@ -52,6 +52,8 @@ export interface LineView {
 interface Block {
   readonly open: number
   close: number
+  /** Rows after a gap need their header again; the lines of a fence do not. */
+  readonly repeat: boolean
   /** What to write when the block is entered in the middle. */
   readonly reopen: readonly string[]
   readonly end: readonly string[]
@@ -182,7 +184,7 @@ function write(
     if (line.index > next && chars >= MARKED_CHARS) {
       if (open !== undefined && open !== block) out.push(...open.end)
       out.push(omittedLines(line.index - next, total))
-      if (block !== undefined && block !== open) out.push(...block.reopen.map(clean))
+      if (block !== undefined && (block !== open || block.repeat)) out.push(...block.reopen.map(clean))
     }
     const whole = line.end - line.start <= maxLine
     cut ||= !whole
@@ -248,7 +250,7 @@ class BlockFinder {
     } else if (this.#table !== undefined) {
       if (!line.includes('|')) this.#closeTable(index - 1)
     } else if (/^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$/.test(line) && this.#previous.includes('|')) {
-      this.#table = { open: index, close: index, reopen: [this.#previous, line], end: [] }
+      this.#table = { open: index, close: index, repeat: true, reopen: [this.#previous, line], end: [] }
     }
     this.#previous = line
   }
@@ -260,7 +262,7 @@ class BlockFinder {
 
   #closeFence(index: number): void {
     const { mark, info, open } = this.#fence!
-    this.blocks.push({ open, close: index, reopen: [`${mark}${info}`], end: [mark] })
+    this.blocks.push({ open, close: index, repeat: false, reopen: [`${mark}${info}`], end: [mark] })
     this.#fence = undefined
   }
 

@@ -9,22 +9,35 @@ export interface RecordList {
   readonly span: Span
   readonly form: 'array' | 'map'
   readonly count: number
+  /** Start and end of each item of an array, while there are not too many: a second pass need not look for them. */
+  readonly offsets?: readonly number[]
 }
 
 const MAX_DESCENT = 5
 /** An object becomes a map of records from this many alike values. */
 const MAP_ENTRIES = 20
+const SHORT_CHARS = 2_000
+const MAX_OFFSETS = 100_000
 const CHUNK_CHARS = 262_144
 /** A single item above this is looked at by span only: parsing it would hold several times its size. */
 const MAX_ITEM_CHARS = 8_388_608
 
-/** Undefined when the text is not one balanced JSON value. `list` is absent for a scalar or a plain object. */
-export function findRecords(text: string, from = 0): { root: Span; list?: RecordList } | undefined {
+export interface FoundRecords {
+  readonly root: Span
+  /** Absent for a scalar or a plain object. */
+  readonly list?: RecordList
+  /** Lists of one on the way: envelopes, unless their only item is a record of a known kind. */
+  readonly singles: readonly RecordList[]
+}
+
+/** Undefined when the text is not one balanced JSON value. */
+export function findRecords(text: string, from = 0): FoundRecords | undefined {
   const start = skipSpace(text, from)
   if (!isContainer(text, start)) {
     const root = rootSpan(text, from)
-    return root === undefined ? undefined : { root }
+    return root === undefined ? undefined : { root, singles: [] }
   }
+  const singles: RecordList[] = []
   const path: string[] = []
   let root: Span | undefined
   let at = start
@@ -38,13 +51,28 @@ export function findRecords(text: string, from = 0): { root: Span; list?: Record
     }
     const span = { start: at, end: outline.end }
     if (outline.form !== undefined)
-      return { root, list: { root, path, span, form: outline.form, count: outline.count } }
+      return {
+        root,
+        singles,
+        list: {
+          root,
+          path,
+          span,
+          form: outline.form,
+          count: outline.count,
+          ...(outline.offsets !== undefined && { offsets: outline.offsets }),
+        },
+      }
     const { inner } = outline
-    if (inner === undefined || inner.end - inner.start < (root.end - root.start) / 2) return { root }
+    if (inner?.name === '[0]') singles.push({ root, path: [...path], span, form: 'array', count: 1 })
+    const size = root.end - root.start
+    // In a short text the envelope weighs as much as the list.
+    const enough = size > SHORT_CHARS ? size / 2 : size / 4
+    if (inner === undefined || inner.end - inner.start < enough) return { root, singles }
     path.push(inner.name)
     at = inner.start
   }
-  return root === undefined ? undefined : { root }
+  return root === undefined ? undefined : { root, singles }
 }
 
 interface Outline {
@@ -52,21 +80,23 @@ interface Outline {
   readonly count: number
   /** Set when this is the list. */
   readonly form?: 'array' | 'map'
+  readonly offsets?: readonly number[]
   /** Where the list may be, when it is not this. */
   readonly inner?: Span & { readonly name: string }
 }
 
 function arrayOutline(text: string, at: number): Outline | undefined {
   let count = 0
-  let only: Span | undefined
+  const offsets: number[] = []
   const end = eachItem(text, at, (start, stop) => {
-    only = count++ === 0 ? { start, end: stop } : undefined
+    if (count++ < MAX_OFFSETS) offsets.push(start, stop)
   })
   if (end < 0) return undefined
   // A list of one is an envelope.
-  if (count === 1 && only !== undefined && isContainer(text, only.start))
-    return { end, count, inner: { ...only, name: '[0]' } }
-  return { end, count, form: 'array' }
+  if (count === 1 && isContainer(text, offsets[0]!)) {
+    return { end, count, inner: { start: offsets[0]!, end: offsets[1]!, name: '[0]' } }
+  }
+  return { end, count, form: 'array', ...(count <= MAX_OFFSETS && { offsets }) }
 }
 
 const isContainer = (text: string, at: number): boolean => isArrayAt(text, at) || isObjectAt(text, at)
@@ -82,7 +112,7 @@ function objectOutline(text: string, at: number): Outline | undefined {
     if (largest === undefined || entry.end - entry.start > largest.end - largest.start) largest = entry
   })
   if (end < 0) return undefined
-  const found = largest as EntrySpan | undefined
+  const found: EntrySpan | undefined = largest
   const share = found === undefined ? 0 : (found.end - found.start) / (end - at)
   if (count >= MAP_ENTRIES && containers >= count * 0.9 && share < 0.5) return { end, count, form: 'map' }
   return {
@@ -99,7 +129,7 @@ export interface RecordVisitor {
 
 /** Parses the list piece by piece, so that memory is one chunk. Returns false when a piece is not valid JSON. */
 export function eachRecord(text: string, list: RecordList, visit: RecordVisitor): boolean {
-  return list.form === 'map' ? eachMapValue(text, list.span, visit) : eachArrayValue(text, list.span, visit)
+  return list.form === 'map' ? eachMapValue(text, list.span, visit) : eachArrayValue(text, list, visit)
 }
 
 function eachMapValue(text: string, span: Span, visit: RecordVisitor): boolean {
@@ -112,7 +142,7 @@ function eachMapValue(text: string, span: Span, visit: RecordVisitor): boolean {
   return valid
 }
 
-function eachArrayValue(text: string, span: Span, visit: RecordVisitor): boolean {
+function eachArrayValue(text: string, list: RecordList, visit: RecordVisitor): boolean {
   let starts: number[] = []
   let ends: number[] = []
   let base = 0
@@ -129,7 +159,7 @@ function eachArrayValue(text: string, span: Span, visit: RecordVisitor): boolean
     ends = []
     return true
   }
-  eachItem(text, span.start, (start, end, index) => {
+  const take = (start: number, end: number, index: number): boolean | void => {
     if (end - start > MAX_ITEM_CHARS) {
       if (!flush()) return false
       base = index + 1
@@ -138,7 +168,10 @@ function eachArrayValue(text: string, span: Span, visit: RecordVisitor): boolean
     starts.push(start)
     ends.push(end)
     return end - starts[0]! < CHUNK_CHARS ? undefined : flush()
-  })
+  }
+  const { offsets } = list
+  if (offsets === undefined) eachItem(text, list.span.start, take)
+  else for (let i = 0; i < offsets.length && take(offsets[i]!, offsets[i + 1]!, i / 2) !== false; i += 2);
   if (valid) flush()
   return valid
 }

@@ -100,5 +100,5 @@ export function shortNumber(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return String(value)
   const size = Math.abs(value)
   if (size !== 0 && (size < 1e-4 || size >= 1e15)) return value.toExponential(3)
-  return String(Number(value.toPrecision(size >= 1_000 ? 7 : 4)))
+  return size >= 1e6 ? String(Math.round(value)) : String(Number(value.toPrecision(size >= 1_000 ? 7 : 4)))
 }

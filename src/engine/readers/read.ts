@@ -3,7 +3,15 @@ import type { ArtifactStat } from '../../ports/artifact-store.ts'
 import { chunksOf, readBytes } from './chunks.ts'
 import { jsonItemScanner, type JsonItems } from './json-items.ts'
 import { offsetOfLine, type LineIndexes } from './line-index.ts'
-import { byteLength, cutBytes, grouped, wholeCharacters, type Reader, type ReaderAnswer } from './reader.ts'
+import {
+  brokenBytes,
+  byteLength,
+  cutBytes,
+  grouped,
+  wholeCharacters,
+  type Reader,
+  type ReaderAnswer,
+} from './reader.ts'
 
 export interface ReadRequest {
   readonly handle: string
@@ -137,8 +145,7 @@ interface Shown {
 
 /** Bytes as text where they are text, with no split characters; else base64 of as much as fits in their place. */
 function textOf(bytes: Uint8Array, at: number): Shown {
-  const start = bytes.subarray(0, at > 0 ? 3 : 0).findIndex((byte) => (byte & 0xc0) !== 0x80)
-  const skipped = start === -1 ? Math.min(at, bytes.length, 3) : start
+  const skipped = at === 0 ? 0 : brokenBytes(bytes)
   const used = wholeCharacters(bytes)
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(skipped, used))
   const odd = text.split('\ufffd').length - 1

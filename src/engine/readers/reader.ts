@@ -17,6 +17,8 @@ export interface ReaderOptions {
 
 /** What a reader says: bounded, and sealed so that it is never off-loaded again. */
 export interface ReaderAnswer {
+  /** False when the query or the code failed; `text` says why. */
+  readonly ok: boolean
   readonly text: string
   readonly handles: readonly Handle[]
   /** There was more than `text` shows; it says how to get it. */
@@ -39,7 +41,7 @@ export interface Reader {
   /** Bytes left for header and body of an answer about so many artifacts. */
   room(handles: number): number
   /** Cuts what does not fit, as a last guard: readers keep within `room` themselves. */
-  answer(body: string, handles: readonly Handle[], truncated: boolean): ReaderAnswer
+  answer(body: string, handles: readonly Handle[], truncated: boolean, ok?: boolean): ReaderAnswer
 }
 
 export function readerOf(options: ReaderOptions): Reader {
@@ -73,9 +75,9 @@ export function readerOf(options: ReaderOptions): Reader {
         fields: { handle },
       })
     },
-    answer(body, handles, truncated) {
+    answer(body, handles, truncated, ok = true) {
       const fitting = cutBytes(body, room(handles.length))
-      return { text: provenance.seal(tenant, fitting, handles), handles, truncated: truncated || fitting !== body }
+      return { ok, text: provenance.seal(tenant, fitting, handles), handles, truncated: truncated || fitting !== body }
     },
   }
 }
@@ -102,6 +104,12 @@ export function wholeCharacters(bytes: Uint8Array): number {
     if (byte < 0x80) break
   }
   return end
+}
+
+/** How many bytes at the front belong to a character that began before them. */
+export function brokenBytes(bytes: Uint8Array): number {
+  const start = bytes.subarray(0, 4).findIndex((byte) => (byte & 0xc0) !== 0x80)
+  return start === -1 ? Math.min(bytes.length, 3) : start
 }
 
 export const grouped = (value: number): string => value.toLocaleString('en-US')

@@ -4,7 +4,7 @@ import { indexJson, member, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { spliceMemberOut } from '../splice.ts'
 import { readBlock } from './blocks.ts'
-import { FORMAT, nodeAt, type Place, type Source } from './wire.ts'
+import { FORMAT, messagesOf, nodeAt, type Place, type Source } from './wire.ts'
 
 export function decode(text: string): Conversation {
   const root = indexJson(text)
@@ -68,7 +68,7 @@ function readMessage(
       fields,
       role,
       () => unmarked(text, nodeAt(root, place)),
-      () => rawInput(text, nodeAt(root, place)),
+      () => messagesOf(root)[index]!.rawAt(['content', block, 'input']) ?? '{}',
     )
     if (read.kind === 'call' && read.callId !== undefined && read.toolName !== undefined)
       toolNames.set(read.callId, read.toolName)
@@ -90,11 +90,6 @@ function unmarked(text: string, block: JsonNode): string {
   const mark = spliceMemberOut(block, 'cache_control')
   if (mark === undefined) return rawText(text, block)
   return text.slice(block.start, mark.start) + text.slice(mark.end, block.end)
-}
-
-function rawInput(text: string, block: JsonNode): string {
-  const input = member(block, 'input')
-  return input === undefined ? '{}' : rawText(text, input)
 }
 
 function roleOf(role: unknown, path: string): Role {

@@ -1,14 +1,18 @@
-import type { Conversation, EnvelopeChanges, Loss } from '../../core/conversation.ts'
+import type { Conversation, EnvelopeChanges } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
+import { writeForeign, type Written } from '../cross.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
 import { groupByMessage } from '../outgoing.ts'
 import { recordOf, stringOf } from '../reading.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
 import { moveCacheMarks } from './cache-marks.ts'
-import { messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { decode } from './decode.ts'
+import { FORMAT, messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { writeAnthropicMessages } from './write.ts'
 
-export function encode(conversation: Conversation): { text: string; losses: readonly Loss[] } {
+export function encode(conversation: Conversation): Written {
+  if (conversation.format !== FORMAT) return writeForeign(conversation, writeAnthropicMessages, { decode, encode })
   const source = sourceOf(conversation)
   const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
   return { text: spliceText(source.text, splices), losses: [] }

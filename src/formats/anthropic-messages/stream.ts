@@ -1,5 +1,5 @@
 import type { ModelResponse, ServerSentEvent, StreamReducer } from '../../core/codec.ts'
-import { parseEvent, type Fields } from '../pieces.ts'
+import { Numbered, parseEvent, type Fields } from '../pieces.ts'
 import { numberOf, recordOf, stringOf } from '../reading.ts'
 import { readResponse } from './response.ts'
 
@@ -7,12 +7,12 @@ import { readResponse } from './response.ts'
 export function stream(): StreamReducer {
   let message: Fields = {}
   let usage: Fields = {}
-  const blocks: { start: Fields; pieces: Map<string, string[]> }[] = []
+  const blocks = new Numbered<{ start: Fields; pieces: Map<string, string[]> }>()
   let done = false
   let error: unknown
 
   const append = (index: number, field: string, piece: unknown): void => {
-    const block = blocks[index]
+    const block = blocks.get(index)
     if (block === undefined || typeof piece !== 'string') return
     const pieces = block.pieces.get(field)
     if (pieces === undefined) block.pieces.set(field, [piece])
@@ -37,10 +37,8 @@ export function stream(): StreamReducer {
         message = { ...recordOf(event['message']) }
         usage = { ...recordOf(message['usage']) }
       } else if (type === 'content_block_start') {
-        blocks[numberOf(event['index']) ?? blocks.length] = {
-          start: { ...recordOf(event['content_block']) },
-          pieces: new Map(),
-        }
+        const start = { ...recordOf(event['content_block']) }
+        blocks.set(numberOf(event['index']) ?? blocks.size, { start, pieces: new Map() })
       } else if (type === 'content_block_delta') onDelta(event)
       else if (type === 'message_delta') {
         message = { ...message, ...recordOf(event['delta']) }
@@ -50,8 +48,7 @@ export function stream(): StreamReducer {
       } else if (type === 'message_stop') done = true
       else if (type === 'error') error = event['error'] ?? event
     },
-    response: (): ModelResponse =>
-      readResponse({ ...message, usage, content: blocks.filter(Boolean).map(finishBlock) }),
+    response: (): ModelResponse => readResponse({ ...message, usage, content: blocks.inOrder().map(finishBlock) }),
     get done() {
       return done
     },

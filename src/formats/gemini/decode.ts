@@ -4,13 +4,14 @@ import { indexJson, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { readPart, type ItemCore } from './read-part.ts'
 import {
+  contentsOf,
   elementsOf,
   field,
   FORMAT,
   listOf,
-  nodeAt,
   requestIn,
   rootOf,
+  snakeCase,
   valueAt,
   type Place,
   type Source,
@@ -22,7 +23,7 @@ export function decode(text: string): Conversation {
   if (fields === undefined) throw badInput(FORMAT, 'the body', 'an object')
   const request = requestIn(fields)
   const contents = readList(request['contents'], 'contents')
-  const read = contents.map((content, index) => readContent(text, body, content, index))
+  const read = contents.map((content, index) => readContent(body, content, index))
   const items = withToolNames(read.flat())
   const source: Source = { text, body, items, counts: read.map((one) => one.length) }
   return {
@@ -61,7 +62,7 @@ function placed(at: number, core: ItemCore, place: Place): Item {
   return { id: `m${message}.${at}`, message, ...core, origin: { format: FORMAT, value: place } }
 }
 
-function readContent(text: string, body: JsonNode, content: Fields, index: number): Item[] {
+function readContent(body: JsonNode, content: Fields, index: number): Item[] {
   const role: Role = content['role'] === 'model' ? 'assistant' : 'user'
   const parts = readList(content['parts'] ?? [], `contents[${index}].parts`)
   if (parts.length === 0) {
@@ -71,18 +72,21 @@ function readContent(text: string, body: JsonNode, content: Fields, index: numbe
   }
   return parts.map((part, at) => {
     const place: Place = { shape: 'part', message: index, index: at }
-    return placed(
-      at,
-      readPart(part, role, (...keys) => rawAt(text, nodeAt(body, place), keys)),
-      place,
-    )
+    const core = readPart(part, role, (...keys) => rawAt(contentsOf(body)[index]!, part, at, keys))
+    return placed(at, core, place)
   })
 }
 
-function rawAt(text: string, node: JsonNode, keys: readonly string[]): string {
-  let at: JsonNode | undefined = node
-  for (const key of keys) at = field(at, key)
-  return at === undefined ? '' : rawText(text, at)
+/** Keys come in camel case; the part's own fields say which case the body uses. */
+function rawAt(content: JsonNode, part: Fields, at: number, keys: readonly string[]): string {
+  const path: (string | number)[] = Array.isArray((content.value as Fields)['parts']) ? ['parts', at] : ['parts']
+  let fields: Fields | undefined = part
+  for (const key of keys) {
+    const own: string = fields?.[key] === undefined ? snakeCase(key) : key
+    path.push(own)
+    fields = recordOf(fields?.[own])
+  }
+  return content.rawAt(path) ?? ''
 }
 
 /** Results name their tool; where a client leaves that out, the call's id knows it. */

@@ -1,15 +1,19 @@
-import type { Conversation, Loss } from '../../core/conversation.ts'
+import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
+import { writeForeign, type Written } from '../cross.ts'
 import { member, type JsonNode } from '../json-index.ts'
 import { groupByMessage } from '../outgoing.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMembers, spliceText, type ArrayPart, type Splice } from '../splice.ts'
+import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
 import { spliceList } from './lists.ts'
 import { textKeyOf } from './read-part.ts'
-import { contentsOf, field, fieldEntry, nodeAt, placeOf, rootOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, contentsOf, field, fieldEntry, nodeAt, placeOf, rootOf, sourceOf, type Source } from './wire.ts'
+import { writeGemini } from './write.ts'
 
-export function encode(conversation: Conversation): { text: string; losses: readonly Loss[] } {
+export function encode(conversation: Conversation): Written {
+  if (conversation.format !== FORMAT) return writeForeign(conversation, writeGemini, { decode, encode })
   const source = sourceOf(conversation)
   const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
   return { text: spliceText(source.text, splices), losses: [] }

@@ -13,7 +13,7 @@ export function addPartialArgs(args: Fields, partials: unknown): void {
       step[3] === undefined ? (step[1] ?? step[2]!) : Number(step[3]),
     )
     const last = steps.pop()
-    if (last === undefined) continue
+    if (last === undefined || [...steps, last].some(isOutside)) continue
     const holder = holderAt(args, steps, typeof last === 'number')
     if (holder === undefined) continue
     const before = holder[last]
@@ -22,12 +22,14 @@ export function addPartialArgs(args: Fields, partials: unknown): void {
   }
 }
 
+/** A place in the prototype is no place in the arguments, and no tool takes a list of millions. */
+const isOutside = (step: string | number): boolean =>
+  step === '__proto__' || (typeof step === 'number' && step > 10_000)
+
 /** Walks down to the object that shall take the value, making what is missing. */
 function holderAt(args: Fields, steps: readonly (string | number)[], endsInList: boolean): Fields | undefined {
   let at: Fields = args
   for (const [i, step] of steps.entries()) {
-    // A place in the prototype is no place in the arguments.
-    if (step === '__proto__' || step === 'constructor') return undefined
     const wantsList = i + 1 < steps.length ? typeof steps[i + 1] === 'number' : endsInList
     at[step] ??= wantsList ? [] : {}
     const next = at[step]

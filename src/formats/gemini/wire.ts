@@ -27,7 +27,16 @@ export const sourceOf = (conversation: Conversation): Source => conversation.sou
 export const placeOf = (item: Item): Place | undefined =>
   item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
 
-export const snakeCase = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+const snakeCases = new Map<string, string>()
+
+/** Only for keys that this codec names, so the memory of it stays small. */
+export function snakeCase(key: string): string {
+  const known = snakeCases.get(key)
+  if (known !== undefined) return known
+  const snake = key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  snakeCases.set(key, snake)
+  return snake
+}
 
 /** Google's servers read `systemInstruction` and `system_instruction` alike; keys are named here in camel case. */
 export function field(node: JsonNode | undefined, key: string): JsonNode | undefined {

@@ -45,6 +45,10 @@ function readMessage(reader: Reader, message: Fields, index: number): Item[] {
     return [item(0, 'user', { kind: 'opaque', text: rawAt(reader, whole), sealed: true }, whole)]
   }
   const ours: Role = role === 'user' || role === 'assistant' ? role : 'system'
+  const content = message['content']
+  if (typeof content === 'string' && ours !== 'assistant') {
+    return [item(0, ours, { kind: kindOf(ours), text: content }, contentPlace(index))]
+  }
   const found: Found[] = []
   if (ours === 'assistant') readReasoningFields(message, index, found)
   readContent(reader, message, index, ours, found)
@@ -63,6 +67,8 @@ interface Found {
 
 const CONTENT = ['content']
 
+const contentPlace = (message: number): Place => ({ message, shape: 'fields', keys: CONTENT, index: 0 })
+
 const isEmptyContent = ({ core, place }: Found): boolean => core.text === '' && place.keys === CONTENT
 
 function item(at: number, role: Role, core: ItemCore, place: Place): Item {
@@ -76,8 +82,7 @@ function readContent(reader: Reader, message: Fields, index: number, role: Role,
   const content = message['content']
   if (content === undefined || content === null) return
   if (typeof content === 'string') {
-    const place: Place = { message: index, shape: 'fields', keys: CONTENT, index: 0 }
-    found.push({ core: { kind: kindOf(role), text: content }, place })
+    found.push({ core: { kind: kindOf(role), text: content }, place: contentPlace(index) })
     return
   }
   const path = `messages[${index}].content`

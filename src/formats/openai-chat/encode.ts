@@ -1,13 +1,17 @@
-import type { Conversation, Loss } from '../../core/conversation.ts'
+import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
+import { writeForeign, type Written } from '../cross.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
 import { groupByMessage } from '../outgoing.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../splice.ts'
+import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
-import { messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { writeOpenaiChat } from './write.ts'
 
-export function encode(conversation: Conversation): { text: string; losses: readonly Loss[] } {
+export function encode(conversation: Conversation): Written {
+  if (conversation.format !== FORMAT) return writeForeign(conversation, writeOpenaiChat, { decode, encode })
   const source = sourceOf(conversation)
   const { front, splices } = envelopeSplices(conversation, source)
   return { text: spliceText(source.text, [...historySplices(conversation, source, front), ...splices]), losses: [] }

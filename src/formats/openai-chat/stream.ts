@@ -1,5 +1,5 @@
 import type { ModelResponse, ServerSentEvent, StreamReducer } from '../../core/codec.ts'
-import { Pieces, parseEvent, type Fields } from '../pieces.ts'
+import { Numbered, parseEvent, Pieces, type Fields } from '../pieces.ts'
 import { arrayOf, numberOf, recordOf, stringOf } from '../reading.ts'
 import { readResponse } from './response.ts'
 
@@ -12,14 +12,14 @@ export function stream(): StreamReducer {
   let error: unknown
   const text = new Pieces()
   const details: unknown[] = []
-  const calls: { start: Fields; pieces: Pieces }[] = []
+  const calls = new Numbered<{ start: Fields; pieces: Pieces }>()
 
   const onCalls = (deltas: readonly unknown[]): void => {
     for (const [at, value] of deltas.entries()) {
       const delta = recordOf(value) ?? {}
       // Servers that send a call whole may leave the index out.
-      const index = numberOf(delta['index']) ?? (stringOf(delta['id']) === undefined ? at : calls.length)
-      const call = (calls[index] ??= { start: {}, pieces: new Pieces() })
+      const index = numberOf(delta['index']) ?? (stringOf(delta['id']) === undefined ? at : calls.size)
+      const call = calls.get(index) ?? calls.set(index, { start: {}, pieces: new Pieces() })
       const body = recordOf(delta['function']) ?? recordOf(delta['custom']) ?? {}
       for (const [key, inner] of Object.entries(delta)) {
         if (key !== 'function' && key !== 'custom' && inner !== null) call.start[key] = inner
@@ -48,7 +48,7 @@ export function stream(): StreamReducer {
     if (Object.keys(audio).length > 0) out['audio'] = audio
     if (Object.keys(legacy).length > 0) out['function_call'] = legacy
     if (details.length > 0) out['reasoning_details'] = joinDetails(details)
-    const whole = calls.filter(Boolean).map(({ start, pieces }) => {
+    const whole = calls.inOrder().map(({ start, pieces }) => {
       const isCustom = start['type'] === 'custom'
       return { ...start, [isCustom ? 'custom' : 'function']: pieces.under('') }
     })

@@ -47,8 +47,7 @@ const STRUCTURED: Readonly<Record<string, { readonly key: string; readonly inner
 
 function callSplice(node: JsonNode, item: Item): Splice {
   const type = typeOf(node.value as Record<string, unknown>)
-  if (type === 'function_call' || type === 'mcp_approval_request')
-    return spliceMember(node, 'arguments', JSON.stringify(objectJson(item.text)))
+  if (type === 'function_call') return spliceMember(node, 'arguments', JSON.stringify(objectJson(item.text)))
   if (type === 'custom_tool_call') return spliceMember(node, 'input', JSON.stringify(item.text))
   if (type === 'tool_search_call') return spliceMember(node, 'arguments', objectJson(item.text))
   const structured = STRUCTURED[type]

@@ -1,13 +1,17 @@
-import type { Conversation, Loss } from '../../core/conversation.ts'
+import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
+import { writeForeign, type Written } from '../cross.ts'
 import { member, rawText } from '../json-index.ts'
 import { groupByMessage } from '../outgoing.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
+import { decode } from './decode.ts'
 import { editSplice } from './edit.ts'
 import { envelopeSplices } from './envelope.ts'
-import { elementsOf, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, elementsOf, placeOf, sourceOf, type Source } from './wire.ts'
+import { writeOpenaiResponses } from './write.ts'
 
-export function encode(conversation: Conversation): { text: string; losses: readonly Loss[] } {
+export function encode(conversation: Conversation): Written {
+  if (conversation.format !== FORMAT) return writeForeign(conversation, writeOpenaiResponses, { decode, encode })
   const source = sourceOf(conversation)
   const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
   return { text: spliceText(source.text, splices), losses: [] }

@@ -37,6 +37,9 @@ const RESULTS: Readonly<Record<string, { readonly name?: string; readonly says: 
   program_output: { name: 'program', says: 'result', sealed: true },
 }
 
+/** A fingerprint covers a program, a person was asked about exactly this request, and an action on a screen is no text. */
+const SEALED_CALLS = new Set(['program', 'mcp_approval_request', 'computer_call'])
+
 /** Tools that the provider ran by itself: call and outcome are one item, so there is no pair to keep together. */
 const SERVER_RUNS = new Set(['web_search_call', 'file_search_call', 'code_interpreter_call', 'mcp_call'])
 
@@ -74,7 +77,7 @@ function readCall(fields: Fields, type: string, raw: Raw): ItemCore {
     callId: stringOf(fields['call_id']) ?? (type === 'mcp_approval_request' ? stringOf(fields['id']) : undefined),
     toolName: name ?? stringOf(fields['name']),
     serverSide: isServerSide(fields, type) ? true : undefined,
-    sealed: type === 'program' ? true : undefined,
+    sealed: SEALED_CALLS.has(type) ? true : undefined,
   })
 }
 

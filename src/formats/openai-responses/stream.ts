@@ -1,5 +1,5 @@
 import type { ModelResponse, ServerSentEvent, StreamReducer } from '../../core/codec.ts'
-import { Pieces, parseEvent, type Fields } from '../pieces.ts'
+import { Numbered, parseEvent, Pieces, type Fields } from '../pieces.ts'
 import { arrayOf, numberOf, recordOf, stringOf } from '../reading.ts'
 import { readResponse } from './response.ts'
 
@@ -27,12 +27,13 @@ const ENDS = new Set(['response.completed', 'response.incomplete', 'response.fai
 /** Puts a streamed response together again. The closing event repeats it whole; a cut stream is rebuilt from its deltas. */
 export function stream(): StreamReducer {
   let response: Readonly<Fields> = {}
-  const items: Growing[] = []
+  const items = new Numbered<Growing>()
   let done = false
   let error: unknown
 
+  const indexOf = (event: Readonly<Fields>): number => numberOf(event['output_index']) ?? items.size
   const itemAt = (event: Readonly<Fields>): Growing =>
-    (items[numberOf(event['output_index']) ?? items.length] ??= { start: {}, pieces: new Pieces() })
+    items.get(indexOf(event)) ?? items.set(indexOf(event), { start: {}, pieces: new Pieces() })
 
   const onEvent = (type: string, event: Readonly<Fields>): void => {
     const delta = DELTAS[type]
@@ -41,10 +42,7 @@ export function stream(): StreamReducer {
       const name = delta.list === undefined ? delta.field : `${delta.list} ${at} ${delta.part}`
       itemAt(event).pieces.add(name, event['delta'])
     } else if (type === 'response.output_item.added') {
-      items[numberOf(event['output_index']) ?? items.length] = {
-        start: recordOf(event['item']) ?? {},
-        pieces: new Pieces(),
-      }
+      items.set(indexOf(event), { start: recordOf(event['item']) ?? {}, pieces: new Pieces() })
     } else if (type === 'response.output_item.done') {
       const item = recordOf(event['item'])
       if (item !== undefined) itemAt(event).done = item
@@ -68,7 +66,7 @@ export function stream(): StreamReducer {
     response: (): ModelResponse => {
       const closing = arrayOf(response['output']) ?? []
       // Some servers leave the closing list empty; the items were sent one by one then.
-      const output = closing.length > 0 ? closing : items.filter(Boolean).map(finishItem)
+      const output = closing.length > 0 ? closing : items.inOrder().map(finishItem)
       return readResponse({ ...response, output })
     },
     get done() {
@@ -83,20 +81,17 @@ export function stream(): StreamReducer {
 function finishItem({ start, pieces, done }: Growing): Readonly<Fields> {
   if (done !== undefined) return done
   const item: Fields = { ...start }
+  const lists = new Map<string, Numbered<unknown>>()
   for (const [name, text] of Object.entries(pieces.under(''))) {
     const [list = '', at, type] = name.split(' ')
     if (type === undefined) {
       item[name] = (stringOf(start[name]) ?? '') + String(text)
       continue
     }
-    const parts = [...(arrayOf(item[list]) ?? [])]
-    parts[Number(at)] = { ...recordOf(parts[Number(at)]), type, [type === 'refusal' ? 'refusal' : 'text']: text }
-    item[list] = parts
+    const parts = lists.get(list) ?? new Numbered<unknown>()
+    lists.set(list, parts)
+    parts.set(Number(at), { type, [type === 'refusal' ? 'refusal' : 'text']: text })
   }
-  // A part whose deltas never came leaves a hole.
-  for (const list of ['content', 'summary']) {
-    const parts = arrayOf(item[list])
-    if (parts !== undefined) item[list] = parts.filter((part) => part !== undefined)
-  }
+  for (const [list, parts] of lists) item[list] = parts.inOrder()
   return item
 }

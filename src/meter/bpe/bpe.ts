@@ -3,8 +3,15 @@ import { bytesOf, type Ranks } from './ranks.ts'
 
 export interface BpeOptions {
   readonly ranks: Ranks
-  /** Cuts the text into pieces that are merged apart; must be global and must match every character. */
-  readonly pattern: RegExp
+  /**
+   * Cut the text into pieces that are merged apart. Each must be global. With several, what one cuts out and what it leaves are
+   * cut by the next.
+   */
+  readonly patterns: readonly RegExp[]
+  /** A piece in the alphabet of the ranks. @default its UTF-8 bytes, one character each */
+  readonly encode?: (piece: string) => string
+  /** Tokens that a piece costs beyond its merged parts. */
+  readonly extra?: (piece: string) => number
   /** Pieces whose count is remembered, twice this many at most. @default 50000 */
   readonly cachedPieces?: number
 }
@@ -12,11 +19,11 @@ export interface BpeOptions {
 /** Longer pieces are rare and would make the memory of the cache unbounded. */
 const MAX_CACHED_LENGTH = 48
 
-/** Counts tokens exactly as the encoding's own library does, special tokens taken as plain text. Linear in practice on every input. */
+/** Counts tokens as the vocabulary's own library does, special tokens taken as plain text. */
 export function createBpeCounter(options: BpeOptions): (text: string) => number {
-  const { ranks, cachedPieces = 50_000 } = options
-  // An own copy, since a global pattern carries its position.
-  const pattern = new RegExp(options.pattern.source, options.pattern.flags)
+  const { ranks, encode = bytesOf, extra, cachedPieces = 50_000 } = options
+  // Own copies, since a global pattern carries its position.
+  const patterns = options.patterns.map(({ source, flags }) => new RegExp(source, flags))
   let longestToken = 0
   for (const token of ranks.keys()) if (token.length > longestToken) longestToken = token.length
   const merge = createMerger(ranks, longestToken)
@@ -24,8 +31,17 @@ export function createBpeCounter(options: BpeOptions): (text: string) => number 
   let older = new Map<string, number>()
 
   function countPiece(piece: string): number {
-    const bytes = bytesOf(piece)
-    return ranks.has(bytes) ? 1 : merge(bytes)
+    const known = recent.get(piece)
+    if (known !== undefined) return known
+    const short = piece.length <= MAX_CACHED_LENGTH
+    const count = (short ? older.get(piece) : undefined) ?? mergePiece(piece)
+    if (short) remember(piece, count)
+    return count
+  }
+
+  function mergePiece(piece: string): number {
+    const encoded = encode(piece)
+    return (ranks.has(encoded) ? 1 : merge(encoded)) + (extra?.(piece) ?? 0)
   }
 
   function remember(piece: string, count: number): void {
@@ -36,19 +52,24 @@ export function createBpeCounter(options: BpeOptions): (text: string) => number 
     recent.set(piece, count)
   }
 
-  return (text) => {
+  function countFrom(stage: number, text: string): number {
+    const pattern = patterns[stage]
+    if (pattern === undefined) return countPiece(text)
+    const last = stage === patterns.length - 1
     let total = 0
+    let end = 0
     pattern.lastIndex = 0
     for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
       const piece = match[0]
-      let count = recent.get(piece)
-      if (count === undefined) {
-        const short = piece.length <= MAX_CACHED_LENGTH
-        count = (short ? older.get(piece) : undefined) ?? countPiece(piece)
-        if (short) remember(piece, count)
-      }
-      total += count
+      const after = pattern.lastIndex
+      if (match.index > end) total += countFrom(stage + 1, text.slice(end, match.index))
+      total += last ? countPiece(piece) : countFrom(stage + 1, piece)
+      end = after
+      // Inner stages share no pattern with this one, but a match of nothing would never move on.
+      pattern.lastIndex = after === match.index ? after + 1 : after
     }
-    return total
+    return end < text.length ? total + countFrom(stage + 1, text.slice(end)) : total
   }
+
+  return (text) => (text === '' ? 0 : countFrom(0, text))
 }

@@ -5,6 +5,7 @@ import { manualClock } from './subject.ts'
 import type { StoreCase } from './subject.ts'
 
 const T = 'tenant'
+const isRefused = (error: unknown): boolean => isPlimsollError(error, 'bad-input')
 
 export const logCases: readonly StoreCase[] = [
   {
@@ -165,7 +166,16 @@ export const logCases: readonly StoreCase[] = [
     async run(subject) {
       const store = await subject.open()
       for (const name of ['', 'a\0b', '\ud800', 'x'.repeat(2000)]) {
-        await assert.rejects(store.append(T, name, [item('a')]), (error) => isPlimsollError(error, 'bad-input'))
+        await assert.rejects(store.append(T, name, [item('a')]), isRefused)
+        await assert.rejects(store.version(T, name), isRefused)
+        await assert.rejects(readAll(store, T, name), isRefused)
+        await assert.rejects(store.fork(T, 's', name), isRefused)
+        if (name === '') continue
+        await assert.rejects(store.append(name, 's', [item('a')]), isRefused)
+        await assert.rejects(store.findEpochs(name, ['c']), isRefused)
+        await assert.rejects(store.search(name, 'text'), isRefused)
+        await assert.rejects(store.getValue(T, name), isRefused)
+        await assert.rejects(store.lease(T, name, 'p', 1), isRefused)
       }
       for (const name of ['../../etc/passwd', '..\\x', '%2e%2e/', "'; DROP TABLE records; --", '‥/']) {
         await store.append(T, name, [item('a')])

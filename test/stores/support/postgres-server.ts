@@ -10,6 +10,8 @@ const run = promisify(execFile)
 
 export interface PostgresServer {
   readonly url: string
+  /** The socket itself, for a test that stands in between. */
+  readonly socket: string
   /** Ends the server as a power cut would: no checkpoint, clients cut off. */
   crash(): Promise<void>
   start(): Promise<void>
@@ -85,6 +87,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   await start()
   return {
     url: `postgres://plimsoll@localhost/postgres?host=${encodeURIComponent(folder)}`,
+    socket: join(folder, '.s.PGSQL.5432'),
     start,
     crash: () => end('SIGQUIT'),
     async stop() {

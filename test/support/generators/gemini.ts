@@ -1,4 +1,3 @@
-import { snakeCase } from '../../../src/formats/gemini/wire.ts'
 import { choose, type Script, type ScriptCall, type ScriptStep, type Turn, type UserPart } from './script.ts'
 
 type Json = Record<string, unknown>
@@ -46,7 +45,12 @@ function snake(value: Json): Json {
     if (FREE.has(key) || typeof one !== 'object' || one === null) return one
     return Array.isArray(one) ? one.map((each) => inner('', each)) : snake(one as Json)
   }
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [snakeCase(key), inner(key, one)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [
+      key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      inner(key, one),
+    ]),
+  )
 }
 
 const media = (mimeType: string, data: string | undefined): Json =>

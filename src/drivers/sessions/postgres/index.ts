@@ -6,7 +6,8 @@ import type { Seal } from '../../crypto/seal.ts'
 import { connectPostgres } from '../../postgres/connection.ts'
 import type { Postgres, PostgresOptions } from '../../postgres/connection.ts'
 import { migrate } from '../../postgres/migrate.ts'
-import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT, checkName, checkSession } from '../checks.ts'
+import { checkedStore } from '../checked-store.ts'
+import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
 import { warnOfDamage } from '../damage.ts'
 import { lru } from '../../lru.ts'
 import { check } from './check.ts'
@@ -62,11 +63,10 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
     return rows.map((row) => text(row, 'name'))
   }
 
-  return {
+  return checkedStore({
     name: 'postgres',
 
     async append(tenant, session, records, expectedVersion) {
-      checkSession(tenant, session)
       return append(await ready(), context, tenant, session, records, expectedVersion)
     },
 
@@ -88,7 +88,6 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
     findEpochs: async (tenant, hashes) => findEpochs(await ready(), context, tenant, hashes),
 
     async claimEpoch(tenant, session, epoch) {
-      checkSession(tenant, session)
       const postgres = await ready()
       await ensureTenant(postgres, context, tenant)
       return postgres.transaction((queries) => claimEpoch(queries, context, tenant, session, epoch))
@@ -117,7 +116,6 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
       search(await ready(), context, tenant, query, session, limit),
 
     async fork(tenant, from, to, version) {
-      checkSession(tenant, to)
       const postgres = await ready()
       return postgres.transaction((queries) => fork(queries, context, tenant, from, to, version), { once: true })
     },
@@ -148,8 +146,6 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
     },
 
     async lease(tenant, work, holder, ttlMs) {
-      checkName('lease', work)
-      checkName('holder', holder)
       const postgres = await ready()
       const rows = await postgres.query(
         `WITH now AS (SELECT COALESCE($4::bigint, ${SERVER_NOW}) AS ms)
@@ -176,8 +172,6 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
     },
 
     async setValue(tenant, key, value, ifAbsent = false) {
-      checkName('tenant', tenant)
-      checkName('key', key)
       const postgres = await ready()
       const stored = [await ensureTenant(postgres, context, tenant), key, toColumn(seal.seal(tenant, value))]
       const write = (onConflict: string) =>
@@ -232,7 +226,7 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
     },
 
     close: () => connection.close(),
-  }
+  })
 
   async function valueOf(postgres: Postgres, tenant: string, key: string): Promise<string | undefined> {
     const id = await tenantId(postgres, context, tenant)

@@ -6,7 +6,8 @@ import type { SessionInfo } from '../../../ports/session-store.ts'
 import type { MaintainedStore, MigrationReport, StoreProblem } from '../../../ports/store-maintenance.ts'
 import { plainSeal } from '../../crypto/seal.ts'
 import type { Seal, Stored } from '../../crypto/seal.ts'
-import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT, checkName, checkSession } from '../checks.ts'
+import { checkedStore } from '../checked-store.ts'
+import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
 import { warnOfDamage } from '../damage.ts'
 import { lru } from '../../lru.ts'
 import { check } from './check.ts'
@@ -76,11 +77,10 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     return rows.map((row) => text(row, 'name'))
   }
 
-  return {
+  return checkedStore({
     name: 'sqlite',
 
     async append(tenant, session, records, expectedVersion) {
-      checkSession(tenant, session)
       return write((db) => append(db, context, tenant, session, records, expectedVersion))
     },
 
@@ -102,7 +102,6 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     findEpochs: async (tenant, hashes) => ask((db) => findEpochs(db, context, tenant, hashes)),
 
     async claimEpoch(tenant, session, epoch) {
-      checkSession(tenant, session)
       return write((db) => claimEpoch(db, context, tenant, session, epoch))
     },
 
@@ -132,7 +131,6 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
       ask((db) => search(db, context, tenant, query, session, limit)),
 
     async fork(tenant, from, to, version) {
-      checkSession(tenant, to)
       return write((db) => fork(db, context, tenant, from, to, version))
     },
 
@@ -161,8 +159,6 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     },
 
     async lease(tenant, work, holder, ttlMs) {
-      checkName('lease', work)
-      checkName('holder', holder)
       return write((db) => {
         const now = clock.now()
         const taken = db.run(
@@ -192,8 +188,6 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     getValue: async (tenant, key) => ask((db) => valueOf(db, tenant, key)),
 
     async setValue(tenant, key, value, ifAbsent = false) {
-      checkName('tenant', tenant)
-      checkName('key', key)
       return write((db) => {
         const existing = ifAbsent ? valueOf(db, tenant, key) : undefined
         if (existing !== undefined) return existing
@@ -246,7 +240,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
       connection = undefined
       context.epochs.clear()
     },
-  }
+  })
 
   function valueOf(db: SqliteDatabase, tenant: string, key: string): string | undefined {
     const row = db.all('SELECT value FROM vals WHERE tenant = ? AND key = ?', tenantId(db, tenant) ?? 0, key)[0]

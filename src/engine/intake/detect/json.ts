@@ -1,5 +1,5 @@
 import { findRecords } from '../records.ts'
-import type { RecordList } from '../records.ts'
+import type { FoundRecords, RecordList } from '../records.ts'
 import { eachItem, eachEntry, isArrayAt, isObjectAt, skipSpace, skipValue } from '../json-scan.ts'
 import type { Span } from '../json-scan.ts'
 import type { ContentKind } from '../types.ts'
@@ -24,10 +24,11 @@ export function detectJson(text: string, from: number): JsonFound | undefined {
   if (!container && !(first === 34 && text.length - start > 1)) return undefined
   const found = findRecords(text, from)
   if (found === undefined) return undefined
-  const { root, list } = found
+  const { root } = found
   if (!container) return isString(text, root) ? { kind: 'json-value', root } : undefined
   if (!opensLikeJson(text, root)) return undefined
-  const special = specialKind(text, root, list)
+  const special = specialKind(text, found)
+  const list = special?.list ?? found.list
   const fallback: ContentKind = isArrayAt(text, root.start) ? 'json-array' : 'json-object'
   const items = special?.items ?? list?.count ?? countEntries(text, root)
   return {
@@ -68,10 +69,11 @@ interface Special {
   readonly kind: ContentKind
   readonly format: string
   readonly items?: number
+  readonly list?: RecordList
 }
 
 /** Looks at the keys near the root and at the first records: spans, series, metric descriptors and log entries have their own. */
-function specialKind(text: string, root: Span, list: RecordList | undefined): Special | undefined {
+function specialKind(text: string, { root, list, singles }: FoundRecords): Special | undefined {
   if (isObjectAt(text, root.start)) {
     const keys = rootKeys(text, root)
     if (keys.has('resourceSpans') || keys.has('resource_spans')) return { kind: 'traces', format: 'otlp' }
@@ -81,8 +83,11 @@ function specialKind(text: string, root: Span, list: RecordList | undefined): Sp
     if (keys.has('resourceMetrics')) return { kind: 'metrics', format: 'otlp' }
     if (keys.has('resourceLogs')) return { kind: 'log', format: 'otlp' }
   }
-  if (list === undefined) return undefined
-  return kindOfRecords(sampleRecords(text, list))
+  for (const candidate of list === undefined ? singles : [list, ...singles]) {
+    const special = kindOfRecords(sampleRecords(text, candidate))
+    if (special !== undefined) return { ...special, list: candidate }
+  }
+  return undefined
 }
 
 function rootKeys(text: string, root: Span): Set<string> {

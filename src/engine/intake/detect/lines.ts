@@ -185,6 +185,8 @@ export const detectMarkdown: Detector = (sample) => {
   )
   const front = lines[0] === '---' && lines.slice(1, 20).some((line) => line === '---')
   if (headings + fences === 0 && marks < 0.4) return undefined
+  // Mostly a listing, but one inside a document.
+  if (/^#{1,6} \S/.test(lines[0] ?? '') && fences > 0) return { kind: 'markdown', confidence: 0.86 }
   const score = Math.min(1, (headings + fences) / lines.length + marks + (front ? 0.3 : 0))
   return headings + fences >= 2 && score > 0.15
     ? { kind: 'markdown', confidence: Math.min(0.85, 0.45 + score / 2) }

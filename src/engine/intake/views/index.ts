@@ -2,11 +2,12 @@ import type { Inspected } from '../classify.ts'
 import { csvView } from './csv.ts'
 import { jsonLinesView, jsonView } from './json.ts'
 import { logView } from './log.ts'
-import { htmlView, xmlView } from './markup.ts'
+import { htmlView } from './html.ts'
 import { base64View, binaryView } from './opaque.ts'
 import { profileOf } from './profiles.ts'
 import { textView } from './text.ts'
 import type { BodyView, ViewInput } from './view.ts'
+import { xmlView } from './xml.ts'
 
 /** The best view for what an input is. Structured ones that turn out broken fall back to lines. */
 export function chooseView(

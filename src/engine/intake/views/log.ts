@@ -1,4 +1,6 @@
 import { createDrain } from '../drain.ts'
+import { LOG_TIME } from '../detect/json.ts'
+import { Fields } from '../fields.ts'
 import type { LogGroup } from '../drain.ts'
 import type { Rank } from '../line-view.ts'
 import { parseLogLine } from '../log-line.ts'
@@ -14,6 +16,7 @@ const LEVEL_ORDER: readonly Severity[] = ['fatal', 'error', 'warn', 'info', 'deb
 const MAX_ERROR_GROUPS = 10
 const MAX_PATTERNS = 15
 const MAX_RARE = 6
+const MAX_MEASURES = 8
 
 /** Log lines: counts by level, time range, error groups and patterns by mined templates, then the lines themselves. */
 export function logView(input: ViewInput): BodyView {
@@ -21,6 +24,7 @@ export function logView(input: ViewInput): BodyView {
   const patterns = createDrain()
   const errors = createDrain()
   const shapes = new Set<string>()
+  const fields = new Fields()
   let from: string | undefined
   let to: string | undefined
   let total = 0
@@ -28,12 +32,13 @@ export function logView(input: ViewInput): BodyView {
   function rank(line: string, index: number): Rank | undefined {
     total++
     if (line.trim() === '') return undefined
-    const { time, level, message } = readLine(line)
+    const { time, level, message } = readLine(line, fields)
     levels.add(level)
     if (time !== undefined) {
       from ??= time
       to = time
     }
+    if (message.trim() === '') return undefined
     patterns.add(message, index)
     if (level !== 'error' && level !== 'fatal') return undefined
     errors.add(message, index)
@@ -45,17 +50,18 @@ export function logView(input: ViewInput): BodyView {
 
   let facts: readonly string[] | undefined
   return textView(input, { rank, tailShare: 0.6 }, () => {
-    facts ??= factsOf({ total, levels, from, to, errors: errors.groups(), patterns: patterns.groups() })
+    facts ??= factsOf({ total, levels, from, to, errors: errors.groups(), patterns: patterns.groups(), fields })
     return facts
   })
 }
 
 /** A structured logger's line is read as JSON; anything else by its header. */
-function readLine(line: string): LogLine {
+function readLine(line: string, fields: Fields): LogLine {
   if (!line.startsWith('{')) return parseLogLine(line)
   try {
     const record: unknown = JSON.parse(line)
     if (!isRecord(record)) return parseLogLine(line)
+    fields.add(record)
     const raw = record['level'] ?? record['severity'] ?? record['lvl'] ?? record['levelname']
     const time = record['time'] ?? record['timestamp'] ?? record['ts'] ?? record['@timestamp']
     const header =
@@ -84,9 +90,11 @@ interface LogFacts {
   readonly to: string | undefined
   readonly errors: readonly LogGroup[]
   readonly patterns: readonly LogGroup[]
+  /** Of the lines that are JSON. */
+  readonly fields: Fields
 }
 
-function factsOf({ total, levels, from, to, errors, patterns }: LogFacts): string[] {
+function factsOf({ total, levels, from, to, errors, patterns, fields }: LogFacts): string[] {
   const byLevel = LEVEL_ORDER.filter((level) => levels.get(level) > 0).map(
     (level) => `${level} ${grouped(levels.get(level))}`,
   )
@@ -101,8 +109,13 @@ function factsOf({ total, levels, from, to, errors, patterns }: LogFacts): strin
   const known = new Set(errors.slice(0, MAX_ERROR_GROUPS).map((group) => `${group.first} ${group.count}`))
   const others = patterns.filter((group) => !known.has(`${group.first} ${group.count}`))
   if (others.length > 0) {
-    out.push(`Other patterns, ${grouped(others.length)} in all:`)
+    out.push(`${errors.length > 0 ? 'Other patterns' : 'Patterns'}, ${grouped(others.length)} in all:`)
     out.push(...others.slice(0, MAX_PATTERNS).map(groupText))
+  }
+  const measures = fields.report().filter(({ path, text }) => / p50[ ≈]/.test(text) && !LOG_TIME.includes(path))
+  if (measures.length > 0) {
+    out.push(`Numbers in ${counted(fields.records, 'JSON line')}:`)
+    out.push(...measures.slice(0, MAX_MEASURES).map(({ path, text }) => `  ${path}: ${text}`))
   }
   const rare = others.slice(MAX_PATTERNS).filter((group) => group.count === 1)
   if (rare.length > 0) {
@@ -114,7 +127,10 @@ function factsOf({ total, levels, from, to, errors, patterns }: LogFacts): strin
   return out
 }
 
-function groupText({ count, template, first, last }: LogGroup): string {
+function groupText({ count, template, first, last, variants }: LogGroup): string {
   const lines = count === 1 ? `line ${grouped(first + 1)}` : `lines ${grouped(first + 1)}-${grouped(last + 1)}`
-  return `  ${grouped(count)}x ${template.length > 200 ? `${template.slice(0, 200)}…` : template} (${lines})`
+  const words =
+    variants === undefined ? '' : ` {${variants.map(([word, times]) => `${word} ${grouped(times)}`).join(', ')}}`
+  const text = template.length > 200 ? `${template.slice(0, 200)}…` : template
+  return `  ${grouped(count)}x ${text} (${lines})${words.length > 240 ? `${words.slice(0, 240)}…}` : words}`
 }

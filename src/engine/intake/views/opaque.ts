@@ -7,22 +7,17 @@ const HEX_BYTES = 64
 
 /** Bytes that are no text: what they are and how they begin. Never the bytes themselves. */
 export function binaryView(source: Extract<Source, { encoding: 'binary' }>): BodyView {
-  const hex = Buffer.from(source.data.subarray(0, HEX_BYTES))
-    .toString('hex')
-    .replace(/(..)(?=.)/g, '$1 ')
+  const hexOf = (bytes: number): string => Buffer.from(source.data.subarray(0, bytes)).toString('hex')
   return {
     syntax: 'text',
     mode: 'description',
-    render: (chars) => ({
-      body:
-        chars >= hex.length + 40
-          ? `${source.mime}; first ${Math.min(HEX_BYTES, source.bytes)} bytes: ${hex}`
-          : chars >= 20
-            ? source.mime
-            : '',
-      holds: 'type and first bytes',
-      leftOut: counted(source.bytes, 'byte'),
-    }),
+    render(chars) {
+      // A hex digit is half a token or more.
+      const shown = Math.min(HEX_BYTES, source.bytes, Math.floor((chars - source.mime.length - 30) / 4))
+      const body =
+        shown < 8 ? (chars >= 20 ? source.mime : '') : `${source.mime}; first ${shown} bytes: ${hexOf(shown)}`
+      return { body, holds: 'type and first bytes', leftOut: counted(source.bytes, 'byte') }
+    },
   }
 }
 

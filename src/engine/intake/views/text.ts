@@ -20,7 +20,7 @@ export function textView(
       const summary =
         facts === undefined || chars < 300
           ? ''
-          : withinRoom(facts().map(input.clean), Math.floor((chars - before.length) * 0.5))
+          : factsWithin(facts().map(input.clean), Math.floor((chars - before.length) * 0.5))
       const view = lines.render(Math.max(0, chars - before.length - summary.length))
       const body = [before, summary, view.text].filter((part) => part !== '').join('\n')
       const important = lines.ranked[0]! + lines.ranked[1]! > 0 ? ', errors and exit status first' : ''
@@ -56,4 +56,10 @@ export function withinRoom(lines: readonly string[], room: number): string {
     used += line.length + 1
   }
   return out.join('\n')
+}
+
+/** Facts are headings with indented lines below: one whose lines found no room goes too. */
+function factsWithin(facts: readonly string[], room: number): string {
+  const kept = withinRoom(facts, room).split('\n')
+  return kept.filter((line, i) => !line.endsWith(':') || kept[i + 1]?.startsWith('  ') === true).join('\n')
 }

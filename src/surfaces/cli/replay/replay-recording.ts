@@ -6,12 +6,12 @@ import type { Policy } from '../../../core/policy.ts'
 import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
 import { memoryArtifacts } from '../../../drivers/artifacts/memory.ts'
 import { memoryStore } from '../../../drivers/sessions/memory.ts'
-import { READER_TOOLS } from '../../../engine/reader-tools.ts'
+import { BASIC_READERS } from '../../../engine/reader-tools.ts'
 import { conversationView } from '../../../engine/replay/conversation-view.ts'
 import { ReplayMeter } from '../../../engine/replay/replay-meter.ts'
 import { readableText } from '../../../engine/replay/source.ts'
 import { codecs } from '../../../formats/registry.ts'
-import type { Recording } from '../../../formats/transcripts/recording.ts'
+import type { RecordedCall, Recording } from '../../../formats/transcripts/recording.ts'
 import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../plimsoll.ts'
 
@@ -141,7 +141,7 @@ function requestOf(codec: Codec, body: string, reserve: number, readers: boolean
   const asked = conversation.settings.maxOutputTokens !== undefined
   const changed = changeEnvelope(conversation, {
     ...(asked && { maxOutputTokens: reserve }),
-    ...(readers && { addTools: READER_TOOLS }),
+    ...(readers && { addTools: BASIC_READERS }),
   })
   return codec.encode(changed).text
 }
@@ -167,5 +167,10 @@ async function lostItems(
 }
 
 function withoutClock(recording: Recording): Recording {
-  return { ...recording, calls: recording.calls.map(({ at: _, ...call }) => call) }
+  const calls = recording.calls.map((call) => {
+    const copy: { -readonly [Key in keyof RecordedCall]: RecordedCall[Key] } = { ...call }
+    delete copy.at
+    return copy
+  })
+  return { ...recording, calls }
 }

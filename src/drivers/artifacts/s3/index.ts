@@ -1,0 +1,246 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { PlimsollError } from '../../../core/errors.ts'
+import { isHandle } from '../../../core/handles.ts'
+import type { Handle } from '../../../core/handles.ts'
+import type { ArtifactStat, ArtifactStore } from '../../../ports/artifact-store.ts'
+import { systemClock } from '../../../ports/clock.ts'
+import type { Clock } from '../../../ports/clock.ts'
+import { plainByteSeal } from '../../crypto/byte-seal.ts'
+import type { ByteSeal } from '../../crypto/byte-seal.ts'
+import { plainSeal } from '../../crypto/seal.ts'
+import type { Seal } from '../../crypto/seal.ts'
+import { lru } from '../../lru.ts'
+import { artifactAddress, sha256Of, tenantKey } from '../address.ts'
+import { openBytes } from '../artifact-bytes.ts'
+import { statOf } from '../artifact-stat.ts'
+import { clampRange } from '../byte-range.ts'
+import { mutex } from '../mutex.ts'
+import { pageOf } from '../page.ts'
+import { checkQuota } from '../quota.ts'
+import { expiredArtifacts } from '../retention.ts'
+import { s3Client } from './client.ts'
+import type { S3Client, S3Options } from './client.ts'
+import { inParallel } from './in-parallel.ts'
+import { lastPart, tenantLayout, touchOf } from './layout.ts'
+import type { TenantLayout } from './layout.ts'
+
+export interface S3ArtifactsOptions extends S3Options {
+  /** Put before every key, e.g. `plimsoll/`. @default none */
+  readonly prefix?: string
+  /** Key of the handles. Keep it as long as the bucket. */
+  readonly secret: Uint8Array
+  /** Bytes one tenant may hold; exact within a process. @default no limit */
+  readonly quotaBytes?: number
+  /** Encryption at rest: of the bytes, and of what is known about them. @default none */
+  readonly seals?: { readonly bytes: ByteSeal; readonly text: Seal }
+  readonly clock?: Clock
+}
+
+/** A deletion that takes longer than this was left behind by a process that died. */
+const DOOM_MS = 60_000
+/** Bytes without a description after this long belong to a put that never came to its end. */
+const LOST_MS = 24 * 60 * 60_000
+const DOOM_POLL_MS = 20
+const KNOWN_STATS = 20_000
+
+/**
+ * Artifacts in a bucket. There are no locks there, so a writer and a pruner announce themselves before they look for each
+ * other: a writer leaves its touch and its reference and then looks for dooms; a pruner leaves its doom and then looks for
+ * touches and references. A bucket shows every write to the next read, so at least one of them sees the other and gives way.
+ */
+export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
+  const {
+    secret,
+    quotaBytes = Infinity,
+    seals = { bytes: plainByteSeal, text: plainSeal },
+    clock = systemClock,
+    prefix = '',
+  } = options
+  const client: S3Client = s3Client(options)
+  const address = artifactAddress(secret)
+  const keyOf = tenantKey(secret)
+  const who = randomBytes(8).toString('hex')
+  // What is known about an artifact never changes; that it is still there is asked anew where it matters.
+  const known = lru<string, ArtifactStat>(KNOWN_STATS)
+  const oneWriter = mutex()
+  let serial = 0
+  let closed = false
+
+  function layoutOf(tenant: string): TenantLayout {
+    if (closed) throw new PlimsollError('closed', 'The artifact store is closed.')
+    return tenantLayout(prefix, keyOf(tenant))
+  }
+
+  const empty = new Uint8Array()
+
+  async function fetchStat(tenant: string, handle: Handle): Promise<ArtifactStat | undefined> {
+    const layout = layoutOf(tenant)
+    if (!isHandle(handle)) return undefined
+    const stored = await client.get(layout.about(handle))
+    if (stored === undefined) return undefined
+    const stat = JSON.parse(seals.text.open(tenant, stored)) as ArtifactStat
+    known.set(layout.about(handle), stat, 1)
+    return stat
+  }
+
+  async function allStats(tenant: string): Promise<ArtifactStat[]> {
+    const { objects } = await client.list(layoutOf(tenant).allAbout)
+    const stats = await inParallel(
+      objects,
+      async ({ key }) => known.get(key) ?? (await fetchStat(tenant, lastPart(key))),
+    )
+    return stats.filter((stat) => stat !== undefined)
+  }
+
+  /** Resolves when nobody is deleting this artifact any more; afterwards its bytes are there or they are not. */
+  async function undoomed(layout: TenantLayout, handle: Handle): Promise<void> {
+    for (;;) {
+      const { objects, serverTime } = await client.list(layout.doomsOf(handle))
+      const dead = objects.filter(({ lastModified }) => serverTime - lastModified > DOOM_MS)
+      await inParallel(dead, ({ key }) => client.delete(key))
+      if (objects.length === dead.length) return
+      await delay(DOOM_POLL_MS)
+    }
+  }
+
+  async function write(tenant: string, handle: Handle, bytes: Uint8Array, stat: ArtifactStat): Promise<ArtifactStat> {
+    const layout = layoutOf(tenant)
+    const [found, there] = await Promise.all([fetchStat(tenant, handle), client.exists(layout.bytes(handle))])
+    if (found !== undefined && there) return found
+    if (quotaBytes !== Infinity) {
+      const used = (await allStats(tenant)).reduce((sum, other) => sum + other.bytes, 0)
+      checkQuota(used, found === undefined ? bytes.length : 0, quotaBytes)
+    }
+    await client.put(layout.bytes(handle), seals.bytes.seal(tenant, handle, bytes))
+    if (found !== undefined) return found
+    const sealed = seals.text.seal(tenant, JSON.stringify(stat))
+    const body = typeof sealed === 'string' ? Buffer.from(sealed) : sealed
+    const first = await client.put(layout.about(handle), body, { ifAbsent: true })
+    return (first ? undefined : await fetchStat(tenant, handle)) ?? stat
+  }
+
+  return {
+    name: 's3',
+
+    async put(tenant, bytes, meta = {}) {
+      const layout = layoutOf(tenant)
+      const own = Uint8Array.from(bytes)
+      const digest = sha256Of(own)
+      const handle = address.ofDigest(tenant, digest)
+      const now = clock.now()
+      await Promise.all([
+        client.put(layout.touch(handle, now, `${who}${serial++}`), empty),
+        meta.session === undefined ? undefined : client.put(layout.mark(meta.session, handle), empty),
+      ])
+      await undoomed(layout, handle)
+      const stat = statOf(handle, own, digest, meta, now)
+      // Writers of this process go one by one: two first puts of the same bytes agree on one description, and a quota holds.
+      return oneWriter(() => write(tenant, handle, own, stat))
+    },
+
+    async read(tenant, handle, range) {
+      const layout = layoutOf(tenant)
+      if (!isHandle(handle)) return undefined
+      const stat = known.get(layout.about(handle)) ?? (await fetchStat(tenant, handle))
+      if (stat === undefined) return undefined
+      const wanted = clampRange(range, stat.bytes)
+      // Nothing is asked for; whether the artifact is there still has to be.
+      if (wanted.start === wanted.end && stat.bytes > 0)
+        return (await client.exists(layout.bytes(handle))) ? new Uint8Array() : undefined
+      const span = seals.bytes.span(wanted, stat.bytes)
+      const stored = await client.get(layout.bytes(handle), span.end === span.start ? undefined : span)
+      return stored === undefined ? undefined : openBytes(seals.bytes, tenant, stat, stored, wanted)
+    },
+
+    stat: fetchStat,
+
+    async list(tenant, query = {}) {
+      const layout = layoutOf(tenant)
+      const [stats, marks] = await Promise.all([
+        allStats(tenant),
+        query.session === undefined ? undefined : client.list(layout.marksOf(query.session)),
+      ])
+      const marked = new Set(marks?.objects.map(({ key }) => lastPart(key)))
+      return pageOf(stats, query, () => marked)
+    },
+
+    async reference(tenant, session, handles) {
+      const layout = layoutOf(tenant)
+      await inParallel(handles.filter(isHandle), async (handle) => {
+        if ((await fetchStat(tenant, handle)) === undefined) return
+        await client.put(layout.mark(session, handle), empty)
+        await undoomed(layout, handle)
+        if (!(await client.exists(layout.bytes(handle)))) await client.delete(layout.mark(session, handle))
+      })
+    },
+
+    async release(tenant, session) {
+      const { objects } = await client.list(layoutOf(tenant).marksOf(session))
+      await inParallel(objects, ({ key }) => client.delete(key))
+    },
+
+    async prune(tenant, rule) {
+      const layout = layoutOf(tenant)
+      const look = async () => {
+        const [touches, marks] = await Promise.all([client.list(layout.allTouches), client.list(layout.allMarks)])
+        return {
+          touches: touches.objects.map(({ key }) => key),
+          marked: new Set(marks.objects.map(({ key }) => lastPart(key))),
+        }
+      }
+      const [before, about] = [await look(), await client.list(layout.allAbout)]
+      const youngest = new Map<string, number>()
+      for (const { handle, at } of before.touches.map(touchOf))
+        youngest.set(handle, Math.max(at, youngest.get(handle) ?? 0))
+      const candidates = about.objects.map(({ key }) => ({
+        handle: lastPart(key),
+        usedAt: youngest.get(lastPart(key)) ?? 0,
+        referenced: before.marked.has(lastPart(key)),
+      }))
+      const expired = expiredArtifacts(candidates, rule, clock.now())
+      const described = new Set(candidates.map(({ handle }) => handle))
+      const lost = [...youngest].filter(([handle, at]) => !described.has(handle) && clock.now() - at > LOST_MS)
+      const doomed = [...expired, ...lost.map(([handle]) => handle)]
+      if (doomed.length === 0) return []
+      const dooms = doomed.map((handle) => layout.doom(handle, `${who}${serial++}`))
+      try {
+        await inParallel(dooms, (key) => client.put(key, empty))
+        const after = await look()
+        const seen = new Set(before.touches)
+        const wanted = new Set(after.touches.filter((key) => !seen.has(key)).map((key) => touchOf(key).handle))
+        const gone = doomed.filter((handle) => !after.marked.has(handle) && !wanted.has(handle))
+        const going = new Set<string>(gone)
+        await inParallel(gone, (handle) => erase(layout, handle))
+        await inParallel(
+          before.touches.filter((key) => going.has(touchOf(key).handle)),
+          (key) => client.delete(key),
+        )
+        return expired.filter((handle) => going.has(handle))
+      } finally {
+        await inParallel(dooms, (key) => client.delete(key))
+      }
+    },
+
+    async remove(tenant, handle) {
+      const layout = layoutOf(tenant)
+      if (!isHandle(handle) || (await fetchStat(tenant, handle)) === undefined) return false
+      await erase(layout, handle)
+      const [touches, marks] = await Promise.all([client.list(layout.touches(handle)), client.list(layout.allMarks)])
+      const mine = marks.objects.filter(({ key }) => lastPart(key) === handle)
+      await inParallel([...touches.objects, ...mine], ({ key }) => client.delete(key))
+      return true
+    },
+
+    async close() {
+      closed = true
+      known.clear()
+    },
+  }
+
+  /** Bytes first: should this stop half-way, nothing that was to go can still be read, and a later put heals it. */
+  async function erase(layout: TenantLayout, handle: Handle): Promise<void> {
+    await client.delete(layout.bytes(handle))
+    await client.delete(layout.about(handle))
+  }
+}

@@ -1,0 +1,85 @@
+import type { MaintainedStore } from '../../ports/store-maintenance.ts'
+import { checkName, checkSession } from './checks.ts'
+
+/** The one place where names are judged: a driver behind it sees only names that its database gives back unchanged. */
+export function checkedStore(store: MaintainedStore): MaintainedStore {
+  return {
+    ...store,
+    async append(tenant, session, records, expectedVersion) {
+      checkSession(tenant, session)
+      return store.append(tenant, session, records, expectedVersion)
+    },
+    async *read(tenant, session, afterVersion) {
+      checkSession(tenant, session)
+      yield* store.read(tenant, session, afterVersion)
+    },
+    async version(tenant, session) {
+      checkSession(tenant, session)
+      return store.version(tenant, session)
+    },
+    async findEpochs(tenant, chainHashes) {
+      checkName('tenant', tenant)
+      return store.findEpochs(tenant, chainHashes)
+    },
+    async claimEpoch(tenant, session, epoch) {
+      checkSession(tenant, session)
+      return store.claimEpoch(tenant, session, epoch)
+    },
+    async findEdits(tenant, keys) {
+      checkName('tenant', tenant)
+      return store.findEdits(tenant, keys)
+    },
+    async seen(tenant, identities, options = {}) {
+      checkName('tenant', tenant)
+      if (options.session !== undefined) checkSession(tenant, options.session)
+      return store.seen(tenant, identities, options)
+    },
+    async list(tenant, options = {}) {
+      checkName('tenant', tenant)
+      if (options.after !== undefined) checkName('session name', options.after)
+      return store.list(tenant, options)
+    },
+    async search(tenant, query, options = {}) {
+      checkName('tenant', tenant)
+      if (options.session !== undefined) checkSession(tenant, options.session)
+      return store.search(tenant, query, options)
+    },
+    async fork(tenant, from, to, version) {
+      checkSession(tenant, from)
+      checkSession(tenant, to)
+      return store.fork(tenant, from, to, version)
+    },
+    async remove(tenant, session) {
+      checkSession(tenant, session)
+      return store.remove(tenant, session)
+    },
+    async prune(tenant, before) {
+      checkName('tenant', tenant)
+      return store.prune(tenant, before)
+    },
+    async lease(tenant, work, holder, ttlMs) {
+      checkLease(tenant, work, holder)
+      return store.lease(tenant, work, holder, ttlMs)
+    },
+    async releaseLease(tenant, work, holder) {
+      checkLease(tenant, work, holder)
+      return store.releaseLease(tenant, work, holder)
+    },
+    async getValue(tenant, key) {
+      checkName('tenant', tenant)
+      checkName('key', key)
+      return store.getValue(tenant, key)
+    },
+    async setValue(tenant, key, value, ifAbsent) {
+      checkName('tenant', tenant)
+      checkName('key', key)
+      return store.setValue(tenant, key, value, ifAbsent)
+    },
+  }
+}
+
+function checkLease(tenant: string, work: string, holder: string): void {
+  checkName('tenant', tenant)
+  checkName('lease', work)
+  checkName('holder', holder)
+}

@@ -1,0 +1,76 @@
+import { PlimsollError } from '../../core/errors.ts'
+import type { Sandbox } from '../../ports/sandbox.ts'
+import { compactSample } from './compact-sample.ts'
+import { loadInputs, type InputRequest } from './inputs.ts'
+import type { Reader, ReaderAnswer } from './reader.ts'
+
+export interface RunRequest extends InputRequest {
+  /** JavaScript. Sees `data` (the artifact, parsed) and `artifacts`; answers with its last value, `return` or console.log. */
+  readonly code: string
+}
+
+export interface RunLimits {
+  /** @default 10_000 */
+  readonly timeoutMs?: number
+  /** @default 256 MiB */
+  readonly memoryBytes?: number
+  /** Of all artifacts of one run together. @default 64 MiB */
+  readonly maxInputBytes?: number
+}
+
+const NOTE_BYTES = 100
+const ERROR_BYTES = 1400
+const MAX_CODE_CHARACTERS = 100_000
+/** A sample only helps when it is small: this is read to make it. */
+const SAMPLE_BYTES = 4 * 2 ** 20
+
+/** The model's own code over the whole artifact, in a sandbox. Without one: a sample, and which readers there are. */
+export async function artifactRun(
+  reader: Reader,
+  sandbox: Sandbox | undefined,
+  request: RunRequest,
+  limits: RunLimits = {},
+): Promise<ReaderAnswer> {
+  const { timeoutMs = 10_000, memoryBytes = 256 * 2 ** 20, maxInputBytes = 64 * 2 ** 20 } = limits
+  if (request.code.length > MAX_CODE_CHARACTERS) {
+    throw new PlimsollError(
+      'bad-input',
+      `The code has ${request.code.length} characters; ${MAX_CODE_CHARACTERS} is the most.`,
+    )
+  }
+  if (sandbox === undefined) return withoutSandbox(reader, request)
+  const inputs = await loadInputs(reader, request, maxInputBytes)
+  const handles = inputs.map(({ stat }) => stat.handle)
+  const room = reader.room(handles.length)
+  const result = await sandbox.run({
+    code: request.code,
+    inputs: Object.fromEntries(inputs.map(({ stat, bytes }) => [stat.handle, bytes])),
+    timeoutMs,
+    memoryBytes,
+    maxOutputBytes: room - NOTE_BYTES,
+  })
+  if (!result.ok) {
+    const printed =
+      result.output === '' ? '' : `\nIt had printed:\n${result.output.slice(0, Math.max(0, (room - ERROR_BYTES) / 3))}`
+    return reader.answer(`The code failed: ${result.error ?? 'no reason was given'}${printed}`, handles, false, false)
+  }
+  if (result.output === '')
+    return reader.answer(
+      'The code ran and gave no value. End it with an expression, return or console.log.',
+      handles,
+      false,
+    )
+  return reader.answer(
+    result.truncated ? `${result.output}\n[the output was cut here; print less]` : result.output,
+    handles,
+    result.truncated,
+  )
+}
+
+async function withoutSandbox(reader: Reader, { handle }: RunRequest): Promise<ReaderAnswer> {
+  const stat = await reader.find(handle)
+  const bytes = await reader.store.read(reader.tenant, stat.handle, { start: 0, end: SAMPLE_BYTES })
+  const sample = compactSample(new TextDecoder().decode(bytes), stat.bytes)
+  const help = `Code cannot run here. Use artifact_read, artifact_grep or artifact_query with the handle ${stat.handle}.`
+  return reader.answer(`${help}\n${sample}`, [stat.handle], true)
+}

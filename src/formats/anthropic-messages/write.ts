@@ -1,0 +1,78 @@
+import type { Conversation } from '../../core/conversation.ts'
+import type { Item, Media } from '../../core/item.ts'
+import type { Written } from '../cross.ts'
+import type { Fields } from '../reading.ts'
+import { argumentsOf, draftOf, isWebUrl, type Draft, type DraftTurn } from '../writing.ts'
+
+/** The wire wants a cap on the answer; this is what a request without one gets. */
+const DEFAULT_MAX_TOKENS = 4096
+
+/** Writes a conversation that came from another wire. */
+export function writeAnthropicMessages(conversation: Conversation): Written {
+  const draft = draftOf(conversation)
+  const { settings, sampling } = draft
+  const body = {
+    model: settings.model,
+    max_tokens: settings.maxOutputTokens ?? DEFAULT_MAX_TOKENS,
+    system: draft.head.length > 0 ? draft.head.map((text) => ({ type: 'text', text })) : undefined,
+    messages: messagesOf(draft),
+    tools:
+      draft.tools.length > 0
+        ? draft.tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }))
+        : undefined,
+    stream: settings.stream ? true : undefined,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    stop_sequences: sampling.stop,
+  }
+  return { text: JSON.stringify(body), losses: draft.losses }
+}
+
+/** All results of a step stand in one user message, with what the user said after them. */
+function messagesOf(draft: Draft): Fields[] {
+  const messages: { role: 'user' | 'assistant'; content: Fields[] }[] = []
+  for (const turn of draft.turns) {
+    const role = turn.role === 'assistant' ? 'assistant' : 'user'
+    const blocks = blocksOf(draft, turn)
+    const last = messages.at(-1)
+    if (last?.role === role) last.content.push(...blocks)
+    else if (blocks.length > 0) messages.push({ role, content: blocks })
+  }
+  return messages
+}
+
+function blocksOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
+  return items.flatMap((item): Fields[] => {
+    if (role === 'system') draft.lose(item, 'the rank of an instruction inside the history; it is a user message now')
+    if (item.kind === 'call') {
+      return [{ type: 'tool_use', id: item.callId, name: item.toolName ?? 'tool', input: argumentsOf(item) }]
+    }
+    const media = (item.media ?? []).flatMap((part) => mediaBlock(draft, item, part))
+    const words = item.text === '' ? [] : [{ type: 'text', text: item.text }]
+    if (item.kind !== 'result') return [...words, ...media]
+    return [
+      {
+        type: 'tool_result',
+        tool_use_id: item.callId,
+        content: media.length > 0 ? [...words, ...media] : item.text,
+        ...(item.isError === true && { is_error: true }),
+      },
+    ]
+  })
+}
+
+function mediaBlock(draft: Draft, item: Item, media: Media): Fields[] {
+  const { type, mime, data, reference, name } = media
+  const isDocument = type === 'document' && (mime === undefined || mime === 'application/pdf')
+  const source =
+    data !== undefined && mime !== undefined
+      ? { type: 'base64', media_type: mime, data }
+      : isWebUrl(reference)
+        ? { type: 'url', url: reference }
+        : undefined
+  if (source === undefined || (type !== 'image' && !isDocument) || item.role === 'assistant') {
+    const text = draft.omit(item, media)
+    return text === undefined ? [] : [{ type: 'text', text }]
+  }
+  return [{ type, source, ...(isDocument && name !== undefined && { title: name }) }]
+}

@@ -1,0 +1,78 @@
+import type { Conversation } from '../../core/conversation.ts'
+import type { Item, Media } from '../../core/item.ts'
+import type { Written } from '../cross.ts'
+import { dataUrl } from '../media.ts'
+import type { Fields } from '../reading.ts'
+import { objectJson } from '../sealed.ts'
+import { draftOf, isWebUrl, type Draft, type DraftTurn } from '../writing.ts'
+
+/** Writes a conversation that came from another wire. */
+export function writeOpenaiChat(conversation: Conversation): Written {
+  const draft = draftOf(conversation)
+  const { settings, sampling } = draft
+  const body = {
+    model: settings.model,
+    messages: [
+      ...draft.head.map((content) => ({ role: 'system', content })),
+      ...draft.turns.flatMap((turn) => messagesOf(draft, turn)),
+    ],
+    tools: draft.tools.length > 0 ? draft.tools.map((tool) => ({ type: 'function', function: tool })) : undefined,
+    max_tokens: settings.maxOutputTokens,
+    // Without the option a streamed answer says nothing about its usage.
+    ...(settings.stream && { stream: true, stream_options: { include_usage: true } }),
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    stop: sampling.stop,
+  }
+  return { text: JSON.stringify(body), losses: draft.losses }
+}
+
+function messagesOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
+  if (role === 'tool') return items.map((item) => resultMessage(draft, item))
+  const parts = items
+    .filter((item) => item.kind !== 'call')
+    .flatMap((item) => [
+      ...(item.text === '' ? [] : [{ type: 'text', text: item.text }]),
+      ...(item.media ?? []).flatMap((part) => mediaPart(draft, item, part)),
+    ])
+  const calls = items
+    .filter((item) => item.kind === 'call')
+    .map((item) => ({
+      id: item.callId,
+      type: 'function',
+      function: { name: item.toolName ?? 'tool', arguments: objectJson(item.text) },
+    }))
+  if (parts.length + calls.length === 0) return []
+  const [only] = parts
+  const content = parts.length === 0 ? null : parts.length === 1 && only?.type === 'text' ? only['text'] : parts
+  return [{ role, content, ...(calls.length > 0 && { tool_calls: calls }) }]
+}
+
+function resultMessage(draft: Draft, item: Item): Fields {
+  for (const { type } of item.media ?? []) draft.lose(item, `${type} inside a tool result`)
+  if (item.isError === true) draft.lose(item, 'the mark that a tool failed')
+  return { role: 'tool', tool_call_id: item.callId, content: item.text }
+}
+
+interface Part extends Fields {
+  readonly type: string
+}
+
+function mediaPart(draft: Draft, item: Item, media: Media): Part[] {
+  const { type, mime, data, reference, name } = media
+  const isAnswer = item.role === 'assistant'
+  if (!isAnswer && type === 'image' && data !== undefined)
+    return [{ type: 'image_url', image_url: { url: dataUrl(mime ?? 'image/png', data) } }]
+  if (!isAnswer && type === 'image' && isWebUrl(reference))
+    return [{ type: 'image_url', image_url: { url: reference } }]
+  if (!isAnswer && type === 'audio' && data !== undefined) {
+    const format = mime === 'audio/mp3' || mime === 'audio/mpeg' ? 'mp3' : 'wav'
+    return [{ type: 'input_audio', input_audio: { data, format } }]
+  }
+  if (!isAnswer && (type === 'document' || type === 'file') && data !== undefined) {
+    const file = { filename: name ?? 'document.pdf', file_data: dataUrl(mime ?? 'application/pdf', data) }
+    return [{ type: 'file', file }]
+  }
+  const text = draft.omit(item, media)
+  return text === undefined ? [] : [{ type: 'text', text }]
+}

@@ -1,0 +1,141 @@
+import { type Count, NO_TOKENS } from '../core/count.ts'
+import type { Item } from '../core/item.ts'
+import { createContentCache } from './content-cache.ts'
+import { countItem, type ItemContext } from './count-item.ts'
+import { estimateTokens } from './estimator/estimate.ts'
+import type { ContentKind } from './estimator/kinds.ts'
+import type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './needs.ts'
+import { overheadOf } from './overhead.ts'
+
+export interface RawCounterOptions {
+  readonly catalogue: ModelLookup
+  readonly tokenizerFor: ((family: string) => TextCounter | undefined) | undefined
+  readonly hiddenTokens: ((item: Item) => number | undefined) | undefined
+  readonly cachedTexts: number
+  readonly onEvent: MeterEvents
+}
+
+/** How a model counts: its facts and, when loaded, its exact tokenizer. `key` tells counts of different lenses apart. */
+export interface Lens {
+  readonly model: string
+  readonly facts: ModelFacts
+  readonly family: string
+  readonly exact: TextCounter | undefined
+  readonly key: string
+}
+
+export interface CountedItem {
+  readonly count: Count
+  readonly kind: ContentKind
+  /** Share of the count that is text: calibration scales that, not framing and media. */
+  readonly text: number
+}
+
+/** Counts before calibration. Content is counted once: by item object, and by text for clients that resend new objects. */
+export interface RawCounter {
+  lensOf(model: string): Lens
+  text(lens: Lens, text: string): { readonly count: Count; readonly kind: ContentKind }
+  item(lens: Lens, item: Item, format: string): CountedItem
+}
+
+const MOST_MODELS = 1000
+const MOST_LENSES = 64
+
+export function createRawCounter(options: RawCounterOptions): RawCounter {
+  const { catalogue, tokenizerFor, hiddenTokens, cachedTexts, onEvent } = options
+  const texts = createContentCache<{ count: Count; kind: ContentKind }>({ entries: cachedTexts })
+  const items = new Map<string, WeakMap<Item, CountedItem>>()
+  const facts = new Map<string, ModelFacts>()
+  const failed = new Set<string>()
+
+  function factsOf(model: string): ModelFacts {
+    const known = facts.get(model)
+    if (known !== undefined) return known
+    const { info, match } = catalogue.resolve(model)
+    if (match === 'default') {
+      onEvent({
+        type: 'warning',
+        topic: 'unknown-model',
+        message: `Model "${model}" is not in the catalogue; taking a window of ${info.window} tokens and the tokenizer family ${info.tokenizer}.`,
+      })
+    }
+    if (facts.size >= MOST_MODELS) facts.clear()
+    facts.set(model, info)
+    return info
+  }
+
+  /** A tokenizer that fails is not asked again. */
+  function exactCount(lens: Lens, text: string): Count | undefined {
+    if (lens.exact === undefined || failed.has(lens.family)) return undefined
+    try {
+      return lens.exact.count(text)
+    } catch (error) {
+      failed.add(lens.family)
+      onEvent({
+        type: 'degraded',
+        what: `tokenizer ${lens.exact.name}`,
+        cause: error instanceof Error ? error.message : String(error),
+      })
+      return undefined
+    }
+  }
+
+  function countText(lens: Lens, text: string): { count: Count; kind: ContentKind } {
+    if (text === '') return { count: NO_TOKENS, kind: 'prose' }
+    const key = `${lens.key}\n${text}`
+    const known = texts.get(key)
+    if (known !== undefined) return known
+    const { kind, ...estimate } = estimateTokens(text, lens.family)
+    const counted = { count: exactCount(lens, text) ?? estimate, kind }
+    texts.set(key, counted)
+    return counted
+  }
+
+  function seenItems(key: string): WeakMap<Item, CountedItem> {
+    const known = items.get(key)
+    if (known !== undefined) return known
+    if (items.size >= MOST_LENSES) items.clear()
+    const fresh = new WeakMap<Item, CountedItem>()
+    items.set(key, fresh)
+    return fresh
+  }
+
+  return {
+    lensOf(model) {
+      const info = factsOf(model)
+      const exact = failed.has(info.tokenizer) ? undefined : tokenizerFor?.(info.tokenizer)
+      return {
+        model,
+        facts: info,
+        family: info.tokenizer,
+        exact,
+        key: `${info.tokenizer}/${exact?.name ?? 'estimate'}`,
+      }
+    },
+    text: countText,
+    item(lens, item, format) {
+      const seen = seenItems(`${lens.key}|${lens.model}|${format}`)
+      const known = seen.get(item)
+      if (known !== undefined) return known
+      let text = 0
+      let kind: ContentKind = 'prose'
+      const context: ItemContext = {
+        model: lens.model,
+        family: lens.family,
+        overhead: overheadOf(format, lens.model, lens.family),
+        countText(part) {
+          const counted = countText(lens, part)
+          if (part === item.text) kind = counted.kind
+          text += counted.count.tokens
+          return counted.count
+        },
+        ...(hiddenTokens !== undefined && { hiddenTokens }),
+      }
+      const count = countItem(item, context)
+      const result = { count, kind, text: Math.min(text, count.tokens) }
+      // Hidden tokens may be learned later, so a guess about sealed content is not kept.
+      if (item.sealed !== true || count.source === 'provider') seen.set(item, result)
+      return result
+    },
+  }
+}

@@ -1,0 +1,59 @@
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+
+export interface FlakyLine {
+  readonly url: string
+  /** The next message of a client is lost before it reaches the server, or is done there and its answer is lost. */
+  loseNext(what: 'request' | 'answer'): void
+  /** How many were lost so far. */
+  lost(): number
+  close(): Promise<void>
+}
+
+/** A line between a client and Postgres that breaks at the worst moment. */
+export async function flakyLine(socket: string): Promise<FlakyLine> {
+  let armed: 'request' | 'answer' | undefined
+  let lost = 0
+  const open = new Set<Socket>()
+  const server = createServer((client) => {
+    const upstream = connect(socket)
+    let swallow = false
+    const cut = (): void => {
+      lost++
+      client.destroy()
+      upstream.destroy()
+    }
+    client.on('data', (message) => {
+      const what = armed
+      armed = undefined
+      if (what === 'request') return cut()
+      if (what === 'answer') swallow = true
+      upstream.write(message)
+    })
+    // An answer means that the statement is done and, outside a transaction, committed.
+    upstream.on('data', (answer) => (swallow ? cut() : client.write(answer)))
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      open.add(one)
+      one.on('error', () => other.destroy())
+      one.on('close', () => {
+        open.delete(one)
+        other.destroy()
+      })
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `postgres://plimsoll@127.0.0.1:${(server.address() as AddressInfo).port}/postgres`,
+    loseNext(what) {
+      armed = what
+    },
+    lost: () => lost,
+    async close() {
+      for (const one of open) one.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
