@@ -28,13 +28,26 @@ export function* clientSteps(scenario: Scenario): Generator<ClientStep> {
     for (const group of groupsOf(turn)) {
       const made = group.map(({ size, at }) => toolOf(scenario, turn, index, at, size))
       yield step(index, calls(made.map(({ name, input, id }) => ({ name, input, id }))))
-      history.push(content('model', made.map(({ name, input, id }) => ({ functionCall: { id, name, args: input } }))))
       history.push(
-        content('user', made.map(({ name, id, result }) => ({ functionResponse: { id, name, response: { result } } }))),
+        content(
+          'model',
+          made.map(({ name, input, id }) => ({ functionCall: { id, name, args: input } })),
+        ),
+      )
+      history.push(
+        content(
+          'user',
+          made.map(({ name, id, result }) => ({ functionResponse: { id, name, response: { result } } })),
+        ),
       )
     }
     yield step(index, closing)
-    history.push(content('model', closing.parts.map((part) => ({ text: 'text' in part ? part.text : '' }))))
+    history.push(
+      content(
+        'model',
+        closing.parts.map((part) => ({ text: 'text' in part ? part.text : '' })),
+      ),
+    )
   }
 }
 
@@ -63,7 +76,9 @@ function toolOf(scenario: Scenario, turn: Turn, index: number, at: number, size:
 const content = (role: 'user' | 'model', parts: readonly object[]): string => JSON.stringify({ role, parts })
 
 function userContent(index: number, { user, media = [] }: Turn): string {
-  const blobs = media.map((blob, at) => ({ inlineData: { mimeType: blob.mime, data: blobData(blob, index * 10 + at) } }))
+  const blobs = media.map((blob, at) => ({
+    inlineData: { mimeType: blob.mime, data: blobData(blob, index * 10 + at) },
+  }))
   return content('user', [{ text: filler(user, index * 100) }, ...blobs])
 }
 

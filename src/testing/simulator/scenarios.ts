@@ -19,7 +19,10 @@ const TOOLS = {
 } as const satisfies Record<string, ToolSet>
 
 type Options = Pick<Scenario, 'window' | 'system' | 'turns' | 'ratio' | 'usage' | 'tools'> & {
-  /** Characters of the tools' names, in the order of the turn's content; the last one holds for the rest. @default 6 */
+  /**
+   * Characters of the tools' names, in the order of the turn's content; the last one holds for the rest. The table does not give
+   * them: these are lengths with which its reference numbers come out to the token. @default 6
+   */
   readonly names?: Sizes
 }
 type Length = number | ((index: number) => number)
