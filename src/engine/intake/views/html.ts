@@ -61,7 +61,7 @@ const BREAKS = new Set([
 ])
 
 /** One pass from tag to tag. A block whose end never comes is skipped to the end of the text only once. */
-export function pageText(html: string): string {
+function pageText(html: string): string {
   const out: string[] = []
   const missing = new Set<string>()
   let at = 0
