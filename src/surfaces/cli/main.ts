@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { artifactsCommand } from './commands/artifacts.ts'
+import { chatCommand } from './commands/chat.ts'
 import { completionCommand } from './commands/completion.ts'
 import { countCommand } from './commands/count.ts'
 import { demoCommand } from './commands/demo.ts'
@@ -27,6 +28,7 @@ const program = new Command('plimsoll')
   .addCommand(inspectCommand())
   .addCommand(replayCommand())
   .addCommand(demoCommand())
+  .addCommand(chatCommand())
   .addCommand(proxyCommand())
   .addCommand(runCommand())
   .addCommand(sessionsCommand())

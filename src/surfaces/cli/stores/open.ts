@@ -36,10 +36,18 @@ export function addStoreOptions(command: Command): Command {
     .option('--json', 'machine-readable output')
 }
 
-/** Opens both stores, does the work and closes them whatever happens. */
+/** Opens both stores, does the work and closes them whatever happens. A store that is not there is an error. */
 export async function withStores<T>(flags: StoreFlags, work: (stores: Stores) => Promise<T>): Promise<T> {
+  assertThere(flags.store ?? defaultStoreUrl())
+  return withNewStores(flags, work)
+}
+
+/** The same; a store that is not there is made. */
+export async function withNewStores<T>(
+  flags: Pick<StoreFlags, 'store' | 'artifacts'>,
+  work: (stores: Stores) => Promise<T>,
+): Promise<T> {
   const url = flags.store ?? defaultStoreUrl()
-  assertThere(url)
   const sessions = openStore(url)
   try {
     const secret = await findSecret(undefined, sessions)
