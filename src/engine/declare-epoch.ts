@@ -71,7 +71,7 @@ function epochOf(
 }
 
 function draftOf(context: PrepareContext, standing: Standing): Draft {
-  const { deps, branch, conversation, links, limit, target } = context
+  const { deps, branch, conversation, links, limit, gauge } = context
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
     const edit = standing.firstSend.get(index)
@@ -87,7 +87,7 @@ function draftOf(context: PrepareContext, standing: Standing): Draft {
     openFrom,
     tokensOf: tokensOf(context),
     countText: textTokensOf(context),
-    fixedTokens: deps.meter.measure(target, { ...conversation, items: [] }, 0).count.high,
+    fixedTokens: deps.meter.measure(gauge, { ...conversation, items: [] }, 0).count.high,
     limitTokens: limit.tokens,
     lowTokens: deps.policy.water.low * limit.tokens,
     handleOf: (text) => deps.addressOf(branch.tenant, Buffer.from(text)),

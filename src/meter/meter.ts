@@ -24,8 +24,8 @@ export interface MeterOptions {
   readonly onEvent?: MeterEvents
 }
 
-/** A model id, or a target with the endpoint whose calibration applies. */
-export type TargetRef = string | Pick<Target, 'model' | 'endpoint'>
+/** A model id, or a target with the endpoint whose calibration applies; a calibration of its own goes before the meter's. */
+export type TargetRef = string | (Pick<Target, 'model' | 'endpoint'> & { readonly calibration?: Calibration })
 
 /** Raw tokens by what they are; `fixed` is framing, tools and media, which no tokenizer error touches. */
 export type ClassTokens = Readonly<Partial<Record<ContentKind | 'fixed', number>>>
@@ -65,8 +65,9 @@ export function createMeter(options: MeterOptions): Meter {
   const raw = createRawCounter({ catalogue, tokenizerFor, hiddenTokens, cachedTexts, onEvent })
 
   function calibrated(target: TargetRef, count: Count, byClass: ClassTokens): Count {
-    if (calibration === undefined || count.tokens === 0) return count
-    const learned = calibration.predict(refOf(target), byClass)
+    const own = typeof target === 'string' ? calibration : (target.calibration ?? calibration)
+    if (own === undefined || count.tokens === 0) return count
+    const learned = own.predict(refOf(target), byClass)
     if (learned === undefined) return count
     const { tokens, spread } = learned
     // What is unknown stays as wide as it was: usage of other requests says nothing about a picture behind a reference.
