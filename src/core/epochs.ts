@@ -20,7 +20,10 @@ export function planOfEpoch(epoch: Epoch, items: readonly Item[], links: readonl
   }
   const chained = new Set(links.map((link) => link.index))
   const transcript: Transcript = { items, indexOf, isUnchained: (index) => index < items.length && !chained.has(index) }
-  return epoch.edits.flatMap((edit, n) => translate(edit, n, epoch, transcript))
+  const isLater = links.length > epoch.count
+  return epoch.edits.flatMap((edit, n) =>
+    edit.op === 'insert' && edit.once === true && isLater ? [] : translate(edit, n, epoch, transcript),
+  )
 }
 
 /** The way back: a plan in item ids as edits in places of this chain. Items outside the chain follow their neighbours again. */

@@ -9,7 +9,36 @@ export interface Policy {
   readonly intake: IntakeRule
   /** Tried in order until the load is at low water; an epoch is the sum of what they propose. */
   readonly cascade: readonly CascadeStep[]
+  /** Whose arithmetic decides when. What may leave is decided by the larger of it and the meter's own. @default the meter's own */
+  readonly estimator?: EstimatorRule
+  /** What is held back for the answer. @default 'request' */
+  readonly reserve?: ReserveRule
+  /** Plans, and calls of the summariser, per reduction. @default 3 */
+  readonly passes?: number
+  /** A reduction that takes longer goes on without a model. @default 30000 */
+  readonly timeMs?: number
 }
+
+export type DesignName = 'autosre' | 'cyber-autoagent' | 'contextguard' | 'adk-code' | 'ai-agent'
+
+/** The formula of a source design, with the numbers that its document leaves open. */
+export interface EstimatorRule {
+  readonly design: DesignName
+  /** contextguard: what the heuristic is multiplied by until usage is known. @default 2.5 */
+  readonly defaultFactor?: number
+  /** contextguard: bounds of the learned factor. @default [1, 5] */
+  readonly clamp?: readonly [low: number, high: number]
+  /** ai-agent: tokenizer ids; the largest count decides. @default none: characters / 4 */
+  readonly tokenizers?: readonly string[]
+  /** The formula alone decides, also about what may leave. For comparison with a design's own tables. @default false */
+  readonly alone?: boolean
+}
+
+/**
+ * `request`: the request's own cap, else the model's. `wire`: the request's cap on wires that count it inside the window, else
+ * nothing. A number: this share of the window.
+ */
+export type ReserveRule = 'request' | 'wire' | number
 
 /** Reduction starts when the load's upper bound is above `high * limit`, and aims at `low * limit`. */
 export interface WaterRule {
@@ -19,6 +48,21 @@ export interface WaterRule {
   readonly warn: number
   /** An unforced epoch waits until this share of the limit has come in since the last one, so that it cannot repeat in vain. */
   readonly rest: number
+  /** What the shares are of. @default 'limit' */
+  readonly of?: 'limit' | 'window'
+  /** High water is never above this many tokens, low water never above that many. */
+  readonly highTokens?: number
+  readonly lowTokens?: number
+  /** High water as a distance below the window: fixed for windows from `from` on, a share of smaller ones. Wins over `high`. */
+  readonly margin?: { readonly from: number; readonly tokens: number; readonly share: number }
+  /** Reduction starts at exactly high water, not only above it. @default false */
+  readonly inclusive?: boolean
+  /** Which number is held against high water: the upper bound, or the estimate itself. @default 'high' */
+  readonly by?: 'high' | 'tokens'
+  /** Reduction also starts from this many messages on, however small. */
+  readonly messages?: number
+  /** Shares are higher by this much when the last answer was served from the prompt cache. @default 0 */
+  readonly cacheRelax?: number
 }
 
 /** `fraction` of the window, at least `min`, at most `max` tokens. */
@@ -34,6 +78,19 @@ export interface IntakeRule {
   readonly maxShare: number
   /** What such a preview may take, as a share of the limit. */
   readonly previewShare: number
+  /** The guard of a source design: its triggers, its way to shorten, its markers. The shares above still hold as the upper bound. */
+  readonly guard?: GuardRule
+}
+
+export interface GuardRule {
+  readonly design: DesignName
+  /** Above any of these a result is large. Absent numbers do not count. */
+  readonly items?: number
+  readonly chars?: number
+  readonly bytes?: number
+  readonly lines?: number
+  /** What is shown of a text that was stored. @default the design's own */
+  readonly shownChars?: number
 }
 
 export type CascadeStep =
@@ -41,3 +98,104 @@ export type CascadeStep =
   | { readonly step: 'fold'; readonly tailShare: number; readonly summaryShare: number }
   /** Shows the largest items that are left as preview + handle, down to `floorTokens` each. */
   | { readonly step: 'squeeze'; readonly floorTokens: number }
+  | CollapseStep
+  | CompressStep
+  | OffloadStep
+  | WindowStep
+  | SummariseStep
+  | EmergencyStep
+  | FinalStep
+
+/** Which part of the history a step may touch: what stands between the first and the last so many messages. */
+export interface Zones {
+  /** @default 1 */
+  readonly preserveFirst?: number
+  readonly preserveLast: number
+  /** The zones together are at most this share of `window`, by lowering the last one. @default no bound */
+  readonly cap?: { readonly share: number; readonly window: number }
+}
+
+/** Old results whose text a newer result repeats give way to a pointer at the newer one. */
+export interface CollapseStep {
+  readonly step: 'collapse-duplicates'
+  /** Smaller results cost less than the pointer. @default 200 */
+  readonly minTokens?: number
+}
+
+/** Cyber-AutoAgent's layer 1: old results and inputs of at least `fromChars` keep their first `toChars`, JSON its first keys. */
+export interface CompressStep extends Zones {
+  readonly step: 'compress-results'
+  readonly fromChars: number
+  readonly toChars: number
+}
+
+/** Old results become a digest of `digestTokens` with their handle. */
+export interface OffloadStep extends Zones {
+  readonly step: 'offload'
+  readonly minTokens: number
+  readonly digestTokens: number
+}
+
+/** Keeps the newest of the history, whole steps only. What goes is archived, and a line says so. */
+export interface WindowStep extends Zones {
+  readonly step: 'window'
+  readonly unit: 'messages' | 'items' | 'tokens'
+  /** Acts from this many on. */
+  readonly size: number
+  /** Goes down to this share of `size`. @default 0.9 */
+  readonly target?: number
+}
+
+export type SummaryStyle = 'handover' | 'intent' | 'narrative' | 'record'
+
+/** One message stands for a part of the history: written by a model where there is one, else by code. */
+export interface SummariseStep {
+  readonly step: 'summarise'
+  /** `all`; `middle`: between the first message and the tail; a number: the oldest share of the messages. */
+  readonly scope: 'all' | 'middle' | number
+  /** Newest messages or items that stay whole. */
+  readonly tail: number
+  /** @default 'messages' */
+  readonly tailUnit?: 'messages' | 'items'
+  /** Less than this many of the tail's unit: nothing happens. @default 0 */
+  readonly minimum?: number
+  /** What the model is asked for, and what code writes in its place. */
+  readonly style: SummaryStyle
+  /** The model is never asked. @default false */
+  readonly modelFree?: boolean
+  /** Tokens of the summary: a share of the window's margin, or of the limit, at most `maxTokens`. */
+  readonly share: { readonly of: 'margin' | 'limit'; readonly value: number }
+  readonly maxTokens?: number
+  /** Ends with a message that says how to go on; `quote`: with the newest user message in it. @default none */
+  readonly continuation?: 'quote'
+  /** Facts that code carries through. @default true */
+  readonly facts?: boolean
+  /**
+   * Folds the open tool step too, and takes the continuation back with the next request, as the contextguard design did. Breaks
+   * promises 5 and 7; only for comparison with its tables. @default false
+   */
+  readonly asDesigned?: boolean
+}
+
+/** AutoSRE's brake: the first user message, the newest `keep` messages, and bullets for what stood between. */
+export interface EmergencyStep {
+  readonly step: 'emergency'
+  readonly above: Level
+  readonly keep: number
+  readonly hardAbove: Level
+  readonly keepHard: number
+  readonly bulletChars: number
+}
+
+/** A share of the limit, but at most so many tokens. */
+export interface Level {
+  readonly share: number
+  readonly tokens: number
+}
+
+/** A request that still does not fit leaves as a closing turn: these tools only, and an instruction to answer now. */
+export interface FinalStep {
+  readonly step: 'final'
+  readonly tools: readonly string[]
+  readonly instruction: string
+}

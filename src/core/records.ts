@@ -51,6 +51,8 @@ export type EpochEdit =
       readonly role: 'user' | 'assistant'
       readonly text: string
       readonly reason: string
+      /** Stands only in the request that declared the epoch. */
+      readonly once?: true
     }
 
 /** One declared rewrite of bytes that were already sent: summary and coverage in one record, all or nothing. */

@@ -1,27 +1,29 @@
 import { PlimsollError } from '../core/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { MaintainedStore } from '../ports/store-maintenance.ts'
-import type { Seal } from './crypto/seal.ts'
+import { aesSeal } from './crypto/aes-seal.ts'
 import { memoryStore } from './sessions/memory.ts'
 import { nullStore } from './sessions/null.ts'
 import { postgresStore } from './sessions/postgres/index.ts'
 import { sqliteStore } from './sessions/sqlite/index.ts'
 
 export interface OpenStoreOptions {
-  /** Encryption at rest. @default none */
-  seal?: Seal
+  /** Encryption at rest, in SQLite and Postgres; see `keyFromEnvironment`. @default none */
+  encryptionKey?: Uint8Array
   clock?: Clock
 }
 
 /** `memory:`, `null:`, `sqlite:./plimsoll.db`, `postgres://user@host/database`. Nothing is touched before the first call to the store. */
 export function openStore(url: string, options: OpenStoreOptions = {}): MaintainedStore {
+  const { encryptionKey, ...common } = options
+  const sealed = encryptionKey === undefined ? common : { ...common, seal: aesSeal(encryptionKey) }
   const colon = url.indexOf(':')
   const scheme = url.slice(0, colon)
   const rest = url.slice(colon + 1)
-  if (scheme === 'memory' && rest === '') return memoryStore(options)
+  if (scheme === 'memory' && rest === '') return memoryStore(common)
   if (scheme === 'null' && rest === '') return nullStore()
-  if (scheme === 'sqlite' && rest !== '') return sqliteStore({ ...options, path: rest.replace(/^\/\/(?=\/|\.)/, '') })
-  if (scheme === 'postgres' || scheme === 'postgresql') return postgresStore({ ...options, ...schemaOf(url) })
+  if (scheme === 'sqlite' && rest !== '') return sqliteStore({ ...sealed, path: rest.replace(/^\/\/(?=\/|\.)/, '') })
+  if (scheme === 'postgres' || scheme === 'postgresql') return postgresStore({ ...sealed, ...schemaOf(url) })
   throw new PlimsollError('bad-config', `There is no store for the address ${JSON.stringify(withoutPassword(url))}.`, {
     advice: 'Use memory:, sqlite:./plimsoll.db or postgres://user@host/database.',
   })

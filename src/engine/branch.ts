@@ -16,8 +16,6 @@ export interface Branch {
   /** Identities that the archive is known to hold. */
   readonly archived: Set<string>
   epoch?: Epoch
-  /** Upper bound of the load right after the last epoch. */
-  loadAfterEpoch: number
   readonly pins: Set<string>
   /** Epochs that were taken back; the next one gets another id. */
   readonly undone: Set<string>
@@ -79,7 +77,6 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     agent,
     sent: new Set(),
     archived: new Set(),
-    loadAfterEpoch: 0,
     pins: new Set(),
     undone: new Set(),
     version: 0,

@@ -1,17 +1,19 @@
 import { chainOf, type Link } from '../core/chain.ts'
 import type { Codec } from '../core/codec.ts'
 import type { Conversation } from '../core/conversation.ts'
-import { applyEdits, type Plan } from '../core/edits.ts'
+import { applyEdits, changeEnvelope, type Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { EventBody } from '../core/events.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import type { Item } from '../core/item.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
 import { occupancy, type Anchor, type Measurement } from '../meter/index.ts'
+import { releasedThinking, STALE_THINKING_HEADERS } from './bound-thinking.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
 import { standingPlan, type Standing } from './standing.ts'
+import { reserved } from './water.ts'
 
 /** One request on its way through `prepare`: what came in and where it is going. */
 export interface PrepareContext {
@@ -35,6 +37,8 @@ export interface View {
   readonly conversation: Conversation
   /** The body in the wire's own text; the incoming bytes themselves when the plan is empty. */
   readonly text: string
+  /** Headers that the body needs beside the client's own. */
+  readonly headers: Readonly<Record<string, string>>
   /** Counted from nothing but the text. */
   readonly measurement: Measurement
   /** Measured prompt of the last call plus what came since, where there was one; else the measurement. */
@@ -62,11 +66,19 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     conversation,
     links: chainOf(conversation.items, deps.hash, CLAUDE_CODE),
     target,
-    limit: deps.meter.limitOf(target, conversation.settings, deps.policy.buffer),
+    limit: limitFor(deps, target, conversation),
     readers: readersIn(conversation.tools),
     emit: (body) =>
       deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
   }
+}
+
+/** What fits. A policy that holds back a share of the window first has to know the window. */
+function limitFor({ meter, policy }: EngineDeps, target: Target, { format, settings }: Conversation): Limit {
+  if (policy.reserve === undefined || policy.reserve === 'request')
+    return meter.limitOf(target, settings, policy.buffer)
+  const { window } = meter.limitOf(target, { ...settings, maxOutputTokens: 0 }, policy.buffer)
+  return meter.limitOf(target, reserved(policy, format, settings, window), policy.buffer)
 }
 
 function codecFor(deps: EngineDeps, format: string): Codec {
@@ -75,6 +87,11 @@ function codecFor(deps: EngineDeps, format: string): Codec {
   throw new PlimsollError('unsupported', `There is no codec for ${JSON.stringify(format)}.`, {
     advice: `Known formats: ${[...deps.codecs.keys()].join(', ')}.`,
   })
+}
+
+/** The last measured call on the same model, whatever became of its bytes. */
+function lastOn({ branch: { last }, target }: PrepareContext): Anchor | undefined {
+  return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
 }
 
 /** The last measured call, if this transcript continues from it under the same epoch and on the same model. */
@@ -88,24 +105,39 @@ function anchorFor({ branch, links, target }: PrepareContext, epoch: string | un
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
   const { codec, text, links, target, deps } = context
-  const plan = standingPlan(standing, context.conversation.items, links)
-  const conversation = applyEdits(context.conversation, plan)
+  const { items } = context.conversation
+  const edits = standingPlan(standing, items, links)
+  const release = bindsThinking(context)
+    ? releasedThinking(standing.epoch, edits, items, links)
+    : { drops: [], stale: false }
+  const plan = [...edits, ...release.drops]
+  const edited = applyEdits(context.conversation, plan)
+  const conversation = release.stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const outgoing = plan.length === 0 ? text : codec.encode(conversation).text
   const measurement = deps.meter.measure(target, conversation, Buffer.byteLength(outgoing))
   const anchor = anchorFor(context, standing.epoch?.id)
-  const load = occupancy(deps.meter, target, conversation, measurement, anchor, standing.epoch?.id)
-  return { plan, conversation, text: outgoing, measurement, load }
+  const { design } = deps.meter
+  const load =
+    design === undefined
+      ? occupancy(deps.meter, target, conversation, measurement, anchor, standing.epoch?.id)
+      : design.load(measurement, lastOn(context), anchor !== undefined)
+  return { plan, conversation, text: outgoing, headers: release.stale ? STALE_THINKING_HEADERS : {}, measurement, load }
 }
+
+const bindsThinking = ({ deps, target }: PrepareContext): boolean =>
+  deps.catalogue.resolve(target.model).info.bindsThinking
 
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
 
 /** Upper bound of an item's tokens on the request's model. */
-export const tokensOf =
-  ({ deps, target }: PrepareContext) =>
-  (item: Item): number =>
-    deps.meter.countItem(target, item).high
+export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
+  const { deps, target } = context
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  return (item) => deps.meter.countItem(target, item).high * factor
+}
 
-export const textTokensOf =
-  ({ deps, target }: PrepareContext) =>
-  (text: string): number =>
-    deps.meter.countText(target, text).high
+export const textTokensOf = (context: PrepareContext): ((text: string) => number) => {
+  const { deps, target } = context
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  return (text) => deps.meter.countText(target, text).high * factor
+}

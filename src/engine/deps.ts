@@ -4,12 +4,13 @@ import type { EventSink } from '../core/events.ts'
 import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
-import type { Limit, Target } from '../core/target.ts'
-import type { Budgets, Calibration, Meter } from '../meter/index.ts'
+import type { Limit, Load, Target } from '../core/target.ts'
+import type { Anchor, Budgets, Calibration, Measurement, Meter } from '../meter/index.ts'
 import type { ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
+import type { Summarizer } from '../ports/summarizer.ts'
 import type { Readers } from './reader-tools.ts'
 
 /** Everything the engine is given; `src/index.ts` composes it. */
@@ -29,11 +30,22 @@ export interface EngineDeps {
   /** Learns from reported usage; absent, estimates stay as fitted. */
   readonly calibration?: Calibration
   readonly budgets?: Budgets
+  /** Writes summaries; without it code writes them. */
+  readonly summarizer?: Summarizer
 }
 
 /** What the engine asks of the meter; `Meter` of `src/meter` with the limits of the catalogue beside it. */
 export interface EngineMeter extends Meter {
   limitOf(target: Target, settings: RequestSettings, buffer: BufferRule): Limit
+  /** A source design's own arithmetic, in place of measured prompt + estimate. */
+  readonly design?: DesignArithmetic
+}
+
+export interface DesignArithmetic {
+  /** From the design's raw count to real tokens, by what the provider said last. */
+  factor(last: Anchor | undefined): number
+  /** The load by the design's formula. `continues`: the last measured call is part of this request, under the same epoch. */
+  load(measurement: Measurement, last: Anchor | undefined, continues: boolean): Load
 }
 
 /** Shows a long text under a token budget, with its size, what was left out and the handle. */

@@ -58,7 +58,7 @@ export interface PrepareReport {
 export async function prepare(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PreparedTurn> {
   const context = openContext(deps, branch, request)
   const { items } = context.conversation
-  const found = await settleStanding(context)
+  const { standing: found, moved } = await settleStanding(context)
   const newEdits = await newFirstSendEdits(context, found)
   await storeTexts(
     deps,
@@ -70,8 +70,9 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
     firstSend: new Map([...found.firstSend, ...newEdits.map((edit) => [edit.index, edit.record] as const)]),
   }
   const before = viewOf(context, standing)
-  const declared = needsEpoch(context, before) ? await reduce(context, standing, before) : undefined
+  const declared = needsEpoch(context, standing, before) ? await reduce(context, standing, before) : undefined
   const view = declared?.view ?? before
+  if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   if (isOver(view.load, context.limit)) throw tooLarge(context, view)
   const permission = permit(context, view)
   if (permission.view.text !== context.text) validate(context, permission.view.text)
@@ -80,11 +81,16 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
 }
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
-function needsEpoch({ deps, branch, limit }: PrepareContext, { load }: View): boolean {
+function needsEpoch({ deps, branch, limit }: PrepareContext, standing: Standing, { load }: View): boolean {
   if (branch.compactRequested || isOver(load, limit)) return true
   const { water } = deps.policy
   if (load.count.high <= water.high * limit.tokens) return false
-  return load.count.high - branch.loadAfterEpoch >= water.rest * limit.tokens
+  return load.count.high - (standing.epoch?.after ?? 0) >= water.rest * limit.tokens
+}
+
+async function keepMoved({ deps, branch }: PrepareContext, moved: Epoch, { load }: View): Promise<void> {
+  const { epoch } = await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...moved, after: load.count.high })
+  branch.epoch = epoch
 }
 
 async function reduce(
@@ -103,7 +109,6 @@ async function reduce(
   if (epoch === undefined) return undefined
   const view = viewUnder(context, standing, epoch)
   branch.epoch = epoch
-  branch.loadAfterEpoch = view.load.count.high
   emit({
     type: 'epoch-declared',
     epoch: epoch.id,
@@ -189,7 +194,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
     id,
     body: typeof request.body === 'string' ? view.text : (JSON.parse(view.text) as object),
     text: view.text,
-    headers: {},
+    headers: view.headers,
     verdict,
     load: view.load,
     limit,

@@ -5,6 +5,8 @@ import { newestUserIndex, openStepStart, type Turns } from '../core/turns.ts'
 /** What no reduction may fold away, by item index. */
 export interface Protected {
   readonly keep: ReadonlySet<number>
+  /** The part of `keep` that stays even where everything else is quoted: pins and instructions inside the history. */
+  readonly pinned: ReadonlySet<number>
   readonly openFrom: number
 }
 
@@ -32,11 +34,17 @@ export function protectedItems(
     const before = items[newest - 1]
     if (before?.kind === 'assistant' && before.text.length <= QUESTION_CHARACTERS) keep.add(newest - 1)
   }
+  const pinned = new Set<number>()
   for (const [index, item] of items.entries()) {
     if (index >= openFrom || item.kind === 'instruction') keep.add(index)
+    if (item.kind === 'instruction') pinned.add(index)
   }
-  for (const link of links) if (pins.has(link.identity)) keep.add(link.index)
-  return { keep, openFrom }
+  for (const link of links) {
+    if (!pins.has(link.identity)) continue
+    keep.add(link.index)
+    pinned.add(link.index)
+  }
+  return { keep, pinned, openFrom }
 }
 
 /** Pictures and documents beside a user's words belong to them; results in the same message do not. */

@@ -27,12 +27,9 @@ function absorb(branch: Branch, record: LogRecord): void {
   }
   // The archive is shared by the agents of a session; what they decided is not.
   if ((record.agent ?? branch.agent) !== branch.agent) return
-  if (record.type === 'epoch') {
-    branch.epoch = record
-    branch.loadAfterEpoch = record.after
-  } else if (record.type === 'undo') {
+  if (record.type === 'epoch') branch.epoch = record
+  else if (record.type === 'undo') {
     if (branch.epoch?.id === record.epoch) delete branch.epoch
-    branch.loadAfterEpoch = 0
     branch.undone.add(record.epoch)
   } else if (record.type === 'pin') {
     if (record.pinned) branch.pins.add(record.identity)

@@ -33,6 +33,8 @@ export interface ResultForms {
   readonly preview?: (tokens: number) => string | Promise<string>
   /** The address of the stored original, and how to read it. */
   readonly handle?: string | (() => string | Promise<string>)
+  /** Shown whole whatever is left, and counted: the answer of a reader, a final report, the wrapper of a batch. */
+  readonly always?: boolean
 }
 
 export type BudgetStep = 'full' | 'preview' | 'handle' | 'refusal'
@@ -124,7 +126,10 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
       const count = countTokens(text)
       return count <= tokens ? { callId, step, text, tokens: count, ...(step === 'full' ? {} : { reason }) } : undefined
     }
-    const whole = fits('full', full)
+    const whole =
+      result.always === true
+        ? { callId, step: 'full' as const, text: full, tokens: countTokens(full) }
+        : fits('full', full)
     if (whole !== undefined) return whole
     // A preview that promised to fit is measured again: the budget trusts its own count only.
     const preview =
@@ -165,15 +170,18 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
     reserve: async (result) => oneAtATime(async () => reserveNow(result, allowance(result.tool))),
     reserveBatch: async (results) =>
       oneAtATime(async () => {
-        const shares = batchShares(results)
-        const grants: BudgetGrant[] = []
-        for (const [i, result] of results.entries()) {
+        const grants = new Map<ResultForms, BudgetGrant>()
+        for (const result of results.filter(({ always }) => always === true))
+          grants.set(result, await reserveNow(result, allowance(result.tool)))
+        const others = results.filter(({ always }) => always !== true)
+        const shares = batchShares(others)
+        for (const [i, result] of others.entries()) {
           const limit = allowance(result.tool)
           const share = shares[i] ?? 0
-          const reason = `${results.length} results share what this turn has left`
-          grants.push(await reserveNow(result, share < limit.tokens ? { tokens: share, reason } : limit))
+          const reason = `${others.length} results share what this turn has left`
+          grants.set(result, await reserveNow(result, share < limit.tokens ? { tokens: share, reason } : limit))
         }
-        return grants
+        return results.flatMap((result) => grants.get(result) ?? [])
       }),
     canExecute: async (tool) =>
       oneAtATime(async () => {

@@ -32,10 +32,10 @@ const ANTHROPIC_KEYS = [
   'thinking',
   'context_management',
 ]
-const CHAT_KEYS = [
-  ...['max_completion_tokens', 'response_format', 'stream_options', 'functions', 'function_call', 'n', 'stop'],
-  ...['reasoning_effort', 'frequency_penalty', 'presence_penalty', 'logprobs', 'seed', 'parallel_tool_calls'],
-]
+const CHAT_KEYS = (
+  'max_completion_tokens response_format stream_options functions function_call n stop reasoning_effort ' +
+  'frequency_penalty presence_penalty logprobs seed parallel_tool_calls'
+).split(' ')
 const ANTHROPIC_BLOCKS = new Set(['tool_use', 'tool_result', 'thinking', 'redacted_thinking', 'image', 'document'])
 const CHAT_ROLES = new Set(['system', 'developer', 'tool', 'function'])
 

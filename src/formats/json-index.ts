@@ -1,6 +1,9 @@
 import { PlimsollError } from '../core/errors.ts'
 import { skipSpace, skipString, Spans } from './json-scan.ts'
 
+/** Members that are searched one by one. */
+const SMALL = 64
+
 export interface JsonMember {
   readonly key: string
   /** Where the key's opening quote stands. */
@@ -19,6 +22,7 @@ export class JsonNode {
   readonly #at: number
   #members: readonly JsonMember[] | undefined
   #items: readonly JsonNode[] | undefined
+  #byKey: ReadonlyMap<string, JsonMember> | undefined
 
   constructor(spans: () => Spans, at: number, value: unknown) {
     this.#spans = spans
@@ -44,6 +48,14 @@ export class JsonNode {
   get members(): readonly JsonMember[] | undefined {
     if (this.#members === undefined && this.type === 'object') this.#members = this.#readMembers()
     return this.#members
+  }
+
+  /** The last member of that key. Large objects are looked up, since a codec asks one object once for each of its items. */
+  entry(key: string): JsonMember | undefined {
+    const members = this.members
+    if (members === undefined || members.length <= SMALL) return members?.findLast((entry) => entry.key === key)
+    this.#byKey ??= new Map(members.map((entry) => [entry.key, entry]))
+    return this.#byKey.get(key)
   }
 
   /** Undefined for what is no array, and for arrays below the depth that has spans. */
@@ -109,7 +121,7 @@ export function member(node: JsonNode | undefined, key: string): JsonNode | unde
 }
 
 export function memberEntry(node: JsonNode | undefined, key: string): JsonMember | undefined {
-  return node?.members?.findLast((entry) => entry.key === key)
+  return node?.entry(key)
 }
 
 export const rawText = (text: string, node: JsonNode): string => text.slice(node.start, node.end)

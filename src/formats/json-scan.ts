@@ -15,6 +15,9 @@ const CLOSE_ARRAY = 0x5d
  */
 const MAX_DEPTH = 9
 
+/** Siblings that are walked over without being remembered. */
+const SMALL = 64
+
 /** Numbers per value: where it starts and ends, which value comes after all of its own, where its key starts. */
 const STRIDE = 4
 
@@ -26,6 +29,7 @@ export class Spans {
   readonly #text: string
   #table = new Int32Array(1024)
   #count = 0
+  readonly #large = new Map<number, { readonly children: number[]; readonly keys: ReadonlyMap<string, number> }>()
 
   constructor(text: string) {
     this.#text = text
@@ -64,15 +68,26 @@ export class Spans {
     return children
   }
 
-  /** The value under a key or at an index, without a list of its siblings. The last one counts where a key is repeated. */
+  /** The value under a key or at an index. The last one counts where a key is repeated. */
   child(value: number, step: string | number): number | undefined {
+    const known = this.#large.get(value)
+    if (known !== undefined) return typeof step === 'string' ? known.keys.get(step) : known.children[step]
     const after = this.#table[value * STRIDE + 2]!
     let found: number | undefined
     let index = 0
-    for (let at = value + 1; at < after; at = Math.abs(this.#table[at * STRIDE + 2]!)) {
-      if (typeof step === 'string' ? this.#hasKey(at, step) : index++ === step) found = at
+    for (let at = value + 1; at < after; at = Math.abs(this.#table[at * STRIDE + 2]!), index++) {
+      if (index > SMALL) return this.#indexLarge(value, step)
+      if (typeof step === 'string' ? this.#hasKey(at, step) : index === step) found = at
     }
     return found
+  }
+
+  /** Walking over thousands of siblings once for each of them would be quadratic, so a long list is remembered. */
+  #indexLarge(value: number, step: string | number): number | undefined {
+    const children = this.children(value) ?? []
+    const isObject = this.#text.charCodeAt(this.start(value)) === OPEN_OBJECT
+    this.#large.set(value, { children, keys: new Map(isObject ? children.map((at) => [this.key(at), at]) : []) })
+    return this.child(value, step)
   }
 
   #hasKey(value: number, key: string): boolean {

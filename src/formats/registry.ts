@@ -5,6 +5,8 @@ import { gemini } from './gemini/index.ts'
 import { openaiChat } from './openai-chat/index.ts'
 import { openaiResponses } from './openai-responses/index.ts'
 
+export { detectFormat } from './detect.ts'
+
 /** The wires by name. */
 export const CODECS = {
   'anthropic-messages': anthropicMessages,

@@ -162,21 +162,13 @@ function bodyOf(conversation: Conversation): Fields {
 }
 
 /** Members that travel in another way, or that every wire has a default for. */
-const CARRIED = new Set([
-  ...['model', 'messages', 'contents', 'input', 'system', 'instructions', 'systemInstruction', 'system_instruction'],
-  ...['tools', 'functions', 'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens', 'stream'],
-  ...[
-    'temperature',
-    'top_p',
-    'topP',
-    'stop',
-    'stop_sequences',
-    'stopSequences',
-    'generationConfig',
-    'generation_config',
-  ],
-  ...['previous_response_id', 'conversation', 'stream_options', 'request'],
-])
+const CARRIED = new Set(
+  (
+    'model messages contents input system instructions systemInstruction system_instruction tools functions ' +
+    'max_tokens max_completion_tokens max_output_tokens maxOutputTokens stream stream_options temperature top_p topP ' +
+    'stop stop_sequences stopSequences generationConfig generation_config previous_response_id conversation request'
+  ).split(' '),
+)
 
 function readSampling(body: Fields, lose: (what: string) => void): Sampling {
   const request = recordOf(body['request']) ?? body

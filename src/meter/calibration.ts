@@ -34,25 +34,28 @@ interface ModelState {
 }
 
 interface Sample {
-  /** log(real / estimated) of the text part. */
-  readonly ratio: number
-  readonly weight: number
+  /** Raw tokens of text and of framing, and what both together really were. */
+  readonly text: number
+  readonly fixed: number
+  readonly real: number
   readonly kind: ContentKind
+  /** Grows with the size of the sample and falls with time. */
+  readonly weight: number
 }
 
 export interface CalibrationOptions {
   readonly state?: CalibrationState
   /** Factors outside are never believed. @default [0.4, 3] */
   readonly clamp?: readonly [low: number, high: number]
-  /** Samples kept per endpoint and model. @default 15 */
+  /** Samples kept per endpoint and model. @default 20 */
   readonly window?: number
   readonly onEvent?: (event: EventBody) => void
 }
 
 /**
- * Learns `real / estimated` from reported usage, per endpoint, model and content class. The factor is a weighted median of the
- * newest samples, so that one wrong number (a hidden reminder, a truncated prompt) moves nothing; three misses in a row on the
- * same side mean that the tokenizer itself changed, and older samples go.
+ * Learns `real / estimated` from reported usage, per endpoint, model and content class, and apart from it how much framing a
+ * client and a provider really add. Medians make one wrong number (a hidden reminder, a truncated prompt) move nothing; three
+ * misses in a row on the same side mean that the tokenizer itself changed, and older samples go.
  */
 export interface Calibration {
   observe(observation: Observation): void
@@ -62,12 +65,19 @@ export interface Calibration {
   state(): CalibrationState
 }
 
-/** A growth of fewer tokens says more about framing than about the tokenizer. */
+/** A growth of fewer tokens says more about noise than about the tokenizer. */
 const LEAST_TOKENS = 60
-const FULL_WEIGHT_TOKENS = 1500
-/** The fitted estimate itself counts as this much of a sample. */
+const FULL_WEIGHT_TOKENS = 800
+/** A factor of two, in logarithms. */
+const IMPLAUSIBLE = Math.LN2
+const IMPLAUSIBLE_WEIGHT = 0.1
+/** What was fitted counts as this much of a sample. */
 const PRIOR_WEIGHT = 0.35
-const RECENCY = 0.93
+/** Framing is a small part of a sample, and clients differ in it more than tokenizers do. */
+const FRAMING_PRIOR_WEIGHT = 0.07
+const FRAMING_CLAMP = [0.3, 3] as const
+const RECENCY = 0.95
+const ROUNDS = 6
 const SAMPLES_FOR_CLASS = 4
 const SAMPLES_FOR_SPREAD = 3
 /** Misses that mean a change: this many in a row, all on one side and all further off than usual. */
@@ -75,55 +85,59 @@ const DRIFT_RUN = 3
 const DRIFT_LEAST = 0.08
 const HALF_LIFE_MS = 30 * 24 * 3600 * 1000
 const LEAST_SPREAD = 0.015
+/** The samples were fitted, so the next one misses by more than they do. */
+const SPREAD_MARGIN = 1.6
 const MODELS_KEPT = 200
 
 export function createCalibration(options: CalibrationOptions = {}): Calibration {
-  const { clamp = [0.4, 3], window = 15, onEvent = () => {} } = options
-  const low = Math.log(clamp[0])
-  const high = Math.log(clamp[1])
+  const { clamp = [0.4, 3], window = 20, onEvent = () => {} } = options
   const models = new Map<string, ModelState>(Object.entries(options.state?.models ?? {}))
+  const fits = new WeakMap<readonly Sample[], Fit>()
 
-  const bounded = (ratio: number): number => Math.min(high, Math.max(low, ratio))
-
-  function ratioFor(samples: readonly Sample[], kind?: ContentKind): number {
-    const own = kind === undefined ? [] : samples.filter((sample) => sample.kind === kind)
-    return bounded(centre(own.length >= SAMPLES_FOR_CLASS ? own : samples))
+  function fitOf(target: Pick<Target, 'model' | 'endpoint'>): Fit | undefined {
+    const samples = models.get(keyOf(target))?.samples
+    if (samples === undefined || samples.length === 0) return undefined
+    const known = fits.get(samples) ?? fit(samples, clamp)
+    fits.set(samples, known)
+    return known
   }
 
   return {
     observe({ target, estimated, real, epoch, currentEpoch, at }) {
       if (epoch !== currentEpoch) return
       const { text, fixed, kind } = splitOf(estimated)
-      if (text < LEAST_TOKENS || !(real > fixed)) return
+      if (text < LEAST_TOKENS || !(real > fixed / 4)) return
       const key = keyOf(target)
       const before = models.get(key)
       const aged = before === undefined ? [] : age(before, at)
       const sample: Sample = {
-        ratio: bounded(Math.log((real - fixed) / text)),
-        weight: Math.min(1, text / FULL_WEIGHT_TOKENS),
+        text,
+        fixed,
+        real,
         kind,
+        weight: Math.min(1, Math.sqrt((text + fixed) / FULL_WEIGHT_TOKENS)),
       }
-      const { kept, drifted } = withoutOutdated([...aged, sample])
-      if (drifted !== undefined) {
-        const from = Math.exp(ratioFor(drifted))
-        onEvent({ type: 'calibration-drifted', model: target.model, from, to: Math.exp(ratioFor(kept)) })
+      const { kept, outdated } = withoutOutdated([...aged, believed(sample, fitOf(target))], clamp)
+      if (outdated !== undefined) {
+        const [from, to] = [fit(outdated, clamp).text, fit(kept, clamp).text]
+        onEvent({ type: 'calibration-drifted', model: target.model, from, to })
       }
       models.delete(key)
       models.set(key, { samples: kept.slice(-window), at })
       if (models.size > MODELS_KEPT) models.delete(models.keys().next().value!)
     },
     predict(target, estimated) {
-      const samples = models.get(keyOf(target))?.samples
-      if (samples === undefined || samples.length === 0) return undefined
-      let tokens = estimated.fixed ?? 0
+      const learned = fitOf(target)
+      if (learned === undefined) return undefined
+      let tokens = (estimated.fixed ?? 0) * learned.framing
       for (const [kind, count] of Object.entries(estimated)) {
-        if (kind !== 'fixed') tokens += count * Math.exp(ratioFor(samples, kind as ContentKind))
+        if (kind !== 'fixed') tokens += count * (learned.byKind[kind as ContentKind] ?? learned.text)
       }
-      return { tokens, ...(samples.length >= SAMPLES_FOR_SPREAD && { spread: spreadOf(samples) }) }
+      return { tokens, ...(learned.spread !== undefined && { spread: learned.spread }) }
     },
     factorOf(target, kind) {
-      const samples = models.get(keyOf(target))?.samples
-      return samples === undefined || samples.length === 0 ? undefined : Math.exp(ratioFor(samples, kind))
+      const learned = fitOf(target)
+      return learned === undefined || kind === undefined ? learned?.text : (learned.byKind[kind] ?? learned.text)
     },
     state: () => ({ v: 1, models: Object.fromEntries(models) }),
   }
@@ -144,7 +158,13 @@ function splitOf(estimated: Observation['estimated']): { text: number; fixed: nu
       kind = name as ContentKind
     }
   }
-  return { text, fixed: estimated.fixed ?? 0, kind }
+  return { text, fixed: Math.max(0, estimated.fixed ?? 0), kind }
+}
+
+/** A number far from all that is known tells of something unseen, not of the tokenizer; if more like it follow, they drift together. */
+function believed(sample: Sample, known: Fit | undefined): Sample {
+  const miss = missOf(sample, known?.text ?? 1, known?.framing ?? 1)
+  return Math.abs(miss) > IMPLAUSIBLE ? { ...sample, weight: sample.weight * IMPLAUSIBLE_WEIGHT } : sample
 }
 
 /** Samples lose weight with time, so that a vendor's silent change is overruled sooner after a pause. */
@@ -153,53 +173,106 @@ function age({ samples, at: then }: ModelState, now: number): Sample[] {
   return decay === 1 ? [...samples] : samples.map((sample) => ({ ...sample, weight: sample.weight * decay }))
 }
 
-/** Weighted median of the log ratios, newer ones counting more, with the uncorrected estimate as one weak sample. */
-function centre(samples: readonly Sample[]): number {
-  const weighted = samples.map(({ ratio, weight }, index) => ({
-    ratio,
-    weight: weight * RECENCY ** (samples.length - 1 - index),
+/** What the samples say: factors on text (all, and by class) and on framing, and how far off they still are. */
+interface Fit {
+  readonly text: number
+  readonly framing: number
+  readonly byKind: Readonly<Partial<Record<ContentKind, number>>>
+  readonly spread?: number
+}
+
+/**
+ * Least absolute relative deviations of `real = text * t + framing * f`, one factor at a time: each step is a weighted median,
+ * so a sample with something in it that nobody showed moves nothing.
+ */
+function fit(samples: readonly Sample[], clamp: readonly [number, number]): Fit {
+  const weighted = samples.map((sample, index) => ({
+    ...sample,
+    weight: sample.weight * RECENCY ** (samples.length - 1 - index),
   }))
-  return weightedMedian([...weighted, { ratio: 0, weight: PRIOR_WEIGHT }])
+  let text = 1
+  let framing = 1
+  for (let round = 0; round < ROUNDS; round++) {
+    text = textFactor(weighted, framing, clamp)
+    framing = bounded(
+      weightedMedian([
+        { value: 1, weight: FRAMING_PRIOR_WEIGHT },
+        ...weighted
+          .filter(({ fixed }) => fixed > 0)
+          .map((sample) => ({
+            value: (sample.real - text * sample.text) / sample.fixed,
+            weight: (sample.weight * sample.fixed) / sample.real,
+          })),
+      ]),
+      FRAMING_CLAMP,
+    )
+  }
+  const byKind: Partial<Record<ContentKind, number>> = {}
+  for (const kind of new Set(weighted.map((sample) => sample.kind))) {
+    const own = weighted.filter((sample) => sample.kind === kind)
+    if (own.length >= SAMPLES_FOR_CLASS) byKind[kind] = textFactor(own, framing, clamp)
+  }
+  const misses = weighted
+    .map((sample) => Math.abs(missOf(sample, byKind[sample.kind] ?? text, framing)))
+    .sort((a, b) => a - b)
+  const usual = misses[Math.min(misses.length - 1, Math.floor(misses.length * 0.9))]!
+  return {
+    text,
+    framing,
+    byKind,
+    ...(samples.length >= SAMPLES_FOR_SPREAD && { spread: Math.max(LEAST_SPREAD, usual * SPREAD_MARGIN) }),
+  }
+}
+
+function textFactor(samples: readonly Sample[], framing: number, clamp: readonly [number, number]): number {
+  const values = samples.map((sample) => ({
+    value: (sample.real - framing * sample.fixed) / sample.text,
+    weight: (sample.weight * sample.text) / sample.real,
+  }))
+  return bounded(weightedMedian([{ value: 1, weight: PRIOR_WEIGHT }, ...values]), clamp)
+}
+
+const bounded = (value: number, [low, high]: readonly [number, number]): number => Math.min(high, Math.max(low, value))
+
+/** log(real / predicted) */
+function missOf({ text, fixed, real }: Sample, textFactor: number, framing: number): number {
+  return Math.log(real / Math.max(1, text * textFactor + fixed * framing))
 }
 
 /** With interpolation between the two middle values, so that few samples do not make it jump. */
-function weightedMedian(values: { ratio: number; weight: number }[]): number {
-  const sorted = values.sort((a, b) => a.ratio - b.ratio)
+function weightedMedian(values: { value: number; weight: number }[]): number {
+  const sorted = values.sort((a, b) => a.value - b.value)
   const half = sorted.reduce((sum, { weight }) => sum + weight, 0) / 2
   let below = 0
   for (let i = 0; i < sorted.length; i++) {
     const middle = below + sorted[i]!.weight / 2
     if (middle >= half) {
-      if (i === 0) return sorted[0]!.ratio
+      if (i === 0) return sorted[0]!.value
       const before = sorted[i - 1]!
       const beforeMiddle = below - before.weight / 2
-      const share = (half - beforeMiddle) / (middle - beforeMiddle)
-      return before.ratio + (sorted[i]!.ratio - before.ratio) * share
+      return before.value + ((sorted[i]!.value - before.value) * (half - beforeMiddle)) / (middle - beforeMiddle)
     }
     below += sorted[i]!.weight
   }
-  return sorted.at(-1)?.ratio ?? 0
+  return sorted.at(-1)?.value ?? 1
 }
 
-function spreadOf(samples: readonly Sample[]): number {
-  const middle = centre(samples)
-  const misses = samples.map(({ ratio }) => Math.abs(ratio - middle)).sort((a, b) => a - b)
-  return Math.max(LEAST_SPREAD, misses[Math.min(misses.length - 1, Math.floor(misses.length * 0.9))]!)
-}
-
-/** After a change of tokenizer only the samples since then speak; `drifted` holds those that no longer do. */
-function withoutOutdated(samples: readonly Sample[]): { kept: readonly Sample[]; drifted?: readonly Sample[] } {
+/** After a change of tokenizer only the samples since then speak; `outdated` holds those that no longer do. */
+function withoutOutdated(
+  samples: readonly Sample[],
+  clamp: readonly [number, number],
+): { kept: readonly Sample[]; outdated?: readonly Sample[] } {
   const older = samples.slice(0, -DRIFT_RUN)
   const newest = samples.slice(-DRIFT_RUN)
   if (older.length < DRIFT_RUN) return { kept: samples }
-  const expected = centre(older)
-  const usual = Math.max(DRIFT_LEAST, 2 * medianMiss(older, expected))
-  const sides = newest.map(({ ratio }) => ratio - expected)
-  const changed = sides.every((side) => side > usual) || sides.every((side) => side < -usual)
-  return changed ? { kept: newest, drifted: older } : { kept: samples }
-}
-
-function medianMiss(samples: readonly Sample[], expected: number): number {
-  const misses = samples.map(({ ratio }) => Math.abs(ratio - expected)).sort((a, b) => a - b)
-  return misses[Math.floor(misses.length / 2)]!
+  const { text, framing } = fit(older, clamp)
+  const usual = older.map((sample) => Math.abs(missOf(sample, text, framing))).sort((a, b) => a - b)
+  const tolerated = Math.max(DRIFT_LEAST, 2 * usual[Math.floor(usual.length / 2)]!)
+  const sides = newest.map((sample) => missOf(sample, text, framing))
+  const changed = sides.every((side) => side > tolerated) || sides.every((side) => side < -tolerated)
+  if (!changed) return { kept: samples }
+  return {
+    kept: newest.map((sample) => ({ ...sample, weight: Math.max(sample.weight, PRIOR_WEIGHT) })),
+    outdated: older,
+  }
 }

@@ -69,8 +69,10 @@ export function createMeter(options: MeterOptions): Meter {
     const learned = calibration.predict(refOf(target), byClass)
     if (learned === undefined) return count
     const { tokens, spread } = learned
-    if (spread === undefined) return scaleCount(count, tokens / count.tokens)
-    return { tokens, low: Math.max(0, tokens * (1 - spread)), high: tokens * (1 + spread), source: 'calibrated' }
+    // What is unknown stays as wide as it was: usage of other requests says nothing about a picture behind a reference.
+    if (spread === undefined || count.source === 'unknown') return scaleCount(count, tokens / count.tokens)
+    const half = tokens * spread + 4
+    return { tokens, low: Math.max(0, tokens - half), high: tokens + half, source: 'calibrated' }
   }
 
   function tally(

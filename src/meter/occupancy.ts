@@ -3,6 +3,7 @@ import { type Count, exactly, sumCounts } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Usage } from '../core/usage.ts'
 import type { ClassTokens, Measurement, Meter, TargetRef } from './meter.ts'
+import { overheadOf } from './overhead.ts'
 import { isKnownUsage } from './usage.ts'
 
 /**
@@ -113,10 +114,15 @@ function reportedAnswer(
   answered: readonly Item[],
   anchor: Anchor,
 ): number | undefined {
-  if (answered.length === 0) return undefined
+  if (answered.length === 0 || anchor.output <= 0) return undefined
   const keepsReasoning = answered.some((item) => item.kind === 'reasoning')
   const reported = anchor.output - (keepsReasoning ? 0 : anchor.reasoning)
-  return reported < meter.measureItems(target, answered, format).count.low / 2 ? undefined : reported
+  const { low, high } = meter.measureItems(target, answered, format).count
+  if (reported < low / 2) return undefined
+  // More than the answer can be: reasoning that the provider did not itemise and the client does not send back.
+  if (!keepsReasoning && reported > high * 1.4 + 60) return undefined
+  const { model } = typeof target === 'string' ? { model: target } : target
+  return reported + overheadOf(format, model, meter.familyOf(model)).perAnswer
 }
 
 /**

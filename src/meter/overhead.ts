@@ -11,6 +11,8 @@ export interface Overhead {
   /** Around a call and around a result, names and arguments not included. */
   readonly perCall: number
   readonly perResult: number
+  /** Around a response that comes back in the next prompt, beyond the output that was reported for it. */
+  readonly perAnswer: number
   /** Declared tools: a hidden prompt once, something per tool, and the declarations times a factor. */
   readonly toolsOnce: number
   readonly perTool: number
@@ -28,6 +30,7 @@ const OPENAI: Overhead = {
   perMessage: 4,
   perCall: 5,
   perResult: 2,
+  perAnswer: 3,
   toolsOnce: 12,
   perTool: 0,
   toolsFactor: 0.6,
@@ -36,13 +39,21 @@ const OPENAI: Overhead = {
   callsInMessages: true,
 }
 
-const RESPONSES: Overhead = { ...OPENAI, perCall: 6, perResult: 9, toolsFactor: 0.64, callsInMessages: false }
+const RESPONSES: Overhead = {
+  ...OPENAI,
+  perCall: 6,
+  perResult: 9,
+  toolsFactor: 0.64,
+  callsInMessages: false,
+  perAnswer: 2,
+}
 
 const GEMINI: Overhead = {
   perRequest: 0,
   perMessage: 1,
   perCall: 4,
   perResult: 4,
+  perAnswer: 1,
   toolsOnce: 0,
   perTool: 0,
   toolsFactor: 0.93,
@@ -54,8 +65,9 @@ const GEMINI: Overhead = {
 const CLAUDE: Overhead = {
   perRequest: 7,
   perMessage: 3,
-  perCall: 32,
-  perResult: 27,
+  perCall: 46,
+  perResult: 14,
+  perAnswer: 0,
   toolsOnce: 450,
   perTool: 8,
   toolsFactor: 1.1,

@@ -1,4 +1,5 @@
-/** The testing kit: strict fake providers and the suites that every store must pass. */
+/** The testing kit: strict fake providers, the simulator, and the suites that every store must pass. */
 export * from './referee/index.ts'
 export * from './artifact-store-suite.ts'
 export * from './session-store-suite.ts'
+export * from './simulator/index.ts'

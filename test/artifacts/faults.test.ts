@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isPlimsollError } from '../../src/core/errors.ts'
 import { fileArtifacts, type FileArtifactsOptions } from '../../src/drivers/artifacts/file.ts'
+import { nodeFileSystem } from '../../src/drivers/artifacts/file-system.ts'
 import type { ArtifactStore } from '../../src/ports/artifact-store.ts'
 import { contentOf } from './content.ts'
 import { crashAt, failWith, failingFileSystem, type Fault } from './failing-file-system.ts'
@@ -25,7 +26,7 @@ afterAll(async () => rm(directory, { recursive: true, force: true }))
 
 const newFolder = (): string => join(directory, String(folders++))
 const open = (folder: string, options: Partial<FileArtifactsOptions> = {}): ArtifactStore =>
-  fileArtifacts({ directory: folder, secret, links: `${folder}-links`, ...options })
+  fileArtifacts({ directory: join(folder, 'store'), secret, links: join(folder, 'links'), ...options })
 
 /** Everything in the store is whole, and nothing of a half-done write can be seen. */
 async function expectWhole(store: ArtifactStore): Promise<Set<string>> {
@@ -45,13 +46,15 @@ async function crashEverywhere(
   act: (store: ArtifactStore, handles: Handles) => Promise<unknown>,
   check: (store: ArtifactStore, handles: Handles, acknowledged: boolean) => Promise<void>,
 ): Promise<number> {
+  const template = newFolder()
+  const before = open(template)
+  const put = async (text: string, session?: string): Promise<string> =>
+    (await before.put('a', Buffer.from(text), { tool: 'bash', ...(session === undefined ? {} : { session }) })).handle
+  const [live, twin, loose] = [await put('live', 'live'), await put('twin', 'live'), await put('loose')]
+  await before.close()
   for (let at = 0; ; at++) {
     const folder = newFolder()
-    const before = open(folder)
-    const live = (await before.put('a', Buffer.from('live'), { tool: 'bash', session: 'live' })).handle
-    const twin = (await before.put('a', Buffer.from('twin'), { tool: 'bash', session: 'live' })).handle
-    const loose = (await before.put('a', Buffer.from('loose'), { tool: 'bash' })).handle
-    await before.close()
+    await cp(template, folder, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
     const { fileSystem, calls } = failingFileSystem(crashAt(at))
     const acknowledged = await act(open(folder, { fileSystem }), { live, twin, loose }).then(
       () => true,
@@ -69,7 +72,8 @@ async function crashEverywhere(
   }
 }
 
-describe('a crash at any call to the disk', () => {
+// Hundreds of stores and their syncs: slow on a busy disk.
+describe('a crash at any call to the disk', { timeout: 300_000 }, () => {
   it('leaves a put whole or not at all', async () => {
     const points = await crashEverywhere(
       async (store) => store.put('a', fresh, { tool: 'bash', session: 's' }),
@@ -130,7 +134,7 @@ describe('a crash at any call to the disk', () => {
   })
 })
 
-describe('durability', () => {
+describe('durability', { timeout: 300_000 }, () => {
   it('syncs bytes, description and folder before the move, and the place after it', async () => {
     const { fileSystem, calls } = failingFileSystem(() => undefined)
     const store = open(newFolder(), { fileSystem })
@@ -192,6 +196,57 @@ describe('durability', () => {
   })
 })
 
+describe('a prune in one process and a user in another', () => {
+  const uses: Record<string, (other: ArtifactStore, handle: string) => Promise<unknown>> = {
+    'a put with a session': async (other) => other.put('a', fresh, { session: 'new' }),
+    'a reference': async (other, handle) => other.reference('a', 'new', [handle]),
+    'a put without a session': async (other) => other.put('a', fresh),
+  }
+  for (const moment of ['before', 'after'] as const) {
+    for (const [name, use] of Object.entries(uses)) {
+      it(`keeps what ${name} needs just ${moment} it is taken out`, async () => {
+        const folder = newFolder()
+        let now = 1000
+        const clock = { now: () => now }
+        const other = open(folder, { clock })
+        const { handle } = await other.put('a', fresh)
+        now = 1500
+        let used = 0
+        const rename: typeof nodeFileSystem.rename = async (from, to) => {
+          const isTaking = String(to).includes('/leaving/')
+          if (isTaking && moment === 'before') used += Number((await use(other, handle)) !== null)
+          await nodeFileSystem.rename(from, to)
+          if (isTaking && moment === 'after') used += Number((await use(other, handle)) !== null)
+        }
+        const pruning = open(folder, { clock, fileSystem: { ...nodeFileSystem, rename } })
+        // Without a session it is as if the prune had come first: deleted, and put again.
+        const isAfterwards = moment === 'after' && name === 'a put without a session'
+        expect(await pruning.prune('a', { keep: 0 })).toEqual(isAfterwards ? [handle] : [])
+        expect(used).toBe(1)
+        expect(Buffer.from((await other.read('a', handle)) ?? [])).toEqual(fresh)
+        expect(await readFile((await other.stat('a', handle))?.path ?? '')).toEqual(fresh)
+        expect(await readdir(await tenantPath(join(folder, 'store'), 'leaving'))).toEqual([])
+      })
+    }
+  }
+
+  it('can read an artifact while it is being looked at', async () => {
+    const folder = newFolder()
+    const other = open(folder)
+    const { handle } = await other.put('a', fresh, { session: 's' })
+    await other.release('a', 's')
+    let seen: Uint8Array | undefined
+    const rename: typeof nodeFileSystem.rename = async (from, to) => {
+      await nodeFileSystem.rename(from, to)
+      if (String(to).includes('/leaving/')) seen = await other.read('a', handle)
+    }
+    const pruning = open(folder, { fileSystem: { ...nodeFileSystem, rename } })
+    expect(await pruning.prune('a', { keep: 0 })).toEqual([handle])
+    expect(Buffer.from(seen ?? [])).toEqual(fresh)
+    expect(await other.read('a', handle)).toBeUndefined()
+  })
+})
+
 describe('a disk that fails', () => {
   const faults: Record<string, Fault> = {
     ENOSPC: failWith('ENOSPC', (operation, path) => operation === 'file.writeFile' && path.endsWith('bytes')),
@@ -213,7 +268,7 @@ describe('a disk that fails', () => {
       expect(String(failure)).toContain('Could not store the artifact')
       expect(await expectWhole(working)).toEqual(new Set([handle]))
       broken = false
-      expect(await readdir(await tenantPath(folder, 'writing'))).toEqual([])
+      expect(await readdir(await tenantPath(join(folder, 'store'), 'writing'))).toEqual([])
       await store.put('a', fresh)
       expect(await expectWhole(working)).toHaveLength(2)
     })

@@ -219,6 +219,56 @@ describe('the same thing in another form', () => {
     ],
     ['old thinking dropped', 'anthropic-messages', claude(), mutated(claude(), (body) => void blocks(body, 1).shift())],
     [
+      'a Responses item without its id and status',
+      'openai-responses',
+      {
+        input: [
+          { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Read it.' }] },
+          { type: 'reasoning', id: 'rs_1', summary: [] },
+          {
+            type: 'function_call',
+            id: 'fc_1',
+            call_id: 'c1',
+            name: 'read',
+            arguments: '{"a":1,"b":2}',
+            status: 'completed',
+          },
+          { type: 'function_call_output', call_id: 'c1', output: 'alpha' },
+        ],
+      },
+      {
+        input: [
+          { role: 'user', content: 'Read it.' },
+          { type: 'function_call', call_id: 'c1', name: 'read', arguments: '{"b":2, "a":1}' },
+          { type: 'function_call_output', call_id: 'c1', output: [{ type: 'input_text', text: 'alpha' }] },
+        ],
+      },
+    ],
+    [
+      'a Gemini body in snake case, without signatures and thoughts',
+      'gemini',
+      {
+        contents: [
+          { role: 'user', parts: [{ text: 'Read it.' }, { inlineData: { mimeType: 'image/png', data: 'AAAA' } }] },
+          {
+            role: 'model',
+            parts: [
+              { text: 'Hm.', thought: true },
+              { functionCall: { name: 'read', args: { a: 1, b: 2 } }, thoughtSignature: 'c2ln' },
+            ],
+          },
+          { role: 'user', parts: [{ functionResponse: { name: 'read', response: { output: 'alpha', lines: 1 } } }] },
+        ],
+      },
+      {
+        contents: [
+          { parts: [{ text: 'Read it. ' }, { inline_data: { mime_type: 'image/png', data: 'AAAA' } }] },
+          { role: 'model', parts: [{ function_call: { name: 'read', args: { b: 2, a: 1 } } }] },
+          { role: 'function', parts: { function_response: { name: 'read', response: { output: 'alpha', lines: 1 } } } },
+        ],
+      },
+    ],
+    [
       'old reasoning dropped',
       'openai-chat',
       chat(),

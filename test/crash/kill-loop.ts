@@ -14,7 +14,9 @@ export interface KillLoopResult {
 export const KILLS = Number(process.env['PLIMSOLL_KILLS'] ?? 20)
 export const SEED = Number(process.env['PLIMSOLL_SEED'] ?? 20_261_115)
 
-const LONGEST_LIFE_MS = 120
+/** A writer is killed up to this long after it has acknowledged up to this many operations. */
+const LONGEST_WAIT_MS = 25
+const MOST_OPERATIONS = 40
 /** Every acknowledged record of all runs is looked at again this often; those of the last run always. */
 const FULL_CHECK_EVERY = 20
 
@@ -29,7 +31,10 @@ export async function killLoop(
   const everything: Acknowledged[] = []
   let records = 0
   for (let run = 0; run < kills; run++) {
-    const acknowledged = await runUntilKilled(url, seed + run, run, random.next() * LONGEST_LIFE_MS)
+    const acknowledged = await runUntilKilled(url, seed + run, run, {
+      operations: random.below(MOST_OPERATIONS),
+      waitMs: random.next() * LONGEST_WAIT_MS,
+    })
     everything.push(...acknowledged)
     const store = open()
     try {
@@ -68,13 +73,19 @@ async function inspect(store: MaintainedStore, acknowledged: readonly Acknowledg
   return sessions.reduce((sum, { version }) => sum + version, 0)
 }
 
-async function runUntilKilled(url: string, seed: number, run: number, lifeMs: number): Promise<Acknowledged[]> {
+interface Moment {
+  readonly operations: number
+  readonly waitMs: number
+}
+
+async function runUntilKilled(url: string, seed: number, run: number, moment: Moment): Promise<Acknowledged[]> {
   const worker = startWorker(new URL('worker.ts', import.meta.url), [url, String(seed), String(run)])
   const acknowledged: Acknowledged[] = []
+  let lines = 0
   worker.onLine((line) => {
     const said = JSON.parse(line) as Acknowledged | 'ready'
-    if (said === 'ready') setTimeout(() => worker.child.kill('SIGKILL'), lifeMs)
-    else acknowledged.push(said)
+    if (said !== 'ready') acknowledged.push(said)
+    if (lines++ === moment.operations) setTimeout(() => worker.child.kill('SIGKILL'), moment.waitMs)
   })
   const { signal, errors } = await worker.done
   if (signal !== 'SIGKILL') throw new Error(`The writer ended by itself: ${errors}`)

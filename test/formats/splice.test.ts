@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compactJson, indexJson, member, rawText } from '../../src/formats/json-index.ts'
-import { spliceArray, spliceMember, spliceMemberOut, spliceText } from '../../src/formats/splice.ts'
+import { spliceArray, spliceMember, spliceMemberOut, spliceMembers, spliceText } from '../../src/formats/splice.ts'
 import { property } from '../support/property.ts'
 
 /** Writes JSON with the white space that people and libraries put into it. */
@@ -91,6 +91,40 @@ describe('spliceArray', () => {
 })
 
 describe('members', () => {
+  it('changes, adds and removes several members at once', () => {
+    const keys = ['a', 'b', 'c', 'd', 'e']
+    const change = fc.constantFrom('leave', 'set', 'out')
+    property(
+      fc.tuple(fc.subarray(keys), fc.tuple(change, change, change, change, change), fc.integer({ min: 0, max: 3 })),
+      ([present, plan, indent]) => {
+        const body = Object.fromEntries(present.map((key) => [key, [key]]))
+        const text = written(body, indent)
+        const changes = new Map(
+          keys.flatMap((key, i) => (plan[i] === 'leave' ? [] : [[key, plan[i] === 'set' ? '7' : undefined] as const])),
+        )
+        const expected = { ...body } as Record<string, unknown>
+        for (const [key, json] of changes) {
+          if (json === undefined) delete expected[key]
+          else expected[key] = 7
+        }
+        const result = spliceText(text, spliceMembers(indexJson(text), changes))
+        expect(JSON.parse(result)).toEqual(expected)
+      },
+    )
+  })
+
+  it('finds values by path, in small and in long containers, and the last of repeated keys', () => {
+    const list = Array.from({ length: 500 }, (_, i) => `{"n":${i},"n":-${i}}`).join(',')
+    const keys = Array.from({ length: 500 }, (_, i) => `"k\\u0030${i}":${i}`).join(',')
+    const root = indexJson(`{"list":[${list}],"map":{${keys}},"\\u0061":1}`)
+    expect(root.rawAt(['list', 3, 'n'])).toBe('-3')
+    expect(root.rawAt(['list', 499, 'n'])).toBe('-499')
+    expect(root.rawAt(['map', 'k0499'])).toBe('499')
+    expect(root.rawAt(['a'])).toBe('1')
+    expect(root.rawAt(['list', 500])).toBeUndefined()
+    expect(root.rawAt(['none', 'below'])).toBeUndefined()
+  })
+
   it('replaces, adds and removes one member', () => {
     const text = '{"a":1, "b":[2] ,"c":3}'
     const root = indexJson(text)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import * as fc from 'fast-check'
 import { handlesIn } from '../../src/core/handles.ts'
-import { createToolRegistry, show } from '../../src/engine/intake/index.ts'
+import { createToolRegistry, foldMathematical, show } from '../../src/engine/intake/index.ts'
 import { countTokens, HANDLE, options, OTHER_HANDLE } from './helpers.ts'
 
 const records = (count: number): string =>
@@ -15,6 +15,9 @@ const records = (count: number): string =>
   )
 const lines = (count: number, text = (i: number) => `line ${i} of the build says nothing special`): string =>
   Array.from({ length: count }, (_, i) => text(i)).join('\n')
+
+const fileDiff = (name: string, count: number) =>
+  `diff --git a/${name} b/${name}\n--- a/${name}\n+++ b/${name}\n@@ -1,2 +1,2 @@\n${lines(count, (i) => `+added line number ${i}`)}\n-removed line\n`
 
 describe('what fits', () => {
   it('is shown as it is', () => {
@@ -51,7 +54,7 @@ describe('a notice', () => {
   it('names no tool that the model cannot call', () => {
     for (const budget of [60, 100, 400]) {
       const { text: view } = show(text, options(budget, { readers: [] }))
-      expect(view).not.toMatch(/artifact_|recall/)
+      expect(view).not.toMatch(/artifact_|recall|[Rr]ead more with/)
       expect(view).toContain(HANDLE)
     }
   })
@@ -102,6 +105,14 @@ describe('text', () => {
     expect(show(`${lines(3_000)}\nCommand exited with code 3`, options(120)).text).toContain('exited with code 3')
   })
 
+  it('keeps an exit status in the middle, among more errors than fit', () => {
+    const words = 'abcdefghijklmnopqrstuvwxyz'
+    const line = (i: number) =>
+      i % 4 === 0 ? `error ${words.slice(i % 26)} in ${words.slice(i % 17)}` : `step ${i} is done`
+    const text = lines(2_000, (i) => (i === 1_103 ? 'child exited with status 7' : line(i)))
+    expect(show(text, options(300)).text).toContain('child exited with status 7')
+  })
+
   it('says for every gap how many lines of how many are missing, and the numbers add up', () => {
     const total = 2_000
     const shown = show(
@@ -137,6 +148,25 @@ describe('text', () => {
   it('strips terminal codes and keeps the last state of a progress line', () => {
     const shown = show('\u001b[31mred\u001b[0m\n10%\r50%\r100% done\n\u001b]0;title\u0007end', options(50))
     expect(shown.text).toBe('red\n100% done\nend')
+  })
+})
+
+describe('test output', () => {
+  it('tells how many lines passed and failed, and shows the failure with its details', () => {
+    const text = `${lines(600, (i) => `--- PASS: TestThing${i} (0.00s)`)}\n--- FAIL: TestOther (0.01s)\n    other_test.go:12: got 3, want 4\n${lines(600, (i) => `--- PASS: TestError${i} (0.00s)`)}\nFAIL\nFAIL\tacme/pkg\t1.2s`
+    const { kind, text: view } = show(text, options(300))
+    expect(kind).toBe('test-output')
+    expect(view).toContain('1,200 passed, 3 failed, 0 skipped')
+    expect(view).toContain('--- FAIL: TestOther (0.01s)\n    other_test.go:12: got 3, want 4')
+    expect(view).toMatch(/FAIL\tacme\/pkg\t1\.2s$/)
+  })
+})
+
+describe('diffs', () => {
+  it('tell what changed by file', () => {
+    const { text: view } = show(fileDiff('src/a.ts', 300) + fileDiff('src/b.ts', 200), options(300))
+    expect(view).toContain('2 files changed, +500 -2:\n  src/a.ts +300 -1\n  src/b.ts +200 -1')
+    expect(view).toContain('+++ b/src/b.ts')
   })
 })
 
@@ -188,6 +218,20 @@ describe('JSON', () => {
     const map = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`F${i}`, { from: 'A', to: 'B', seats: i }]))
     const view = JSON.parse(show(JSON.stringify(map), options(400)).text) as { first_entries: Record<string, unknown> }
     expect(Object.keys(view.first_entries)[0]).toBe('F0')
+  })
+
+  it('counts the keys and items that it leaves out', () => {
+    const keys = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`key${i}`, i % 2 === 0 ? i : [i]]))
+    const view = JSON.parse(show(JSON.stringify(keys), options(150)).text) as Record<string, unknown>
+    const { _plimsoll: _, '…': more, ...kept } = view
+    expect(more).toBe(`${100 - Object.keys(kept).length} more keys`)
+    const nested = JSON.parse(
+      show(
+        JSON.stringify({ a: 'x'.repeat(3_000), list: Array.from({ length: 70 }, (__, i) => `item ${i}`) }),
+        options(200),
+      ).text,
+    ) as { list: string[] }
+    expect(nested.list.at(-1)).toBe(`… ${71 - nested.list.length} more items`)
   })
 
   it('finds the list inside an envelope and keeps what is around it', () => {
@@ -320,6 +364,12 @@ describe('characters', () => {
     expect(show('a\ud83d b', options(20)).text).toBe('a\ufffd b')
     const escaped = `{"a":"${'\\ud83d '.repeat(3_000)}"}`
     expect(/\\ud83d/i.test(show(escaped, options(100)).text)).toBe(false)
+  })
+})
+
+describe('mathematical letters', () => {
+  it('can be folded to plain ones', () => {
+    expect(foldMathematical('𝐇𝐞𝐥𝐥𝐨 𝟙𝟚 wörld')).toBe('Hello 12 wörld')
   })
 })
 

@@ -93,7 +93,7 @@ describe('calibration', () => {
   it('ignores growth too small to say anything, and reports below the framing', () => {
     const calibration = createCalibration()
     calibration.observe(observation(20, 500))
-    calibration.observe(observation(2000, 90))
+    calibration.observe(observation(2000, 20))
     expect(calibration.factorOf(target)).toBeUndefined()
   })
 

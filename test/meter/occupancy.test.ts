@@ -46,7 +46,7 @@ describe('occupancy', () => {
   const first = conversation([item('user', 'look at this')])
   const answered = [...first.items, item('assistant', 'I will.'), item('call', '{"path":"a.ts"}')]
   const anchor = anchorAfter(undefined, {
-    usage: usageOf(94_000, 300),
+    usage: usageOf(94_000, 70),
     measurement: measure(first),
     conversation: first,
   })!
@@ -56,7 +56,7 @@ describe('occupancy', () => {
     const next = conversation([...answered, result])
     const load = occupancy(meter, MODEL, next, measure(next), anchor)
     expect(load.count.tokens).toBe(
-      Math.round(94_000 + 300 + meter.measureItems(MODEL, [result], 'anthropic-messages').count.tokens),
+      Math.round(94_000 + 70 + meter.measureItems(MODEL, [result], 'anthropic-messages').count.tokens),
     )
     // The new result alone passes a limit that the last usage was below.
     expect(load.count.high).toBeGreaterThan(100_000)
@@ -78,10 +78,16 @@ describe('occupancy', () => {
       ...answered.slice(1),
       item('user', 'go on'),
     ])
-    const reasoned: Anchor = { ...anchor, output: 5300, reasoning: 5000 }
+    const reasoned: Anchor = { ...anchor, output: 5070, reasoning: 5000 }
     const without = occupancy(meter, MODEL, next, measure(next), reasoned).count.tokens
     const sentBack = occupancy(meter, MODEL, thinking, measure(thinking), reasoned).count.tokens
     expect(sentBack - without).toBe(5000)
+  })
+
+  it('counts an answer itself when the report holds reasoning that was neither itemised nor sent back', () => {
+    const next = conversation([...answered, item('user', 'go on')])
+    const load = occupancy(meter, MODEL, next, measure(next), { ...anchor, output: 4000 })
+    expect(load.count.tokens).toBeLessThan(94_300)
   })
 
   it('does not believe an output of one token for a long answer', () => {

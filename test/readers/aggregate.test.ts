@@ -298,7 +298,7 @@ const parsed = (text: string): Row[] =>
     .slice(1)
     .map((line) => line.split(',').map((cell) => (/^-?[\d.]+$/.test(cell) ? Number(cell) : cell)))
 
-describe('twenty aggregate questions over 5 MB', () => {
+describe('twenty aggregate questions over 5 MB', { timeout: 180_000 }, () => {
   it('are twenty', () => {
     expect(questions).toHaveLength(20)
   })

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { lineMatcher } from '../../src/engine/readers/line-matcher.ts'
+import { requiredLiteral } from '../../src/engine/readers/required-literal.ts'
 import { bodyOf, random, setup } from './setup.ts'
 
 const SEED = 20261115
@@ -38,7 +39,23 @@ describe('artifact_grep', () => {
 
   it('agrees with a backtracking engine on random lines and patterns', async () => {
     console.info(`seed ${SEED}`)
-    const atom = fc.constantFrom('a', 'b', 'ab', '.', '[ab]', '[^a]', 'é', '\\d', '\\w', '(a|b)', '(?:ab|c)', ' ')
+    const atom = fc.constantFrom(
+      'a',
+      'b',
+      'ab',
+      'abc',
+      '\\.',
+      'c|a',
+      '.',
+      '[ab]',
+      '[^a]',
+      'é',
+      '\\d',
+      '\\w',
+      '(a|b)',
+      '(?:ab|c)',
+      ' ',
+    )
     const piece = fc
       .tuple(atom, fc.constantFrom('', '', '*', '+', '?', '{1,2}', '*?'))
       .map(([body, repeat]) => body + repeat)
@@ -162,5 +179,31 @@ describe('line matcher', () => {
     expect(lineMatcher('b').find('abab', 2)).toEqual({ start: 3, end: 4 })
     expect(lineMatcher('[b]').find('abab', 2)).toEqual({ start: 3, end: 4 })
     expect(lineMatcher('^b').find('ab', 1)).toBeUndefined()
+  })
+})
+
+describe('required literal', () => {
+  it('is the longest text that no match can be without', () => {
+    const literals: Record<string, string> = {
+      'ERROR .*handled in 8\\d{3}ms$': 'handled in 8',
+      'abc+d': 'abc',
+      'abcx?def': 'abc',
+      'abcx*defg': 'defg',
+      'abcx{0,2}de': 'abc',
+      'a|bcd': '',
+      '(?:abc|def)gh': 'gh',
+      '(abc)?gh': 'gh',
+      '[abc]def[]x]gh': 'def',
+      'a\\.b\\(c': 'a.b(c',
+      '(?i)abc': '',
+      'abc(?i:def)ghijk': '',
+      '\\x41bcd': '',
+      'ab\\Qcdef\\E': 'ab',
+      '^abc$': 'abc',
+      '[[:alpha:]]xyz': 'xyz',
+      '.*': '',
+    }
+    for (const [pattern, literal] of Object.entries(literals))
+      expect([pattern, requiredLiteral(pattern)]).toEqual([pattern, literal])
   })
 })

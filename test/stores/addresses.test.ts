@@ -36,6 +36,17 @@ describe('addresses of stores', () => {
     await away.close()
   })
 
+  it('open an encrypted store with its key only', async () => {
+    await withFolder(async (folder) => {
+      const url = `sqlite:${folder}/sealed.db`
+      const store = openStore(url, { encryptionKey: Buffer.alloc(32, 1) })
+      await store.append('t', 's', [item('a')])
+      expect(await store.stats()).toMatchObject({ sealed: true })
+      await store.close()
+      await expect(openStore(url).version('t', 's')).rejects.toMatchObject({ code: 'bad-config' })
+    })
+  })
+
   it('are refused when nothing answers to them, without showing a password', () => {
     for (const url of ['', 'sqlite:', 'mysql://u:hunter2@h/d', 'plimsoll.db', 'memory:x']) {
       expect(() => openStore(url)).toThrow(/no store for the address/)

@@ -17,7 +17,7 @@ import type { WireName } from './generators/index.ts'
 
 interface Half extends Pick<Codec, 'decode' | 'encode'> {
   /** Where an item of a decoded body stands in its text. */
-  spanOf(conversation: Conversation, item: Item): { readonly start: number; readonly end: number }
+  readonly spanOf: (conversation: Conversation, item: Item) => { readonly start: number; readonly end: number }
 }
 
 /** The reading and writing half of each codec. */

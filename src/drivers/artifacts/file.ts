@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { PlimsollError } from '../../core/errors.ts'
 import { isHandle, type Handle } from '../../core/handles.ts'
-import type { ArtifactMeta, ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
+import type { ArtifactMeta, ArtifactStat, ArtifactStore, RetentionRule } from '../../ports/artifact-store.ts'
 import { systemClock, type Clock } from '../../ports/clock.ts'
 import { artifactAddress, hexOf, sha256Of, tenantKey } from './address.ts'
 import { artifactName } from './artifact-name.ts'
@@ -64,6 +64,12 @@ export function fileArtifacts(options: FileArtifactsOptions): ArtifactStore {
     }
   }
 
+  function queueOf(tenant: string): ReturnType<typeof mutex> {
+    let queue = oneAtATime.get(tenant)
+    if (queue === undefined) oneAtATime.set(tenant, (queue = mutex()))
+    return queue
+  }
+
   /** Only a store with a quota has to know the sum before it writes. */
   async function withinQuota<T>(
     tenant: string,
@@ -72,9 +78,7 @@ export function fileArtifacts(options: FileArtifactsOptions): ArtifactStore {
     write: () => Promise<T>,
   ): Promise<T> {
     if (quotaBytes === Infinity) return write()
-    let queue = oneAtATime.get(tenant)
-    if (queue === undefined) oneAtATime.set(tenant, (queue = mutex()))
-    return queue(async () => {
+    return queueOf(tenant)(async () => {
       const stats = await folder.stats()
       checkQuota(
         stats.reduce((sum, { stat }) => sum + stat.bytes, 0),
@@ -140,19 +144,10 @@ export function fileArtifacts(options: FileArtifactsOptions): ArtifactStore {
       await attempt('release the session', tenant, async (folder) => folder.release(session))
     },
     async prune(tenant, rule) {
-      return attempt('prune artifacts', tenant, async (folder) => {
-        await folder.tidy()
-        const marks = await folder.all()
-        const stats = await folder.stats()
-        const candidates = stats.map(({ stat: { handle }, usedAt }) => ({
-          handle,
-          usedAt,
-          referenced: marks.has(objectName(handle)),
-        }))
-        const byHandle = new Map(stats.map((artifact) => [artifact.stat.handle, artifact]))
-        const expired = expiredArtifacts(candidates, rule, clock.now()).flatMap((handle) => byHandle.get(handle) ?? [])
-        return folder.discard(expired)
-      })
+      // Two prunes at once would bring back each other's candidates: safe, but neither would get anywhere.
+      return queueOf(tenant)(async () =>
+        attempt('prune artifacts', tenant, async (folder) => pruneFolder(folder, rule, clock.now())),
+      )
     },
     async remove(tenant, handle) {
       return attempt(
@@ -166,6 +161,19 @@ export function fileArtifacts(options: FileArtifactsOptions): ArtifactStore {
       folders.clear()
     },
   }
+}
+
+async function pruneFolder(folder: TenantFolder, rule: RetentionRule, now: number): Promise<readonly Handle[]> {
+  await folder.tidy()
+  const marks = await folder.all()
+  const stats = await folder.stats()
+  const candidates = stats.map(({ stat, name, usedAt }) => ({
+    handle: stat.handle,
+    usedAt,
+    referenced: marks.has(name),
+  }))
+  const byHandle = new Map(stats.map((artifact) => [artifact.stat.handle, artifact]))
+  return folder.discard(expiredArtifacts(candidates, rule, now).flatMap((handle) => byHandle.get(handle) ?? []))
 }
 
 async function existing(folder: TenantFolder, handles: readonly Handle[]): Promise<string[]> {

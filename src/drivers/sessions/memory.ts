@@ -1,4 +1,4 @@
-import type { Epoch, FirstSendEdit, LogRecord } from '../../core/records.ts'
+import type { Epoch, FirstSendEdit } from '../../core/records.ts'
 import { systemClock } from '../../ports/clock.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
@@ -13,38 +13,14 @@ import {
   forkTargetExists,
   noSuchSession,
 } from './checks.ts'
+import { addToIndexes, dropFromIndexes, firstById, idOf, newTenant } from './memory-tenant.ts'
+import type { Entry, Tenant } from './memory-tenant.ts'
 import { decodeRecord } from './record-text.ts'
 import { queryWords, rankCandidates, wordsOf } from './search-words.ts'
 
 export interface MemoryStoreOptions {
   /** @default the system's clock */
   clock?: Clock
-}
-
-interface Entry {
-  /** Order of arrival in the tenant: who was first. */
-  readonly order: number
-  readonly session: string
-  readonly version: number
-  /** Records are kept as text, so that nobody can change one through a reference. */
-  readonly text: string
-}
-
-interface Log {
-  readonly createdAt: number
-  updatedAt: number
-  bytes: number
-  readonly entries: Entry[]
-}
-
-interface Tenant {
-  readonly logs: Map<string, Log>
-  readonly epochs: Map<string, Entry[]>
-  readonly undos: Map<string, Set<string>>
-  readonly edits: Map<string, Entry[]>
-  readonly identities: Map<string, Set<string>>
-  readonly leases: Map<string, { holder: string; until: number }>
-  readonly values: Map<string, string>
 }
 
 /** The contract in its plainest form; everything is gone when the process ends. */
@@ -56,15 +32,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
   function tenantOf(name: string): Tenant {
     let tenant = tenants.get(name)
     if (tenant === undefined) {
-      tenant = {
-        logs: new Map(),
-        epochs: new Map(),
-        undos: new Map(),
-        edits: new Map(),
-        identities: new Map(),
-        leases: new Map(),
-        values: new Map(),
-      }
+      tenant = newTenant()
       tenants.set(name, tenant)
     }
     return tenant
@@ -79,21 +47,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
       log.entries.push(entry)
       log.bytes += Buffer.byteLength(text)
       log.updatedAt = now
-      index(tenant, entry)
+      addToIndexes(tenant, entry)
     }
     return log.entries.length
-  }
-
-  async function remove(tenant: Tenant, session: string): Promise<boolean> {
-    if (!tenant.logs.delete(session)) return false
-    for (const index of [tenant.epochs, tenant.edits]) dropEntries(index, session)
-    for (const index of [tenant.undos, tenant.identities]) dropMembers(index, session)
-    return true
-  }
-
-  function find(tenant: Tenant, entry: Entry): FoundEpoch {
-    const epoch = decodeRecord(entry.text) as Epoch
-    return { session: entry.session, epoch, undoneIn: [...(tenant.undos.get(epoch.id) ?? [])].sort(byName) }
   }
 
   return checkedStore({
@@ -200,13 +156,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     },
 
     async remove(tenantName, session) {
-      return remove(tenantOf(tenantName), session)
+      return removeLog(tenantOf(tenantName), session)
     },
 
     async prune(tenantName, before) {
       const tenant = tenantOf(tenantName)
       const old = [...tenant.logs].filter(([, log]) => log.updatedAt < before).map(([session]) => session)
-      for (const session of old) await remove(tenant, session)
+      for (const session of old) removeLog(tenant, session)
       return old.sort(byName)
     },
 
@@ -275,43 +231,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
   })
 }
 
-const idOf = (entry: Entry): string => (decodeRecord(entry.text) as Epoch).id
-
-/** The first holder of each epoch speaks for it; forks and adopters hold the same one. */
-function firstById(entries: readonly Entry[]): Entry[] {
-  const ids = new Map<string, Entry>()
-  for (const entry of entries) if (!ids.has(idOf(entry))) ids.set(idOf(entry), entry)
-  return [...ids.values()]
+function removeLog(tenant: Tenant, session: string): boolean {
+  if (!tenant.logs.delete(session)) return false
+  dropFromIndexes(tenant, session)
+  return true
 }
 
-function index(tenant: Tenant, entry: Entry): void {
-  const record: LogRecord = decodeRecord(entry.text)
-  if (record.type === 'epoch') push(tenant.epochs, record.cover, entry)
-  else if (record.type === 'edit') push(tenant.edits, record.key, entry)
-  else if (record.type === 'undo') addMember(tenant.undos, record.epoch, entry.session)
-  else if (record.type === 'item-seen') addMember(tenant.identities, record.identity, entry.session)
-}
-
-function push(index: Map<string, Entry[]>, key: string, entry: Entry): void {
-  const entries = index.get(key)
-  if (entries === undefined) index.set(key, [entry])
-  else entries.push(entry)
-}
-
-function addMember(index: Map<string, Set<string>>, key: string, member: string): void {
-  const members = index.get(key)
-  if (members === undefined) index.set(key, new Set([member]))
-  else members.add(member)
-}
-
-function dropEntries(index: Map<string, Entry[]>, session: string): void {
-  for (const [key, entries] of index) {
-    const kept = entries.filter((entry) => entry.session !== session)
-    if (kept.length === 0) index.delete(key)
-    else if (kept.length < entries.length) index.set(key, kept)
-  }
-}
-
-function dropMembers(index: Map<string, Set<string>>, session: string): void {
-  for (const [key, members] of index) if (members.delete(session) && members.size === 0) index.delete(key)
+function find(tenant: Tenant, entry: Entry): FoundEpoch {
+  const epoch = decodeRecord(entry.text) as Epoch
+  return { session: entry.session, epoch, undoneIn: [...(tenant.undos.get(epoch.id) ?? [])].sort(byName) }
 }

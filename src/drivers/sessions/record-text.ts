@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import * as crypto from 'node:crypto'
 import { PlimsollError } from '../../core/errors.ts'
 import { RECORD_VERSION, upgradeRecord } from '../../core/records.ts'
 import type { LogRecord } from '../../core/records.ts'
@@ -39,5 +39,10 @@ export function decodeRecord(text: string): LogRecord {
 }
 
 function checksum(body: Stored): string {
-  return createHash('sha256').update(body).digest('base64url').slice(0, 16)
+  // The one-shot hash (Node 20.12 and newer) takes half the time on the short texts that records are.
+  const digest =
+    typeof crypto.hash === 'function'
+      ? crypto.hash('sha256', body, 'base64url')
+      : crypto.createHash('sha256').update(body).digest('base64url')
+  return digest.slice(0, 16)
 }

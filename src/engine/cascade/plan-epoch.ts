@@ -15,7 +15,7 @@ export function planEpoch(draft: Draft, steps: readonly CascadeStep[]): Proposal
     const excess = projectedTokens(draft, proposal) - draft.lowTokens
     if (excess <= 0) break
     if (step.step === 'fold') proposal = merge(proposal, fold(draft, step))
-    else if (projectedTokens(draft, proposal) > draft.limitTokens) {
+    else if (step.step === 'squeeze' && projectedTokens(draft, proposal) > draft.limitTokens) {
       // Shortening what the model is about to read hurts, so this step only goes as far as the limit demands.
       const over = projectedTokens(draft, proposal) - draft.limitTokens * 0.95
       proposal = merge(proposal, squeeze(draft, over, goneIn(draft, proposal), step))

@@ -1,6 +1,8 @@
 /** Intake: what a tool's output is, and the best view of it within a budget. Pure and synchronous; stores are elsewhere. */
 export { classify } from './classify.ts'
 export { show } from './show.ts'
+export { layOut } from './lay-out.ts'
+export type { LayOutOptions } from './lay-out.ts'
 export { headTail } from './head-tail.ts'
 export type { HeadTail, HeadTailOptions } from './head-tail.ts'
 export { foldMathematical, neutralise, sanitise, wellFormed } from './sanitise.ts'

@@ -12,6 +12,10 @@ export interface LineProfile {
    * Called once per line, in order.
    */
   rank?(line: string, index: number): Rank | undefined
+  /** Lines that say what the lines add up to. Called after the last one; may be called again. */
+  facts?(): readonly string[]
+  /** What the ranked lines are, for the notice. */
+  readonly ranking?: string
   /** Share of head-and-tail room that goes to the tail. @default 0.5 */
   readonly tailShare?: number
   /** Keep fences closed and table headers above their rows. */

@@ -13,8 +13,6 @@ export const omittedLines = (omitted: number, total: number): string =>
   `[... omitted ${grouped(omitted)} of ${grouped(total)} lines ...]`
 export const omittedChars = (omitted: number, total: number): string =>
   `[... omitted ${grouped(omitted)} of ${grouped(total)} chars ...]`
-export const omittedBytes = (omitted: number, total: number): string =>
-  `[... omitted ${grouped(omitted)} of ${grouped(total)} bytes ...]`
 
 /** AutoSRE's safety net for strings. */
 export const SRE_TRUNCATED = '[TRUNCATED BY SRE AGENT SAFETY GUARD]'

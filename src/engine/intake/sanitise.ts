@@ -23,7 +23,7 @@ const MATHEMATICAL = /[\u{1D400}-\u{1D7FF}]/gu
 export const wellFormed = (text: string): string => text.replace(LONE_SURROGATE, '\uFFFD')
 
 /** Colours, cursor movements, titles and hyperlinks of a terminal, C0 and C1 controls. Tabs and line breaks stay. */
-export function stripTerminal(text: string): string {
+function stripTerminal(text: string): string {
   let out = text
   if (out.includes('\u001b')) {
     out = out.replace(CSI, '').replace(OSC, '').replace(STRING_SEQUENCE, '').replace(OTHER_ESCAPE, '')

@@ -1,7 +1,6 @@
 import { inspect } from './classify.ts'
 import type { Inspected } from './classify.ts'
 import { fit } from './fit.ts'
-import { NOTICE_KEY } from './markers.ts'
 import { renderJson } from './json-view.ts'
 import { assemble, NOTICE_LEVELS, noticeText } from './notice.ts'
 import type { NoticeFacts, NoticeLevel } from './notice.ts'
@@ -189,6 +188,3 @@ function finish(inspected: Inspected, result: Result, options: ShowOptions, elap
     }),
   }
 }
-
-/** True when a JSON text is one of our views. */
-export const isView = (text: string): boolean => text.startsWith(`{"${NOTICE_KEY}":`)

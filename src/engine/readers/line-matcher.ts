@@ -1,10 +1,16 @@
 import { RE2JS } from 're2js'
 import { PlimsollError } from '../../core/errors.ts'
+import { requiredLiteral } from './required-literal.ts'
 
 export interface LineMatcher {
   /** The first match at or after `from`, in UTF-16 units; undefined when there is none. */
   find(text: string, from?: number): { readonly start: number; readonly end: number } | undefined
   test(text: string): boolean
+  /**
+   * The first place at or after `from` of several lines where a matching line may be: lines in between do not match.
+   * Undefined when only looking at every line can tell.
+   */
+  readonly candidate?: (text: string, from: number) => number
 }
 
 export interface LineMatcherOptions {
@@ -17,6 +23,8 @@ export interface LineMatcherOptions {
 const MAX_PATTERN_CHARACTERS = 1000
 /** A repeat is copied out when it is compiled: `.{0,1000}` runs a thousand states abreast. Nested ones RE2 limits itself. */
 const MAX_REPEATS = 1000
+/** Shorter text stands in too many lines to be worth a search of its own. */
+const LEAST_LITERAL = 2
 const PLAIN = /^[^\\^$.*+?()[\]{}|]+$/
 
 /**
@@ -34,23 +42,25 @@ export function lineMatcher(pattern: string, options: LineMatcherOptions = {}): 
   }
   if ((fixed || PLAIN.test(pattern)) && !ignoreCase) return plainMatcher(pattern)
   const regex = compile(fixed ? RE2JS.quote(pattern) : pattern, ignoreCase)
-  return {
+  const line: LineMatcher = {
     test: (text) => regex.test(text),
     find(text, from = 0) {
       const matcher = regex.matcher(text)
       return matcher.find(from) ? { start: matcher.start(), end: matcher.end() } : undefined
     },
   }
+  const literal = fixed ? pattern : requiredLiteral(pattern)
+  return literal.length < LEAST_LITERAL || ignoreCase
+    ? line
+    : { ...line, candidate: (text, from) => text.indexOf(literal, from) }
 }
 
 function plainMatcher(text: string): LineMatcher {
-  return {
-    test: (line) => line.includes(text),
-    find(line, from = 0) {
-      const start = line.indexOf(text, from)
-      return start === -1 ? undefined : { start, end: start + text.length }
-    },
+  const find: LineMatcher['find'] = (line, from = 0) => {
+    const start = line.indexOf(text, from)
+    return start === -1 ? undefined : { start, end: start + text.length }
   }
+  return { find, test: (line) => line.includes(text), candidate: (line, from) => line.indexOf(text, from) }
 }
 
 function compile(pattern: string, ignoreCase: boolean): RE2JS {

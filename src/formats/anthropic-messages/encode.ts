@@ -1,12 +1,12 @@
 import type { Conversation, EnvelopeChanges } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
+import { markJson, moveCacheMarks, type CacheMark, type MarkedWire } from '../cache-marks.ts'
 import { writeForeign, type Written } from '../cross.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
 import { groupByMessage } from '../outgoing.ts'
 import { recordOf, stringOf } from '../reading.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
-import { moveCacheMarks } from './cache-marks.ts'
 import { decode } from './decode.ts'
 import { FORMAT, messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
 import { writeAnthropicMessages } from './write.ts'
@@ -23,7 +23,7 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   const { root } = source
   const own = messagesOf(root)
   const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
-  const marks = moveCacheMarks(source, messages)
+  const marks = moveCacheMarks(markedWire(source), messages)
   const parts: ArrayPart[] = []
   const splices: Splice[] = []
   for (const message of messages) {
@@ -47,7 +47,7 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
       const isReplaced = item.edited === true && needsNewBlock(item)
       if (item.edited === true) splices.push(editSplice(source, item, mark))
       if (mark !== undefined && !isReplaced)
-        splices.push(spliceMember(nodeAt(root, placeOf(item)!), 'cache_control', mark))
+        splices.push(spliceMember(nodeAt(root, placeOf(item)!), mark.key, mark.json))
     }
   }
   if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
@@ -56,17 +56,37 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   return splices
 }
 
-function insertedMessage(item: Item, mark: string | undefined): string {
+function markedWire({ text, root }: Source): MarkedWire {
+  return {
+    text,
+    keys: ['cache_control'],
+    *blocks() {
+      for (const message of messagesOf(root)) yield* member(message, 'content')?.items ?? []
+    },
+    nodeOf(item) {
+      const place = placeOf(item)
+      return place === undefined ? undefined : nodeAt(root, place)
+    },
+    // Thinking cannot carry a mark, empty text is refused with one, a plain string has no room, and opaque blocks stay as
+    // they came.
+    mayCarry(item) {
+      const isEmpty = item.text === '' && item.media === undefined
+      return placeOf(item)?.bare !== true && item.sealed !== true && !isEmpty
+    },
+  }
+}
+
+function insertedMessage(item: Item, mark: CacheMark | undefined): string {
   const text = JSON.stringify(item.text)
   const role = item.role === 'assistant' ? 'assistant' : 'user'
   if (mark === undefined) return `{"role":"${role}","content":${text}}`
-  return `{"role":"${role}","content":[{"type":"text","text":${text},"cache_control":${mark}}]}`
+  return `{"role":"${role}","content":[{"type":"text","text":${text}${markJson(mark)}}]}`
 }
 
 const needsNewBlock = (item: Item): boolean => item.kind === 'media' || item.kind === 'opaque'
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
-function editSplice({ text, root }: Source, item: Item, mark: string | undefined): Splice {
+function editSplice({ text, root }: Source, item: Item, mark: CacheMark | undefined): Splice {
   const place = placeOf(item)!
   const node = nodeAt(root, place)
   const json = JSON.stringify(item.text)
@@ -78,8 +98,8 @@ function editSplice({ text, root }: Source, item: Item, mark: string | undefined
   if (item.kind === 'call') return spliceMember(node, 'input', objectJson(item.text))
   if (needsNewBlock(item)) {
     const own = member(node, 'cache_control')
-    const kept = mark ?? (own === undefined ? undefined : rawText(text, own))
-    const block = `{"type":"text","text":${json}${kept === undefined ? '' : `,"cache_control":${kept}`}}`
+    const kept = mark ?? (own === undefined ? undefined : { key: 'cache_control', json: rawText(text, own) })
+    const block = `{"type":"text","text":${json}${markJson(kept)}}`
     return { start: node.start, end: node.end, text: block }
   }
   return spliceMember(node, 'text', json)
@@ -94,6 +114,7 @@ function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
     splices.push(spliceMember(root, 'max_tokens', String(changes.maxOutputTokens)))
   if (changes.addInstruction !== undefined) splices.push(systemSplice(root, changes.addInstruction))
   splices.push(...toolSplices(source, changes))
+  if (changes.dropStaleThinking === true) splices.push(...bindingSplice(root))
   return splices
 }
 
@@ -134,4 +155,11 @@ function toolSplices(source: Source, changes: EnvelopeChanges): Splice[] {
   if (chosen !== undefined && !stay.some((i) => nameAt(i) === chosen))
     splices.push(spliceMember(root, 'tool_choice', '{"type":"auto"}'))
   return splices
+}
+
+/** Needs the beta header of `STALE_THINKING_HEADERS`. Without thinking in the request there is nothing to bind. */
+function bindingSplice(root: JsonNode): Splice[] {
+  const thinking = member(root, 'thinking')
+  if (thinking?.type !== 'object') return []
+  return [spliceMember(thinking, 'block_binding', '{"prefix_mismatch_behavior":"drop_block"}')]
 }

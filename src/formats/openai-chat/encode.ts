@@ -1,5 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
+import { markJson, moveCacheMarks, type CacheMark, type MarkedWire } from '../cache-marks.ts'
 import { writeForeign, type Written } from '../cross.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
 import { groupByMessage } from '../outgoing.ts'
@@ -26,11 +27,13 @@ function historySplices(conversation: Conversation, source: Source, front: strin
     ...Array.from({ length: source.headCount }, (_, i) => i),
   ]
   const splices: Splice[] = []
-  for (const message of groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)) {
-    if (message.own === undefined) parts.push(insertedMessage(message.inserted))
+  const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
+  const marks = moveCacheMarks(markedWire(source), messages)
+  for (const message of messages) {
+    if (message.own === undefined) parts.push(insertedMessage(message.inserted, marks.get(message.inserted.id)))
     else {
       parts.push(message.own)
-      splices.push(...messageSplices(source, own[message.own]!, message.kept))
+      splices.push(...messageSplices(source, own[message.own]!, message.kept, marks))
     }
   }
   if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
@@ -39,15 +42,44 @@ function historySplices(conversation: Conversation, source: Source, front: strin
   return splices
 }
 
-const insertedMessage = (item: Item): string =>
-  `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${JSON.stringify(item.text)}}`
+function insertedMessage(item: Item, mark: CacheMark | undefined): string {
+  const text = JSON.stringify(item.text)
+  const content = mark === undefined ? text : `[{"type":"text","text":${text}${markJson(mark)}}]`
+  return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
+}
 
-function messageSplices(source: Source, node: JsonNode, kept: readonly Item[]): Splice[] {
+function markedWire({ text, root, headCount }: Source): MarkedWire {
+  return {
+    text,
+    keys: MARK_KEYS,
+    *blocks() {
+      for (const message of messagesOf(root).slice(headCount)) yield* member(message, 'content')?.items ?? []
+    },
+    nodeOf(item) {
+      const place = placeOf(item)
+      return place === undefined ? undefined : nodeAt(root, place)
+    },
+    // Only parts have room for a mark, and opaque ones stay as they came.
+    mayCarry: (item) => (placeOf(item)?.shape ?? 'part') === 'part' && item.sealed !== true,
+  }
+}
+
+function messageSplices(
+  source: Source,
+  node: JsonNode,
+  kept: readonly Item[],
+  marks: ReadonlyMap<string, CacheMark>,
+): Splice[] {
   const read = source.itemsOf[kept[0]!.message]!
   const changes = new Map<string, string | undefined>()
   const splices: Splice[] = []
   if (kept.length < read.length) splices.push(...dropSplices(source.text, node, read, kept, changes))
-  for (const item of kept) if (item.edited === true) splices.push(...editSplices(source, item, changes))
+  for (const item of kept) {
+    const mark = marks.get(item.id)
+    if (item.edited === true) splices.push(...editSplices(source, item, changes, mark))
+    if (mark !== undefined && !(item.edited === true && needsNewPart(item)))
+      splices.push(spliceMember(nodeAt(source.root, placeOf(item)!), mark.key, mark.json))
+  }
   return [...splices, ...spliceMembers(node, changes)]
 }
 
@@ -90,11 +122,18 @@ function isField(item: Item, key: string): boolean {
   return place.shape === 'fields' && place.keys.includes(key)
 }
 
-/** Marks that a part can carry; they outlive the text beside them. */
+/** Marks that a part can carry: OpenAI's own, and the one that gateways pass on to Anthropic. */
 const MARK_KEYS = ['cache_control', 'prompt_cache_breakpoint']
 
+const needsNewPart = (item: Item): boolean => item.kind === 'media' || item.kind === 'opaque'
+
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
-function editSplices({ text, root }: Source, item: Item, changes: Map<string, string | undefined>): Splice[] {
+function editSplices(
+  { text, root }: Source,
+  item: Item,
+  changes: Map<string, string | undefined>,
+  mark: CacheMark | undefined,
+): Splice[] {
   const place = placeOf(item)!
   const node = nodeAt(root, place)
   const json = JSON.stringify(item.text)
@@ -109,12 +148,13 @@ function editSplices({ text, root }: Source, item: Item, changes: Map<string, st
     for (const key of place.keys) changes.set(key, json)
     return []
   }
-  if (item.kind === 'media' || item.kind === 'opaque') {
+  if (needsNewPart(item)) {
     const marks = MARK_KEYS.flatMap((key) => {
-      const mark = member(node, key)
-      return mark === undefined ? [] : [`,"${key}":${rawText(text, mark)}`]
+      const own = member(node, key)
+      return own === undefined ? [] : [markJson({ key, json: rawText(text, own) })]
     })
-    return [{ start: node.start, end: node.end, text: `{"type":"text","text":${json}${marks.join('')}}` }]
+    const part = `{"type":"text","text":${json}${marks.join('')}${markJson(mark)}}`
+    return [{ start: node.start, end: node.end, text: part }]
   }
   return [spliceMember(node, member(node, 'type')?.value === 'refusal' ? 'refusal' : 'text', json)]
 }

@@ -1,4 +1,5 @@
 import type { Item } from '../../core/item.ts'
+import { markJson, type CacheMark } from '../cache-marks.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
 import { recordOf } from '../reading.ts'
 import { objectJson, sealedError } from '../sealed.ts'
@@ -6,14 +7,14 @@ import { spliceMember, type Splice } from '../splice.ts'
 import { nodeAt, placeOf, typeOf, type Source } from './wire.ts'
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
-export function editSplice({ text, root }: Source, item: Item): Splice {
+export function editSplice({ text, root }: Source, item: Item, mark?: CacheMark): Splice {
   const place = placeOf(item)!
   const { shape } = place
   const node = nodeAt(root, place)
   const json = JSON.stringify(item.text)
   if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
   if (shape === 'input' || shape === 'content') return { start: node.start, end: node.end, text: json }
-  if (shape === 'part') return partSplice(text, item, node, json)
+  if (shape === 'part') return partSplice(text, item, node, json, mark)
   if (item.kind === 'call') return callSplice(node, item)
   if (item.kind === 'result') return resultSplice(text, node, json)
   if (item.kind === 'opaque') {
@@ -24,12 +25,16 @@ export function editSplice({ text, root }: Source, item: Item): Splice {
   return spliceMember(node, 'content', json)
 }
 
-function partSplice(text: string, item: Item, node: JsonNode, json: string): Splice {
-  if (item.kind !== 'media' && item.kind !== 'opaque') {
+/** A picture or an opaque part has no text to replace: a text part takes its place. */
+export const needsNewPart = (item: Item): boolean => item.kind === 'media' || item.kind === 'opaque'
+
+function partSplice(text: string, item: Item, node: JsonNode, json: string, mark: CacheMark | undefined): Splice {
+  if (!needsNewPart(item)) {
     return spliceMember(node, member(node, 'refusal') === undefined ? 'text' : 'refusal', json)
   }
-  const mark = member(node, 'prompt_cache_breakpoint')
-  const kept = mark === undefined ? '' : `,"prompt_cache_breakpoint":${rawText(text, mark)}`
+  const key = 'prompt_cache_breakpoint'
+  const own = member(node, key)
+  const kept = markJson(own === undefined ? mark : { key, json: rawText(text, own) })
   const part =
     item.role === 'assistant'
       ? `{"type":"output_text","text":${json},"annotations":[]}`

@@ -1,13 +1,14 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
+import { markJson, moveCacheMarks, type CacheMark, type MarkedWire } from '../cache-marks.ts'
 import { writeForeign, type Written } from '../cross.ts'
 import { member, rawText } from '../json-index.ts'
 import { groupByMessage } from '../outgoing.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
 import { decode } from './decode.ts'
-import { editSplice } from './edit.ts'
+import { editSplice, needsNewPart } from './edit.ts'
 import { envelopeSplices } from './envelope.ts'
-import { FORMAT, elementsOf, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, elementsOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
 import { writeOpenaiResponses } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -24,8 +25,10 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   const own = elementsOf(source.root)
   const parts: ArrayPart[] = Array.from({ length: source.headCount }, (_, i) => i)
   const splices: Splice[] = []
-  for (const message of groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)) {
-    if (message.own === undefined) parts.push(writeMessage(message.inserted))
+  const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
+  const marks = moveCacheMarks(markedWire(source), messages)
+  for (const message of messages) {
+    if (message.own === undefined) parts.push(writeMessage(message.inserted, marks.get(message.inserted.id)))
     else {
       parts.push(message.own)
       if (message.kept.length < source.counts[message.own]!) {
@@ -33,7 +36,12 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
         const left = message.kept.map((item) => placeOf(item)!.index)
         splices.push(...spliceArray(source.text, content, left))
       }
-      for (const item of message.kept) if (item.edited === true) splices.push(editSplice(source, item))
+      for (const item of message.kept) {
+        const mark = marks.get(item.id)
+        if (item.edited === true) splices.push(editSplice(source, item, mark))
+        if (mark !== undefined && !(item.edited === true && needsNewPart(item)))
+          splices.push(spliceMember(nodeAt(source.root, placeOf(item)!), mark.key, mark.json))
+      }
     }
   }
   if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
@@ -57,5 +65,25 @@ function stringInputSplices({ items }: Conversation, source: Source): Splice[] {
   return [spliceMember(source.root, 'input', `[${messages.join(',')}]`)]
 }
 
-const writeMessage = (item: Item): string =>
-  `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${JSON.stringify(item.text)}}`
+function writeMessage(item: Item, mark?: CacheMark): string {
+  const text = JSON.stringify(item.text)
+  const content = mark === undefined ? text : `[{"type":"input_text","text":${text}${markJson(mark)}}]`
+  return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
+}
+
+function markedWire({ text, root, headCount }: Source): MarkedWire {
+  return {
+    text,
+    keys: ['prompt_cache_breakpoint'],
+    *blocks() {
+      for (const element of elementsOf(root).slice(headCount)) yield* member(element, 'content')?.items ?? []
+    },
+    nodeOf(item) {
+      const place = placeOf(item)
+      return place === undefined ? undefined : nodeAt(root, place)
+    },
+    // Only parts of what goes in have room for a mark, and opaque ones stay as they came.
+    mayCarry: (item) =>
+      (placeOf(item)?.shape ?? 'part') === 'part' && item.sealed !== true && item.role !== 'assistant',
+  }
+}

@@ -18,6 +18,8 @@ export interface RefereeOptions {
   readonly defaultMaxOutput?: number
   /** The hidden truth about tokens: a function, or ratios for the built-in one. */
   readonly tokenizer?: HiddenTokenizer | HiddenTokenizerOptions
+  /** The true count of a whole body; without it, the sum of what the tokenizer says about its pieces. */
+  readonly countPrompt?: (body: unknown) => number
   /** Seed of ids, ratios and chunk sizes. @default 1 */
   readonly seed?: number
   readonly script?: Script

@@ -135,10 +135,10 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
 
   /** Counts the prompt and holds it against the window. */
   const weigh = (judged: Case, facts: RequestFacts, dropped: ReadonlySet<string>): RefereeResponse => {
-    const { draft, route, fault } = judged
+    const { draft, route, fault, body } = judged
     const counted = countSegments(facts.segments, tokenizer, dropped)
     draft.droppedBlocks = [...dropped]
-    draft.inputTokens = totalOf(counted)
+    draft.inputTokens = options.countPrompt?.(body) ?? totalOf(counted)
     if (route.kind === 'count') return succeed(draft, dialect.count(draft.inputTokens))
     draft.maxOutputTokens = facts.maxOutput ?? 0
     const reserve = dialect.fits === 'input-plus-output' ? draft.maxOutputTokens : 0

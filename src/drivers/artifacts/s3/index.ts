@@ -15,13 +15,12 @@ import { artifactAddress, sha256Of, tenantKey } from '../address.ts'
 import { openBytes } from '../artifact-bytes.ts'
 import { statOf } from '../artifact-stat.ts'
 import { clampRange } from '../byte-range.ts'
-import { mutex } from '../mutex.ts'
 import { pageOf } from '../page.ts'
 import { checkQuota } from '../quota.ts'
 import { expiredArtifacts } from '../retention.ts'
 import { s3Client } from './client.ts'
 import type { S3Client, S3Options } from './client.ts'
-import { inParallel } from './in-parallel.ts'
+import { inParallel, keyedQueue } from './in-parallel.ts'
 import { lastPart, tenantLayout, touchOf } from './layout.ts'
 import type { TenantLayout } from './layout.ts'
 
@@ -41,6 +40,7 @@ export interface S3ArtifactsOptions extends S3Options {
 const DOOM_MS = 60_000
 /** Bytes without a description after this long belong to a put that never came to its end. */
 const LOST_MS = 24 * 60 * 60_000
+const DOOMS_AT_ONCE = 100
 const DOOM_POLL_MS = 20
 const KNOWN_STATS = 20_000
 
@@ -63,7 +63,7 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
   const who = randomBytes(8).toString('hex')
   // What is known about an artifact never changes; that it is still there is asked anew where it matters.
   const known = lru<string, ArtifactStat>(KNOWN_STATS)
-  const oneWriter = mutex()
+  const oneAtATime = keyedQueue()
   let serial = 0
   let closed = false
 
@@ -135,8 +135,9 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
       ])
       await undoomed(layout, handle)
       const stat = statOf(handle, own, digest, meta, now)
-      // Writers of this process go one by one: two first puts of the same bytes agree on one description, and a quota holds.
-      return oneWriter(() => write(tenant, handle, own, stat))
+      // Writers of the same bytes go one by one and agree on one description; a quota needs the tenant's writers in a row.
+      const queue = quotaBytes === Infinity ? layout.bytes(handle) : layout.allAbout
+      return oneAtATime(queue, () => write(tenant, handle, own, stat))
     },
 
     async read(tenant, handle, range) {
@@ -182,14 +183,7 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
 
     async prune(tenant, rule) {
       const layout = layoutOf(tenant)
-      const look = async () => {
-        const [touches, marks] = await Promise.all([client.list(layout.allTouches), client.list(layout.allMarks)])
-        return {
-          touches: touches.objects.map(({ key }) => key),
-          marked: new Set(marks.objects.map(({ key }) => lastPart(key))),
-        }
-      }
-      const [before, about] = [await look(), await client.list(layout.allAbout)]
+      const [before, about] = [await lookAround(layout), await client.list(layout.allAbout)]
       const youngest = new Map<string, number>()
       for (const { handle, at } of before.touches.map(touchOf))
         youngest.set(handle, Math.max(at, youngest.get(handle) ?? 0))
@@ -202,24 +196,13 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
       const described = new Set(candidates.map(({ handle }) => handle))
       const lost = [...youngest].filter(([handle, at]) => !described.has(handle) && clock.now() - at > LOST_MS)
       const doomed = [...expired, ...lost.map(([handle]) => handle)]
-      if (doomed.length === 0) return []
-      const dooms = doomed.map((handle) => layout.doom(handle, `${who}${serial++}`))
-      try {
-        await inParallel(dooms, (key) => client.put(key, empty))
-        const after = await look()
-        const seen = new Set(before.touches)
-        const wanted = new Set(after.touches.filter((key) => !seen.has(key)).map((key) => touchOf(key).handle))
-        const gone = doomed.filter((handle) => !after.marked.has(handle) && !wanted.has(handle))
-        const going = new Set<string>(gone)
-        await inParallel(gone, (handle) => erase(layout, handle))
-        await inParallel(
-          before.touches.filter((key) => going.has(touchOf(key).handle)),
-          (key) => client.delete(key),
-        )
-        return expired.filter((handle) => going.has(handle))
-      } finally {
-        await inParallel(dooms, (key) => client.delete(key))
+      const gone = new Set<string>()
+      // In slices: a doom counts for a minute only, and a slice must be through well before that.
+      for (let i = 0; i < doomed.length; i += DOOMS_AT_ONCE) {
+        for (const handle of await eraseUnwanted(layout, doomed.slice(i, i + DOOMS_AT_ONCE), before.touches))
+          gone.add(handle)
       }
+      return expired.filter((handle) => gone.has(handle))
     },
 
     async remove(tenant, handle) {
@@ -236,6 +219,45 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
       closed = true
       known.clear()
     },
+  }
+
+  async function lookAround(layout: TenantLayout) {
+    const [touches, marks] = await Promise.all([client.list(layout.allTouches), client.list(layout.allMarks)])
+    return {
+      touches: touches.objects.map(({ key }) => key),
+      marked: new Set(marks.objects.map(({ key }) => lastPart(key))),
+    }
+  }
+
+  /** The pruner's side of the agreement: announce, look again, and delete only what nobody has asked for meanwhile. */
+  async function eraseUnwanted(
+    layout: TenantLayout,
+    doomed: readonly Handle[],
+    seenTouches: readonly string[],
+  ): Promise<Handle[]> {
+    const deadline = performance.now() + DOOM_MS / 2
+    const dooms = doomed.map((handle) => layout.doom(handle, `${who}${serial++}`))
+    try {
+      await inParallel(dooms, (key) => client.put(key, empty))
+      const after = await lookAround(layout)
+      const seen = new Set(seenTouches)
+      const wanted = new Set(after.touches.filter((key) => !seen.has(key)).map((key) => touchOf(key).handle))
+      const gone: Handle[] = []
+      await inParallel(doomed, async (handle) => {
+        // Too late to be sure that writers still wait; the next prune takes the rest.
+        if (after.marked.has(handle) || wanted.has(handle) || performance.now() > deadline) return
+        await erase(layout, handle)
+        gone.push(handle)
+      })
+      const going = new Set<string>(gone)
+      await inParallel(
+        seenTouches.filter((key) => going.has(touchOf(key).handle)),
+        (key) => client.delete(key),
+      )
+      return gone
+    } finally {
+      await inParallel(dooms, (key) => client.delete(key))
+    }
   }
 
   /** Bytes first: should this stop half-way, nothing that was to go can still be read, and a later put heals it. */

@@ -2,6 +2,7 @@ import { findRecords } from '../records.ts'
 import type { FoundRecords, RecordList } from '../records.ts'
 import { eachItem, eachEntry, isArrayAt, isObjectAt, skipSpace, skipValue } from '../json-scan.ts'
 import type { Span } from '../json-scan.ts'
+import { isRecord } from '../templates/template.ts'
 import type { ContentKind } from '../types.ts'
 
 /** What is known about JSON text after one pass over its spans. */
@@ -117,9 +118,6 @@ function sampleRecords(text: string, list: RecordList): Record<string, unknown>[
   return out
 }
 
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const SIGNS: readonly {
   readonly kind: ContentKind
   readonly format: string
@@ -216,7 +214,7 @@ export function looksLikeJsonLines(lines: readonly string[]): boolean {
   return objects >= lines.length * 0.8
 }
 
-export const MAX_JSON_LINE_SAMPLE = 40
+const MAX_JSON_LINE_SAMPLE = 40
 
 /** Records of the first JSON lines, for telling logs and spans from plain records. */
 export function sampleJsonLines(lines: readonly string[]): Record<string, unknown>[] {

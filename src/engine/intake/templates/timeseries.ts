@@ -104,7 +104,7 @@ function labelsOf(record: Record<string, unknown>): { labels?: string } {
   return pairs.length === 0 ? {} : { labels: pairs.join(' ') }
 }
 
-export function pointsOf(record: Record<string, unknown>): Point[] {
+function pointsOf(record: Record<string, unknown>): Point[] {
   const list = pick(record, 'points', 'values', 'datapoints', 'data_points', 'dataPoints')
   if (Array.isArray(list)) return list.map(pointOf).filter((point) => point !== undefined)
   const single = record['value']

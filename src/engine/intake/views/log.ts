@@ -49,9 +49,14 @@ export function logView(input: ViewInput): BodyView {
   }
 
   let facts: readonly string[] | undefined
-  return textView(input, { rank, tailShare: 0.6 }, () => {
-    facts ??= factsOf({ total, levels, from, to, errors: errors.groups(), patterns: patterns.groups(), fields })
-    return facts
+  return textView(input, {
+    rank,
+    tailShare: 0.6,
+    ranking: 'errors',
+    facts() {
+      facts ??= factsOf({ total, levels, from, to, errors: errors.groups(), patterns: patterns.groups(), fields })
+      return facts
+    },
   })
 }
 

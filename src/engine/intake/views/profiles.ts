@@ -1,5 +1,5 @@
-import { levelOf } from '../log-line.ts'
 import type { LineProfile, Rank } from '../line-view.ts'
+import { counted, grouped } from '../text.ts'
 import type { ContentKind } from '../types.ts'
 
 /** Which lines of a kind of text matter. Each profile is a fresh one: ranking may remember what came before. */
@@ -27,6 +27,7 @@ function plainProfile(): LineProfile {
   const isNew = novelty()
   let context = 0
   return {
+    ranking: 'errors and exit status',
     tailShare: 0.55,
     rank(line): Rank | undefined {
       if (EXIT.test(line)) return 0
@@ -45,26 +46,41 @@ const VERDICTS =
 const FAILURES =
   /^\s*(?:--- FAIL:|FAIL\b|FAILED\b|not ok\b|✗|×|✕|❌|\(fail\)|E   |panic:|failures:|AssertionError|Error Trace:|Error:)|\b(?:FAILED|FAILURE)\b|^\S+ \S*:? ?\(fail\) |\.\.\. FAILED|^_{3,} .* _{3,}$|^\s+\d+\) \S|\bassert(?:ion)?\b.*(?:fail|error)/i
 
+const PASSED = /^\s*(?:\S+ \S*:? ?)?(?:\(pass\)|✓|✔|--- PASS:|ok\s+\d*|PASS\b)|^test .* \.\.\. ok$|^\S+\.py::\S+ PASSED/
+const SKIPPED = /^\s*(?:\S+ \S*:? ?)?(?:\(skip\)|↓|--- SKIP:)|\.\.\. ignored$|^\S+\.py::\S+ SKIPPED/
+
+/** Verdicts and failures with their details. Names of tests that passed may hold any word, so they are looked at first. */
 function testProfile(): LineProfile {
   let detail = 0
+  const seen = { passed: 0, failed: 0, skipped: 0 }
   return {
+    ranking: 'failures and verdicts',
     tailShare: 0.6,
     rank(line): Rank | undefined {
+      if (PASSED.test(line) || SKIPPED.test(line)) {
+        seen[PASSED.test(line) ? 'passed' : 'skipped']++
+        detail = 0
+        return VERDICTS.test(line) && !/^ok\b|^PASS\b/.test(line) ? 3 : undefined
+      }
       if (EXIT.test(line)) return 0
       if (FAILURES.test(line) && !NO_TROUBLE.test(line)) {
+        seen.failed++
         detail = 14
         return 1
       }
-      if (VERDICTS.test(line)) return /fail|error|FAIL/.test(line) && !NO_TROUBLE.test(line) ? 1 : 3
-      if (/^\s*(?:--- PASS|=== RUN|ok\s|✓|\(pass\)|PASS\b)/.test(line)) detail = 0
+      if (VERDICTS.test(line)) return /fail|error/i.test(line) && !NO_TROUBLE.test(line) ? 1 : 3
       return detail-- > 0 ? 2 : undefined
     },
+    facts: () => [
+      `Lines that report: ${grouped(seen.passed)} passed, ${grouped(seen.failed)} failed, ${grouped(seen.skipped)} skipped`,
+    ],
   }
 }
 
 function stackProfile(): LineProfile {
   const isNew = novelty(2)
   return {
+    ranking: 'exceptions',
     tailShare: 0.4,
     rank(line): Rank | undefined {
       if (EXIT.test(line)) return 0
@@ -87,14 +103,39 @@ function stackProfile(): LineProfile {
   }
 }
 
+const MAX_FILES = 200
+
+/** What changed by file, then the hunks in order. */
 function diffProfile(): LineProfile {
+  const files: { name: string; added: number; removed: number }[] = []
+  let more = 0
   return {
+    ranking: 'files and hunks',
     tailShare: 0.15,
     rank(line): Rank | undefined {
-      if (/^diff --git |^Index: |^\+\+\+ |^Binary files/.test(line)) return 1
-      if (/^(?:rename|new file|deleted file|similarity|commit [0-9a-f]{7})/.test(line)) return 1
+      const header = /^\+\+\+ (?:b\/)?(\S.*)$/.exec(line)
+      if (header !== null) {
+        if (files.length < MAX_FILES) files.push({ name: header[1]!.split('\t')[0]!, added: 0, removed: 0 })
+        else more++
+        return 1
+      }
+      if (
+        /^diff --git |^Index: |^Binary files|^(?:rename|new file|deleted file|similarity|commit [0-9a-f]{7})/.test(line)
+      )
+        return 1
       if (line.startsWith('@@')) return 2
-      return /^[+-]/.test(line) && !/^(?:---|\+\+\+)/.test(line) ? 3 : undefined
+      const sign = line[0]
+      if ((sign !== '+' && sign !== '-') || line.startsWith('---')) return undefined
+      const file = files[files.length - 1]
+      if (file !== undefined && more === 0) file[sign === '+' ? 'added' : 'removed']++
+      return 3
+    },
+    facts() {
+      const total = (key: 'added' | 'removed'): string => grouped(files.reduce((sum, file) => sum + file[key], 0))
+      return [
+        `${counted(files.length + more, 'file')} changed, +${total('added')} -${total('removed')}${more > 0 ? ' in the first 200' : ''}:`,
+        ...files.map(({ name, added, removed }) => `  ${name} +${added} -${removed}`),
+      ]
     },
   }
 }
@@ -154,6 +195,3 @@ export function profileOf(kind: ContentKind, format?: string): LineProfile {
       return plainProfile()
   }
 }
-
-/** For lines of a log whose level is known. */
-export const isSevere = (word: string): boolean => ['error', 'fatal'].includes(levelOf(word) ?? '')

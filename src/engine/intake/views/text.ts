@@ -4,26 +4,23 @@ import { counted, grouped } from '../text.ts'
 import { profileOf } from './profiles.ts'
 import type { BodyView, ViewInput } from './view.ts'
 
-/** Text by lines: what matters, then head and tail. `facts` are lines that say what the lines add up to. */
-export function textView(
-  input: ViewInput,
-  profile: LineProfile = profileOf(input.kind, input.format),
-  facts?: () => readonly string[],
-): BodyView {
+/** Text by lines: what the lines add up to, those that matter, then head and tail. */
+export function textView(input: ViewInput, profile: LineProfile = profileOf(input.kind, input.format)): BodyView {
   const lines = viewLines(input, profile)
   const preamble = input.clean(input.text.slice(0, input.from).trimEnd())
   return {
     syntax: 'text',
-    mode: facts === undefined ? 'head-tail' : 'template',
+    mode: profile.facts === undefined ? 'head-tail' : 'template',
     render(chars) {
       const before = headOf(preamble, chars)
       const summary =
-        facts === undefined || chars < 300
+        profile.facts === undefined || chars < 300
           ? ''
-          : factsWithin(facts().map(input.clean), Math.floor((chars - before.length) * 0.5))
+          : factsWithin(profile.facts().map(input.clean), Math.floor((chars - before.length) * 0.5))
       const view = lines.render(Math.max(0, chars - before.length - summary.length))
       const body = [before, summary, view.text].filter((part) => part !== '').join('\n')
-      const important = lines.ranked[0]! + lines.ranked[1]! > 0 ? ', errors and exit status first' : ''
+      const ranked = lines.ranked.slice(0, 3).reduce((sum, count) => sum + count, 0)
+      const important = profile.ranking === undefined || ranked === 0 ? '' : `, ${profile.ranking} first`
       const what = lines.total === 1 ? 'both ends of the line' : `${counted(view.lines, 'line')}${important}`
       return {
         body,

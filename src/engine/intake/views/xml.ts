@@ -23,7 +23,7 @@ export function xmlView(input: ViewInput): BodyView {
       .map(([name, count]) => `${name} ${grouped(count)}`)
       .join(', ')}`,
   ]
-  const view = textView({ ...input, text: broken, from: 0 }, profileOf('plain'), () => facts)
+  const view = textView({ ...input, text: broken, from: 0 }, { ...profileOf('plain'), facts: () => facts })
   return { ...view, items: elements.total }
 }
 

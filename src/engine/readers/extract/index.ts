@@ -8,7 +8,7 @@ import type { LineIndexes } from '../line-index.ts'
 import { cutBytes, grouped, type Reader, type ReaderAnswer } from '../reader.ts'
 import { extractChunked, planChunks, type ChunkPlan } from './chunked.ts'
 import { extractionModel, type ExtractionModel } from './model.ts'
-import { extractBySearch } from './search.ts'
+import { extractBySearch, SEARCH_INSTRUCTIONS } from './search.ts'
 import { headAndTail } from './truncate.ts'
 
 export type ExtractMode = 'auto' | 'full-chunked' | 'read-grep' | 'truncate'
@@ -73,7 +73,7 @@ export async function artifactExtract(
       options === undefined && request.mode !== 'truncate' ? 'no extraction model is set up' : undefined,
     )
   }
-  const model = modelOf(options)
+  const model = modelOf(options, request.extract)
   const plan = await planChunks(reader, stat, model)
   const { maxChunks = 40, maxTurns = 15, parallel = 4 } = options
   const failures: string[] = []
@@ -95,7 +95,7 @@ export async function artifactExtract(
   return truncated(reader, stat, failures.join('; '), model)
 }
 
-function modelOf(options: ExtractOptions): ExtractionModel {
+function modelOf(options: ExtractOptions, question: string): ExtractionModel {
   const { model, tokenizer, maxChunks = 40, maxTurns = 15, timeoutMs = 120_000 } = options
   const {
     maxOutputTokens = Math.min(2000, Math.floor(model.window / 4)),
@@ -108,12 +108,13 @@ function modelOf(options: ExtractOptions): ExtractionModel {
     maxOutputTokens,
     signal: AbortSignal.timeout(timeoutMs),
     nonce: nonce(),
+    instructions: SEARCH_INSTRUCTIONS + question,
   })
   if (bounded.dataTokens < 100) {
     throw new PlimsollError(
       'bad-config',
       `The extraction model's window of ${model.window} tokens leaves no room for data.`,
-      { advice: 'Use a model with at least 4,000 tokens.' },
+      { advice: 'Use a model with a larger window, or lower maxOutputTokens.' },
     )
   }
   return bounded

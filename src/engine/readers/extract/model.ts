@@ -23,22 +23,26 @@ export interface ModelBounds {
   readonly signal: AbortSignal
   /** Unguessable: text inside the data cannot contain it. */
   readonly nonce: string
+  /** The longest text that stands beside the data in a prompt. */
+  readonly instructions: string
 }
 
-/** Input is cut to this share of the window: estimates err, and the instructions need room. */
+/** Input is cut to this share of the window, since estimates err. */
 const INPUT_SHARE = 0.8
-const INSTRUCTION_TOKENS = 1200
+/** Tags, places and turn numbers around instructions and data. */
+const FRAME_TOKENS = 150
 
 export function extractionModel(summarizer: Summarizer, tokenizer: Tokenizer, bounds: ModelBounds): ExtractionModel {
-  const { maxCalls, maxOutputTokens, signal, nonce } = bounds
+  const { maxCalls, maxOutputTokens, signal, nonce, instructions } = bounds
+  const count = (text: string): number => Math.ceil(tokenizer.count(text).high)
   const open = `<answer-${nonce}>`
   const close = `</answer-${nonce}>`
   let calls = 0
   let usage = NO_USAGE
   return {
-    dataTokens: Math.floor(summarizer.window * INPUT_SHARE) - maxOutputTokens - INSTRUCTION_TOKENS,
+    dataTokens: Math.floor(summarizer.window * INPUT_SHARE) - maxOutputTokens - count(instructions) - FRAME_TOKENS,
     answerRule: `Write your answer between ${open} and ${close}. What is outside of these tags is discarded.`,
-    count: (text) => Math.ceil(tokenizer.count(text).high),
+    count,
     wrap: (data) => `<data-${nonce}>\n${data}\n</data-${nonce}>`,
     spent: () => ({ calls, usage }),
     async ask(system, prompt) {

@@ -8,7 +8,8 @@ import type { ExtractionModel } from './model.ts'
 
 const MAX_STEPS_PER_TURN = 10
 
-const SYSTEM =
+/** The longest of all instructions, so it also says how much room data have beside them. */
+export const SEARCH_INSTRUCTIONS =
   'You search one stored tool output and answer a question about it. You cannot see it whole; you have two commands, one JSON object per line:\n' +
   '{"grep":"regular expression","ignoreCase":true,"context":2,"limit":20}\n' +
   '{"read":"lines","start":100,"count":50}   ("bytes" and "items" work too; a negative start counts from the end)\n' +
@@ -37,7 +38,7 @@ export async function extractBySearch(
   for (let turn = 1; turn <= maxTurns; turn++) {
     const last = turn === maxTurns ? ' This is your last turn: answer now.' : ''
     const prompt = `Question: ${question}\n\n${facts} Turn ${turn} of ${maxTurns}.${last} ${model.answerRule}\n\n${model.wrap(newest(model, seen))}`
-    const steps = parseSteps(await model.ask(SYSTEM, prompt))
+    const steps = parseSteps(await model.ask(SEARCH_INSTRUCTIONS, prompt))
     const answer = steps.find((step) => typeof step.answer === 'string')?.answer
     if (answer !== undefined && answer.trim() !== '') return answer
     for (const step of steps.slice(0, MAX_STEPS_PER_TURN))

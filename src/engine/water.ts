@@ -1,0 +1,49 @@
+import type { RequestSettings } from '../core/conversation.ts'
+import type { Policy } from '../core/policy.ts'
+import type { Limit, Load } from '../core/target.ts'
+
+/** Never above this, whatever a warm cache adds. */
+const CEILING = 0.98
+
+const baseOf = ({ water }: Policy, limit: Limit): number => (water.of === 'window' ? limit.window : limit.tokens)
+
+/** Tokens below the window at which high water stands, for policies that say it so. */
+export function marginOf({ water }: Policy, { window, tokens }: Limit): number {
+  const { margin } = water
+  if (margin === undefined) return window - tokens
+  return window >= margin.from ? margin.tokens : Math.floor(window * margin.share)
+}
+
+/** The load at which reduction starts, in tokens. */
+export function highWater(policy: Policy, limit: Limit, cacheIsWarm = false): number {
+  const { water } = policy
+  const relax = cacheIsWarm ? (water.cacheRelax ?? 0) : 0
+  const share = relax === 0 ? water.high : Math.min(CEILING, water.high + relax)
+  const line =
+    water.margin === undefined ? Math.floor(share * baseOf(policy, limit)) : limit.window - marginOf(policy, limit)
+  return Math.min(line, water.highTokens ?? Infinity, limit.tokens)
+}
+
+/** The load that a reduction aims at. */
+export function lowWater(policy: Policy, limit: Limit): number {
+  const { water } = policy
+  return Math.min(water.low * baseOf(policy, limit), water.lowTokens ?? Infinity)
+}
+
+/** Whether a load has reached high water. */
+export function isHigh(policy: Policy, limit: Limit, { count }: Load, cacheIsWarm: boolean): boolean {
+  const { by = 'high', inclusive = false } = policy.water
+  const line = highWater(policy, limit, cacheIsWarm)
+  return inclusive ? count[by] >= line : count[by] > line
+}
+
+/** Wires whose window holds the answer as well as the prompt. */
+const COUNTS_OUTPUT = new Set(['anthropic-messages', 'openai-chat', 'openai-responses'])
+
+/** The settings with the reserve that the policy holds back in place of the request's own. */
+export function reserved(policy: Policy, format: string, settings: RequestSettings, window: number): RequestSettings {
+  const { reserve = 'request' } = policy
+  if (reserve === 'request') return settings
+  const asked = COUNTS_OUTPUT.has(format) ? (settings.maxOutputTokens ?? 0) : 0
+  return { ...settings, maxOutputTokens: reserve === 'wire' ? asked : Math.max(asked, Math.floor(window * reserve)) }
+}
