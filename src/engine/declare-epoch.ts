@@ -18,7 +18,7 @@ export async function declareEpoch(
   cause: Cause,
 ): Promise<Epoch | undefined> {
   const { deps, branch } = context
-  const draft = draftOf(context, standing)
+  const draft = draftOf(context, standing, tokensInBytes(context, cause))
   for (const aim of AIMS) {
     const proposal = planEpoch({ ...draft, lowTokens: draft.lowTokens * aim }, deps.policy.cascade)
     if (proposal.edits.length === 0) return undefined
@@ -70,7 +70,12 @@ function epochOf(
   }
 }
 
-function draftOf(context: PrepareContext, standing: Standing): Draft {
+/** A body that is too large in bytes is brought down as if the same share of its tokens were too many. */
+function tokensInBytes({ limit }: PrepareContext, { bytesBefore, loadBefore }: Cause): number {
+  return bytesBefore <= limit.bytes ? Infinity : (loadBefore * limit.bytes) / bytesBefore
+}
+
+function draftOf(context: PrepareContext, standing: Standing, mostTokens: number): Draft {
   const { deps, branch, conversation, links, limit, gauge } = context
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
@@ -88,8 +93,8 @@ function draftOf(context: PrepareContext, standing: Standing): Draft {
     tokensOf: tokensOf(context),
     countText: textTokensOf(context),
     fixedTokens: deps.meter.measure(gauge, { ...conversation, items: [] }, 0).count.high,
-    limitTokens: limit.tokens,
-    lowTokens: deps.policy.water.low * limit.tokens,
+    limitTokens: Math.min(limit.tokens, mostTokens),
+    lowTokens: deps.policy.water.low * Math.min(limit.tokens, mostTokens),
     handleOf: (text) => deps.addressOf(branch.tenant, Buffer.from(text)),
     present: deps.present,
     readers: context.readers,
