@@ -31,7 +31,7 @@ const PATIENCE_MS = 30_000
 export function openTerminal(home: string, args: readonly string[], options: TerminalOptions = {}): Terminal {
   const { columns = 80, rows = 24 } = options
   const child = spawn(process.execPath, [BINARY, ...args], {
-    name: 'xterm-256color',
+    name: options.env?.['TERM'] ?? 'xterm-256color',
     cols: columns,
     rows,
     cwd: options.cwd ?? home,
