@@ -3,7 +3,8 @@ import { RECORD_VERSION, type Epoch } from '../core/records.ts'
 import { turnsOf } from '../core/turns.ts'
 import { storeTexts } from './archive.ts'
 import type { Draft, Proposal } from './cascade/draft.ts'
-import { coverage, planEpoch } from './cascade/plan-epoch.ts'
+import { coverage } from './cascade/plan-epoch.ts'
+import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
 import { isOver, textTokensOf, tokensOf, viewOf, type PrepareContext, type View } from './context.ts'
 import { protectedItems } from './protected.ts'
 import type { Standing } from './standing.ts'
@@ -18,9 +19,9 @@ export async function declareEpoch(
   cause: Cause,
 ): Promise<Epoch | undefined> {
   const { deps, branch } = context
-  const draft = draftOf(context, standing, tokensInBytes(context, cause))
+  const draft = draftOf(context, standing)
   for (const aim of AIMS) {
-    const proposal = planEpoch({ ...draft, lowTokens: draft.lowTokens * aim }, deps.policy.cascade)
+    const proposal = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, deps.policy.cascade)
     if (proposal.edits.length === 0) return undefined
     const planned = epochOf(context, standing, cause, proposal)
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
@@ -70,17 +71,14 @@ function epochOf(
   }
 }
 
-/** A body that is too large in bytes is brought down as if the same share of its tokens were too many. */
-function tokensInBytes({ limit }: PrepareContext, { bytesBefore, loadBefore }: Cause): number {
-  return bytesBefore <= limit.bytes ? Infinity : (loadBefore * limit.bytes) / bytesBefore
-}
-
-function draftOf(context: PrepareContext, standing: Standing, mostTokens: number): Draft {
+function draftOf(context: PrepareContext, standing: Standing): Draft {
   const { deps, branch, conversation, links, limit, gauge } = context
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
     const edit = standing.firstSend.get(index)
-    return edit === undefined ? item : { ...item, text: edit.text, edited: true as const }
+    if (edit === undefined) return item
+    const { media: _, ...rest } = item
+    return { ...rest, text: edit.text, edited: true as const }
   })
   const turns = turnsOf(items)
   const { keep, openFrom } = protectedItems(items, links, turns, branch.pins)
@@ -93,9 +91,11 @@ function draftOf(context: PrepareContext, standing: Standing, mostTokens: number
     tokensOf: tokensOf(context),
     countText: textTokensOf(context),
     fixedTokens: deps.meter.measure(gauge, { ...conversation, items: [] }, 0).count.high,
-    limitTokens: Math.min(limit.tokens, mostTokens),
-    lowTokens: deps.policy.water.low * Math.min(limit.tokens, mostTokens),
-    handleOf: (text) => deps.addressOf(branch.tenant, Buffer.from(text)),
+    limitTokens: limit.tokens,
+    lowTokens: deps.policy.water.low * limit.tokens,
+    bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
+    limitBytes: limit.bytes,
+    handleOf: (content) => deps.addressOf(branch.tenant, typeof content === 'string' ? Buffer.from(content) : content),
     present: deps.present,
     readers: context.readers,
   }

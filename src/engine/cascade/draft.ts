@@ -22,7 +22,10 @@ export interface Draft {
   readonly fixedTokens: number
   readonly limitTokens: number
   readonly lowTokens: number
-  readonly handleOf: (text: string) => Handle
+  /** Size of the body with first-send edits in place, and what it may be. */
+  readonly bytes: number
+  readonly limitBytes: number
+  readonly handleOf: (content: string | Uint8Array) => Handle
   readonly present: Presenter
   readonly readers: Readers
 }
@@ -35,6 +38,9 @@ export interface Proposal {
 
 export interface StoredText {
   readonly text: string
+  /** Stored in place of the text: a picture or a document. */
+  readonly content?: Uint8Array
+  readonly mime?: string
   readonly tool?: string
   readonly callId?: string
 }

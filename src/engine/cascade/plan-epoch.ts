@@ -36,7 +36,7 @@ export function projectedTokens(draft: Draft, proposal: Proposal): number {
   return sum
 }
 
-function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {
+export function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {
   const places = linkPlaces(draft)
   const dropped = new Uint8Array(draft.links.length)
   for (const edit of proposal.edits) if (edit.op === 'drop') dropped.fill(1, edit.from, edit.to)
@@ -47,7 +47,7 @@ function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {
   }
 }
 
-function merge(a: Proposal, b: Proposal): Proposal {
+export function merge(a: Proposal, b: Proposal): Proposal {
   if (b.edits.length === 0) return a
   const edits: EpochEdit[] = [...a.edits, ...b.edits]
   const stored = new Map<Handle, StoredText>([...a.stored, ...b.stored])
