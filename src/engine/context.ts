@@ -72,7 +72,8 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
 
 /** What fits. A policy that holds back a share of the window first has to know the window. */
 function limitFor({ meter, policy }: EngineDeps, target: Target, { format, settings }: Conversation): Limit {
-  if (policy.reserve === undefined || policy.reserve === 'request') return meter.limitOf(target, settings, policy.buffer)
+  if (policy.reserve === undefined || policy.reserve === 'request')
+    return meter.limitOf(target, settings, policy.buffer)
   const { window } = meter.limitOf(target, { ...settings, maxOutputTokens: 0 }, policy.buffer)
   return meter.limitOf(target, reserved(policy, format, settings, window), policy.buffer)
 }
@@ -110,11 +111,18 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const load =
     design === undefined
       ? occupancy(deps.meter, target, conversation, measurement, anchor, standing.epoch?.id)
-      : design.load(measurement, lastOn(context), anchor !== undefined)
+      : design.load({ target, conversation, measurement, last: lastOn(context), anchor, epoch: standing.epoch?.id })
   return { plan, conversation, text: outgoing, measurement, load }
 }
 
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
+
+/** Tokens outside the history: instructions, tools, framing. */
+export function fixedTokensOf(context: PrepareContext): number {
+  const { deps, target, conversation } = context
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  return deps.meter.measure(target, { ...conversation, items: [] }, 0).count.high * factor
+}
 
 /** Upper bound of an item's tokens on the request's model. */
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {

@@ -43,6 +43,7 @@ function absorbUsage(branch: Branch, record: Extract<LogRecord, { type: 'usage' 
   branch.model = record.model
   const { usage, measured, epoch, endpoint } = record
   if (usage === undefined || measured === undefined) return
+  branch.cacheIsWarm = usage.cacheRead > 0
   branch.last = {
     model: record.model,
     prompt: usage.input,
