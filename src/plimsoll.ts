@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { EventBody, EventSink, PlimsollEvent } from './core/events.ts'
@@ -6,6 +6,7 @@ import type { Handle } from './core/handles.ts'
 import type { Policy } from './core/policy.ts'
 import { artifactAddress } from './drivers/artifacts/address.ts'
 import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
+import { storeSecret } from './drivers/crypto/tenant-name.ts'
 import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
 import { openStore } from './drivers/open-store.ts'
 import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer.ts'
@@ -188,13 +189,13 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
 
 export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(homedir(), '.plimsoll')
 
-async function findSecret(given: Uint8Array | undefined, store: SessionStore): Promise<Uint8Array> {
+/** The key of handles and tenants: as given, else PLIMSOLL_SECRET, else the one that the store keeps (and exports). */
+export async function findSecret(given: Uint8Array | undefined, store: SessionStore): Promise<Uint8Array> {
   if (given !== undefined) return given
   const fromEnvironment = process.env['PLIMSOLL_SECRET']
   if (fromEnvironment !== undefined && fromEnvironment !== '')
     return createHash('sha256').update(fromEnvironment).digest()
-  const kept = await store.setValue(SYSTEM_TENANT, 'secret', randomBytes(32).toString('hex'), true)
-  return Buffer.from(kept, 'hex')
+  return storeSecret(store)
 }
 
 /** Runs at the first call; a failure is not remembered, so that the next call tries again. */

@@ -1,13 +1,14 @@
 import { chainOf, type Link } from '../core/chain.ts'
 import type { Codec } from '../core/codec.ts'
 import type { Conversation } from '../core/conversation.ts'
-import { applyEdits, type Plan } from '../core/edits.ts'
+import { applyEdits, changeEnvelope, type Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { EventBody } from '../core/events.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import type { Item } from '../core/item.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
 import { occupancy, type Anchor, type Measurement } from '../meter/index.ts'
+import { releasedThinking, STALE_THINKING_HEADERS } from './bound-thinking.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
@@ -36,6 +37,8 @@ export interface View {
   readonly conversation: Conversation
   /** The body in the wire's own text; the incoming bytes themselves when the plan is empty. */
   readonly text: string
+  /** Headers that the body needs beside the client's own. */
+  readonly headers: Readonly<Record<string, string>>
   /** Counted from nothing but the text. */
   readonly measurement: Measurement
   /** Measured prompt of the last call plus what came since, where there was one; else the measurement. */
@@ -102,8 +105,14 @@ function anchorFor({ branch, links, target }: PrepareContext, epoch: string | un
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
   const { codec, text, links, target, deps } = context
-  const plan = standingPlan(standing, context.conversation.items, links)
-  const conversation = applyEdits(context.conversation, plan)
+  const { items } = context.conversation
+  const edits = standingPlan(standing, items, links)
+  const release = bindsThinking(context)
+    ? releasedThinking(standing.epoch, edits, items, links)
+    : { drops: [], stale: false }
+  const plan = [...edits, ...release.drops]
+  const edited = applyEdits(context.conversation, plan)
+  const conversation = release.stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const outgoing = plan.length === 0 ? text : codec.encode(conversation).text
   const measurement = deps.meter.measure(target, conversation, Buffer.byteLength(outgoing))
   const anchor = anchorFor(context, standing.epoch?.id)
@@ -112,8 +121,11 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
     design === undefined
       ? occupancy(deps.meter, target, conversation, measurement, anchor, standing.epoch?.id)
       : design.load({ target, conversation, measurement, last: lastOn(context), anchor, epoch: standing.epoch?.id })
-  return { plan, conversation, text: outgoing, measurement, load }
+  return { plan, conversation, text: outgoing, headers: release.stale ? STALE_THINKING_HEADERS : {}, measurement, load }
 }
+
+const bindsThinking = ({ deps, target }: PrepareContext): boolean =>
+  deps.catalogue.resolve(target.model).info.bindsThinking
 
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
 

@@ -20,16 +20,24 @@ export interface RefusedRequest {
 }
 
 /** A refusal without numbers only says "less than this"; this share of it is tried next. */
-const GUESS = 0.7
+const GUESS = 0.75
+/** `limitOf` holds back a quarter of a window that is smaller than the model's own output cap. */
+const SHARE_FOR_OUTPUT = 0.25
 
 /** The limit to hold from now on. A count of ours that was too low makes the limit smaller by the same factor. */
 export function lessonOf(refusal: SizeRefusal, sent: RefusedRequest): LearnedLimit {
   if (refusal.kind === 'body-size') return { bodyBytes: Math.floor(refusal.limit ?? sent.bytes * GUESS) }
   if (refusal.limit === undefined || refusal.limit <= 0) {
-    return { window: Math.floor((sent.tokens + sent.outputReserve) * GUESS) }
+    return { window: windowFor(sent.tokens * GUESS, sent.outputReserve) }
   }
   const undercounted = Math.max(1, (refusal.input ?? 0) / Math.max(1, sent.tokens))
   return { window: Math.floor(refusal.limit / undercounted) }
+}
+
+/** The window in which so many prompt tokens fit beside the output reserve. */
+function windowFor(promptTokens: number, outputReserve: number): number {
+  const shared = promptTokens / (1 - SHARE_FOR_OUTPUT)
+  return Math.floor(outputReserve >= shared ? shared : promptTokens + outputReserve)
 }
 
 /** What endpoints taught us about their models, per tenant: two customers of one provider may have different windows. */

@@ -201,7 +201,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
     id,
     body: typeof request.body === 'string' ? view.text : (JSON.parse(view.text) as object),
     text: view.text,
-    headers: {},
+    headers: view.headers,
     verdict,
     load: view.load,
     limit,

@@ -1,4 +1,5 @@
 import { epochEditsOf, exactAnchors, planOfEpoch } from '../core/epochs.ts'
+import { withPairedDrops } from '../core/paired-drops.ts'
 import type { Epoch } from '../core/records.ts'
 import { coverage } from './cascade/plan-epoch.ts'
 import type { PrepareContext } from './context.ts'
@@ -27,7 +28,8 @@ export async function settleStanding(context: PrepareContext): Promise<Settled> 
     delete branch.epoch
     return { standing }
   }
-  const edits = epochEditsOf(planOfEpoch(known, items, links, anchors), items, links)
+  const plan = withPairedDrops(planOfEpoch(known, items, links, anchors), items)
+  const edits = epochEditsOf(plan, items, links)
   const { chain } = links.at(-1)!
   const moved: Epoch = {
     ...known,

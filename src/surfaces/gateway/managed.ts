@@ -258,11 +258,9 @@ function tapOf<B>(managed: ManagedRequest<B>, { answer, attempt, errorBody }: Se
 }
 
 /** The policy says stop: the client's SDK gets a complete answer that says why. */
-async function halted<B>(managed: ManagedRequest<B>, attempt: Attempt): Promise<Reply<B>> {
+function halted<B>(managed: ManagedRequest<B>, attempt: Attempt): Reply<B> {
   const { prepared, target, place } = attempt
   const { verdict } = prepared
-  await close(managed, attempt)
-  managed.emit({ type: 'verdict-given', verdict })
   const { sessionId: session, agent, mode, route, conversation } = managed
   return {
     kind: 'answer',

@@ -84,17 +84,19 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     server.listen(port, host, resolve)
   })
   const { port: bound } = server.address() as AddressInfo
+  let closing: Promise<void> | undefined
+  const close = async (): Promise<void> => {
+    deps.draining = true
+    options.control?.close()
+    await drain(server, options.drainMs ?? 30_000)
+    await deps.dispatcher.close()
+  }
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     reload(upstreams) {
       deps.table = upstreamTable(upstreams)
     },
-    async close() {
-      deps.draining = true
-      options.control?.close()
-      await drain(server, options.drainMs ?? 30_000)
-      await deps.dispatcher.close()
-    },
+    close: () => (closing ??= close()),
   }
 }
 
@@ -309,11 +311,15 @@ function refuseUpgrade(socket: Duplex): void {
   )
 }
 
+const DRAIN_SWEEP_MS = 25
+
 async function drain(server: Server, drainMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  server.closeIdleConnections()
+  // A kept-alive connection becomes idle when its last answer is out, which may be after this line.
+  const sweep = setInterval(() => server.closeIdleConnections(), DRAIN_SWEEP_MS)
   const timer = setTimeout(() => server.closeAllConnections(), drainMs)
   await closed
+  clearInterval(sweep)
   clearTimeout(timer)
 }
 

@@ -6,9 +6,12 @@ import { renderHtml } from './html.ts'
 import { renderTerminal } from './terminal.ts'
 import type { TerminalOptions } from './terminal.ts'
 
-export interface InspectReportOptions extends Omit<InspectOptions, 'window'>, SavingOptions, TerminalOptions {
+export interface InspectReportOptions
+  extends Omit<InspectOptions, 'window' | 'countText'>, SavingOptions, TerminalOptions {
   /** @default 'terminal' */
   readonly as?: 'terminal' | 'html' | 'json'
+  /** Counts as the recording's model does. */
+  readonly countText: (text: string, model: string | undefined) => number
   /** One window for all, or by model. */
   readonly window?: number | ((model: string | undefined) => number | undefined)
 }
@@ -22,7 +25,11 @@ export function inspectReport(recordings: readonly InspectSource[], options: Ins
 }
 
 function inspectOne(recording: InspectSource, options: InspectReportOptions): Inspection {
-  const { window: rule, ...rest } = options
+  const { window: rule, countText, ...rest } = options
   const window = typeof rule === 'function' ? rule(recording.model) : rule
-  return inspect(recording, { ...rest, ...(window !== undefined && { window }) })
+  return inspect(recording, {
+    ...rest,
+    countText: (text) => countText(text, recording.model),
+    ...(window !== undefined && { window }),
+  })
 }

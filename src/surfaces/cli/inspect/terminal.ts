@@ -33,7 +33,7 @@ export function renderTerminal(inspections: readonly Inspection[], options: Term
   const paint: Paint = options.colour === true ? (code, text) => `\u001b[${code}m${text}\u001b[0m` : (_, text) => text
   const details = options.details ?? inspections.length <= MAX_DETAILED
   const blocks = [
-    ...(inspections.length > 1 ? [renderOverview(inspections, width, paint)] : []),
+    ...(inspections.length > 1 || !details ? [renderOverview(inspections, width, paint)] : []),
     ...(details ? inspections.map((inspection) => renderOne(inspection, width, paint)) : []),
   ]
   return `${blocks.map((lines) => lines.join('\n')).join('\n\n')}\n`

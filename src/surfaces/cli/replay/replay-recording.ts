@@ -2,7 +2,10 @@ import type { Codec } from '../../../core/codec.ts'
 import type { Conversation } from '../../../core/conversation.ts'
 import { changeEnvelope } from '../../../core/edits.ts'
 import { isPlimsollError } from '../../../core/errors.ts'
+import type { EventSink } from '../../../core/events.ts'
 import type { Policy } from '../../../core/policy.ts'
+import type { Audit, Epoch } from '../../../core/records.ts'
+import type { VerdictKind } from '../../../core/target.ts'
 import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
 import { memoryArtifacts } from '../../../drivers/artifacts/memory.ts'
 import { memoryStore } from '../../../drivers/sessions/memory.ts'
@@ -27,6 +30,9 @@ export interface ReplayOptions {
   /** Lets caches expire as the recorded clock says. Without it every prefix is warm. @default false */
   readonly clock?: boolean
   readonly onCall?: (call: ReplayedStep) => void
+  readonly onEvent?: EventSink
+  /** At the end: every cut and every epoch, oldest first. */
+  readonly onAudit?: (log: readonly (Audit | Epoch)[]) => void
 }
 
 export interface ReplayedStep {
@@ -35,6 +41,12 @@ export interface ReplayedStep {
   readonly load: number
   readonly limit: number
   readonly epoch?: string
+  /** Absent when the engine refused the request. */
+  readonly verdict?: VerdictKind
+  readonly overflow: boolean
+  readonly invalid: boolean
+  /** Why the engine refused the request. */
+  readonly error?: string
 }
 
 /** One object per file and policy, as `replay --json` prints it. */
@@ -83,6 +95,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
     artifacts: memoryArtifacts({ secret }),
     secret,
     catalogue,
+    ...(options.onEvent !== undefined && { onEvent: options.onEvent }),
   })
   const session = plimsoll.session({ id: 'replay' })
   const target = { model, window, maxOutputTokens: reserve }
@@ -95,11 +108,13 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       const turn = await session.prepare({ format: codec.format, body, targets: [target] })
       limit = turn.limit.tokens
       const view = codec.decode(turn.text)
+      const overflow = turn.load.count.high > turn.limit.tokens
+      const invalid = !turn.report.untouched && breaksNewRule(codec, turn.text, body)
       meter.add(call.index, {
         ...conversationView(view, (item) => counter.countItem(model, item).tokens, countText),
         ...(readers && { reachable: last.items.map(readableText) }),
-        overflow: turn.load.count.high > turn.limit.tokens,
-        invalid: !turn.report.untouched && breaksNewRule(codec, turn.text, body),
+        overflow,
+        invalid,
         epochs: turn.report.newEpoch === undefined ? 0 : 1,
       })
       options.onCall?.({
@@ -107,20 +122,31 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
         calls: recording.calls.length,
         load: turn.load.count.high,
         limit,
+        verdict: turn.verdict.kind,
+        overflow,
+        invalid,
         ...(turn.report.newEpoch !== undefined && { epoch: turn.report.newEpoch.id }),
       })
     } catch (error) {
       if (!isPlimsollError(error)) throw error
       const { pieces, texts } = conversationView(last, (item) => counter.countItem(model, item).tokens, countText)
-      meter.add(call.index, {
-        pieces,
-        texts,
-        overflow: error.code !== 'invalid-request',
-        invalid: error.code === 'invalid-request',
+      const invalid = error.code === 'invalid-request'
+      const { needed, limit: refusedAt } = error.fields
+      if (typeof refusedAt === 'number') limit = refusedAt
+      meter.add(call.index, { pieces, texts, overflow: !invalid, invalid })
+      options.onCall?.({
+        call: call.index,
+        calls: recording.calls.length,
+        load: typeof needed === 'number' ? needed : 0,
+        limit,
+        overflow: !invalid,
+        invalid,
+        error: error.message,
       })
     }
   }
   const lost = last === undefined ? 0 : await lostItems(sessions, codec, last)
+  options.onAudit?.(await session.audit())
   await plimsoll.close()
   const report = meter.report()
   return {

@@ -1,0 +1,136 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Codec, ModelResponse } from '../../../core/codec.ts'
+import { PlimsollError } from '../../../core/errors.ts'
+import { classifyProviderError, type ClassifiedError } from '../../../formats/overflow/index.ts'
+import { createSseParser } from '../../../formats/sse.ts'
+import type { Provider } from './providers.ts'
+
+export interface Ask {
+  readonly provider: Provider
+  readonly codec: Codec
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  readonly onText: (text: string) => void
+  /** Told before it waits to try again. */
+  readonly onRetry: (reason: string, waitMs: number) => void
+}
+
+export interface Answered {
+  readonly response: ModelResponse
+  /** What the wire wants back exactly. */
+  readonly raw?: unknown
+  /** The user stopped it; the response is what had arrived. */
+  readonly stopped: boolean
+}
+
+/** The provider refused the request for its size; the caller reduces once more. */
+export class SizeRefused extends Error {
+  readonly refusal: ClassifiedError
+  constructor(refusal: ClassifiedError) {
+    super('The provider refused the request for its size.')
+    this.refusal = refusal
+  }
+}
+
+const ATTEMPTS = 4
+const FIRST_WAIT_MS = 1_000
+const LONGEST_WAIT_MS = 30_000
+
+/** Sends one request and reads its stream. Throttling and passing faults are tried again, a few times. */
+export async function askModel(ask: Ask): Promise<Answered> {
+  for (let attempt = 1; ; attempt++) {
+    const response = await send(ask)
+    if (response.ok) return readStream(ask, response)
+    const text = await response.text()
+    const refusal = classifyProviderError({ status: response.status, body: text })
+    if (refusal.kind === 'overflow' || refusal.kind === 'body-size') throw new SizeRefused(refusal)
+    const passing = refusal.kind === 'throttle' || response.status >= 500
+    if (!passing || attempt === ATTEMPTS) throw refused(response.status, text, ask.provider)
+    const wait = waitOf(response.headers.get('retry-after'), attempt)
+    ask.onRetry(`${ask.provider.name} answers ${response.status}`, wait)
+    await pause(wait, undefined, { signal: ask.signal })
+  }
+}
+
+async function send({ provider, body, headers, signal }: Ask): Promise<Response> {
+  const url = provider.baseUrl + provider.wire.path(provider.model)
+  try {
+    return await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...provider.headers, ...headers },
+      body,
+      signal,
+    })
+  } catch (cause) {
+    if (signal.aborted) throw cause
+    const why = cause instanceof Error && cause.cause instanceof Error ? cause.cause.message : (cause as Error).message
+    throw new PlimsollError('upstream', `${provider.baseUrl} cannot be reached: ${why}.`, {
+      cause,
+      advice: 'Check the address and the network; plimsoll doctor does both.',
+    })
+  }
+}
+
+/** What had arrived when the user stopped it is kept. */
+async function readStream({ provider, codec, signal, onText }: Ask, response: Response): Promise<Answered> {
+  const parser = createSseParser()
+  const reducer = codec.stream()
+  const keeper = provider.wire.keeper?.()
+  let stopped = false
+  const take = (events: readonly { readonly data: string }[]): void => {
+    for (const event of events) {
+      reducer.push(event)
+      const parsed = parse(event.data)
+      if (parsed === undefined) continue
+      keeper?.push(parsed)
+      const text = provider.wire.textIn(parsed)
+      if (text !== '') onText(text)
+    }
+  }
+  try {
+    for await (const chunk of response.body ?? []) take(parser.push(chunk))
+    take(parser.end())
+  } catch (error) {
+    if (!signal.aborted) throw cutOff(error)
+    stopped = true
+  }
+  if (reducer.error !== undefined) throw refused(response.status, JSON.stringify(reducer.error), provider)
+  return { response: reducer.response(), stopped, ...(keeper !== undefined && { raw: keeper.value() }) }
+}
+
+const cutOff = (cause: unknown): PlimsollError =>
+  new PlimsollError('upstream', 'The connection broke in the middle of the answer.', {
+    cause,
+    retryable: true,
+    advice: 'Say "go on", or ask again.',
+  })
+
+function parse(data: string): Readonly<Record<string, unknown>> | undefined {
+  if (!data.startsWith('{')) return undefined
+  try {
+    return JSON.parse(data) as Record<string, unknown>
+  } catch {
+    return undefined
+  }
+}
+
+function refused(status: number, body: string, provider: Provider): PlimsollError {
+  const said = /"message"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(body)?.[1]?.replaceAll(/\\(.)/g, '$1') ?? body.slice(0, 300)
+  const advice =
+    status === 401 || status === 403
+      ? 'Check the key in the environment.'
+      : status === 404
+        ? `Check the model (${provider.model}) and the address (${provider.baseUrl}).`
+        : undefined
+  return new PlimsollError('upstream', `${provider.name} answers ${status}: ${said}`, {
+    ...(advice !== undefined && { advice }),
+    fields: { status },
+  })
+}
+
+function waitOf(retryAfter: string | null, attempt: number): number {
+  const seconds = Number(retryAfter)
+  const wait = retryAfter !== null && seconds > 0 ? seconds * 1000 : FIRST_WAIT_MS * 2 ** (attempt - 1)
+  return Math.min(wait, LONGEST_WAIT_MS)
+}

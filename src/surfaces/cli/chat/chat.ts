@@ -1,0 +1,284 @@
+import type { Codec } from '../../../core/codec.ts'
+import { PlimsollError } from '../../../core/errors.ts'
+import type { PlimsollEvent } from '../../../core/events.ts'
+import type { Target } from '../../../core/target.ts'
+import type { Usage } from '../../../core/usage.ts'
+import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
+import { learnedLimits, lessonOf } from '../../../engine/learned-limits.ts'
+import type { PreparedTurn } from '../../../engine/prepare.ts'
+import type { Session } from '../../../engine/session.ts'
+import { codecs } from '../../../formats/registry.ts'
+import type { Budget } from '../../../meter/index.ts'
+import { createPlimsoll } from '../../../plimsoll.ts'
+import { systemClock } from '../../../ports/clock.ts'
+import type { Stores } from '../stores/open.ts'
+import { askModel, SizeRefused, type Answered } from './ask-model.ts'
+import { newChatId, openJournal, type Journal } from './journal.ts'
+import type { Provider } from './providers.ts'
+import type { Entry, ToolCall, ToolDeclared } from './transcript.ts'
+
+export const TENANT = 'local'
+
+/** What a chat tells while it works. */
+export interface ChatView {
+  onWait(label: string): void
+  onText(text: string): void
+  onNotice(text: string): void
+  onCall(call: ToolCall): void
+  onResult(call: ToolCall, shown: string, isError: boolean): void
+  onEvent(event: PlimsollEvent): void
+}
+
+/** Runs one call of the model's and says what goes into the conversation. Never throws. */
+export type RunTool = (
+  call: ToolCall,
+  signal: AbortSignal,
+) => Promise<{ readonly text: string; readonly isError: boolean; readonly exempt: boolean }>
+
+export interface ChatSetup {
+  readonly stores: Stores
+  readonly chatsFolder: string
+  readonly cwd: string
+  readonly system: string
+  readonly tools: readonly ToolDeclared[]
+  readonly runTool: RunTool
+  readonly view: ChatView
+  readonly provider: Provider
+  readonly policy: string
+  readonly window?: number
+  readonly budgetUsd?: number
+  readonly sessionId?: string
+}
+
+export interface ChatState {
+  readonly provider: Provider
+  readonly policy: string
+  readonly budgetUsd: number | undefined
+  readonly journal: Journal
+  readonly session: Session
+  /** Usage of every call of this session, those of earlier processes included. */
+  readonly usages: readonly Usage[]
+  readonly spentUsd: number
+}
+
+/** An agent on the engine's three verbs. */
+export interface Chat {
+  readonly setup: ChatSetup
+  state(): ChatState
+  /** Reads what earlier processes left of this session. */
+  open(): Promise<void>
+  /** One turn: the model answers, its tools run, until it has nothing more to call. */
+  send(text: string, signal: AbortSignal): Promise<void>
+  /** Reduces now; undefined when there was nothing to reduce. */
+  compact(instructions: string): Promise<{ readonly before: number; readonly after: number } | undefined>
+  change(wish: { provider?: Provider; policy?: string; budgetUsd?: number; sessionId?: string }): Promise<void>
+}
+
+const MOST_STEPS = 60
+const MOST_OUTPUT = 8_192
+
+export function createChat(setup: ChatSetup): Chat {
+  const { stores, view } = setup
+  const catalogue = bundledCatalogue()
+  const learned = learnedLimits(stores.sessions, systemClock)
+  let { provider, policy, budgetUsd } = setup
+  let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd)
+  let usages: Usage[] = []
+  let spentUsd = 0
+  let session = openSession()
+
+  function openSession(): Session {
+    const budgets: readonly Budget[] =
+      budgetUsd === undefined
+        ? []
+        : [{ name: 'session', scope: 'session', unit: 'usd', hard: Math.max(0, budgetUsd - spentUsd) }]
+    const plimsoll = createPlimsoll({
+      store: stores.sessions,
+      artifacts: stores.artifacts,
+      secret: stores.secret,
+      policy,
+      ...(budgets.length > 0 && { budgets }),
+      onEvent: view.onEvent,
+    })
+    return plimsoll.session({ id: journal.id, tenant: TENANT })
+  }
+
+  async function restore(): Promise<void> {
+    usages = []
+    spentUsd = 0
+    for await (const { record } of stores.sessions.read(TENANT, journal.id)) {
+      if (record.type !== 'usage') continue
+      if (record.usage !== undefined) usages.push(record.usage)
+      spentUsd += record.costUsd ?? 0
+    }
+    session = openSession()
+  }
+
+  const codecOf = ({ wire }: Provider): Codec => codecs.get(wire.format)!
+
+  function bodyOf(entries: readonly Entry[]): string {
+    const { info } = catalogue.resolve(provider.model)
+    const window = setup.window ?? provider.window ?? info.window
+    const maxOutputTokens = Math.min(MOST_OUTPUT, info.maxOutputTokens ?? MOST_OUTPUT, Math.floor(window / 8))
+    return provider.wire.body({
+      model: provider.model,
+      system: setup.system,
+      tools: setup.tools,
+      entries,
+      maxOutputTokens,
+    })
+  }
+
+  async function target(): Promise<Target> {
+    const { model, baseUrl: endpoint } = provider
+    const window = setup.window ?? provider.window
+    const lesson = await learned.of({ tenant: TENANT, endpoint, model })
+    return {
+      model,
+      endpoint,
+      ...(window !== undefined && { window }),
+      ...(lesson !== undefined && { learned: lesson }),
+    }
+  }
+
+  async function prepare(): Promise<PreparedTurn> {
+    view.onWait('preparing')
+    return session.prepare({
+      format: provider.wire.format,
+      body: bodyOf(journal.entries),
+      targets: [await target()],
+    })
+  }
+
+  /** prepare → ask → record. A request that the provider finds too large is reduced once more. */
+  async function step(signal: AbortSignal): Promise<Answered | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      const turn = await prepare()
+      if (turn.verdict.kind === 'halt') {
+        await session.record({ turn: turn.id, refused: true })
+        throw new PlimsollError('budget-exceeded', `The budget of this session is used up: ${turn.verdict.reason}.`, {
+          advice: '/budget raises it.',
+        })
+      }
+      view.onWait(turn.verdict.kind === 'final' ? 'closing answer' : 'waiting for the model')
+      try {
+        const answered = await askModel({
+          provider,
+          codec: codecOf(provider),
+          body: turn.text,
+          headers: turn.headers,
+          signal,
+          onText: view.onText,
+          onRetry: (reason, waitMs) => view.onNotice(`${reason}; trying again in ${Math.round(waitMs / 1000)} s`),
+        })
+        const { usage } = answered.response
+        const { costUsd = 0 } = await session.record({ turn: turn.id, ...(usage !== undefined && { usage }) })
+        if (usage !== undefined) usages.push(usage)
+        spentUsd += costUsd
+        return answered
+      } catch (error) {
+        await session.record({ turn: turn.id, refused: true })
+        if (signal.aborted) return undefined
+        if (!(error instanceof SizeRefused)) throw error
+        const { kind, limit, input } = error.refusal
+        if (attempt > 1 || (kind !== 'overflow' && kind !== 'body-size')) throw tooLarge(error)
+        const lesson = lessonOf(
+          { kind, ...(limit !== undefined && { limit }), ...(input !== undefined && { input }) },
+          { tokens: turn.load.count.high, outputReserve: turn.limit.outputReserve, bytes: turn.load.bytes },
+        )
+        await learned.learn({ tenant: TENANT, endpoint: provider.baseUrl, model: provider.model }, lesson)
+        view.onNotice('The provider found the request too large; it is reduced and sent again.')
+      }
+    }
+  }
+
+  async function answerCalls(calls: readonly ToolCall[], signal: AbortSignal): Promise<void> {
+    for (const call of calls) {
+      view.onCall(call)
+      const { text, isError, exempt } = signal.aborted
+        ? { text: 'Not run: the user stopped the turn.', isError: true, exempt: true }
+        : await setup.runTool(call, signal)
+      const shown = exempt
+        ? text
+        : (await session.toolResult({ tool: call.name, callId: call.id, output: text, model: provider.model })).text
+      journal.add({ type: 'result', callId: call.id, name: call.name, text: shown, isError })
+      view.onResult(call, shown, isError)
+    }
+  }
+
+  return {
+    setup,
+    state: () => ({ provider, policy, budgetUsd, journal, session, usages, spentUsd }),
+    open: restore,
+    async send(text, signal) {
+      journal.add({ type: 'user', text })
+      for (let steps = 0; steps < MOST_STEPS; steps++) {
+        const answered = await step(signal)
+        if (answered === undefined) return view.onNotice('Stopped.')
+        const entry = entryOf(answered, provider.wire.format)
+        if (entry.text !== '' || entry.calls.length > 0) journal.add(entry)
+        if (answered.stopped) return view.onNotice('Stopped; what had arrived is kept.')
+        if (entry.calls.length === 0) return
+        await answerCalls(entry.calls, signal)
+        if (signal.aborted) return view.onNotice('Stopped.')
+      }
+      view.onNotice(`Stopped after ${MOST_STEPS} steps. Say "go on" to continue.`)
+    },
+    async compact(instructions) {
+      if (journal.entries.length === 0) return undefined
+      // The newest message is never folded away, so what the reader wants kept stays in view.
+      if (instructions !== '')
+        journal.add({ type: 'user', text: `Keep in mind when the conversation is shortened: ${instructions}` })
+      await session.compact()
+      view.onWait('compacting')
+      const turn = await prepare()
+      await session.record({ turn: turn.id, refused: true })
+      return turn.report.newEpoch === undefined
+        ? undefined
+        : { before: turn.report.loadBefore, after: turn.report.loadAfter }
+    },
+    async change(wish) {
+      provider = wish.provider ?? provider
+      policy = wish.policy ?? policy
+      budgetUsd = wish.budgetUsd ?? budgetUsd
+      if (wish.sessionId !== undefined) journal = openJournal(setup.chatsFolder, wish.sessionId, setup.cwd)
+      await restore()
+    },
+  }
+}
+
+function tooLarge(cause: SizeRefused): PlimsollError {
+  return new PlimsollError('overflow', 'The provider refuses the request for its size, also after it was reduced.', {
+    cause,
+    advice: 'Set the real window with --window, or choose a model with a larger one.',
+  })
+}
+
+/** Calls of an answer that was stopped may be half an argument; they are left out. */
+function entryOf({ response, raw, stopped }: Answered, wire: string): Extract<Entry, { type: 'assistant' }> {
+  const text = response.items
+    .filter(({ kind }) => kind === 'assistant')
+    .map((item) => item.text)
+    .join('')
+  const calls = stopped
+    ? []
+    : response.items
+        .filter(({ kind, serverSide }) => kind === 'call' && serverSide !== true)
+        .map((item, index): ToolCall => ({
+          id: item.callId ?? `call_${index}`,
+          name: item.toolName ?? 'unknown',
+          input: inputOf(item.text),
+        }))
+  return { type: 'assistant', text, calls, ...(raw !== undefined && !stopped && { raw: { wire, value: raw } }) }
+}
+
+function inputOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text === '' ? '{}' : text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : { value }
+  } catch {
+    return { invalid: text }
+  }
+}

@@ -1,0 +1,180 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
+import { painterOf, screenOf, type Painter, type Screen } from '../kit/screen.ts'
+
+export interface ConsoleOptions {
+  readonly historyFile: string
+  readonly complete: (line: string) => readonly string[]
+}
+
+/** The person's side of a chat: lines in, text out, Ctrl-C. */
+export interface Console {
+  readonly screen: Screen
+  readonly paint: Painter
+  /** A person is there to be asked. */
+  readonly canAsk: boolean
+  write(text: string): void
+  /** The next thing to do; undefined when there is no more. */
+  line(prompt: string): Promise<string | undefined>
+  /** An answer to a question in the middle of the work; lines that were typed ahead do not answer it. */
+  answer(question: string): Promise<string>
+  /** Called on Ctrl-C while work is under way. */
+  whileWorking<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
+  close(): void
+}
+
+const HISTORY_LINES = 1_000
+
+export function openConsole({ historyFile, complete }: ConsoleOptions): Console {
+  const screen = screenOf(process.stdout)
+  const paint = painterOf(screen)
+  const terminal = process.stdin.isTTY && process.stdout.isTTY
+  let echoes = false
+  const reader = createInterface({
+    input: process.stdin,
+    output: mutable(() => echoes || !terminal),
+    terminal,
+    history: terminal ? readHistory(historyFile) : [],
+    historySize: HISTORY_LINES,
+    removeHistoryDuplicates: true,
+    completer: (line: string) => [complete(line), line],
+  })
+  const waiting: ((line: string | undefined) => void)[] = []
+  const typed: string[] = []
+  let answering: ((line: string) => void) | undefined
+  let working: AbortController | undefined
+  let burst: string[] = []
+  let closed = false
+  let leaving = false
+
+  const deliver = (line: string): void => {
+    if (terminal && line.trim() !== '') keepHistory(historyFile, line)
+    const next = waiting.shift()
+    if (next === undefined) typed.push(line)
+    else next(line)
+  }
+  reader.on('line', (line) => {
+    leaving = false
+    if (answering !== undefined) {
+      const answer = answering
+      answering = undefined
+      answer(line)
+      return
+    }
+    if (!terminal) return deliver(line)
+    // Lines of one paste arrive in one go, and are one message.
+    burst.push(line)
+    if (burst.length > 1) return
+    setImmediate(() => {
+      const text = burst.join('\n')
+      burst = []
+      deliver(text)
+    })
+  })
+  const interrupt = (): void => {
+    if (answering !== undefined) {
+      const answer = answering
+      answering = undefined
+      answer('n')
+    }
+    if (working !== undefined) working.abort()
+    else if (!terminal || leaving) reader.close()
+    else {
+      leaving = true
+      // Ctrl-E, Ctrl-U: what was typed goes.
+      reader.write(null, { ctrl: true, name: 'e' })
+      reader.write(null, { ctrl: true, name: 'u' })
+      process.stdout.write('\n(Ctrl-C again or /exit leaves)\n')
+      reader.prompt()
+    }
+  }
+  reader.on('SIGINT', interrupt)
+  // A signal from outside, or Ctrl-C when standard input is no terminal.
+  process.on('SIGINT', interrupt)
+  reader.on('close', () => {
+    // Work under way is finished: the end of a piped input is no wish to stop.
+    closed = true
+    answering?.('n')
+    setImmediate(() => waiting.splice(0).forEach((next) => next(typed.shift())))
+  })
+  return {
+    screen,
+    paint,
+    canAsk: terminal,
+    write: (text) => void process.stdout.write(text),
+    line(prompt) {
+      const ready = typed.shift()
+      if (ready !== undefined) {
+        if (terminal) process.stdout.write(`${prompt}${ready}\n`)
+        return Promise.resolve(ready)
+      }
+      if (closed) return Promise.resolve(undefined)
+      if (terminal) {
+        echoes = true
+        reader.setPrompt(prompt)
+        reader.prompt(true)
+      }
+      return new Promise((resolve) => {
+        waiting.push((line) => {
+          echoes = false
+          resolve(line)
+        })
+      })
+    },
+    answer(question) {
+      if (closed) return Promise.resolve('n')
+      echoes = true
+      reader.setPrompt(question)
+      reader.prompt()
+      return new Promise((resolve) => {
+        answering = (line) => {
+          echoes = false
+          resolve(line)
+        }
+      })
+    },
+    async whileWorking(work) {
+      working = new AbortController()
+      try {
+        return await work(working.signal)
+      } finally {
+        working = undefined
+      }
+    },
+    close() {
+      process.off('SIGINT', interrupt)
+      reader.close()
+    },
+  }
+}
+
+/** Standard output for readline, silent while the model speaks: typed letters must not mix with its text. */
+function mutable(isOn: () => boolean): Writable {
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      if (isOn()) process.stdout.write(chunk)
+      done()
+    },
+  })
+  Object.defineProperty(stream, 'columns', { get: () => process.stdout.columns })
+  Object.defineProperty(stream, 'rows', { get: () => process.stdout.rows })
+  process.stdout.on('resize', () => stream.emit('resize'))
+  return stream
+}
+
+/** Newest first, as readline wants it. */
+function readHistory(file: string): string[] {
+  if (!existsSync(file)) return []
+  const lines = readFileSync(file, 'utf8').split('\n')
+  return lines
+    .filter((line) => line !== '')
+    .slice(-HISTORY_LINES)
+    .reverse()
+}
+
+function keepHistory(file: string, line: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  appendFileSync(file, `${line.replaceAll('\n', ' ')}\n`, { mode: 0o600 })
+}

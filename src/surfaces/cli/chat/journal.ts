@@ -1,0 +1,113 @@
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { PlimsollError } from '../../../core/errors.ts'
+import type { Entry } from './transcript.ts'
+
+interface Head {
+  readonly v: 1
+  readonly id: string
+  readonly cwd: string
+  readonly at: number
+}
+
+export interface ChatInfo {
+  readonly id: string
+  readonly cwd: string
+  readonly startedAt: number
+  readonly changedAt: number
+  /** The first thing that was asked. */
+  readonly title: string
+}
+
+/** The transcript of a chat on disk, one line per entry. An entry is durable before the chat goes on. */
+export interface Journal {
+  readonly id: string
+  readonly entries: readonly Entry[]
+  add(entry: Entry): void
+}
+
+/** An id may be any text; its hash is the name of the file. */
+const fileOf = (folder: string, id: string): string =>
+  join(folder, `${createHash('sha256').update(id).digest('hex').slice(0, 32)}.jsonl`)
+
+export const newChatId = (now = new Date()): string =>
+  `chat-${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`
+
+/** Opens or begins a journal. A line that a killed process left half-written is taken off. */
+export function openJournal(folder: string, id: string, cwd: string): Journal {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const file = fileOf(folder, id)
+  const entries = existsSync(file) ? readEntries(file) : []
+  if (!existsSync(file)) appendLine(file, { v: 1, id, cwd, at: Date.now() } satisfies Head)
+  return {
+    id,
+    entries,
+    add(entry) {
+      entries.push(entry)
+      appendLine(file, entry)
+    },
+  }
+}
+
+function appendLine(file: string, value: object): void {
+  const handle = openSync(file, 'a', 0o600)
+  try {
+    appendFileSync(handle, `${JSON.stringify(value)}\n`)
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+function readEntries(file: string): Entry[] {
+  const text = readFileSync(file, 'utf8')
+  const end = text.lastIndexOf('\n') + 1
+  if (end < text.length) truncateSync(file, Buffer.byteLength(text.slice(0, end)))
+  return text
+    .slice(0, end)
+    .split('\n')
+    .slice(1)
+    .flatMap((line, index): Entry[] => {
+      if (line === '') return []
+      try {
+        return [JSON.parse(line) as Entry]
+      } catch (cause) {
+        throw new PlimsollError('corrupt', `${file}, line ${index + 2} cannot be read.`, {
+          cause,
+          advice: 'Take the line out, or begin a new chat.',
+        })
+      }
+    })
+}
+
+/** Newest first. */
+export function listChats(folder: string): readonly ChatInfo[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.jsonl'))
+    .flatMap((name): ChatInfo[] => {
+      const file = join(folder, name)
+      const [first = '', ...rest] = readFileSync(file, 'utf8').split('\n')
+      try {
+        const { id, cwd, at } = JSON.parse(first) as Head
+        const asked = rest.find((line) => line.startsWith('{"type":"user"'))
+        const title = asked === undefined ? '' : (JSON.parse(asked) as { text: string }).text
+        return [{ id, cwd, startedAt: at, changedAt: statSync(file).mtimeMs, title: title.split('\n', 1)[0] ?? '' }]
+      } catch {
+        return []
+      }
+    })
+    .sort((a, b) => b.changedAt - a.changedAt)
+}

@@ -1,0 +1,57 @@
+import { READER_TOOLS as SESSION_READERS } from '../../../../engine/reader-tools.ts'
+import { artifactReaders } from '../../../../engine/readers/index.ts'
+import { readerProvenance } from '../../../../engine/readers/provenance.ts'
+import { callReader, READER_TOOLS } from '../../../../engine/readers/tools.ts'
+import { quickjsSandbox } from '../../../../drivers/sandbox/quickjs.ts'
+import { sqljsEngine } from '../../../../drivers/sandbox/sqljs.ts'
+import type { Stores } from '../../stores/open.ts'
+import type { ToolDeclared } from '../transcript.ts'
+import type { Fields } from './tool.ts'
+
+/** The tools that give back what was taken out. They answer from the store and are not asked about. */
+export interface ReaderTools {
+  readonly declared: readonly ToolDeclared[]
+  /** Undefined when the name is none of ours. */
+  call(name: string, input: Fields): Promise<string> | undefined
+  close(): Promise<void>
+}
+
+const MOST_HITS = 20
+
+export function readerTools(stores: Stores, tenant: string, session: () => string): ReaderTools {
+  const sql = sqljsEngine()
+  const sandbox = quickjsSandbox()
+  const readers = artifactReaders({
+    store: stores.artifacts,
+    tenant,
+    provenance: readerProvenance(stores.secret),
+    sql,
+    sandbox,
+  })
+  const recall = SESSION_READERS.find(({ name }) => name === 'recall')!
+  // Extraction asks a model of its own, which a chat has not.
+  const artifacts = READER_TOOLS.filter(({ name }) => name !== 'artifact_extract')
+  return {
+    declared: [
+      recall,
+      ...artifacts.map(({ name, description, inputSchema }) => ({ name, description, parameters: inputSchema })),
+    ],
+    call(name, input) {
+      if (name === 'recall') return recalled(stores, tenant, session(), input)
+      return callReader(readers, name, input)?.then(({ text }) => text)
+    },
+    async close() {
+      await sql.close()
+      await sandbox.close()
+    },
+  }
+}
+
+async function recalled(stores: Stores, tenant: string, session: string, input: Fields): Promise<string> {
+  const query = typeof input['query'] === 'string' ? input['query'] : ''
+  const limit = typeof input['limit'] === 'number' ? Math.min(MOST_HITS, Math.max(1, input['limit'])) : 5
+  const hits = await stores.sessions.search(tenant, query, { session, limit })
+  return hits.length === 0
+    ? 'Nothing was found. Try other words.'
+    : hits.map(({ version, excerpt }) => `[${version}] ${excerpt}`).join('\n\n')
+}

@@ -1,0 +1,85 @@
+import { readFile } from 'node:fs/promises'
+import { text as readAll } from 'node:stream/consumers'
+import { Command, Option } from 'commander'
+import { PlimsollError } from '../../../core/errors.ts'
+import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
+import { createTokenizers } from '../../../drivers/tokenizers/tokenizers.ts'
+import { codecs } from '../../../formats/registry.ts'
+import { createMeter, type Meter } from '../../../meter/index.ts'
+import type { Count } from '../../../core/count.ts'
+import { grouped, percent } from '../inspect/figures.ts'
+import { complain } from '../kit/complain.ts'
+import { withExamples } from '../kit/examples.ts'
+import { print } from '../kit/print.ts'
+
+interface CountFlags {
+  readonly model: string
+  readonly request?: string
+  readonly json?: boolean
+}
+
+interface Counted extends Count {
+  readonly file: string
+  readonly bytes: number
+  readonly model: string
+  readonly parts?: Readonly<Record<string, number>>
+}
+
+export function countCommand(): Command {
+  return withExamples(
+    new Command('count')
+      .description(
+        'Count tokens of files or standard input, exactly where a tokenizer is installed, else with an interval.',
+      )
+      .argument('[files...]', 'text files; - or nothing for standard input')
+      .option('--model <id>', 'count as this model does', 'gpt-5')
+      .addOption(
+        new Option(
+          '--request <wire>',
+          'the input is a request body: count system, tools, messages and framing',
+        ).choices([...codecs.keys()]),
+      )
+      .option('--json', 'one object per file'),
+    'plimsoll count README.md --model claude-sonnet-4-5',
+    'plimsoll count request.json --request anthropic-messages --model claude-sonnet-4-5 --json',
+  ).action(runCount)
+}
+
+async function runCount(files: string[], flags: CountFlags): Promise<void> {
+  const catalogue = bundledCatalogue()
+  const { info, match } = catalogue.resolve(flags.model)
+  if (match === 'default')
+    complain(`${flags.model} is not in the catalogue; counted as ${info.tokenizer}. plimsoll models finds known ones.`)
+  const tokenizers = createTokenizers()
+  await tokenizers.load(info.tokenizer)
+  const meter = createMeter({ catalogue, tokenizerFor: tokenizers.get })
+  const counted: Counted[] = []
+  for (const file of files.length === 0 ? ['-'] : files)
+    counted.push(countOne(meter, file, await contentOf(file), flags))
+  print(flags.json, counted, () => counted.map((one) => lineOf(one, info.window)).join('\n'))
+}
+
+async function contentOf(file: string): Promise<string> {
+  if (file === '-') return readAll(process.stdin)
+  return readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new PlimsollError('bad-input', `${file} cannot be read.`, { cause, advice: 'Check the path.' })
+  })
+}
+
+function countOne(meter: Meter, file: string, content: string, { model, request }: CountFlags): Counted {
+  const bytes = Buffer.byteLength(content)
+  if (request === undefined) return { file, bytes, model, ...meter.countText(model, content) }
+  const { count, parts } = meter.measure(model, codecs.get(request)!.decode(content), bytes)
+  return { file, bytes, model, ...count, parts }
+}
+
+function lineOf({ file, bytes, model, tokens, low, high, source, parts }: Counted, window: number): string {
+  const interval = low === high ? '' : ` (${grouped(low)} to ${grouped(high)})`
+  const shares =
+    parts === undefined
+      ? ''
+      : `; ${Object.entries(parts)
+          .map(([part, value]) => `${part} ${grouped(value)}`)
+          .join(', ')}`
+  return `${grouped(tokens)} tokens${interval}  ${file}  ${grouped(bytes)} bytes, ${model}, ${source}, ${percent(tokens, window)} of the window${shares}`
+}

@@ -1,0 +1,137 @@
+import { writeFile } from 'node:fs/promises'
+import { Command, InvalidArgumentError } from 'commander'
+import { PlimsollError } from '../../../core/errors.ts'
+import type { LoadOptions, Recording } from '../../../formats/transcripts/recording.ts'
+import { discoverSessions, type FoundSession } from '../../../formats/transcripts/discover.ts'
+import { EXIT } from '../exit-codes.ts'
+import { plural, short } from '../inspect/figures.ts'
+import { inspectReport } from '../inspect/report.ts'
+import { fitEnd } from '../inspect/width.ts'
+import { complain } from '../kit/complain.ts'
+import { withExamples } from '../kit/examples.ts'
+import { progressOn } from '../kit/progress.ts'
+import { screenOf } from '../kit/screen.ts'
+import { tokenCount } from '../kit/token-count.ts'
+import { addLoadOptions } from '../transcripts/load-options.ts'
+import { estimateFor, windowOf } from '../transcripts/estimate.ts'
+import { findFiles, type GivenFile } from '../transcripts/find-files.ts'
+import { loadFiles } from '../transcripts/load-files.ts'
+import { wholeNumber } from '../whole-number.ts'
+
+interface InspectFlags extends LoadOptions {
+  readonly window?: number
+  readonly model?: string
+  readonly html?: string | true
+  readonly json?: boolean
+  readonly details?: boolean
+  readonly list?: boolean
+  readonly limit: number
+  readonly top: number
+}
+
+const HTML_FILE = 'plimsoll-inspect.html'
+
+export function inspectCommand(): Command {
+  const command = new Command('inspect')
+    .description(
+      'Show where the tokens of recorded sessions went. Without a path it takes the newest sessions of Claude Code, Codex, Gemini CLI, pi and OpenCode on this machine.',
+    )
+    .argument('[paths...]', 'session files, or folders to look through')
+    .option('--window <tokens>', 'draw this window (default: the one of the recorded model)', tokenCount)
+    .option('--model <id>', 'count as this model does (default: the recorded one)')
+    .option('--details', 'the full report of every session, also when there are many')
+    .option('--no-details', 'the overview alone')
+    .option('--html [file]', `write one self-contained page (default: ${HTML_FILE})`, htmlFile)
+    .option('--json', 'an array with one object per session')
+    .option('--list', 'without a path: only list the sessions that were found')
+    .option('--limit <n>', 'without a path: the newest n sessions', wholeNumber, 10)
+    .option('--top <n>', 'largest items to name', wholeNumber, 10)
+  return withExamples(
+    addLoadOptions(command, { resend: 'recorded' }),
+    'plimsoll inspect session.jsonl',
+    'plimsoll inspect sessions/ --no-details',
+    'plimsoll inspect session.jsonl --window 64k --html report.html',
+    'plimsoll inspect session.jsonl --json',
+  ).action(runInspect)
+}
+
+/** `--html session.jsonl` would write over the session that it should read. */
+function htmlFile(text: string): string {
+  if (/\.html?$/i.test(text)) return text
+  throw new InvalidArgumentError('The name of the page should end in .html.')
+}
+
+async function runInspect(paths: string[], flags: InspectFlags): Promise<void> {
+  const out = screenOf(process.stdout)
+  const found = paths.length === 0 ? await newestSessions(flags.limit) : []
+  if (flags.list === true) return listSessions(found, flags.json === true, out.width)
+  const files =
+    paths.length === 0 ? found.map(({ path }): GivenFile => ({ path, named: false })) : await findFiles(paths)
+  const progress = progressOn(process.stderr, screenOf(process.stderr))
+  const { recordings, failures, others } = await loadFiles(files, flags, (done, file) =>
+    progress.show(done, files.length, file),
+  )
+  progress.clear()
+  failures.forEach(complain)
+  if (failures.length > 0) process.exitCode = EXIT.failure
+  if (recordings.length === 0) throw nothingFound(files, failures)
+  if (others > 0)
+    complain(`${plural(others, 'file')} without a transcript ${others === 1 ? 'was' : 'were'} passed over.`)
+  const report = reporter(flags)
+  if (flags.html !== undefined) {
+    const file = flags.html === true ? HTML_FILE : flags.html
+    await writeFile(file, report(recordings, { as: 'html' }))
+    if (flags.json !== true) process.stdout.write(`Wrote ${file}.\n`)
+  }
+  if (flags.json === true) process.stdout.write(report(recordings, { as: 'json' }))
+  else if (flags.html === undefined) {
+    const screen = { width: out.width, colour: out.colour }
+    process.stdout.write(
+      report(recordings, { ...screen, ...(flags.details !== undefined && { details: flags.details }) }),
+    )
+    // Found by itself: the newest session is the one that its reader remembers.
+    if (paths.length === 0 && flags.details === undefined && recordings.length > 3)
+      process.stdout.write(`\n${report(recordings.slice(0, 1), screen)}`)
+  }
+}
+
+type Look = Pick<Parameters<typeof inspectReport>[1], 'as' | 'width' | 'colour' | 'details'>
+
+const reporter =
+  ({ window, model, top }: InspectFlags) =>
+  (recordings: readonly Recording[], look: Look): string =>
+    inspectReport(recordings, {
+      ...look,
+      top,
+      countText: (text, recorded) => estimateFor(model ?? recorded, text),
+      window: window ?? ((recorded) => windowOf(model ?? recorded)),
+    })
+
+async function newestSessions(limit: number): Promise<readonly FoundSession[]> {
+  const found = await discoverSessions({ limit })
+  if (found.length > 0) return found
+  throw new PlimsollError('not-found', 'No session of Claude Code, Codex, Gemini CLI, pi or OpenCode was found here.', {
+    advice: 'Name a file or folder: plimsoll inspect session.jsonl',
+  })
+}
+
+function listSessions(found: readonly FoundSession[], asJson: boolean, width: number): void {
+  if (asJson) return void process.stdout.write(`${JSON.stringify(found, null, 2)}\n`)
+  for (const { client, path, bytes, modifiedAt } of found) {
+    const figures = `${new Date(modifiedAt).toISOString().slice(0, 16).replace('T', ' ')}  ${client.padEnd(11)} ${short(bytes).padStart(6)}B`
+    process.stdout.write(`${figures}  ${fitEnd(path, Math.max(10, width - figures.length - 2))}\n`)
+  }
+}
+
+function nothingFound(files: readonly GivenFile[], failures: readonly string[]): PlimsollError {
+  const what =
+    files.length === 0
+      ? 'There is no session file here (.jsonl, .json, .traj, also gzipped).'
+      : failures.length > 0
+        ? 'Nothing could be read.'
+        : `None of ${plural(files.length, 'file')} holds a transcript that Plimsoll knows.`
+  return new PlimsollError('not-found', what, {
+    advice:
+      'Known are sessions of Claude Code, Codex, Gemini CLI, Copilot CLI, pi, OpenCode, Cline, OpenHands, SWE-agent and tau-bench, and logs of requests.',
+  })
+}

@@ -1,0 +1,70 @@
+import { Command } from 'commander'
+import { PlimsollError } from '../../../core/errors.ts'
+import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
+import type { ModelInfo } from '../../../ports/catalogue.ts'
+import { grouped, short } from '../inspect/figures.ts'
+import { withExamples } from '../kit/examples.ts'
+import { print, printTable } from '../kit/print.ts'
+import { wholeNumber } from '../whole-number.ts'
+
+interface ModelsFlags {
+  readonly limit: number
+  readonly json?: boolean
+}
+
+export function modelsCommand(): Command {
+  return withExamples(
+    new Command('models')
+      .description('What the bundled catalogue knows: windows, output caps, prices, tokenizers. Works offline.')
+      .argument('[query...]', 'words that the id should hold')
+      .option('--limit <n>', 'at most so many rows', wholeNumber, 40)
+      .option('--json', 'every match, with all that is known'),
+    'plimsoll models sonnet',
+    'plimsoll models gpt-5 mini --json',
+  ).action(runModels)
+}
+
+function runModels(query: string[], flags: ModelsFlags): void {
+  const catalogue = bundledCatalogue()
+  const words = query.join(' ')
+  const found = [...catalogue.search(words)].sort(vendorsFirst)
+  const resolved = catalogue.resolve(words)
+  const models = found.length > 0 || resolved.match === 'default' ? found : [resolved.info]
+  if (models.length === 0)
+    throw new PlimsollError('not-found', `No model matches ${JSON.stringify(words)}.`, {
+      advice: `An unknown model is taken to have a window of ${grouped(resolved.info.window)} tokens; --window sets another.`,
+    })
+  print(flags.json, models, () => {
+    const rest = models.length - flags.limit
+    const table = printTable(
+      [
+        { head: 'model', gives: 'start' },
+        { head: 'window', align: 'right' },
+        { head: 'output', align: 'right' },
+        { head: '$ in', align: 'right' },
+        { head: 'cached', align: 'right' },
+        { head: 'out', align: 'right' },
+        { head: 'tokenizer' },
+      ],
+      models.slice(0, flags.limit).map(rowOf),
+    )
+    return rest > 0 ? `${table}… and ${grouped(rest)} more; say more of the name, or --limit ${models.length}.` : table
+  })
+}
+
+/** The vendor's own id before those of resellers, who write theirs in front of it. */
+const vendorsFirst = (a: ModelInfo, b: ModelInfo): number => Number(isResold(a)) - Number(isResold(b))
+const isResold = ({ id }: ModelInfo): boolean => /\/|^[a-z-]+\.[a-z]/.test(id)
+
+const rowOf = ({ id, window, maxOutputTokens, price, tokenizer }: ModelInfo): readonly string[] => [
+  id,
+  short(window),
+  maxOutputTokens === undefined ? '' : short(maxOutputTokens),
+  rate(price?.input),
+  rate(price?.cacheRead),
+  rate(price?.output),
+  tokenizer,
+]
+
+/** Per million tokens. */
+const rate = (usd: number | undefined): string => (usd === undefined ? '' : String(Number(usd.toPrecision(3))))

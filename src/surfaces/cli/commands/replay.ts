@@ -1,0 +1,113 @@
+import { Command } from 'commander'
+import { PlimsollError } from '../../../core/errors.ts'
+import { policyNamed } from '../../../engine/policies/index.ts'
+import type { LoadOptions, Recording } from '../../../formats/transcripts/recording.ts'
+import { EXIT } from '../exit-codes.ts'
+import { plural, short } from '../inspect/figures.ts'
+import { complain } from '../kit/complain.ts'
+import { withExamples } from '../kit/examples.ts'
+import { progressOn } from '../kit/progress.ts'
+import { screenOf } from '../kit/screen.ts'
+import { nameList, tokenCount, tokenCounts } from '../kit/token-count.ts'
+import { renderComparison } from '../replay/comparison.ts'
+import { liveAgain } from '../replay/lived.ts'
+import type { ReplayResult } from '../replay/replay-recording.ts'
+import { renderReplay } from '../replay/terminal.ts'
+import { windowOf } from '../transcripts/estimate.ts'
+import { findFiles } from '../transcripts/find-files.ts'
+import { addLoadOptions } from '../transcripts/load-options.ts'
+import { loadFiles } from '../transcripts/load-files.ts'
+
+interface ReplayFlags extends LoadOptions {
+  readonly window?: number[]
+  readonly policy: string
+  readonly compare?: string[]
+  readonly model?: string
+  readonly reserve?: number
+  readonly readers: boolean
+  readonly clock?: boolean
+  readonly details?: boolean
+  readonly check?: boolean
+  readonly json?: boolean
+}
+
+/** When neither the flag nor the recording says it. */
+const DEFAULT_WINDOW = 200_000
+
+export function replayCommand(): Command {
+  const command = new Command('replay')
+    .description(
+      'Live recorded sessions again, call by call, under a policy: what would have been sent, what was taken out, what the next answer missed, and what it would have cost.',
+    )
+    .argument('<paths...>', 'session files, or folders to look through')
+    .option(
+      '--window <tokens>',
+      'window to live in; several between commas (default: the one of the model)',
+      tokenCounts,
+    )
+    .option('--policy <name>', 'policy to apply', 'plimsoll')
+    .option('--compare <names>', 'further policies, between commas', nameList)
+    .option('--model <id>', 'prices and tokenizer (default: the recorded model)')
+    .option('--reserve <tokens>', 'tokens held back for the answer', tokenCount, 1024)
+    .option('--no-readers', 'declare no recall and artifact tools in the requests')
+    .option('--clock', 'let caches expire as the recorded clock says (default: every prefix is warm)')
+    .option('--details', 'every call, every epoch and everything that was taken out')
+    .option('--check', `exit with ${EXIT.broken} when anything overflowed, was invalid or got lost`)
+    .option('--json', 'one JSON object per line: one for each file, policy and window')
+  return withExamples(
+    addLoadOptions(command, { resend: 'everything' }),
+    'plimsoll replay session.jsonl --window 32k',
+    'plimsoll replay session.jsonl --window 16k,32k,64k --json',
+    'plimsoll replay sessions/ --window 32k --check',
+  ).action(runReplay)
+}
+
+async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
+  const policies = [...new Set([flags.policy, ...(flags.compare ?? [])])]
+  // A wrong name should be told before minutes of work, not after.
+  policies.forEach(policyNamed)
+  const files = await findFiles(paths)
+  const progress = progressOn(process.stderr, screenOf(process.stderr))
+  const { recordings, failures } = await loadFiles(files, flags, (done, file) =>
+    progress.show(done, files.length, file),
+  )
+  progress.clear()
+  failures.forEach(complain)
+  if (failures.length > 0) process.exitCode = EXIT.failure
+  const played = recordings.filter(({ calls }) => calls.length > 0)
+  if (played.length === 0)
+    throw new PlimsollError('not-found', `No recorded model call was found in ${plural(files.length, 'file')}.`, {
+      advice: 'Name session files of an agent, or a folder that holds some.',
+    })
+  const results: ReplayResult[] = []
+  const jobs = played.flatMap((recording) =>
+    policies.flatMap((policy) => windowsFor(recording, flags).map((window) => ({ recording, policy, window }))),
+  )
+  for (const [done, { recording, policy, window }] of jobs.entries()) {
+    const label = `${recording.file} · ${policy} · ${short(window)}`
+    const lived = await liveAgain(recording, {
+      window,
+      policy,
+      readers: flags.readers,
+      ...(flags.model !== undefined && { model: flags.model }),
+      ...(flags.reserve !== undefined && { reserve: flags.reserve }),
+      ...(flags.clock !== undefined && { clock: flags.clock }),
+      onCall: ({ call, calls }) => progress.show(done + (call + 1) / calls, jobs.length, label),
+    })
+    results.push(lived.result)
+    progress.clear()
+    const { width, colour } = screenOf(process.stdout)
+    if (flags.json === true) process.stdout.write(`${JSON.stringify(lived.result)}\n`)
+    else if (jobs.length <= MOST_REPORTS || flags.details === true)
+      process.stdout.write(`${renderReplay(lived, { width, colour, details: flags.details === true })}\n`)
+  }
+  if (flags.json !== true && jobs.length > 1) process.stdout.write(renderComparison(results, screenOf(process.stdout)))
+  if (flags.check === true && results.some(({ overflows, invalid, lost }) => overflows + invalid + lost > 0))
+    process.exitCode = EXIT.broken
+}
+
+/** Beyond these only the comparison is printed: nobody reads forty charts. */
+const MOST_REPORTS = 4
+
+const windowsFor = ({ model }: Recording, flags: ReplayFlags): readonly number[] =>
+  flags.window ?? [windowOf(flags.model ?? model) ?? DEFAULT_WINDOW]

@@ -1,0 +1,253 @@
+import { Command } from 'commander'
+import { PlimsollError } from '../../../core/errors.ts'
+import { exportStore, forkSession } from '../../../engine/store-admin.ts'
+import type { SeenItem } from '../../../engine/branch.ts'
+import { createPlimsoll, type Plimsoll } from '../../../plimsoll.ts'
+import { grouped, percent, plural, short } from '../inspect/figures.ts'
+import { confirmed } from '../kit/confirm.ts'
+import { withExamples } from '../kit/examples.ts'
+import { print, printTable, when } from '../kit/print.ts'
+import { dollars } from '../replay/terminal.ts'
+import { listSessions, tenantOfSession } from '../stores/find.ts'
+import { addStoreOptions, withStores, type StoreFlags, type Stores } from '../stores/open.ts'
+import { readableSession, reportOf, type SessionReport } from '../stores/session-report.ts'
+import { wholeNumber } from '../whole-number.ts'
+import { writeLines } from './store.ts'
+
+export function sessionsCommand(): Command {
+  return new Command('sessions')
+    .description('What proxies, chats and programs have recorded: look at sessions, undo, fork, export, pin, remove.')
+    .addCommand(ls())
+    .addCommand(show())
+    .addCommand(undo())
+    .addCommand(fork())
+    .addCommand(exporting())
+    .addCommand(pin())
+    .addCommand(rm())
+}
+
+const named = (name: string, description: string): Command =>
+  addStoreOptions(new Command(name).description(description).argument('<session>', 'name of the session'))
+
+const ls = (): Command =>
+  withExamples(
+    addStoreOptions(new Command('ls').description('List sessions, newest first.')).option(
+      '--limit <n>',
+      'at most so many',
+      wholeNumber,
+      50,
+    ),
+    'plimsoll sessions ls',
+  ).action((flags: StoreFlags & { limit: number }) =>
+    withStores(flags, async (stores) => {
+      const found = (await listSessions(stores, flags.tenant)).slice(0, flags.limit)
+      print(flags.json, found, () =>
+        found.length === 0
+          ? 'No session is recorded yet.'
+          : printTable(
+              [
+                { head: 'session', gives: 'start' },
+                { head: 'records', align: 'right' },
+                { head: 'size', align: 'right' },
+                { head: 'last change' },
+                { head: 'tenant' },
+              ],
+              found.map(({ session, version, bytes, updatedAt, tenant }) => [
+                session,
+                grouped(version),
+                `${short(bytes)}B`,
+                when(updatedAt),
+                tenant,
+              ]),
+            ),
+      )
+    }),
+  )
+
+const show = (): Command =>
+  withExamples(
+    named('show', 'Show what a session did: calls, usage, price, epochs, what was taken out.'),
+    'plimsoll sessions show run-42',
+  ).action((session: string, flags: StoreFlags) =>
+    withStores(flags, async (stores) => {
+      const report = await reportOf(stores.sessions, await tenantOfSession(stores, session, flags.tenant), session)
+      print(flags.json, report, () => describe(report))
+    }),
+  )
+
+function describe(report: SessionReport): string {
+  const { usage, epochs, cuts } = report
+  const span =
+    report.startedAt === undefined || report.updatedAt === undefined
+      ? ''
+      : `, ${when(report.startedAt)} to ${when(report.updatedAt)}`
+  return [
+    `${report.session} (tenant ${report.tenant})`,
+    `${plural(report.records, 'record')}, ${plural(report.items, 'item')}${span}`,
+    `${plural(report.calls, 'call')} of ${report.models.join(', ') || 'no model'}: ${grouped(usage.input)} input (${percent(usage.cacheRead, usage.input)} cached), ${grouped(usage.output)} output, ${dollars(report.costUsd)}`,
+    ...(report.pins.length > 0 ? [plural(report.pins.length, 'pinned item')] : []),
+    ...(epochs.length === 0
+      ? []
+      : [
+          '',
+          'Epochs',
+          ...epochs.map(
+            ({ id, at, before, after, covered, undone }) =>
+              `  ${when(at)}  ${id}  ${grouped(before)} → ${grouped(after)} tokens, ${plural(covered, 'item')} covered${undone ? ', undone' : ''}`,
+          ),
+        ]),
+    ...(cuts.length === 0
+      ? []
+      : [
+          '',
+          'Taken out',
+          ...cuts.map(
+            ({ at, originalBytes, shownBytes, handle, reason }) =>
+              `  ${when(at)}  ${short(originalBytes)}B → ${short(shownBytes)}B  ${handle ?? ''}  ${reason}`,
+          ),
+        ]),
+  ].join('\n')
+}
+
+/** A session as the engine knows it, on stores that are already open. */
+async function withSession<T>(
+  stores: Stores,
+  session: string,
+  flags: StoreFlags & { agent?: string },
+  work: (session: ReturnType<Plimsoll['session']>) => Promise<T>,
+): Promise<T> {
+  const tenant = await tenantOfSession(stores, session, flags.tenant)
+  const plimsoll = createPlimsoll({ store: stores.sessions, artifacts: stores.artifacts, secret: stores.secret })
+  return work(plimsoll.session({ id: session, tenant, ...(flags.agent !== undefined && { agent: flags.agent }) }))
+}
+
+const undo = (): Command =>
+  withExamples(
+    named('undo', 'Take the newest epoch back: the next request is built as if it had never been.').option(
+      '--agent <name>',
+      'agent within the session (default: main)',
+    ),
+    'plimsoll sessions undo run-42',
+  ).action((session: string, flags: StoreFlags & { agent?: string }) =>
+    withStores(flags, (stores) =>
+      withSession(stores, session, flags, async (open) => {
+        const epoch = await open.undo()
+        print(flags.json, { session, epoch: epoch ?? null }, () =>
+          epoch === undefined ? 'No epoch stands; there was nothing to undo.' : `Epoch ${epoch} is undone.`,
+        )
+      }),
+    ),
+  )
+
+const fork = (): Command =>
+  withExamples(
+    named('fork', 'Start a new session that begins with everything this one knows.')
+      .argument('<to>', 'name of the new one')
+      .option('--at <record>', 'only the first records (default: all)', wholeNumber),
+    'plimsoll sessions fork run-42 run-43',
+  ).action((from: string, to: string, flags: StoreFlags & { at?: number }) =>
+    withStores(flags, async (stores) => {
+      const tenant = await tenantOfSession(stores, from, flags.tenant)
+      const version = await forkSession(stores.sessions, stores.artifacts, {
+        tenant,
+        from,
+        to,
+        ...(flags.at !== undefined && { version: flags.at }),
+      })
+      print(
+        flags.json,
+        { from, to, tenant, records: version },
+        () => `${to} begins with ${plural(version, 'record')} of ${from}.`,
+      )
+    }),
+  )
+
+const exporting = (): Command =>
+  withExamples(
+    named('export', 'Write one session: JSON lines that `store import` reads, or Markdown for people.')
+      .option('--out <file>', 'write here (default: standard output)')
+      .option('--markdown', 'what was said, as people read it'),
+    'plimsoll sessions export run-42 --out run-42.jsonl',
+    'plimsoll sessions export run-42 --markdown',
+  ).action((session: string, flags: StoreFlags & { out?: string; markdown?: boolean }) =>
+    withStores(flags, async (stores) => {
+      const tenant = await tenantOfSession(stores, session, flags.tenant)
+      const { sessions, artifacts } = stores
+      const lines =
+        flags.markdown === true
+          ? readableSession(sessions, tenant, session)
+          : exportStore(sessions, { tenant, session, artifacts })
+      await writeLines(lines, flags.out)
+    }),
+  )
+
+interface PinFlags extends StoreFlags {
+  readonly agent?: string
+  readonly off?: boolean
+}
+
+const pin = (): Command =>
+  withExamples(
+    named('pin', 'Keep an item in view whatever is reduced. Without an item: list what can be pinned.')
+      .argument('[item]', 'identity of the item, or its beginning')
+      .option('--off', 'take the pin away')
+      .option('--agent <name>', 'agent within the session (default: main)'),
+    'plimsoll sessions pin run-42',
+  ).action((session: string, item: string | undefined, flags: PinFlags) =>
+    withStores(flags, async (stores) => {
+      const tenant = await tenantOfSession(stores, session, flags.tenant)
+      const items = await pinnable(stores, tenant, session)
+      if (item === undefined)
+        return print(flags.json, items, () =>
+          printTable(
+            [{ head: 'item' }, { head: 'kind' }, { head: 'text', gives: 'start' }],
+            items.map(({ identity, kind, toolName, excerpt }) => [identity.slice(0, 12), toolName ?? kind, excerpt]),
+          ),
+        )
+      const found = items.filter(({ identity }) => identity.startsWith(item))
+      if (found.length !== 1)
+        throw new PlimsollError(
+          'not-found',
+          found.length === 0
+            ? `No item begins with ${JSON.stringify(item)}.`
+            : `${found.length} items begin with ${JSON.stringify(item)}.`,
+          { advice: `plimsoll sessions pin ${session} lists them.` },
+        )
+      const { identity } = found[0]!
+      await withSession(stores, session, flags, (open) => open.pin(identity, flags.off !== true))
+      print(
+        flags.json,
+        { session, identity, pinned: flags.off !== true },
+        () => `${identity.slice(0, 12)} is ${flags.off === true ? 'free again' : 'pinned'}.`,
+      )
+    }),
+  )
+
+/** From the log: another process has made the requests. */
+async function pinnable(stores: Stores, tenant: string, session: string): Promise<readonly SeenItem[]> {
+  const items = new Map<string, SeenItem>()
+  for await (const { record } of stores.sessions.read(tenant, session)) {
+    if (record.type !== 'item-seen') continue
+    const { identity, kind, toolName, text } = record
+    items.set(identity, { identity, kind, ...(toolName !== undefined && { toolName }), excerpt: text.slice(0, 80) })
+  }
+  return [...items.values()]
+}
+
+const rm = (): Command =>
+  withExamples(
+    named('rm', 'Remove a session and let its artifacts go.').option('--yes', 'do not ask'),
+    'plimsoll sessions rm run-42 --yes',
+  ).action((session: string, flags: StoreFlags & { yes?: boolean }) =>
+    withStores(flags, async (stores) => {
+      const tenant = await tenantOfSession(stores, session, flags.tenant)
+      await confirmed(`Session ${session} will be deleted. Go on?`, flags.yes)
+      const removed = await stores.sessions.remove(tenant, session)
+      await stores.artifacts.release(tenant, session)
+      print(
+        flags.json,
+        { session, tenant, removed },
+        () => `${session} is removed. Its artifacts go with the next plimsoll store prune.`,
+      )
+    }),
+  )

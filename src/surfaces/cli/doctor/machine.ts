@@ -1,0 +1,129 @@
+import { access, constants } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { artifactsBeside, openArtifacts } from '../../../drivers/open-artifacts.ts'
+import { openStore, withoutPassword } from '../../../drivers/open-store.ts'
+import { quickjsSandbox } from '../../../drivers/sandbox/quickjs.ts'
+import { sqljsEngine } from '../../../drivers/sandbox/sqljs.ts'
+import { createTokenizers } from '../../../drivers/tokenizers/tokenizers.ts'
+import { findSecret } from '../../../plimsoll.ts'
+import { sentenceOf } from '../kit/complain.ts'
+import { defaultStoreUrl, type StoreFlags } from '../stores/open.ts'
+import { fail, ok, warn, type Check } from './check.ts'
+
+const LEAST_NODE = 20
+
+export function checkNode(version = process.versions.node): Check {
+  const major = Number(version.split('.')[0])
+  return major >= LEAST_NODE
+    ? ok('node', version)
+    : fail('node', `${version} is too old`, `Install Node ${LEAST_NODE} or newer.`)
+}
+
+/** Opens the store as a proxy would. One that is not there yet is fine when it can be made. */
+export async function checkStore(flags: StoreFlags): Promise<readonly Check[]> {
+  const url = flags.store ?? defaultStoreUrl()
+  const file = /^sqlite:(?:\/\/(?=\/|\.))?(.+)$/.exec(url)?.[1]
+  if (file !== undefined && !(await isThere(file))) {
+    const folder = await nearestFolder(dirname(file))
+    const writable = await access(folder, constants.W_OK).then(
+      () => true,
+      () => false,
+    )
+    return [
+      writable
+        ? ok('store', `${withoutPassword(url)} will be made when it is needed`)
+        : fail('store', `${folder} may not be written`, 'Choose another place with --store or PLIMSOLL_HOME.'),
+    ]
+  }
+  const store = openStore(url)
+  try {
+    const stats = await store.stats()
+    const checks = [ok('store', `${withoutPassword(url)}: ${stats.sessions} sessions, schema ${stats.schemaVersion}`)]
+    const secret = await findSecret(undefined, store)
+    return [...checks, await checkArtifacts(flags.artifacts ?? artifactsBeside(url), secret)]
+  } catch (error) {
+    return [fail('store', sentenceOf(error), 'plimsoll store verify says more.')]
+  } finally {
+    await store.close()
+  }
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+async function nearestFolder(folder: string): Promise<string> {
+  return (await isThere(folder)) || dirname(folder) === folder ? folder : nearestFolder(dirname(folder))
+}
+
+async function checkArtifacts(url: string, secret: Uint8Array): Promise<Check> {
+  const artifacts = openArtifacts(url, { secret })
+  try {
+    const probe = Buffer.from(`doctor ${process.pid} ${Date.now()}`)
+    const { handle } = await artifacts.put('doctor', probe)
+    const back = await artifacts.read('doctor', handle)
+    await artifacts.remove('doctor', handle)
+    return back !== undefined && Buffer.compare(back, probe) === 0
+      ? ok('artifacts', `${withoutPassword(url)} gives back what was stored`)
+      : fail('artifacts', `${withoutPassword(url)} gave back other bytes`, 'Choose another place with --artifacts.')
+  } catch (error) {
+    return fail(
+      'artifacts',
+      sentenceOf(error),
+      'Check the place and its permissions, or choose another with --artifacts.',
+    )
+  } finally {
+    await artifacts.close()
+  }
+}
+
+export async function checkSandbox(): Promise<Check> {
+  const sandbox = quickjsSandbox()
+  try {
+    const {
+      ok: ran,
+      output,
+      error,
+    } = await sandbox.run({
+      code: '6 * 7',
+      inputs: {},
+      timeoutMs: 5_000,
+      memoryBytes: 64 * 2 ** 20,
+      maxOutputBytes: 100,
+    })
+    return ran && output.includes('42')
+      ? ok('sandbox', `${sandbox.name} runs code over artifacts`)
+      : warn('sandbox', `${sandbox.name} does not run: ${error ?? output}`, 'npm install quickjs-wasi')
+  } catch (error) {
+    return warn('sandbox', sentenceOf(error), 'npm install quickjs-wasi')
+  } finally {
+    await sandbox.close()
+  }
+}
+
+export async function checkSql(): Promise<Check> {
+  const engine = sqljsEngine()
+  try {
+    const { ok: ran, error } = await engine.query({
+      sql: 'SELECT count(*) FROM t',
+      sources: [{ table: 't', bytes: Buffer.from('[{"a":1}]') }],
+      timeoutMs: 5_000,
+      maxRows: 1,
+    })
+    return ran
+      ? ok('sql', `${engine.name} queries artifacts`)
+      : warn('sql', `${engine.name} does not run: ${error ?? ''}`, 'npm install sql.js')
+  } catch (error) {
+    return warn('sql', sentenceOf(error), 'npm install sql.js')
+  } finally {
+    await engine.close()
+  }
+}
+
+export async function checkTokenizer(): Promise<Check> {
+  return (await createTokenizers().load('o200k'))
+    ? ok('tokenizer', 'o200k is counted exactly; other families are estimated with an interval')
+    : warn('tokenizer', 'counts are estimates', 'npm install gpt-tokenizer for exact counts of OpenAI models')
+}

@@ -1,0 +1,14 @@
+import { isPlimsollError } from '../../../core/errors.ts'
+
+/** One sentence on standard error: what is wrong and, where we know it, what to do. */
+export function complain(problem: unknown): void {
+  process.stderr.write(`plimsoll: ${sentenceOf(problem)}\n`)
+}
+
+export function sentenceOf(problem: unknown): string {
+  if (typeof problem === 'string') return problem
+  if (isPlimsollError(problem)) return problem.message
+  const { message, stack } = problem instanceof Error ? problem : new Error(String(problem))
+  if ((process.env['PLIMSOLL_DEBUG'] ?? '') !== '') return stack ?? message
+  return `${message} (PLIMSOLL_DEBUG=1 shows where.)`
+}

@@ -1,0 +1,7 @@
+import type { Command } from 'commander'
+
+/** Examples under `--help`. A test runs every one of them, so they are commands that work as they stand. */
+export function withExamples(command: Command, ...lines: readonly string[]): Command {
+  const shown = lines.map((line) => `  $ ${line}`).join('\n')
+  return command.addHelpText('after', `\nExamples:\n${shown}`)
+}

@@ -1,0 +1,14 @@
+import { screenOf } from './screen.ts'
+import { renderTable, type Column } from './table.ts'
+
+/** JSON for programs, text for people; one of the two. */
+export function print(asJson: boolean | undefined, value: unknown, text: () => string): void {
+  process.stdout.write(asJson === true ? `${JSON.stringify(value, null, 2)}\n` : ended(text()))
+}
+
+export const printTable = (columns: readonly Column[], rows: readonly (readonly string[])[]): string =>
+  renderTable(columns, rows, screenOf(process.stdout))
+
+const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`)
+
+export const when = (at: number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ')

@@ -1,0 +1,118 @@
+import { NO_USAGE, addUsage, type Usage } from '../../../core/usage.ts'
+import type { LogRecord } from '../../../core/records.ts'
+import type { SessionStore } from '../../../ports/session-store.ts'
+
+export interface SessionEpoch {
+  readonly id: string
+  readonly at: number
+  readonly before: number
+  readonly after: number
+  readonly covered: number
+  readonly forced: boolean
+  readonly reason: string
+  readonly policy: string
+  readonly undone: boolean
+}
+
+export interface SessionCut {
+  readonly at: number
+  readonly action: string
+  readonly reason: string
+  readonly originalBytes: number
+  readonly shownBytes: number
+  readonly handle?: string
+}
+
+/** What a session's log says about it. */
+export interface SessionReport {
+  readonly session: string
+  readonly tenant: string
+  readonly records: number
+  readonly items: number
+  readonly startedAt?: number
+  readonly updatedAt?: number
+  readonly models: readonly string[]
+  readonly calls: number
+  readonly usage: Usage
+  readonly costUsd: number
+  /** Calls whose provider reported nothing. */
+  readonly withoutUsage: number
+  readonly pins: readonly string[]
+  readonly epochs: readonly SessionEpoch[]
+  readonly cuts: readonly SessionCut[]
+}
+
+export async function reportOf(store: SessionStore, tenant: string, session: string): Promise<SessionReport> {
+  const all: LogRecord[] = []
+  for await (const { record } of store.read(tenant, session)) all.push(record)
+  const undone = new Set(all.flatMap((record) => (record.type === 'undo' ? [record.epoch] : [])))
+  const usages = all.flatMap((record) => (record.type === 'usage' ? [record] : []))
+  const pins = new Set<string>()
+  for (const record of all) {
+    if (record.type !== 'pin') continue
+    if (record.pinned) pins.add(record.identity)
+    else pins.delete(record.identity)
+  }
+  const [first, last] = [all[0], all.at(-1)]
+  return {
+    session,
+    tenant,
+    records: all.length,
+    items: all.filter(({ type }) => type === 'item-seen').length,
+    ...(first !== undefined && { startedAt: first.at }),
+    ...(last !== undefined && { updatedAt: last.at }),
+    models: [...new Set(usages.map(({ model }) => model))],
+    calls: usages.length,
+    usage: usages.reduce((sum, { usage }) => (usage === undefined ? sum : addUsage(sum, usage)), NO_USAGE),
+    costUsd: usages.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
+    withoutUsage: usages.filter(({ usage }) => usage === undefined).length,
+    pins: [...pins],
+    epochs: all.flatMap((record) => (record.type === 'epoch' ? [epochOf(record, undone)] : [])),
+    cuts: all.flatMap((record) => (record.type === 'audit' ? [cutOf(record)] : [])),
+  }
+}
+
+function epochOf(record: Extract<LogRecord, { type: 'epoch' }>, undone: ReadonlySet<string>): SessionEpoch {
+  const { id, at, before, after, count, forced, reason, policy } = record
+  return {
+    id,
+    at,
+    before: Math.round(before),
+    after: Math.round(after),
+    covered: count,
+    forced,
+    reason,
+    policy,
+    undone: undone.has(id),
+  }
+}
+
+const cutOf = (record: Extract<LogRecord, { type: 'audit' }>): SessionCut => {
+  const { at, action, reason, originalBytes, shownBytes, handle } = record
+  return { at, action, reason, originalBytes, shownBytes, ...(handle !== undefined && { handle }) }
+}
+
+/** What was said, as people read it: the archive's items in the order in which they were first seen. */
+export async function* readableSession(
+  store: SessionStore,
+  tenant: string,
+  session: string,
+): AsyncGenerator<string, void, undefined> {
+  yield `# ${session}\n`
+  for await (const { record } of store.read(tenant, session)) {
+    if (record.type === 'item-seen' && record.text !== '') {
+      const who = record.toolName === undefined ? record.kind : `${record.kind}: ${record.toolName}`
+      yield `## ${who}\n\n${fenced(record.kind, record.text)}\n`
+    } else if (record.type === 'epoch')
+      yield `> epoch ${record.id}: ${Math.round(record.before)} → ${Math.round(record.after)} tokens, ${record.reason}\n`
+    else if (record.type === 'undo') yield `> epoch ${record.epoch} was undone\n`
+  }
+}
+
+/** Results may hold fences of their own; a longer one around them keeps them data. */
+function fenced(kind: string, text: string): string {
+  if (kind !== 'result' && kind !== 'call') return text
+  const longest = Math.max(2, ...(text.match(/`{3,}/g) ?? []).map((fence) => fence.length))
+  const fence = '`'.repeat(longest + 1)
+  return `${fence}\n${text}\n${fence}`
+}
