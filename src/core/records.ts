@@ -76,6 +76,8 @@ export interface Epoch extends Base {
   readonly policy: string
   readonly before: number
   readonly after: number
+  /** How many epochs were declared on requests one after another, this one included. @default 1 */
+  readonly inARow?: number
 }
 
 export interface Undo extends Base {

@@ -33,6 +33,8 @@ export interface Branch {
   /** Readers that the last request declared. */
   readers: Readers
   limit?: Limit
+  /** The last answer was served from the prompt cache in part. */
+  cacheIsWarm: boolean
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
   last?: Measured
@@ -86,6 +88,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     growth: [],
     turns: new Map(),
     turnCount: 0,
+    cacheIsWarm: false,
     compactRequested: false,
     readers: new Map(),
   }

@@ -123,7 +123,14 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const load =
     design === undefined
       ? occupancy(deps.meter, context.gauge, conversation, measurement, anchor, standing.epoch?.id)
-      : design.load(measurement, lastOn(context), anchor !== undefined)
+      : design.load({
+          target: context.target,
+          conversation,
+          measurement,
+          last: lastOn(context),
+          anchor,
+          epoch: standing.epoch?.id,
+        })
   return { plan, conversation, text: outgoing, headers: release.stale ? STALE_THINKING_HEADERS : {}, measurement, load }
 }
 
@@ -131,6 +138,13 @@ const bindsThinking = ({ deps, target }: PrepareContext): boolean =>
   deps.catalogue.resolve(target.model).info.bindsThinking
 
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
+
+/** Tokens outside the history: instructions, tools, framing. */
+export function fixedTokensOf(context: PrepareContext): number {
+  const { deps, gauge, conversation } = context
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  return deps.meter.measure(gauge, { ...conversation, items: [] }, 0).count.high * factor
+}
 
 /** Upper bound of an item's tokens on the request's model. */
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {

@@ -16,6 +16,8 @@ import { permit, type Permission } from './guard.ts'
 import { largestParts } from './largest-parts.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
+import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
+import { isHigh, lowWater, messagesOf } from './water.ts'
 
 export interface PrepareRequest {
   readonly format: string
@@ -73,7 +75,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const declared = needsEpoch(context, standing, before) ? await reduce(context, standing, before) : undefined
   const view = declared?.view ?? before
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
-  if (isOver(view.load, context.limit)) throw tooLarge(context, view)
+  if (isOver(view.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, view)
   const permission = permit(context, view)
   if (permission.view.text !== context.text) validate(context, permission.view.text)
   await logRequest(context, newEdits)
@@ -81,11 +83,16 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
 }
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
-function needsEpoch({ deps, branch, limit }: PrepareContext, standing: Standing, { load }: View): boolean {
-  if (branch.compactRequested || isOver(load, limit)) return true
-  const { water } = deps.policy
-  if (load.count.high <= water.high * limit.tokens) return false
-  return load.count.high - (standing.epoch?.after ?? 0) >= water.rest * limit.tokens
+function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
+  const { deps, branch, limit } = context
+  if (branch.compactRequested) return true
+  if (deps.policy.asDesigned !== true && epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
+  if (isOver(load, limit)) return true
+  const { policy } = deps
+  if (policy.water.messages !== undefined && messagesOf(conversation.items) >= policy.water.messages) return true
+  if (!isHigh(policy, limit, load, branch.cacheIsWarm)) return false
+  const { rest } = policy.water
+  return rest === 0 || load.count.high - (standing.epoch?.after ?? 0) >= rest * limit.tokens
 }
 
 async function keepMoved({ deps, branch }: PrepareContext, moved: Epoch, { load }: View): Promise<void> {
@@ -178,7 +185,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   branch.load = view.load
   branch.readers = context.readers
   branch.limit = limit
-  const tight = epoch !== undefined && high > deps.policy.water.low * limit.tokens
+  const tight = epoch !== undefined && high > lowWater(deps.policy, limit)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
   emit({

@@ -46,6 +46,7 @@ function absorbUsage(branch: Branch, record: UsageSeen): void {
   branch.model = record.model
   const { usage, measured, epoch, endpoint } = record
   if (usage === undefined || measured === undefined) return
+  branch.cacheIsWarm = usage.cacheRead > 0
   branch.last = {
     model: record.model,
     prompt: usage.input,
