@@ -4,12 +4,12 @@ import { prepareMessages } from './support/loop.ts'
 
 describe('C10: a reduction that would make the request larger', () => {
   it('is not made: short messages leave as the bytes that came in', async () => {
-    const messages = Array.from({ length: 41 }, (_, n) => ({ role: n % 2 === 0 ? 'user' : 'assistant', content: `${n}?` }))
-    for (const extra of [{}, { system: 's'.repeat(8_000) }]) {
+    const messages = Array.from({ length: 9 }, (_, n) => ({ role: n % 2 === 0 ? 'user' : 'assistant', content: `${n}` }))
+    for (const extra of [{}, { system: 's'.repeat(12_000) }]) {
       const { session, events } = testEngine()
       const agent = session()
       await agent.compact()
-      const turn = await prepareMessages(agent, messages, 3_500, extra)
+      const turn = await prepareMessages(agent, messages, 4_000, extra)
       const grown = turn.load.count.high - turn.report.loadBefore
       expect(grown).toBeLessThanOrEqual(0)
       expect(turn.report.untouched).toBe(true)
