@@ -12,7 +12,7 @@ const body = {
     { role: 'assistant', content: '', tool_calls: [call('call_1')] },
     { role: 'tool', tool_call_id: 'call_1', content: '' },
     { role: 'assistant', content: '' },
-    { role: 'user', content: '' },
+    { role: 'user', content: ' \n ' },
     { role: 'assistant', content: [{ type: 'text', text: '' }] },
     { role: 'user', content: [{ type: 'text', text: '' }, { type: 'text', text: 'Still there?' }] },
     { role: 'assistant', content: '', tool_calls: [call('call_2')] },
