@@ -73,9 +73,12 @@ async function askOnce(
 ): Promise<Outcome> {
   const count = textTokensOf(context)
   try {
+    const prompt = ask.prompt(Math.floor(summarizer.window * INPUT_SHARE) - ask.maxOutputTokens, count)
+    // A style that reads only what people said may find nothing, and providers refuse an empty message.
+    if (prompt.trim() === '') return { reason: 'there is nothing to read' }
     const answer = await summarizer.summarise({
       system: ask.system,
-      prompt: ask.prompt(Math.floor(summarizer.window * INPUT_SHARE) - ask.maxOutputTokens, count),
+      prompt,
       maxOutputTokens: ask.maxOutputTokens,
       signal: AbortSignal.timeout(timeMs),
     })
