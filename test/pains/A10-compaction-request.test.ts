@@ -8,27 +8,33 @@ import { fakeSummariser, sound, SUMMARISING, summarisingEngine } from './support
 const ODD = '👩‍👩‍👧‍👦𠀋🚢e\u0301漢字𝒳 '
 
 describe('A10: the compaction request', () => {
-  it.each(WIRES.flatMap((from) => (['handover', 'intent', 'narrative', 'record'] as const).map((style) => [from, style] as const)))(
-    'for a history of %s in style %s is plain, well-formed text that every wire takes',
-    async (from, style) => {
-      const fake = fakeSummariser(sound, 3_000)
-      const [first, ...rest] = SUMMARISING.cascade
-      const { agent } = summarisingEngine(fake, { ...SUMMARISING, cascade: [{ ...first!, style } as (typeof SUMMARISING.cascade)[0], ...rest] })
-      const steps = Array.from({ length: 40 }, (_, n) => ({
-        text: n % 2 === 0 ? ODD.repeat(9 + n) : '',
-        calls: [{ name: 'read', args: { path: `${ODD}${n}` }, result: ODD.repeat(23 + n) }],
-      }))
-      const body = plainBody(from, [{ user: ODD.repeat(50), steps: steps.map(({ text, calls }) => (text === '' ? { calls } : { text, calls })) }])
-      await agent.prepare({ format: from, body, targets: [{ model: 'm', window: 7_000 }] })
-      // `intent` reads what people said; here they said nothing in what is folded, and then nobody is asked.
-      expect(fake.requests.length > 0).toBe(style !== 'intent')
-      for (const { system, prompt, maxOutputTokens } of fake.requests) {
-        expect(prompt).not.toContain('\uFFFD')
-        // What it may read and what it may write fit into its own window together.
-        expect(Math.ceil(prompt.length / 4) + maxOutputTokens).toBeLessThanOrEqual(3_000)
-        for (const wire of WIRES)
-          expect(codecOf(wire).check(plainBody(wire, [{ user: prompt, steps: [] }], system))).toEqual([])
-      }
-    },
-  )
+  it.each(
+    WIRES.flatMap((from) =>
+      (['handover', 'intent', 'narrative', 'record'] as const).map((style) => [from, style] as const),
+    ),
+  )('for a history of %s in style %s is plain, well-formed text that every wire takes', async (from, style) => {
+    const fake = fakeSummariser(sound, 3_000)
+    const [first, ...rest] = SUMMARISING.cascade
+    const { agent } = summarisingEngine(fake, {
+      ...SUMMARISING,
+      cascade: [{ ...first!, style } as (typeof SUMMARISING.cascade)[0], ...rest],
+    })
+    const steps = Array.from({ length: 40 }, (_, n) => ({
+      text: n % 2 === 0 ? ODD.repeat(9 + n) : '',
+      calls: [{ name: 'read', args: { path: `${ODD}${n}` }, result: ODD.repeat(23 + n) }],
+    }))
+    const body = plainBody(from, [
+      { user: ODD.repeat(50), steps: steps.map(({ text, calls }) => (text === '' ? { calls } : { text, calls })) },
+    ])
+    await agent.prepare({ format: from, body, targets: [{ model: 'm', window: 7_000 }] })
+    // `intent` reads what people said; here they said nothing in what is folded, and then nobody is asked.
+    expect(fake.requests.length > 0).toBe(style !== 'intent')
+    for (const { system, prompt, maxOutputTokens } of fake.requests) {
+      expect(prompt).not.toContain('\uFFFD')
+      // What it may read and what it may write fit into its own window together.
+      expect(Math.ceil(prompt.length / 4) + maxOutputTokens).toBeLessThanOrEqual(3_000)
+      for (const wire of WIRES)
+        expect(codecOf(wire).check(plainBody(wire, [{ user: prompt, steps: [] }], system))).toEqual([])
+    }
+  })
 })

@@ -9,7 +9,10 @@ describe('B14: the carried block', () => {
     const share = 0.12
     const policy: Policy = {
       ...policyNamed('plimsoll'),
-      cascade: [{ step: 'fold', tailShare: 0.15, summaryShare: share }, { step: 'squeeze', floorTokens: 120 }],
+      cascade: [
+        { step: 'fold', tailShare: 0.15, summaryShare: share },
+        { step: 'squeeze', floorTokens: 120 },
+      ],
     }
     const { session } = testEngine({ policy })
     let compactions = 0

@@ -13,7 +13,10 @@ const step = (id: string, content: string): object[] => [
   { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content }] },
 ]
 const resultsOf = (text: string): string[] =>
-  anthropicMessages.decode(text).items.filter((item) => item.kind === 'result').map((item) => item.text)
+  anthropicMessages
+    .decode(text)
+    .items.filter((item) => item.kind === 'result')
+    .map((item) => item.text)
 
 describe('B20: repeated outputs', () => {
   it('are collapsed onto the last visible copy when they are the same, and never when they differ', async () => {

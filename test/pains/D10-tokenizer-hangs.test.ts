@@ -19,7 +19,12 @@ describe('D10: text without a boundary', () => {
     expect(Math.abs(estimateTokens(large, 'o200k').tokens / real - 1)).toBeLessThan(0.25)
     // Work, not wall time: four times the text may not take sixteen times as long. Processor time, best of three.
     for (const count of [exact, (text: string) => estimateTokens(text, 'o200k').tokens]) {
-      expect(cpu(() => count(large))).toBeLessThan(Math.max(40_000, cpu(() => count(small))) * 12)
+      expect(cpu(() => count(large))).toBeLessThan(
+        Math.max(
+          40_000,
+          cpu(() => count(small)),
+        ) * 12,
+      )
     }
   })
 })

@@ -14,7 +14,11 @@ const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'to
 
 /** A body with ten thousand tokens in one part of this kind; the compiler asks for every kind there is. */
 const BODIES: Record<ItemKind, object[]> = {
-  instruction: [ask, { role: 'assistant', content: 'Yes.' }, { role: 'user', content: [{ type: 'text', text: words }] }],
+  instruction: [
+    ask,
+    { role: 'assistant', content: 'Yes.' },
+    { role: 'user', content: [{ type: 'text', text: words }] },
+  ],
   user: [{ role: 'user', content: words }],
   assistant: [ask, { role: 'assistant', content: words }, ask],
   reasoning: [
@@ -26,10 +30,29 @@ const BODIES: Record<ItemKind, object[]> = {
   result: [
     ask,
     { role: 'assistant', content: [call] },
-    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: [{ type: 'text', text: words }] }] },
+    {
+      role: 'user',
+      content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: [{ type: 'text', text: words }] }],
+    },
   ],
-  media: [{ role: 'user', content: [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: words } }, { type: 'text', text: 'Go.' }] }],
-  opaque: [{ role: 'user', content: [{ type: 'x_block', body: words }, { type: 'text', text: 'Go.' }] }],
+  media: [
+    {
+      role: 'user',
+      content: [
+        { type: 'document', source: { type: 'text', media_type: 'text/plain', data: words } },
+        { type: 'text', text: 'Go.' },
+      ],
+    },
+  ],
+  opaque: [
+    {
+      role: 'user',
+      content: [
+        { type: 'x_block', body: words },
+        { type: 'text', text: 'Go.' },
+      ],
+    },
+  ],
 }
 
 describe('D11: a part of ten thousand tokens', () => {

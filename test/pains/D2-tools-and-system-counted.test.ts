@@ -14,11 +14,22 @@ const tool = (n: number) => ({
   function: {
     name: `look_up_berth_${n}`,
     description: `Looks up berth number ${n} in the harbour register and returns its draught, its queue and its tide table.`,
-    parameters: { type: 'object', properties: { berth: { type: 'string', description: `Name of the berth, like B${n}` } }, required: ['berth'] },
+    parameters: {
+      type: 'object',
+      properties: { berth: { type: 'string', description: `Name of the berth, like B${n}` } },
+      required: ['berth'],
+    },
   },
 })
 const measure = (tools: object[], system = 'Be brief.') => {
-  const body = { model: MODEL, messages: [{ role: 'system', content: system }, { role: 'user', content: 'Hi.' }], ...(tools.length > 0 && { tools }) }
+  const body = {
+    model: MODEL,
+    messages: [
+      { role: 'system', content: system },
+      { role: 'user', content: 'Hi.' },
+    ],
+    ...(tools.length > 0 && { tools }),
+  }
   const text = JSON.stringify(body)
   return meter.measure(MODEL, codec.decode(text), Buffer.byteLength(text)).count
 }

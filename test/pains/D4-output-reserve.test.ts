@@ -19,7 +19,9 @@ describe('D4: the room for the answer', () => {
     'is kept free in a window of %i with an answer of %i, or a typed error says that it cannot be',
     async (window, maxTokens) => {
       const body = toolLoop({ steps: 40, resultLength: Math.ceil(window / 8), maxTokens })
-      const attempt = testEngine({ meter }).session().prepare({ format: ANTHROPIC, body, targets: [{ model: 'm', window }] })
+      const attempt = testEngine({ meter })
+        .session()
+        .prepare({ format: ANTHROPIC, body, targets: [{ model: 'm', window }] })
       const outcome = await attempt.catch((error: unknown) => error)
       if (isPlimsollError(outcome)) {
         expect(['limit-not-positive', 'fixed-overhead']).toContain(outcome.code)

@@ -23,10 +23,19 @@ describe('D5: one model id on several endpoints', () => {
 
     const refusal = classifyProviderError({
       status: 400,
-      body: { error: { message: "This model's maximum context length is 16384 tokens. However, your messages resulted in 20000 tokens.", code: 'context_length_exceeded' } },
+      body: {
+        error: {
+          message:
+            "This model's maximum context length is 16384 tokens. However, your messages resulted in 20000 tokens.",
+          code: 'context_length_exceeded',
+        },
+      },
     })
     if (refusal.kind !== 'overflow') throw new Error('not recognised')
-    await known.learn(place('b'), lessonOf({ ...refusal, kind: 'overflow' }, { tokens: 20_000, outputReserve: 512, bytes: 80_000 }))
+    await known.learn(
+      place('b'),
+      lessonOf({ ...refusal, kind: 'overflow' }, { tokens: 20_000, outputReserve: 512, bytes: 80_000 }),
+    )
     const after = await limitAt('b', 200_000)
     expect(after).toMatchObject({ window: 16_384, source: 'learned' })
     expect(after.tokens).toBeLessThanOrEqual(16_384 - 512)

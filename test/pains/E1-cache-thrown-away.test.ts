@@ -4,7 +4,14 @@ import { toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 import { ANTHROPIC, targets } from './support/loop.ts'
 
-const PRICE: PriceModel = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75, caching: 'automatic', cacheMinimum: 256 }
+const PRICE: PriceModel = {
+  input: 3,
+  output: 15,
+  cacheRead: 0.3,
+  cacheWrite: 3.75,
+  caching: 'automatic',
+  cacheMinimum: 256,
+}
 
 /** Characters that two texts begin with in common. */
 function commonPrefix(a: string, b: string): number {
@@ -28,7 +35,10 @@ describe('E1: bytes that were sent', () => {
       if (before.sent !== '' && commonPrefix(text, before.sent) < before.sent.length - 2) changes++
       const cost = (now: string, then: string): number =>
         costOfUsage(
-          simulateUsage({ tokens: now.length / 4, commonPrefixTokens: commonPrefix(now, then) / 4, outputTokens: 50 }, PRICE),
+          simulateUsage(
+            { tokens: now.length / 4, commonPrefixTokens: commonPrefix(now, then) / 4, outputTokens: 50 },
+            PRICE,
+          ),
           PRICE,
         )
       managed += cost(text, before.sent)

@@ -19,7 +19,8 @@ describe('E3: the summariser’s request', () => {
     expect(fake.requests.length).toBeGreaterThan(0)
     for (const { system, prompt } of fake.requests) {
       expect(prompt.length).toBeGreaterThan(1_000)
-      for (const word of ['cache_control', '"tool_use"', 'tool_use_id', '"role"']) expect(system + prompt).not.toContain(word)
+      for (const word of ['cache_control', '"tool_use"', 'tool_use_id', '"role"'])
+        expect(system + prompt).not.toContain(word)
     }
   })
 })

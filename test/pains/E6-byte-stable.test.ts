@@ -24,7 +24,9 @@ describe('E6: bytes', () => {
       for (let steps = 60; steps <= 64; steps++) {
         const sessions = sqliteStore({ path })
         const body = JSON.stringify(toolLoop({ steps }))
-        const { text } = await testEngine({ sessions }).session().prepare({ format: ANTHROPIC, body, targets: targets() })
+        const { text } = await testEngine({ sessions })
+          .session()
+          .prepare({ format: ANTHROPIC, body, targets: targets() })
         expect(text).not.toBe(body)
         // Without the two characters that close the list of messages.
         if (before !== '') expect(text.startsWith(before.slice(0, -2))).toBe(true)

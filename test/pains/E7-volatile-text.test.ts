@@ -8,7 +8,10 @@ function body(steps: number, minute: number): string {
   const loop = toolLoop({ steps })
   const last = loop.messages.at(-1) as { content: object[] }
   const reminder = `<system-reminder>It is 08:${minute}; git status: ${minute} files changed.</system-reminder>`
-  loop.messages[loop.messages.length - 1] = { role: 'user', content: [...last.content, { type: 'text', text: reminder }] }
+  loop.messages[loop.messages.length - 1] = {
+    role: 'user',
+    content: [...last.content, { type: 'text', text: reminder }],
+  }
   return JSON.stringify({ ...loop, system: 'Be careful.' })
 }
 

@@ -6,7 +6,12 @@ import { mergeReported, readUsage } from '../../src/meter/index.ts'
 /** One call as each vendor reports it, whole and in a stream: 10,000 prompt tokens of which 8,000 came from the cache. */
 const GOLDEN = {
   anthropic: {
-    whole: { input_tokens: 1_500, cache_read_input_tokens: 8_000, cache_creation_input_tokens: 500, output_tokens: 200 },
+    whole: {
+      input_tokens: 1_500,
+      cache_read_input_tokens: 8_000,
+      cache_creation_input_tokens: 500,
+      output_tokens: 200,
+    },
     stream: [
       { input_tokens: 1_500, cache_read_input_tokens: 8_000, cache_creation_input_tokens: 500, output_tokens: 1 },
       { output_tokens: 200 },
@@ -36,7 +41,12 @@ const GOLDEN = {
     usd: (2_000 * 2.5 + 8_000 * 1.25 + 200 * 10) / 1e6,
   },
   gemini: {
-    whole: { promptTokenCount: 10_000, candidatesTokenCount: 150, thoughtsTokenCount: 50, cachedContentTokenCount: 8_000 },
+    whole: {
+      promptTokenCount: 10_000,
+      candidatesTokenCount: 150,
+      thoughtsTokenCount: 50,
+      cachedContentTokenCount: 8_000,
+    },
     stream: [
       { promptTokenCount: 10_000, candidatesTokenCount: 10, cachedContentTokenCount: 8_000 },
       { promptTokenCount: 10_000, candidatesTokenCount: 150, thoughtsTokenCount: 50, cachedContentTokenCount: 8_000 },

@@ -40,7 +40,8 @@ describe('G6: a compaction that is interrupted at any await', () => {
       }
       const records: LogRecord[] = []
       for await (const { record } of sessions.read('local', 'test')) records.push(record)
-      for (const record of records.filter(({ type }) => type === 'epoch')) expect(record).toMatchObject({ after: expect.any(Number), edits: expect.any(Array) })
+      for (const record of records.filter(({ type }) => type === 'epoch'))
+        expect(record).toMatchObject({ after: expect.any(Number), edits: expect.any(Array) })
       const same = await runLoop(agent, { from: 31, to: 31, resultLength: 500 })
       const fresh = await runLoop(testEngine({ sessions }).session(), { from: 31, to: 31, resultLength: 500 })
       expect(fresh.text === same.text).toBe(true)

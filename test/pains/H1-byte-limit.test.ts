@@ -7,7 +7,10 @@ import { prepareMessages } from './support/loop.ts'
 const LIMIT = 3_200_000
 const LENGTH = 81_000
 const picture = (n: number): string => `${String(n).padStart(8, '0')}${'A'.repeat(LENGTH - 8)}`
-const meter: typeof plainMeter = { ...plainMeter, limitOf: (...args) => ({ ...plainMeter.limitOf(...args), bytes: LIMIT }) }
+const meter: typeof plainMeter = {
+  ...plainMeter,
+  limitOf: (...args) => ({ ...plainMeter.limitOf(...args), bytes: LIMIT }),
+}
 
 const messages = [
   { role: 'user', content: 'Click through.' },

@@ -43,14 +43,20 @@ describe('H2: pictures', () => {
     const large = tokens([png(1_000, 800, 5_000_000)]) - none
     expect(small).toBeGreaterThan(500)
     expect(Math.abs(large / small - 1)).toBeLessThan(0.01)
-    expect(Math.abs((tokens([png(1_000, 800, 100_000), png(1_000, 800, 90_000)]) - none) / (2 * small) - 1)).toBeLessThan(0.01)
+    expect(
+      Math.abs((tokens([png(1_000, 800, 100_000), png(1_000, 800, 90_000)]) - none) / (2 * small) - 1),
+    ).toBeLessThan(0.01)
   })
 
   it('never start a reduction on a first turn', async () => {
     const plimsoll = createPlimsoll({ store: 'memory:', secret: Buffer.alloc(32, 1) })
     const turn = await plimsoll
       .session({ id: 's' })
-      .prepare({ format: ANTHROPIC, body: JSON.stringify(body([png(1_200, 900, 3_000_000)])), targets: [{ model: MODEL, window: 32_000 }] })
+      .prepare({
+        format: ANTHROPIC,
+        body: JSON.stringify(body([png(1_200, 900, 3_000_000)])),
+        targets: [{ model: MODEL, window: 32_000 }],
+      })
     expect(turn.report.untouched).toBe(true)
     await plimsoll.close()
   })

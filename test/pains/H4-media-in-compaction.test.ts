@@ -35,7 +35,11 @@ describe('H4: pictures in what is summarised', () => {
     const archived: string[] = []
     for await (const { record } of deps.sessions.read('local', 'test'))
       if (record.type === 'item-seen') archived.push(record.fragment)
-    for (let n = 0; n < 30; n++) expect(archived.some((fragment) => fragment.includes(data(n))), `picture ${n}`).toBe(true)
+    for (let n = 0; n < 30; n++)
+      expect(
+        archived.some((fragment) => fragment.includes(data(n))),
+        `picture ${n}`,
+      ).toBe(true)
     // And what stands for them is the same the next time.
     expect((await prepareMessages(agent, messages, 5_000)).text === turn.text).toBe(true)
   })

@@ -21,7 +21,9 @@ describe('I1: a sub-agent', () => {
       },
     })
     expect(peak).toBeGreaterThan(5_000)
-    expect(events.filter((event) => event.type === 'epoch-declared').every((event) => event.agent === 'child')).toBe(true)
+    expect(events.filter((event) => event.type === 'epoch-declared').every((event) => event.agent === 'child')).toBe(
+      true,
+    )
     // The parent's next request is untouched by what its child did.
     const after = await runLoop(parent, { from: 40, to: 40, window: 1_000_000, resultLength: 3_000, task: 'Lead.' })
     expect(after.text === before.text).toBe(true)

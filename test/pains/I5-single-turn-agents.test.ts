@@ -6,7 +6,9 @@ import { resultText } from '../support/anthropic-loop.ts'
 describe('I5: an agent with one user turn', () => {
   it('can be pruned: of sixty outputs only the newest stay whole', async () => {
     const turn = await runLoop(testEngine().session(), { from: 60, to: 60, resultLength: 800 })
-    const whole = Array.from({ length: 60 }, (_, n) => n + 1).filter((step) => turn.text.includes(inJson(resultText(step, 800))))
+    const whole = Array.from({ length: 60 }, (_, n) => n + 1).filter((step) =>
+      turn.text.includes(inJson(resultText(step, 800))),
+    )
     expect(whole).toContain(60)
     expect(whole.length).toBeLessThan(15)
     // The newest ones, without a hole.

@@ -7,7 +7,17 @@ import { toolLoop } from '../support/anthropic-loop.ts'
 import { withFolder } from '../stores/support/temporary.ts'
 import { ANTHROPIC, targets } from './support/loop.ts'
 
-const HOSTILE = ['../../out', '..\\..\\out', '/tmp/out', '%2e%2e%2fout', 'out\u0000.txt', 'o'.repeat(5_000), '\u2024\u2024/out', '.', 'link/out']
+const HOSTILE = [
+  '../../out',
+  '..\\..\\out',
+  '/tmp/out',
+  '%2e%2e%2fout',
+  'out\u0000.txt',
+  'o'.repeat(5_000),
+  '\u2024\u2024/out',
+  '.',
+  'link/out',
+]
 
 describe('J3: names from outside', () => {
   it('never become a path: session, tool, call id, handle and chat id', async () => {
@@ -18,11 +28,20 @@ describe('J3: names from outside', () => {
       await mkdir(elsewhere)
       await writeFile(join(elsewhere, 'out'), 'untouched')
       await symlink(elsewhere, join(root, 'link'))
-      const plimsoll = createPlimsoll({ store: `sqlite:${join(root, 'p.db')}`, artifacts: `file:${join(root, 'artifacts')}` })
+      const plimsoll = createPlimsoll({
+        store: `sqlite:${join(root, 'p.db')}`,
+        artifacts: `file:${join(root, 'artifacts')}`,
+      })
       for (const name of HOSTILE) {
         // Refused with a typed error, or taken as nothing but a name.
-        await plimsoll.session({ id: name, agent: name, tenant: name }).prepare({ format: ANTHROPIC, body: toolLoop({ steps: 1, resultLength: 60_000 }), targets: targets() }).catch(() => undefined)
-        await plimsoll.session({ id: name }).toolResult({ tool: name, callId: name, output: 'x'.repeat(100_000), model: 'm' }).catch(() => undefined)
+        await plimsoll
+          .session({ id: name, agent: name, tenant: name })
+          .prepare({ format: ANTHROPIC, body: toolLoop({ steps: 1, resultLength: 60_000 }), targets: targets() })
+          .catch(() => undefined)
+        await plimsoll
+          .session({ id: name })
+          .toolResult({ tool: name, callId: name, output: 'x'.repeat(100_000), model: 'm' })
+          .catch(() => undefined)
         expect(await plimsoll.artifacts.read(name).catch(() => undefined)).toBeUndefined()
         openJournal(join(root, 'chats'), name, '/')
       }

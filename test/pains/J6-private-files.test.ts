@@ -15,7 +15,10 @@ describe('J6: files and folders', () => {
       try {
         const root = join(folder, 'data')
         openJournal(join(root, 'chats'), 'c', '/').add({ type: 'user', text: 'hi' })
-        await fileArtifacts({ directory: join(root, 'artifacts'), secret: Buffer.alloc(32, 1) }).put('t', Buffer.from('x'))
+        await fileArtifacts({ directory: join(root, 'artifacts'), secret: Buffer.alloc(32, 1) }).put(
+          't',
+          Buffer.from('x'),
+        )
         const store = sqliteStore({ path: join(root, 'store', 'p.db') })
         await store.append('t', 's', [{ v: 1, at: 1, type: 'pin', identity: 'i', pinned: true }])
         const paths = await readdir(root, { recursive: true })

@@ -16,15 +16,24 @@ describe('K1: every reduction', () => {
         const declared = events.filter((event) => event.type === 'epoch-declared' && event.epoch === turn.epoch)
         if (turn.epoch !== undefined) expect(declared).toHaveLength(1)
         if (turn.report.newEpoch !== undefined)
-          expect(declared[0]).toMatchObject({ before: expect.any(Number), after: expect.any(Number), covered: expect.any(Number), reason: expect.stringMatching(/load/) })
+          expect(declared[0]).toMatchObject({
+            before: expect.any(Number),
+            after: expect.any(Number),
+            covered: expect.any(Number),
+            reason: expect.stringMatching(/load/),
+          })
         if (steps % 20 !== 0) return
         const replayed = await runLoop(testEngine({ sessions }).session(), { from: steps, to: steps, ...size })
         expect(replayed.text === turn.text, `step ${steps}`).toBe(true)
       },
     })
     const audit = await agent.audit()
-    expect(audit.filter((entry) => entry.type === 'epoch')).toHaveLength(events.filter((event) => event.type === 'epoch-declared').length)
-    expect(audit.filter((entry) => entry.type === 'audit')).toHaveLength(events.filter((event) => event.type === 'item-offloaded').length)
+    expect(audit.filter((entry) => entry.type === 'epoch')).toHaveLength(
+      events.filter((event) => event.type === 'epoch-declared').length,
+    )
+    expect(audit.filter((entry) => entry.type === 'audit')).toHaveLength(
+      events.filter((event) => event.type === 'item-offloaded').length,
+    )
     expect(audit.filter((entry) => entry.type === 'audit').length).toBe(4)
   })
 })

@@ -10,7 +10,10 @@ const prepare = (body: unknown, window = 8_000, format = ANTHROPIC) =>
     .prepare({ format, body: body as object, targets: targets(window) })
 
 const CAUSES: Record<string, { run: () => Promise<unknown>; code: string }> = {
-  'fixed parts too large': { run: () => prepare({ ...toolLoop({ steps: 2 }), system: 'x'.repeat(90_000) }), code: 'fixed-overhead' },
+  'fixed parts too large': {
+    run: () => prepare({ ...toolLoop({ steps: 2 }), system: 'x'.repeat(90_000) }),
+    code: 'fixed-overhead',
+  },
   'not a request': { run: () => prepare('{"messages":'), code: 'bad-input' },
   'an unknown wire': { run: () => prepare({}, 8_000, 'telegraph'), code: 'unsupported' },
   'a pin of nothing': { run: () => testEngine().session().pin('nothing'), code: 'not-found' },
@@ -26,9 +29,18 @@ describe('K2: a failure', () => {
 
   it('is never a success above the limit', async () => {
     for (let window = 1_200; window < 9_000; window += 300) {
-      const outcome = await runLoop(testEngine().session(), { from: 40, to: 40, window, maxTokens: 256, extra: { system: 's'.repeat(4_000) } }).catch((error: unknown) => error)
+      const outcome = await runLoop(testEngine().session(), {
+        from: 40,
+        to: 40,
+        window,
+        maxTokens: 256,
+        extra: { system: 's'.repeat(4_000) },
+      }).catch((error: unknown) => error)
       if (isPlimsollError(outcome)) expect(['fixed-overhead', 'limit-not-positive']).toContain(outcome.code)
-      else expect((outcome as { load: { count: { high: number } } }).load.count.high).toBeLessThanOrEqual((outcome as { limit: { tokens: number } }).limit.tokens)
+      else
+        expect((outcome as { load: { count: { high: number } } }).load.count.high).toBeLessThanOrEqual(
+          (outcome as { limit: { tokens: number } }).limit.tokens,
+        )
     }
   })
 })

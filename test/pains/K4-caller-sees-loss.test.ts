@@ -9,9 +9,13 @@ describe('K4: a caller', () => {
   it.each(WIRES)('learns which items lost bytes on %s, and nothing when none did', async (wire) => {
     const codec = codecOf(wire)
     for (const count of [2, 60]) {
-      const steps = Array.from({ length: count }, (_, n) => ({ calls: [{ result: resultText(n, n === 1 ? 9_000 : 500) }] }))
+      const steps = Array.from({ length: count }, (_, n) => ({
+        calls: [{ result: resultText(n, n === 1 ? 9_000 : 500) }],
+      }))
       const body = plainBody(wire, [{ user: 'Go.', steps }])
-      const turn = await testEngine().session().prepare({ format: wire, body, targets: [{ model: 'm', window: 7_000 }] })
+      const turn = await testEngine()
+        .session()
+        .prepare({ format: wire, body, targets: [{ model: 'm', window: 7_000 }] })
       const view = new Set(codec.decode(turn.text).items.map((item) => item.text))
       const original = codec.decode(JSON.stringify(body)).items
       const told = new Set([
@@ -24,7 +28,9 @@ describe('K4: a caller', () => {
       expect(turn.report.untouched).toBe(false)
     }
     const small = plainBody(wire, [{ user: 'Go.', steps: [] }])
-    const whole = await testEngine().session().prepare({ format: wire, body: small, targets: [{ model: 'm', window: 7_000 }] })
+    const whole = await testEngine()
+      .session()
+      .prepare({ format: wire, body: small, targets: [{ model: 'm', window: 7_000 }] })
     expect(whole).toMatchObject({ edits: [], report: { untouched: true, shortened: [] } })
     expect(whole.epoch).toBeUndefined()
   })

@@ -1,0 +1,13 @@
+import { describe, expect, it } from 'vitest'
+import { withAnswers, type Entry } from '../../src/surfaces/cli/chat/transcript.ts'
+
+const asked: Entry = { type: 'assistant', text: '', calls: [{ id: 'c1', name: 'deploy', input: {} }] }
+
+/** Red today: a call that was killed while it ran, or after it ended, is reported as `Not run`. */
+describe('A12: a call without a kept result', () => {
+  it('is not said to have failed or not to have run when nobody knows', () => {
+    const [, placeholder] = withAnswers([asked])
+    expect(placeholder).toMatchObject({ type: 'result', callId: 'c1' })
+    expect(placeholder?.type === 'result' && placeholder.text).not.toMatch(/not run/i)
+  })
+})
