@@ -5,6 +5,8 @@
 export interface Policy {
   readonly name: string
   readonly water: WaterRule
+  /** Upper bounds are multiplied by this on models that nobody knows or has measured. @default 1 */
+  readonly caution?: number
   readonly buffer: BufferRule
   readonly intake: IntakeRule
   /** Tried in order until the load is at low water; an epoch is the sum of what they propose. */
