@@ -63,6 +63,7 @@ interface Deps {
   readonly dispatcher: Dispatcher
   table: UpstreamTable
   draining: boolean
+  readonly working: Set<Promise<void>>
 }
 
 /** The gateway behind a socket: `node:http` in front, `undici` streams behind. */
@@ -75,9 +76,13 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     dispatcher: createDispatcher(options),
     table: upstreamTable(options.upstreams),
     draining: false,
+    working: new Set(),
   }
   const server = createServer({ requestTimeout: requestTimeoutMs, headersTimeout: Math.min(30_000, requestTimeoutMs) })
-  server.on('request', (incoming, response) => void serve(deps, incoming, response))
+  server.on('request', (incoming, response) => {
+    const work = serve(deps, incoming, response).finally(() => deps.working.delete(work))
+    deps.working.add(work)
+  })
   server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -89,6 +94,8 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     deps.draining = true
     options.control?.close()
     await drain(server, options.drainMs ?? 30_000)
+    // Answers may be out that are not recorded yet.
+    await Promise.all(deps.working)
     await deps.dispatcher.close()
   }
   return {
@@ -167,13 +174,18 @@ function upstreamOf(deps: Deps, incoming: IncomingMessage, signal: AbortSignal):
       const headers: Record<string, string> = {}
       const merged = { ...forwarded(incoming), ...changes, ...own }
       for (const [name, value] of Object.entries(merged)) if (value !== undefined) headers[name] = value
-      const given = await callUpstream(upstreamUrl(place as ProxyPlace, path), {
-        method: incoming.method ?? 'POST',
-        headers,
-        body: body.length > 0 ? body : null,
-        dispatcher: deps.dispatcher,
-        signal,
-      }).catch(unreachable)
+      const call = (): Promise<Dispatcher.ResponseData> =>
+        callUpstream(upstreamUrl(place as ProxyPlace, path), {
+          method: incoming.method ?? 'POST',
+          headers,
+          body: body.length > 0 ? body : null,
+          dispatcher: deps.dispatcher,
+          signal,
+        })
+      // A kept connection may be closed at the very moment it is used again; a fresh one tells that from a dead upstream.
+      const given = await call().catch((error: unknown) =>
+        isStale(error) && !signal.aborted ? call().catch(unreachable) : unreachable(error),
+      )
       return answerOf(given)
     },
   }
@@ -200,6 +212,9 @@ async function passThrough(
   response.writeHead(given.statusCode, clientHeaders(given.headers))
   await pump(given.body, response)
 }
+
+const isStale = (error: unknown): boolean =>
+  ['EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 const unreachable = (cause: unknown): never => {
   const error = cause as NodeJS.ErrnoException
