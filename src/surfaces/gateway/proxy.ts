@@ -13,6 +13,7 @@ import { goesToClient, goesUpstream } from './headers.ts'
 import type { HeaderReader } from './identity.ts'
 import { pump } from './pump.ts'
 import { isBedrock, routeOf } from './routes.ts'
+import type { Sidecar } from './sidecar.ts'
 import { createDispatcher, type ConnectionOptions } from './dispatcher.ts'
 import { upstreamTable, upstreamUrl, type ProxyPlace, type Upstreams, type UpstreamTable } from './upstreams.ts'
 
@@ -27,6 +28,8 @@ export interface ProxyOptions extends ConnectionOptions {
   readonly token?: string
   /** Health, metrics, events and the API. */
   readonly control?: Control
+  /** The compressor's contract for other gateways, at the root. */
+  readonly sidecar?: Sidecar
   /** How long requests in flight may take to end once `close` is called. @default 30_000 */
   readonly drainMs?: number
   /** How long a client may take to send a whole request. @default 120_000 */
@@ -78,7 +81,12 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     draining: false,
     working: new Set(),
   }
-  const server = createServer({ requestTimeout: requestTimeoutMs, headersTimeout: Math.min(30_000, requestTimeoutMs) })
+  const server = createServer({
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: Math.min(30_000, requestTimeoutMs),
+    // How often Node looks for clients that are too slow; its own 30 s would let them stay much longer.
+    connectionsCheckingInterval: Math.min(5_000, Math.ceil(requestTimeoutMs / 4)),
+  })
   server.on('request', (incoming, response) => {
     const work = serve(deps, incoming, response).finally(() => deps.working.delete(work))
     deps.working.add(work)
@@ -115,7 +123,9 @@ async function serve(deps: Deps, incoming: IncomingMessage, response: ServerResp
   let turn: TurnReport | undefined
   let failure: string | undefined
   try {
-    turn = await route(deps, { method, path, token }, incoming, response)
+    const outcome = await route(deps, { method, path, token }, incoming, response)
+    turn = outcome.turn
+    failure = outcome.error
   } catch (error) {
     failure = isPlimsollError(error) ? error.code : 'upstream'
     fail(response, routeOf(method, path)?.wire, error)
@@ -134,12 +144,16 @@ async function route(
   { method, path, token }: Asked,
   incoming: IncomingMessage,
   response: ServerResponse,
-): Promise<TurnReport | undefined> {
-  const { control } = deps.options
+): Promise<Outcome> {
+  const { control, sidecar } = deps.options
   const header = headerReader(incoming)
-  if (control?.isOpen(path) === true) return control.handle(incoming, response, path, { ready: !deps.draining })
+  if (control?.isOpen(path) === true) return done(control.handle(incoming, response, path, { ready: !deps.draining }))
   authorise(deps.options.token, token)
-  if (control?.serves(path) === true) return control.handle(incoming, response, path, { ready: !deps.draining })
+  if (control?.serves(path) === true) return done(control.handle(incoming, response, path, { ready: !deps.draining }))
+  if (sidecar?.serves(method, path) === true) {
+    const body = await readBody(incoming, deps.gateway.maxBodyBytes)
+    return done(send(response, await sidecar.handle({ method, path, header, body })))
+  }
   if (isBedrock(path)) {
     throw new PlimsollError('unsupported', 'Bedrock has wires of its own, which this proxy does not speak yet.', {
       advice: 'Use the provider’s own API, or Vertex or Azure, through /anthropic, /openai or /gemini.',
@@ -156,7 +170,7 @@ async function route(
   response.once('close', () => gone.abort())
   if (deps.gateway.routeOf(method, meant.path) === undefined) {
     await passThrough(deps, meant.places[0]!, { method, path: meant.path, token }, incoming, response, gone.signal)
-    return undefined
+    return {}
   }
   const body = await readBody(incoming, deps.gateway.maxBodyBytes)
   const reply = await deps.gateway.handle(
@@ -164,8 +178,16 @@ async function route(
     upstreamOf(deps, incoming, gone.signal),
   )
   await answer(reply, response)
-  return reply.turn
+  const error = reply.kind === 'answer' ? reply.answer.headers['x-plimsoll-error'] : undefined
+  return { ...(reply.turn !== undefined && { turn: reply.turn }), ...(error !== undefined && { error }) }
 }
+
+interface Outcome {
+  readonly turn?: TurnReport
+  readonly error?: string
+}
+
+const done = (_sent: void): Outcome => ({})
 
 function upstreamOf(deps: Deps, incoming: IncomingMessage, signal: AbortSignal): Upstream<Readable> {
   return {
