@@ -31,6 +31,7 @@ import { createFetch, type Fetch } from './surfaces/gateway/fetch.ts'
 import { createGateway, type Gateway } from './surfaces/gateway/gateway.ts'
 import { hiddenSteps } from './surfaces/gateway/hidden/steps.ts'
 import { createLedger, type Ledger } from './surfaces/gateway/ledger.ts'
+import { createSidecar, type Sidecar } from './surfaces/gateway/sidecar.ts'
 import { responseSessions } from './surfaces/gateway/response-sessions.ts'
 
 export interface PlimsollOptions {
@@ -75,6 +76,8 @@ export interface Plimsoll {
   }
   /** The handler behind `fetch` and the proxy. */
   readonly gateway: Gateway
+  /** The same engine behind the contract by which other gateways call a compressor. */
+  readonly sidecar: Sidecar
   /** Sessions of this process, summed up from their events. */
   readonly ledger: Ledger
   /** Whether the store answers. */
@@ -184,6 +187,13 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
     session: (wanted) => session(wanted),
     gateway,
+    sidecar: createSidecar({
+      secret,
+      session: (wanted) => session(wanted),
+      read: async (tenant, handle) => (await deps()).artifacts.read(tenant, handle),
+      values: sessions,
+      ...(options.window !== undefined && { window: options.window }),
+    }),
     ledger,
     isReady: async () => (await secret()).length > 0 && (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
     artifacts: {

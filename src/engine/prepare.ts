@@ -26,6 +26,8 @@ export interface PrepareRequest {
   readonly targets?: readonly Target[]
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
+  /** `meanwhile`: an untouched request need not wait for the archive; `record` does. @default 'before' */
+  readonly archive?: 'before' | 'meanwhile'
 }
 
 export interface PreparedTurn {
@@ -78,7 +80,10 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   if (isOver(view.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, view)
   const permission = permit(context, view)
   if (permission.view.text !== context.text) validate(context, permission.view.text)
-  await logRequest(context, newEdits)
+  // What was changed is durable before it leaves. What passes untouched may be archived while the model answers.
+  if (request.archive === 'meanwhile' && permission.view.text === context.text) {
+    branch.later = () => logRequest(context, newEdits)
+  } else await logRequest(context, newEdits)
   return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
 }
 
