@@ -23,6 +23,8 @@ export interface EnvelopeChanges {
   /** Appended to the instructions, where the wire keeps them. */
   readonly addInstruction?: string
   readonly dropPreviousResponseId?: true
+  /** Thinking that is bound to a changed prefix is left out by the provider instead of refused. */
+  readonly dropStaleThinking?: true
 }
 
 export interface NewTool {

@@ -1,13 +1,14 @@
 import { chainOf, type Link } from '../core/chain.ts'
 import type { Codec } from '../core/codec.ts'
 import type { Conversation } from '../core/conversation.ts'
-import { applyEdits, type Plan } from '../core/edits.ts'
+import { applyEdits, changeEnvelope, type Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { EventBody } from '../core/events.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import type { Item } from '../core/item.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
-import { occupancy, type Anchor, type Measurement } from '../meter/index.ts'
+import { occupancy, type Anchor, type Measurement, type TargetRef } from '../meter/index.ts'
+import { releasedThinking, STALE_THINKING_HEADERS } from './bound-thinking.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
@@ -24,6 +25,8 @@ export interface PrepareContext {
   readonly conversation: Conversation
   readonly links: readonly Link[]
   readonly target: Target
+  /** The target as the meter reads it: with what this branch has learned about its tokenizer. */
+  readonly gauge: TargetRef
   readonly limit: Limit
   /** Tools of the request that can bring back what was taken out. */
   readonly readers: Readers
@@ -36,6 +39,8 @@ export interface View {
   readonly conversation: Conversation
   /** The body in the wire's own text; the incoming bytes themselves when the plan is empty. */
   readonly text: string
+  /** Headers that the body needs beside the client's own. */
+  readonly headers: Readonly<Record<string, string>>
   /** Counted from nothing but the text. */
   readonly measurement: Measurement
   /** Measured prompt of the last call plus what came since, where there was one; else the measurement. */
@@ -63,6 +68,7 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     conversation,
     links: chainOf(conversation.items, deps.hash, CLAUDE_CODE),
     target,
+    gauge: { ...target, ...(branch.calibration !== undefined && { calibration: branch.calibration }) },
     limit: limitFor(deps, target, conversation),
     readers: readersIn(conversation.tools),
     emit: (body) =>
@@ -72,7 +78,8 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
 
 /** What fits. A policy that holds back a share of the window first has to know the window. */
 function limitFor({ meter, policy }: EngineDeps, target: Target, { format, settings }: Conversation): Limit {
-  if (policy.reserve === undefined || policy.reserve === 'request') return meter.limitOf(target, settings, policy.buffer)
+  if (policy.reserve === undefined || policy.reserve === 'request')
+    return meter.limitOf(target, settings, policy.buffer)
   const { window } = meter.limitOf(target, { ...settings, maxOutputTokens: 0 }, policy.buffer)
   return meter.limitOf(target, reserved(policy, format, settings, window), policy.buffer)
 }
@@ -100,31 +107,54 @@ function anchorFor({ branch, links, target }: PrepareContext, epoch: string | un
 
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
-  const { codec, text, links, target, deps } = context
-  const plan = standingPlan(standing, context.conversation.items, links)
-  const conversation = applyEdits(context.conversation, plan)
+  const { codec, text, links, deps } = context
+  const { items } = context.conversation
+  const edits = standingPlan(standing, items, links)
+  const release = bindsThinking(context)
+    ? releasedThinking(standing.epoch, edits, items, links)
+    : { drops: [], stale: false }
+  const plan = [...edits, ...release.drops]
+  const edited = applyEdits(context.conversation, plan)
+  const conversation = release.stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const outgoing = plan.length === 0 ? text : codec.encode(conversation).text
-  const measurement = deps.meter.measure(target, conversation, Buffer.byteLength(outgoing))
+  const measurement = deps.meter.measure(context.gauge, conversation, Buffer.byteLength(outgoing))
   const anchor = anchorFor(context, standing.epoch?.id)
   const { design } = deps.meter
   const load =
     design === undefined
-      ? occupancy(deps.meter, target, conversation, measurement, anchor, standing.epoch?.id)
-      : design.load(measurement, lastOn(context), anchor !== undefined)
-  return { plan, conversation, text: outgoing, measurement, load }
+      ? occupancy(deps.meter, context.gauge, conversation, measurement, anchor, standing.epoch?.id)
+      : design.load({
+          target: context.target,
+          conversation,
+          measurement,
+          last: lastOn(context),
+          anchor,
+          epoch: standing.epoch?.id,
+        })
+  return { plan, conversation, text: outgoing, headers: release.stale ? STALE_THINKING_HEADERS : {}, measurement, load }
 }
+
+const bindsThinking = ({ deps, target }: PrepareContext): boolean =>
+  deps.catalogue.resolve(target.model).info.bindsThinking
 
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
 
+/** Tokens outside the history: instructions, tools, framing. */
+export function fixedTokensOf(context: PrepareContext): number {
+  const { deps, gauge, conversation } = context
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  return deps.meter.measure(gauge, { ...conversation, items: [] }, 0).count.high * factor
+}
+
 /** Upper bound of an item's tokens on the request's model. */
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
-  const { deps, target } = context
+  const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  return (item) => deps.meter.countItem(target, item).high * factor
+  return (item) => deps.meter.countItem(gauge, item).high * factor
 }
 
 export const textTokensOf = (context: PrepareContext): ((text: string) => number) => {
-  const { deps, target } = context
+  const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  return (text) => deps.meter.countText(target, text).high * factor
+  return (text) => deps.meter.countText(gauge, text).high * factor
 }

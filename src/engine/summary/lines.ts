@@ -12,8 +12,14 @@ export interface LineSource {
 export interface LineContext {
   /** Lines that stand in view anyway, by key. */
   readonly shown: ReadonlySet<string>
-  /** Lines that the model itself wrote or repeated, by key, with the calls since it last did. */
-  readonly used: ReadonlyMap<string, number>
+  /** Lines that the model itself wrote, by key. */
+  readonly used: ReadonlyMap<string, LineUse>
+}
+
+/** How often the model wrote a line, and the calls since it last did. */
+export interface LineUse {
+  readonly times: number
+  readonly age: number
 }
 
 // Fitted on recorded sessions (bench/recall.ts): what the model has quoted it quotes again, so use weighs far more than age.
@@ -59,8 +65,8 @@ function candidatesOf(sources: readonly LineSource[], { shown, used }: LineConte
       const key = lineKey(line)
       if (key === '' || line.length > MAX_LENGTH || taken.has(key)) continue
       taken.add(key)
-      const lastUse = used.get(key)
-      const bonus = lastUse === undefined ? 1 : 1 + USED_BONUS / (1 + lastUse / HALF_AGE)
+      const use = used.get(key)
+      const bonus = use === undefined ? 1 : 1 + (USED_BONUS * use.times) / (1 + use.age / HALF_AGE)
       const cost = (line.length + 1) * source.tokensPerCharacter
       candidates.push({ source: s, line: l, cost, worth: (recency * bonus) / cost })
     }

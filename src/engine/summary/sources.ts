@@ -1,7 +1,7 @@
 import type { Item } from '../../core/item.ts'
 import { stringsIn } from '../../core/quotes.ts'
 import type { Draft } from '../cascade/draft.ts'
-import { lineKey, type LineContext, type LineSource } from './lines.ts'
+import { lineKey, type LineContext, type LineSource, type LineUse } from './lines.ts'
 
 /** Results below this size are quoted without a handle: the handle would cost more than it could bring back. */
 const HANDLE_FROM_CHARACTERS = 2_000
@@ -45,7 +45,7 @@ export const hasHandle = (draft: Draft, item: Item): boolean =>
 /** What stands in view anyway, and what the model has written so far. */
 export function lineContext(draft: Draft, folded: ReadonlySet<number>, ages: readonly number[]): LineContext {
   const shown = new Set<string>()
-  const used = new Map<string, number>()
+  const used = new Map<string, LineUse>()
   for (const [index, item] of draft.items.entries()) {
     if (item.kind === 'reasoning' || item.kind === 'media') continue
     const isOurs = item.role === 'assistant'
@@ -54,7 +54,11 @@ export function lineContext(draft: Draft, folded: ReadonlySet<number>, ages: rea
       const key = lineKey(line)
       if (key === '') continue
       if (!folded.has(index)) shown.add(key)
-      if (isOurs) used.set(key, ages[index]!)
+      if (!isOurs) continue
+      const known = used.get(key)
+      const age = ages[index]!
+      // A line twice in one answer is one use.
+      if (known?.age !== age) used.set(key, { times: (known?.times ?? 0) + 1, age })
     }
   }
   return { shown, used }

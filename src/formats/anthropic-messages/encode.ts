@@ -114,6 +114,7 @@ function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
     splices.push(spliceMember(root, 'max_tokens', String(changes.maxOutputTokens)))
   if (changes.addInstruction !== undefined) splices.push(systemSplice(root, changes.addInstruction))
   splices.push(...toolSplices(source, changes))
+  if (changes.dropStaleThinking === true) splices.push(...bindingSplice(root))
   return splices
 }
 
@@ -154,4 +155,11 @@ function toolSplices(source: Source, changes: EnvelopeChanges): Splice[] {
   if (chosen !== undefined && !stay.some((i) => nameAt(i) === chosen))
     splices.push(spliceMember(root, 'tool_choice', '{"type":"auto"}'))
   return splices
+}
+
+/** Needs the beta header of `STALE_THINKING_HEADERS`. Without thinking in the request there is nothing to bind. */
+function bindingSplice(root: JsonNode): Splice[] {
+  const thinking = member(root, 'thinking')
+  if (thinking?.type !== 'object') return []
+  return [spliceMember(thinking, 'block_binding', '{"prefix_mismatch_behavior":"drop_block"}')]
 }

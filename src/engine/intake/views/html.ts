@@ -60,12 +60,20 @@ const BREAKS = new Set([
   'figure',
 ])
 
+const MAX_PIECES = 20_000
+
 /** One pass from tag to tag. A block whose end never comes is skipped to the end of the text only once. */
 function pageText(html: string): string {
-  const out: string[] = []
+  const chunks: string[] = []
+  let out: string[] = []
   const missing = new Set<string>()
   let at = 0
   while (at < html.length) {
+    // Millions of small pieces weigh more than their text.
+    if (out.length > MAX_PIECES) {
+      chunks.push(tidy(decodeEntities(out.join(''))))
+      out = []
+    }
     const open = html.indexOf('<', at)
     if (open < 0) {
       out.push(html.slice(at))
@@ -95,7 +103,8 @@ function pageText(html: string): string {
       out.push('\n')
     } else out.push(markOf(name, ending))
   }
-  return tidy(decodeEntities(out.join('')))
+  chunks.push(tidy(decodeEntities(out.join(''))))
+  return chunks.join('\n')
 }
 
 function endOf(html: string, name: string, from: number): number {
