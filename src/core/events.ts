@@ -48,6 +48,7 @@ export type EventBody =
   | { readonly type: 'overflow-recovered'; readonly window?: number }
   | { readonly type: 'verdict-given'; readonly verdict: Verdict }
   | { readonly type: 'compaction-needed'; readonly load: number; readonly threshold: number }
+  | { readonly type: 'output-lowered'; readonly asked: number; readonly to: number }
   | { readonly type: 'context-warning'; readonly load: number; readonly limit: number }
   | { readonly type: 'budget-reached'; readonly budget: string; readonly used: number; readonly of: number }
   | { readonly type: 'summary-rejected'; readonly reason: string }

@@ -8,12 +8,13 @@ import type { Limit, Load, Target, Verdict } from '../core/target.ts'
 import { logRequest, storeTexts } from './archive.ts'
 import type { Branch, SeenItem } from './branch.ts'
 import { storedText } from './cascade/draft.ts'
-import { isOver, openContext, viewOf, type PrepareContext, type View } from './context.ts'
+import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
 import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
 import { newFirstSendEdits, type NewEdit } from './first-send.ts'
 import { permit, type Permission } from './guard.ts'
 import { largestParts } from './largest-parts.ts'
+import { lowerOutput } from './output-reserve.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
 
@@ -56,10 +57,10 @@ export interface PrepareReport {
 
 /** decode → standing edits → first-send edits → measure → epoch if needed → validate → log → encode. */
 export async function prepare(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PreparedTurn> {
-  const context = openContext(deps, branch, request)
-  const { items } = context.conversation
-  const { standing: found, moved } = await settleStanding(context)
-  const newEdits = await newFirstSendEdits(context, found)
+  const opened = openContext(deps, branch, request)
+  const { items } = opened.conversation
+  const { standing: found, moved } = await settleStanding(opened)
+  const newEdits = await newFirstSendEdits(opened, found)
   await storeTexts(
     deps,
     branch,
@@ -69,8 +70,12 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
     ...found,
     firstSend: new Map([...found.firstSend, ...newEdits.map((edit) => [edit.index, edit.record] as const)]),
   }
-  const before = viewOf(context, standing)
-  const declared = needsEpoch(context, standing, before) ? await reduce(context, standing, before) : undefined
+  const asked = viewOf(opened, standing)
+  const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
+  const context = roomier ?? opened
+  const before = roomier === undefined ? asked : viewOf(roomier, standing)
+  const isReduced = roomier === undefined && needsEpoch(context, standing, before)
+  const declared = isReduced ? await reduce(context, standing, before) : undefined
   const view = declared?.view ?? before
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   if (isOver(view.load, context.limit)) throw tooLarge(context, view)
@@ -78,6 +83,19 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   if (permission.view.text !== context.text) validate(context, permission.view.text)
   await logRequest(context, newEdits)
   return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
+}
+
+/** The output cap gives way first, where that alone makes the request fit. */
+function withLessOutput(context: PrepareContext, view: View): PrepareContext | undefined {
+  const { deps, target, conversation, emit } = context
+  const roomier = lowerOutput(context, view, limitsOf(deps, target, conversation))
+  if (roomier !== undefined)
+    emit({
+      type: 'output-lowered',
+      asked: conversation.settings.maxOutputTokens!,
+      to: roomier.conversation.changes!.maxOutputTokens!,
+    })
+  return roomier
 }
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
