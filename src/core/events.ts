@@ -36,7 +36,10 @@ export type EventBody =
       readonly before: number
       readonly after: number
       readonly covered: number
+      /** Where a price decided: input of the next calls with and without this epoch. */
+      readonly price?: EpochPrice
     }
+  | ({ readonly type: 'epoch-deferred' } & EpochPrice)
   | { readonly type: 'epoch-reanchored'; readonly epoch: string; readonly matched: number }
   | { readonly type: 'epoch-orphaned'; readonly epoch: string; readonly matched: number }
   | { readonly type: 'epoch-undone'; readonly epoch: string }
@@ -54,5 +57,11 @@ export type EventBody =
   | { readonly type: 'summary-rejected'; readonly reason: string }
   | { readonly type: 'degraded'; readonly what: string; readonly cause: string }
   | { readonly type: 'warning'; readonly topic: string; readonly message: string }
+
+export interface EpochPrice {
+  readonly expectedCalls: number
+  readonly keepUsd: number
+  readonly epochUsd: number
+}
 
 export type EventSink = (event: PlimsollEvent) => void

@@ -15,6 +15,8 @@ export interface Policy {
   readonly reserve?: ReserveRule
   /** May a request's own output cap be lowered before its history is touched, and how far. @default it may not */
   readonly lowerOutput?: LowerOutputRule
+  /** An epoch that nothing forces waits until it pays back under the model's cache prices. @default false */
+  readonly priceGate?: boolean
   /** Plans, and calls of the summariser, per reduction. @default 3 */
   readonly passes?: number
   /** A reduction that takes longer goes on without a model. @default 30000 */

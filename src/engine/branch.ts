@@ -64,6 +64,8 @@ export interface OpenTurn {
 
 /** What the provider said about the last request of this branch, and which request that was. */
 export interface Measured extends Anchor {
+  /** When its answer was recorded. */
+  readonly at: number
   readonly model: string
   readonly endpoint?: string
   readonly chain: string

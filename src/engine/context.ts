@@ -29,6 +29,8 @@ export interface PrepareContext {
   readonly limit: Limit
   /** Tools of the request that can bring back what was taken out. */
   readonly readers: Readers
+  /** Calls that the caller still counts on; the price gate's horizon. */
+  readonly expectedCalls?: number
   readonly emit: (body: EventBody) => void
 }
 
@@ -47,6 +49,7 @@ export interface View {
 }
 
 export interface ContextRequest {
+  readonly expectedCalls?: number
   readonly format: string
   readonly body: string | object
   readonly targets?: readonly Target[]
@@ -70,6 +73,7 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     target,
     limit,
     readers: readersIn(conversation.tools),
+    ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
     emit: (body) =>
       deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
   }

@@ -24,6 +24,7 @@ export async function declareEpoch(
     const proposal = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, deps.policy.cascade)
     if (proposal.edits.length === 0) return undefined
     const planned = epochOf(context, standing, cause, proposal)
+    if (aim === AIMS[0] && cause.accepts?.(viewUnder(context, standing, planned)) === false) return undefined
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
     const { load } = viewUnder(context, standing, planned)
     if (isOver(load, context.limit) && aim !== AIMS.at(-1)) continue
@@ -39,6 +40,8 @@ export interface Cause {
   readonly forced: boolean
   readonly loadBefore: number
   readonly bytesBefore: number
+  /** Whether an epoch that nothing forces is worth its price, by the view that it would give. */
+  readonly accepts?: (planned: View) => boolean
 }
 
 /** The view if this epoch stood. */

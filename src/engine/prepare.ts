@@ -15,6 +15,7 @@ import { newFirstSendEdits, type NewEdit } from './first-send.ts'
 import { permit, type Permission } from './guard.ts'
 import { largestParts } from './largest-parts.ts'
 import { lowerOutput } from './output-reserve.ts'
+import { priceGate } from './price-gate.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
 
@@ -23,6 +24,8 @@ export interface PrepareRequest {
   /** The request's text (byte-exact) or an object. */
   readonly body: string | object
   readonly targets?: readonly Target[]
+  /** Model calls still to come, for weighing an epoch's price. @default max(5, half the calls so far) */
+  readonly expectedCalls?: number
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
 }
@@ -118,7 +121,9 @@ async function reduce(
 ): Promise<{ epoch: Epoch; view: View } | undefined> {
   const { branch, emit, limit } = context
   const forced = isOver(before.load, limit)
+  const gate = forced || branch.compactRequested ? undefined : priceGate(context, before)
   const epoch = await declareEpoch(context, standing, {
+    ...(gate !== undefined && { accepts: (planned) => gate.accepts(planned) }),
     forced,
     loadBefore: before.load.count.high,
     bytesBefore: before.load.bytes,
@@ -127,6 +132,7 @@ async function reduce(
   if (epoch === undefined) return undefined
   const view = viewUnder(context, standing, epoch)
   branch.epoch = epoch
+  const price = gate?.quote()
   emit({
     type: 'epoch-declared',
     epoch: epoch.id,
@@ -135,6 +141,7 @@ async function reduce(
     before: before.load.count.high,
     after: view.load.count.high,
     covered: epoch.count,
+    ...(price !== undefined && { price }),
   })
   return { epoch, view }
 }

@@ -44,6 +44,7 @@ function absorbUsage(branch: Branch, record: Extract<LogRecord, { type: 'usage' 
   const { usage, measured, epoch, endpoint } = record
   if (usage === undefined || measured === undefined) return
   branch.last = {
+    at: record.at,
     model: record.model,
     prompt: usage.input,
     output: usage.output,
