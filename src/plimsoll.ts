@@ -9,11 +9,17 @@ import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
 import { storeSecret } from './drivers/crypto/tenant-name.ts'
 import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
 import { openStore } from './drivers/open-store.ts'
+import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer.ts'
+import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
+import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
 import type { EngineDeps } from './engine/deps.ts'
 import { storedCalibration } from './engine/learn.ts'
 import { presentText } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
+import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
 import { learnedLimits } from './engine/learned-limits.ts'
+import { artifactReaders, type ArtifactReaders } from './engine/readers/index.ts'
+import { readerProvenance } from './engine/readers/provenance.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
 import { codecs } from './formats/registry.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
@@ -23,6 +29,7 @@ import { systemClock, type Clock } from './ports/clock.ts'
 import type { SessionStore } from './ports/session-store.ts'
 import { createFetch, type Fetch } from './surfaces/gateway/fetch.ts'
 import { createGateway, type Gateway } from './surfaces/gateway/gateway.ts'
+import { hiddenSteps } from './surfaces/gateway/hidden/steps.ts'
 import { createLedger, type Ledger } from './surfaces/gateway/ledger.ts'
 import { responseSessions } from './surfaces/gateway/response-sessions.ts'
 
@@ -39,9 +46,15 @@ export interface PlimsollOptions {
   readonly window?: number
   /** Limits on spending; over one, a closing answer and then none. */
   readonly budgets?: readonly Budget[]
+  /** By agent name, what differs from the rest. */
+  readonly agents?: Readonly<Record<string, { readonly policy?: string | Policy }>>
+  /** Writes summaries: a driver, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
+  readonly summarizer?: SummarizerChoice
   readonly catalogue?: Catalogue
   readonly clock?: Clock
   readonly onEvent?: EventSink
+  /** Requests of agents with tools get `recall` and the readers of artifacts, answered by the gateway. @default true */
+  readonly tools?: boolean
   /** Reports what it would do and changes nothing. @default false */
   readonly observe?: boolean
   /** Largest request body that the gateway takes, unpacked. @default 64 MiB */
@@ -94,7 +107,9 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     const state = await storedCalibration(sessions)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
     const meter = createMeter({ catalogue, calibration, onEvent: note })
+    const summarizer = openSummarizer(options.summarizer)
     return {
+      ...(summarizer !== undefined && { summarizer }),
       codecs,
       calibration,
       ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
@@ -114,21 +129,39 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       clock,
       hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 40),
       emit,
-      policy: typeof options.policy === 'object' ? options.policy : policyNamed(options.policy ?? 'plimsoll'),
+      policy: plimsollPolicy,
     }
   })
 
-  const under = (policy: Policy) => async (): Promise<EngineDeps> => ({ ...(await deps()), policy })
+  const tokenizerOf = createTokenizerById()
+  const under = (policy: Policy) => async (): Promise<EngineDeps> => {
+    const all = await deps()
+    const { estimator, asDesigned = false } = policy
+    if (estimator === undefined) return { ...all, policy }
+    const meter = { ...all.meter, ...designMeter(all.meter, estimator, { tokenizerOf, asDesigned }) }
+    return { ...all, policy, meter }
+  }
+  const policyOf = (given: string | Policy | undefined): Policy =>
+    typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
+  const policyFor = (agent: string): Policy => policyOf(options.agents?.[agent]?.policy ?? options.policy)
   const open = new Map<string, Session>()
   const session = (wanted: SessionOptions, policy?: string): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
-    const found = open.get(key) ?? createSession(policy === undefined ? deps : under(policyNamed(policy)), wanted)
+    const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
+    const found = open.get(key) ?? createSession(under(chosen()), wanted)
     // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
     open.delete(key)
     open.set(key, found)
     if (open.size > MAX_OPEN_SESSIONS) open.delete(open.keys().next().value!)
     return found
   }
+  const readersOf = async (tenant: string): Promise<ArtifactReaders> =>
+    artifactReaders({
+      store: (await deps()).artifacts,
+      tenant,
+      provenance: readerProvenance(await secret()),
+      clock,
+    })
   const ledger = createLedger()
   listeners.add((event) => ledger.take(event))
   const gateway = createGateway({
@@ -140,6 +173,9 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     ledger,
     clock,
     emit,
+    ...(options.tools !== false && {
+      hidden: { steps: hiddenSteps(sessions), tools: { sessions, readers: readersOf } },
+    }),
     ...(options.window !== undefined && { window: options.window }),
     ...(options.observe !== undefined && { observe: options.observe }),
     ...(options.maxBodyBytes !== undefined && { maxBodyBytes: options.maxBodyBytes }),

@@ -21,6 +21,12 @@ export interface Policy {
   readonly passes?: number
   /** A reduction that takes longer goes on without a model. @default 30000 */
   readonly timeMs?: number
+  /**
+   * Behaves as its document does, faults included: the formula alone decides, the open tool step is folded too, the continuation is
+   * taken back with the next request, nothing stops a loop, and what does not fit is sent. Only for holding a preset against its
+   * design's own tables. @default false
+   */
+  readonly asDesigned?: boolean
 }
 
 export type DesignName = 'autosre' | 'cyber-autoagent' | 'contextguard' | 'adk-code' | 'ai-agent'
@@ -34,8 +40,6 @@ export interface EstimatorRule {
   readonly clamp?: readonly [low: number, high: number]
   /** ai-agent: tokenizer ids; the largest count decides. @default none: characters / 4 */
   readonly tokenizers?: readonly string[]
-  /** The formula alone decides, also about what may leave. For comparison with a design's own tables. @default false */
-  readonly alone?: boolean
 }
 
 /**
@@ -106,8 +110,11 @@ export interface GuardRule {
 export type CascadeStep =
   /** Folds old steps into one message: carried facts and a digest of verbatim lines. The newest steps stay whole. */
   | { readonly step: 'fold'; readonly tailShare: number; readonly summaryShare: number }
-  /** Shows the largest items that are left as preview + handle, down to `floorTokens` each. */
-  | { readonly step: 'squeeze'; readonly floorTokens: number }
+  /**
+   * Shows the largest items that are left as preview + handle, down to `floorTokens` each. It acts above the share `above` of the limit
+   * (default 1) and goes down to the share `to` (default 0.95): shortening what the model is about to read hurts.
+   */
+  | { readonly step: 'squeeze'; readonly floorTokens: number; readonly above?: number; readonly to?: number }
   | CollapseStep
   | CompressStep
   | OffloadStep
@@ -180,11 +187,6 @@ export interface SummariseStep {
   readonly continuation?: 'quote'
   /** Facts that code carries through. @default true */
   readonly facts?: boolean
-  /**
-   * Folds the open tool step too, and takes the continuation back with the next request, as the contextguard design did. Breaks
-   * promises 5 and 7; only for comparison with its tables. @default false
-   */
-  readonly asDesigned?: boolean
 }
 
 /** AutoSRE's brake: the first user message, the newest `keep` messages, and bullets for what stood between. */
@@ -195,6 +197,8 @@ export interface EmergencyStep {
   readonly hardAbove: Level
   readonly keepHard: number
   readonly bulletChars: number
+  /** The brake's own estimate. @default 2.5 */
+  readonly charsPerToken?: number
 }
 
 /** A share of the limit, but at most so many tokens. */

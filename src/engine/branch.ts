@@ -1,6 +1,6 @@
 import type { Epoch, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
-import type { Anchor } from '../meter/index.ts'
+import type { Anchor, Calibration } from '../meter/index.ts'
 import type { Readers } from './reader-tools.ts'
 
 /**
@@ -33,9 +33,13 @@ export interface Branch {
   /** Readers that the last request declared. */
   readers: Readers
   limit?: Limit
+  /** The last answer was served from the prompt cache in part. */
+  cacheIsWarm: boolean
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
   last?: Measured
+  /** Learned from this branch's own log, so that every process that reads the log counts alike. */
+  calibration?: Calibration
 }
 
 /** What a person sees of an item when choosing what to pin. */
@@ -86,6 +90,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     growth: [],
     turns: new Map(),
     turnCount: 0,
+    cacheIsWarm: false,
     compactRequested: false,
     readers: new Map(),
   }

@@ -7,7 +7,7 @@ import type { EventBody } from '../core/events.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import type { Item } from '../core/item.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
-import { occupancy, type Anchor, type Measurement } from '../meter/index.ts'
+import { occupancy, type Anchor, type Measurement, type TargetRef } from '../meter/index.ts'
 import { releasedThinking, STALE_THINKING_HEADERS } from './bound-thinking.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
@@ -26,6 +26,8 @@ export interface PrepareContext {
   readonly conversation: Conversation
   readonly links: readonly Link[]
   readonly target: Target
+  /** The target as the meter reads it: with what this branch has learned about its tokenizer. */
+  readonly gauge: TargetRef
   readonly limit: Limit
   /** Tools of the request that can bring back what was taken out. */
   readonly readers: Readers
@@ -71,6 +73,7 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     conversation,
     links: chainOf(conversation.items, deps.hash, CLAUDE_CODE),
     target,
+    gauge: { ...target, ...(branch.calibration !== undefined && { calibration: branch.calibration }) },
     limit,
     readers: readersIn(conversation.tools),
     ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
@@ -123,7 +126,7 @@ function anchorFor({ branch, links, target }: PrepareContext, epoch: string | un
 
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
-  const { codec, text, links, target, deps } = context
+  const { codec, text, links, deps } = context
   const { items } = context.conversation
   const edits = standingPlan(standing, items, links)
   const release = bindsThinking(context)
@@ -133,13 +136,20 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const edited = applyEdits(context.conversation, plan)
   const conversation = release.stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const outgoing = plan.length === 0 && conversation.changes === undefined ? text : codec.encode(conversation).text
-  const measurement = deps.meter.measure(target, conversation, Buffer.byteLength(outgoing))
+  const measurement = deps.meter.measure(context.gauge, conversation, Buffer.byteLength(outgoing))
   const anchor = anchorFor(context, standing.epoch?.id)
   const { design } = deps.meter
   const load =
     design === undefined
-      ? occupancy(deps.meter, target, conversation, measurement, anchor, standing.epoch?.id)
-      : design.load(measurement, lastOn(context), anchor !== undefined)
+      ? occupancy(deps.meter, context.gauge, conversation, measurement, anchor, standing.epoch?.id)
+      : design.load({
+          target: context.target,
+          conversation,
+          measurement,
+          last: lastOn(context),
+          anchor,
+          epoch: standing.epoch?.id,
+        })
   return { plan, conversation, text: outgoing, headers: release.stale ? STALE_THINKING_HEADERS : {}, measurement, load }
 }
 
@@ -148,15 +158,22 @@ const bindsThinking = ({ deps, target }: PrepareContext): boolean =>
 
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
 
+/** Tokens outside the history: instructions, tools, framing. */
+export function fixedTokensOf(context: PrepareContext): number {
+  const { deps, gauge, conversation } = context
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  return deps.meter.measure(gauge, { ...conversation, items: [] }, 0).count.high * factor
+}
+
 /** Upper bound of an item's tokens on the request's model. */
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
-  const { deps, target } = context
+  const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  return (item) => deps.meter.countItem(target, item).high * factor
+  return (item) => deps.meter.countItem(gauge, item).high * factor
 }
 
 export const textTokensOf = (context: PrepareContext): ((text: string) => number) => {
-  const { deps, target } = context
+  const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  return (text) => deps.meter.countText(target, text).high * factor
+  return (text) => deps.meter.countText(gauge, text).high * factor
 }

@@ -5,12 +5,16 @@ import { storeTexts } from './archive.ts'
 import type { Draft, Proposal } from './cascade/draft.ts'
 import { coverage } from './cascade/plan-epoch.ts'
 import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
-import { isOver, textTokensOf, tokensOf, viewOf, type PrepareContext, type View } from './context.ts'
+import { fixedTokensOf, isOver, textTokensOf, tokensOf, viewOf, type PrepareContext, type View } from './context.ts'
+import { epochsInARow } from './breaker.ts'
+import { summaryWriter } from './cascade/fulfil.ts'
 import { protectedItems } from './protected.ts'
 import type { Standing } from './standing.ts'
+import { lowWater, marginOf } from './water.ts'
 
 /** Each pass aims lower than the one before; more than these would not help what three did not. */
-const AIMS = [1, 0.8, 0.6]
+const PASSES = 3
+const AIM_STEP = 0.2
 
 /** Plans a reduction and makes it an epoch; undefined when there is nothing to gain. */
 export async function declareEpoch(
@@ -20,15 +24,22 @@ export async function declareEpoch(
 ): Promise<Epoch | undefined> {
   const { deps, branch } = context
   const draft = draftOf(context, standing)
-  for (const aim of AIMS) {
-    const proposal = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, deps.policy.cascade)
-    if (proposal.edits.length === 0) return undefined
+  const { passes = PASSES, cascade } = deps.policy
+  const writer = summaryWriter(context)
+  for (let pass = 1; pass <= passes; pass++) {
+    const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
+    const plan = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
+    if (plan.edits.length === 0) return undefined
+    const fits = (candidate: Proposal): boolean =>
+      draft.asDesigned ||
+      !isOver(viewUnder(context, standing, epochOf(context, standing, cause, candidate)).load, context.limit)
+    const proposal = await writer.fulfil(plan, fits)
     const planned = epochOf(context, standing, cause, proposal)
     if (aim === AIMS[0] && cause.accepts?.(viewUnder(context, standing, planned)) === false) return undefined
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
     const { load } = viewUnder(context, standing, planned)
-    if (isOver(load, context.limit) && aim !== AIMS.at(-1)) continue
-    if (load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore) return undefined
+    if (isOver(load, context.limit) && pass < passes && !draft.asDesigned) continue
+    if (!draft.asDesigned && load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore) return undefined
     await storeTexts(deps, branch, proposal.stored.values())
     const epoch: Epoch = { ...planned, after: load.count.high }
     return (await deps.sessions.claimEpoch(branch.tenant, branch.session, epoch)).epoch
@@ -48,12 +59,8 @@ export interface Cause {
 export const viewUnder = (context: PrepareContext, standing: Standing, epoch: Epoch): View =>
   viewOf(context, { epoch, anchors: exactAnchors(epoch), firstSend: standing.firstSend })
 
-function epochOf(
-  { deps, branch, links }: PrepareContext,
-  standing: Standing,
-  cause: Cause,
-  { edits }: Proposal,
-): Epoch {
+function epochOf(context: PrepareContext, standing: Standing, cause: Cause, { edits }: Proposal): Epoch {
+  const { deps, branch, links } = context
   const { chain } = links.at(-1)!
   return {
     v: RECORD_VERSION,
@@ -71,11 +78,12 @@ function epochOf(
     policy: deps.policy.name,
     before: cause.loadBefore,
     after: 0,
+    inARow: epochsInARow(context, standing.epoch) + 1,
   }
 }
 
 function draftOf(context: PrepareContext, standing: Standing): Draft {
-  const { deps, branch, conversation, links, limit, target } = context
+  const { deps, branch, conversation, links, limit } = context
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
     const edit = standing.firstSend.get(index)
@@ -84,18 +92,22 @@ function draftOf(context: PrepareContext, standing: Standing): Draft {
     return { ...rest, text: edit.text, edited: true as const }
   })
   const turns = turnsOf(items)
-  const { keep, openFrom } = protectedItems(items, links, turns, branch.pins)
+  const { keep, pinned, openFrom } = protectedItems(items, links, turns, branch.pins)
   return {
     items,
     links,
     turns,
     keep,
+    pinned,
     openFrom,
     tokensOf: tokensOf(context),
     countText: textTokensOf(context),
-    fixedTokens: deps.meter.measure(target, { ...conversation, items: [] }, 0).count.high,
+    fixedTokens: fixedTokensOf(context),
     limitTokens: limit.tokens,
-    lowTokens: deps.policy.water.low * limit.tokens,
+    lowTokens: lowWater(deps.policy, limit),
+    marginTokens: marginOf(deps.policy, limit),
+    format: conversation.format,
+    asDesigned: deps.policy.asDesigned === true,
     bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
     limitBytes: limit.bytes,
     handleOf: (content) => deps.addressOf(branch.tenant, typeof content === 'string' ? Buffer.from(content) : content),

@@ -1,5 +1,5 @@
 import type { Codec } from '../core/codec.ts'
-import type { RequestSettings } from '../core/conversation.ts'
+import type { Conversation, RequestSettings } from '../core/conversation.ts'
 import type { EventSink } from '../core/events.ts'
 import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
@@ -44,8 +44,16 @@ export interface EngineMeter extends Meter {
 export interface DesignArithmetic {
   /** From the design's raw count to real tokens, by what the provider said last. */
   factor(last: Anchor | undefined): number
-  /** The load by the design's formula. `continues`: the last measured call is part of this request, under the same epoch. */
-  load(measurement: Measurement, last: Anchor | undefined, continues: boolean): Load
+  /** The load by the design's formula. */
+  load(input: {
+    readonly target: Target
+    readonly conversation: Conversation
+    readonly measurement: Measurement
+    readonly last: Anchor | undefined
+    /** The last measured call, if it is part of this request under the same epoch. */
+    readonly anchor: Anchor | undefined
+    readonly epoch: string | undefined
+  }): Load
 }
 
 /** Shows a long text under a token budget, with its size, what was left out and the handle. */

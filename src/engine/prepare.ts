@@ -18,6 +18,8 @@ import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
+import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
+import { isHigh, lowWater, messagesOf } from './water.ts'
 
 export interface PrepareRequest {
   readonly format: string
@@ -81,7 +83,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const declared = isReduced ? await reduce(context, standing, before) : undefined
   const view = declared?.view ?? before
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
-  if (isOver(view.load, context.limit)) throw tooLarge(context, view)
+  if (isOver(view.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, view)
   const permission = permit(context, view)
   if (permission.view.text !== context.text) validate(context, permission.view.text)
   await logRequest(context, newEdits)
@@ -102,11 +104,16 @@ function withLessOutput(context: PrepareContext, view: View): PrepareContext | u
 }
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
-function needsEpoch({ deps, branch, limit }: PrepareContext, standing: Standing, { load }: View): boolean {
-  if (branch.compactRequested || isOver(load, limit)) return true
-  const { water } = deps.policy
-  if (load.count.high <= water.high * limit.tokens) return false
-  return load.count.high - (standing.epoch?.after ?? 0) >= water.rest * limit.tokens
+function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
+  const { deps, branch, limit } = context
+  if (branch.compactRequested) return true
+  if (deps.policy.asDesigned !== true && epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
+  if (isOver(load, limit)) return true
+  const { policy } = deps
+  if (policy.water.messages !== undefined && messagesOf(conversation.items) >= policy.water.messages) return true
+  if (!isHigh(policy, limit, load, branch.cacheIsWarm)) return false
+  const { rest } = policy.water
+  return rest === 0 || load.count.high - (standing.epoch?.after ?? 0) >= rest * limit.tokens
 }
 
 async function keepMoved({ deps, branch }: PrepareContext, moved: Epoch, { load }: View): Promise<void> {
@@ -163,8 +170,8 @@ function validate({ codec, text, target }: PrepareContext, outgoing: string): vo
   )
 }
 
-function tooLarge({ deps, target, limit }: PrepareContext, { conversation, load }: View): PlimsollError {
-  const parts = largestParts(conversation, (item) => deps.meter.countItem(target, item).tokens)
+function tooLarge({ deps, gauge, limit }: PrepareContext, { conversation, load }: View): PlimsollError {
+  const parts = largestParts(conversation, (item) => deps.meter.countItem(gauge, item).tokens)
   const named = parts.map((part) => `${part.what} (${part.tokens.toLocaleString('en')})`).join(', ')
   const needed = Math.ceil(load.count.high)
   return new PlimsollError(
@@ -188,7 +195,7 @@ interface Outcome {
 }
 
 function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
-  const { deps, branch, conversation, links, target, limit, emit } = context
+  const { deps, branch, conversation, links, target, gauge, limit, emit } = context
   const { before, newEdits, epoch, permission } = outcome
   const { view, verdict } = permission
   const epochId = epoch?.id ?? outcome.standing.epoch?.id
@@ -203,7 +210,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   branch.load = view.load
   branch.readers = context.readers
   branch.limit = limit
-  const tight = epoch !== undefined && high > deps.policy.water.low * limit.tokens
+  const tight = epoch !== undefined && high > lowWater(deps.policy, limit)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
   emit({
@@ -227,7 +234,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
     ...(epochId !== undefined && { epoch: epochId }),
     report: {
       untouched: view.text === context.text,
-      loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(target.model, conversation, 0).count.high,
+      loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high,
       loadBefore: before.load.count.high,
       loadAfter: high,
       ...(epoch !== undefined && { newEpoch: { id: epoch.id, forced: epoch.forced, covered: epoch.count } }),

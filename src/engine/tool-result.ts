@@ -28,7 +28,8 @@ export async function toolResult(deps: EngineDeps, branch: Branch, request: Tool
   const text = typeof output === 'string' ? output : Buffer.from(output).toString('utf8')
   const model = request.model ?? branch.model ?? 'unknown'
   const limit = deps.meter.limitOf({ model }, { stream: false, reasoning: false }, deps.policy.buffer)
-  const tokens = deps.meter.countText(model, text).high
+  const gauge = { model, ...(branch.calibration !== undefined && { calibration: branch.calibration }) }
+  const tokens = deps.meter.countText(gauge, text).high
   if (tokens <= deps.policy.intake.maxShare * limit.tokens)
     return { text, truncated: false, originalBytes: bytes.length }
   const stat = await deps.artifacts.put(branch.tenant, bytes, {
@@ -38,7 +39,7 @@ export async function toolResult(deps: EngineDeps, branch: Branch, request: Tool
   })
   const shown = deps.present(text, {
     budgetTokens: Math.floor(deps.policy.intake.previewShare * limit.tokens),
-    countTokens: (part) => deps.meter.countText(model, part).high,
+    countTokens: (part) => deps.meter.countText(gauge, part).high,
     handle: stat.handle,
     tool,
     readers: branch.readers,

@@ -1,9 +1,12 @@
 import { PlimsollError } from '../../core/errors.ts'
 import type { Policy } from '../../core/policy.ts'
+import { contextguard, contextguardWindow } from './contextguard.ts'
 import { plimsoll } from './plimsoll.ts'
 
+const all: readonly Policy[] = [plimsoll, contextguard, contextguardWindow]
+
 /** The presets, by name. */
-export const policies: ReadonlyMap<string, Policy> = new Map([[plimsoll.name, plimsoll]])
+export const policies: ReadonlyMap<string, Policy> = new Map(all.map((policy) => [policy.name, policy]))
 
 export function policyNamed(name: string): Policy {
   const policy = policies.get(name)
