@@ -30,12 +30,13 @@ export async function declareEpoch(
     const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
     const plan = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
     if (plan.edits.length === 0) return undefined
-    const fits = (candidate: Proposal): boolean =>
-      draft.asDesigned ||
-      !isOver(viewUnder(context, standing, epochOf(context, standing, cause, candidate)).load, context.limit)
+    const viewOfPlan = (candidate: Proposal): View =>
+      viewUnder(context, standing, epochOf(context, standing, cause, candidate))
+    // Weighed before a summariser is asked: its call costs money too.
+    if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false) return undefined
+    const fits = (candidate: Proposal): boolean => draft.asDesigned || !isOver(viewOfPlan(candidate).load, context.limit)
     const proposal = await writer.fulfil(plan, fits)
     const planned = epochOf(context, standing, cause, proposal)
-    if (aim === AIMS[0] && cause.accepts?.(viewUnder(context, standing, planned)) === false) return undefined
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
     const { load } = viewUnder(context, standing, planned)
     if (isOver(load, context.limit) && pass < passes && !draft.asDesigned) continue
