@@ -1,6 +1,7 @@
 import type { Epoch, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
 import type { Anchor, Calibration } from '../meter/index.ts'
+import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
 
 /**
@@ -38,6 +39,9 @@ export interface Branch {
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
   last?: Measured
+  /** First-send edits of this branch, for the time when the store cannot be asked. */
+  readonly edits: EditMemory
+  readonly owed: Owed
   /** Learned from this branch's own log, so that every process that reads the log counts alike. */
   calibration?: Calibration
 }
@@ -84,6 +88,8 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     sent: new Set(),
     archived: new Set(),
     pins: new Set(),
+    edits: { byKey: new Map(), characters: 0 },
+    owed: newOwed(),
     undone: new Set(),
     version: 0,
     items: [],

@@ -34,7 +34,8 @@ export async function declareEpoch(
       viewUnder(context, standing, epochOf(context, standing, cause, candidate))
     // Weighed before a summariser is asked: its call costs money too.
     if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false) return undefined
-    const fits = (candidate: Proposal): boolean => draft.asDesigned || !isOver(viewOfPlan(candidate).load, context.limit)
+    const fits = (candidate: Proposal): boolean =>
+      draft.asDesigned || !isOver(viewOfPlan(candidate).load, context.limit)
     const proposal = await writer.fulfil(plan, fits)
     const planned = epochOf(context, standing, cause, proposal)
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.

@@ -1,6 +1,7 @@
 import { PlimsollError } from '../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../core/records.ts'
 import { newBranch, type Branch, type SeenItem } from './branch.ts'
+import { settleOwed, tolerantDeps } from './degraded.ts'
 import type { EngineDeps } from './deps.ts'
 import { seedCalibration } from './learn.ts'
 import { prepare, type PreparedTurn, type PrepareRequest } from './prepare.ts'
@@ -56,13 +57,24 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       await seedCalibration(engine, branch)
       return work(engine)
     })
+  /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
+  const runAnyway = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
+    inOrder(async () => {
+      const tolerant = tolerantDeps(await deps(), branch)
+      const { deps: engine } = tolerant
+      await settleOwed(tolerant, branch)
+      await catchUp(engine, branch)
+      await seedCalibration(engine, branch)
+      const { summarizer: _, ...modelFree } = engine
+      return work(tolerant.isDown() ? modelFree : engine)
+    })
   return {
     id,
     agent,
-    toolResult: (request) => run((engine) => toolResult(engine, branch, request)),
-    prepare: (request) => run((engine) => prepare(engine, branch, request)),
-    record: (request) => run((engine) => record(engine, branch, request)),
-    status: () => run(async (engine) => statusOf(engine, branch)),
+    toolResult: (request) => runAnyway((engine) => toolResult(engine, branch, request)),
+    prepare: (request) => runAnyway((engine) => prepare(engine, branch, request)),
+    record: (request) => runAnyway((engine) => record(engine, branch, request)),
+    status: () => runAnyway(async (engine) => statusOf(engine, branch)),
     compact: () => run(async () => void (branch.compactRequested = true)),
     undo: () => run((engine) => undo(engine, branch)),
     items: () => run(async () => branch.items),
