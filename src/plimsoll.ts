@@ -13,6 +13,7 @@ import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
 import type { EngineDeps } from './engine/deps.ts'
+import type { Hooks } from './engine/hooks.ts'
 import { storedCalibration } from './engine/learn.ts'
 import { presentText } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
@@ -50,6 +51,8 @@ export interface PlimsollOptions {
   readonly agents?: Readonly<Record<string, { readonly policy?: string | Policy }>>
   /** Writes summaries: a driver, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
   readonly summarizer?: SummarizerChoice
+  /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
+  readonly hooks?: Hooks
   readonly catalogue?: Catalogue
   readonly clock?: Clock
   readonly onEvent?: EventSink
@@ -104,12 +107,14 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
     const catalogue = options.catalogue ?? bundledCatalogue()
     const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
-    const state = await storedCalibration(sessions)
+    // Ratios only: without the store the meter begins with its own.
+    const state = await storedCalibration(sessions).catch(() => undefined)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
     const meter = createMeter({ catalogue, calibration, onEvent: note })
     const summarizer = openSummarizer(options.summarizer)
     return {
       ...(summarizer !== undefined && { summarizer }),
+      ...(options.hooks !== undefined && { hooks: options.hooks }),
       codecs,
       calibration,
       ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),

@@ -39,6 +39,8 @@ export interface Branch {
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
   last?: Measured
+  /** The last request came in at or above high water. */
+  isHigh: boolean
   /** First-send edits of this branch, for the time when the store cannot be asked. */
   readonly edits: EditMemory
   readonly owed: Owed
@@ -98,6 +100,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     turnCount: 0,
     cacheIsWarm: false,
     compactRequested: false,
+    isHigh: false,
     readers: new Map(),
   }
 }

@@ -23,7 +23,7 @@ export async function declareEpoch(
   cause: Cause,
 ): Promise<Epoch | undefined> {
   const { deps, branch } = context
-  const draft = draftOf(context, standing)
+  const draft = draftOf(context, standing, cause.preserve)
   const { passes = PASSES, cascade } = deps.policy
   const writer = summaryWriter(context)
   for (let pass = 1; pass <= passes; pass++) {
@@ -53,6 +53,8 @@ export interface Cause {
   readonly forced: boolean
   readonly loadBefore: number
   readonly bytesBefore: number
+  /** Identities that stay in view like pins, this time. */
+  readonly preserve?: ReadonlySet<string>
   /** Whether an epoch that nothing forces is worth its price, by the view that it would give. */
   readonly accepts?: (planned: View) => boolean
 }
@@ -84,7 +86,7 @@ function epochOf(context: PrepareContext, standing: Standing, cause: Cause, { ed
   }
 }
 
-function draftOf(context: PrepareContext, standing: Standing): Draft {
+function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
   const { deps, branch, conversation, links, limit } = context
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
@@ -94,7 +96,7 @@ function draftOf(context: PrepareContext, standing: Standing): Draft {
     return { ...rest, text: edit.text, edited: true as const }
   })
   const turns = turnsOf(items)
-  const { keep, pinned, openFrom } = protectedItems(items, links, turns, branch.pins)
+  const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.pins, ...preserve]))
   return {
     items,
     links,

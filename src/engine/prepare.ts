@@ -11,8 +11,10 @@ import { storedText } from './cascade/draft.ts'
 import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
 import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
+import { askBeforeEpoch, noteHighWater, placeOf, tellAfterEpoch } from './epoch-hooks.ts'
 import { newFirstSendEdits, type NewEdit } from './first-send.ts'
 import { permit, type Permission } from './guard.ts'
+import { callHook } from './hooks.ts'
 import { largestParts } from './largest-parts.ts'
 import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
@@ -76,6 +78,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
     firstSend: new Map([...found.firstSend, ...newEdits.map((edit) => [edit.index, edit.record] as const)]),
   }
   const asked = viewOf(opened, standing)
+  noteHighWater(opened, asked)
   const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
   const context = roomier ?? opened
   const before = roomier === undefined ? asked : viewOf(roomier, standing)
@@ -87,7 +90,31 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const permission = permit(context, view)
   if (permission.view.text !== context.text) validate(context, permission.view.text)
   await logRequest(context, newEdits)
+  await tellHooks(context, newEdits, permission)
   return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
+}
+
+async function tellHooks(
+  context: PrepareContext,
+  newEdits: readonly NewEdit[],
+  { verdict }: Permission,
+): Promise<void> {
+  const { deps, conversation, emit } = context
+  for (const { index, record, original } of newEdits) {
+    const { toolName: tool, callId } = conversation.items[index]!
+    const info = {
+      ...placeOf(context),
+      via: 'first-send' as const,
+      ...(tool !== undefined && { tool }),
+      ...(callId !== undefined && { callId }),
+      text: record.text,
+      truncated: true,
+      originalBytes: Buffer.byteLength(original),
+      handle: record.handle,
+    }
+    await callHook(deps.hooks, 'afterToolResult', info, emit)
+  }
+  await callHook(deps.hooks, 'onVerdict', { ...placeOf(context), verdict }, emit)
 }
 
 /** The output cap gives way first, where that alone makes the request fit. */
@@ -128,12 +155,16 @@ async function reduce(
 ): Promise<{ epoch: Epoch; view: View } | undefined> {
   const { branch, emit, limit } = context
   const forced = isOver(before.load, limit)
+  const why = forced ? 'overflow' : branch.compactRequested ? 'requested' : 'high-water'
+  const wish = await askBeforeEpoch(context, before, why)
+  if (wish === undefined) return undefined
   const gate = forced || branch.compactRequested ? undefined : priceGate(context, before)
   const epoch = await declareEpoch(context, standing, {
     ...(gate !== undefined && { accepts: (planned) => gate.accepts(planned) }),
     forced,
     loadBefore: before.load.count.high,
     bytesBefore: before.load.bytes,
+    preserve: wish.preserve,
   })
   branch.compactRequested = false
   if (epoch === undefined) return undefined
@@ -150,6 +181,7 @@ async function reduce(
     covered: epoch.count,
     ...(price !== undefined && { price }),
   })
+  await tellAfterEpoch(context, why, epoch, before, view)
   return { epoch, view }
 }
 
