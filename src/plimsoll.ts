@@ -22,6 +22,7 @@ import { learnedLimits } from './engine/learned-limits.ts'
 import { artifactReaders, type ArtifactReaders } from './engine/readers/index.ts'
 import { readerProvenance } from './engine/readers/provenance.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
+import { importStore, type ImportReport } from './engine/store-import.ts'
 import { codecs } from './formats/registry.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
 import type { ArtifactStat, ArtifactStore, ByteRange } from './ports/artifact-store.ts'
@@ -71,6 +72,8 @@ export interface Plimsoll {
   readonly fetch: Fetch
   /** The three verbs, for an agent loop of your own. */
   session(options: SessionOptions): Session
+  /** Reads what `session.export()` wrote. A session that is there already gets only what it lacks. */
+  importSession(lines: AsyncIterable<string> | Iterable<string>, options?: { tenant?: string }): Promise<ImportReport>
   readonly artifacts: {
     /** Exact bytes back. Undefined when there is no such artifact of this tenant. */
     read(handle: Handle, options?: { tenant?: string; range?: ByteRange }): Promise<Uint8Array | undefined>
@@ -188,6 +191,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   return {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
     session: (wanted) => session(wanted),
+    importSession: async (lines, { tenant = 'local' } = {}) =>
+      importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
     ledger,
     isReady: async () => (await secret()).length > 0 && (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,

@@ -6,7 +6,9 @@ import type { EngineDeps } from './deps.ts'
 import { seedCalibration } from './learn.ts'
 import { prepare, type PreparedTurn, type PrepareRequest } from './prepare.ts'
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
+import { recall, type Recalled, type RecallOptions } from './recall.ts'
 import { appendTo, catchUp } from './restore.ts'
+import { exportStore } from './store-export.ts'
 import { statusOf, type SessionStatus } from './status.ts'
 import { toolResult, type ShownResult, type ToolResultRequest } from './tool-result.ts'
 
@@ -43,6 +45,10 @@ export interface Session {
   fork(id: string): Promise<Session>
   /** Every cut and every epoch, oldest first. */
   audit(): Promise<readonly (Audit | Epoch)[]>
+  /** Searches what this conversation has shown, in view or not; the answer is bounded. */
+  recall(query: string, options?: RecallOptions): Promise<Recalled>
+  /** The whole session with its artifacts, as lines of text; `importSession` reads them. */
+  export(): AsyncIterable<string>
 }
 
 export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): Session {
@@ -85,6 +91,11 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
         return createSession(deps, { id: to, agent, tenant })
       }),
     audit: () => run((engine) => audit(engine, branch)),
+    recall: (query, wanted) => run((engine) => recall(engine.sessions, branch, query, wanted)),
+    async *export() {
+      const { sessions, artifacts } = await run(async (engine) => engine)
+      yield* exportStore(sessions, { tenant, session: id, artifacts })
+    },
   }
 }
 
