@@ -68,7 +68,8 @@ async function itemsFor(archive: Archive, owner: RecallOwner, query: string, lim
     }
   }
   await take({ session }, () => true)
-  if (items.size < limit && archived !== undefined && archived.size > 0)
+  const whole = [...items.values()].filter(({ text }) => verbatim(text, query) === 1).length
+  if (whole < limit && archived !== undefined && archived.size > 0)
     await take({}, ({ identity }) => archived.has(identity))
   return [...items.values()]
     .map((item) => ({ item, score: verbatim(item.text, query) }))
