@@ -12,6 +12,7 @@ import { releasedThinking, STALE_THINKING_HEADERS } from './bound-thinking.ts'
 import type { Branch } from './branch.ts'
 import { cautionOf, cautiousItem, cautiousLoad, cautiousText } from './caution.ts'
 import type { EngineDeps } from './deps.ts'
+import { openLimit } from './output-reserve.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
 import { standingPlan, type Standing } from './standing.ts'
 import { reserved } from './water.ts'
@@ -31,6 +32,8 @@ export interface PrepareContext {
   readonly limit: Limit
   /** Tools of the request that can bring back what was taken out. */
   readonly readers: Readers
+  /** Calls that the caller still counts on; the price gate's horizon. */
+  readonly expectedCalls?: number
   readonly emit: (body: EventBody) => void
 }
 
@@ -49,6 +52,7 @@ export interface View {
 }
 
 export interface ContextRequest {
+  readonly expectedCalls?: number
   readonly format: string
   readonly body: string | object
   readonly targets?: readonly Target[]
@@ -59,8 +63,9 @@ export interface ContextRequest {
 export function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): PrepareContext {
   const codec = codecFor(deps, request.format)
   const text = typeof request.body === 'string' ? request.body : JSON.stringify(request.body)
-  const conversation = request.conversation ?? codec.decode(text)
-  const target = request.targets?.[0] ?? { model: conversation.settings.model ?? 'unknown' }
+  const decoded = request.conversation ?? codec.decode(text)
+  const target = request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' }
+  const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
   return {
     deps,
     branch,
@@ -70,20 +75,34 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     links: chainOf(conversation.items, deps.hash, CLAUDE_CODE),
     target,
     gauge: { ...target, ...(branch.calibration !== undefined && { calibration: branch.calibration }) },
-    limit: limitFor(deps, target, conversation),
+    limit,
     readers: readersIn(conversation.tools),
+    ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
     emit: (body) =>
       deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
   }
 }
 
 /** What fits. A policy that holds back a share of the window first has to know the window. */
-function limitFor({ meter, policy }: EngineDeps, target: Target, { format, settings }: Conversation): Limit {
+function limitFor(
+  { meter, policy }: EngineDeps,
+  target: Target,
+  { format, settings }: Pick<Conversation, 'format' | 'settings'>,
+): Limit {
   if (policy.reserve === undefined || policy.reserve === 'request')
     return meter.limitOf(target, settings, policy.buffer)
   const { window } = meter.limitOf(target, { ...settings, maxOutputTokens: 0 }, policy.buffer)
   return meter.limitOf(target, reserved(policy, format, settings, window), policy.buffer)
 }
+
+/** The limit with the request's own output cap, or with another one. */
+export const limitsOf =
+  (deps: EngineDeps, target: Target, { format, settings }: Conversation) =>
+  (maxOutputTokens?: number): Limit =>
+    limitFor(deps, target, {
+      format,
+      settings: maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens },
+    })
 
 function codecFor(deps: EngineDeps, format: string): Codec {
   const codec = deps.codecs.get(format)
@@ -117,7 +136,7 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const plan = [...edits, ...release.drops]
   const edited = applyEdits(context.conversation, plan)
   const conversation = release.stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
-  const outgoing = plan.length === 0 ? text : codec.encode(conversation).text
+  const outgoing = plan.length === 0 && conversation.changes === undefined ? text : codec.encode(conversation).text
   const measurement = deps.meter.measure(context.gauge, conversation, Buffer.byteLength(outgoing))
   const anchor = anchorFor(context, standing.epoch?.id)
   const { design } = deps.meter
