@@ -11,6 +11,12 @@ export interface Policy {
   readonly cascade: readonly CascadeStep[]
   /** Whose arithmetic decides when. What may leave is decided by the larger of it and the meter's own. @default the meter's own */
   readonly estimator?: EstimatorRule
+  /** The window of models that the catalogue does not know. @default the catalogue's */
+  readonly defaultWindow?: number
+  /** Tokens of a whole session; over it a closing answer, then none. @default no bound */
+  readonly tokenBudget?: number
+  /** Writes the design's debug topics as events. @default false */
+  readonly debug?: boolean
   /** What is held back for the answer. @default 'request' */
   readonly reserve?: ReserveRule
   /** Plans, and calls of the summariser, per reduction. @default 3 */
@@ -104,7 +110,16 @@ export type CascadeStep =
    * Shows the largest items that are left as preview + handle, down to `floorTokens` each. It acts above the share `above` of the limit
    * (default 1) and goes down to the share `to` (default 0.95): shortening what the model is about to read hurts.
    */
-  | { readonly step: 'squeeze'; readonly floorTokens: number; readonly above?: number; readonly to?: number }
+  | {
+      readonly step: 'squeeze'
+      readonly floorTokens: number
+      readonly above?: number
+      readonly to?: number
+      /** Both shares come to at most so many tokens. */
+      readonly tokens?: number
+      /** Histories with fewer items are left alone. @default 0 */
+      readonly minimum?: number
+    }
   | CollapseStep
   | CompressStep
   | OffloadStep

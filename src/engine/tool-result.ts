@@ -2,6 +2,7 @@ import type { Handle } from '../core/handles.ts'
 import { RECORD_VERSION } from '../core/records.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
+import { guardedText, isLarge } from './intake-guard.ts'
 import { appendTo } from './restore.ts'
 
 export interface ToolResultRequest {
@@ -29,20 +30,24 @@ export async function toolResult(deps: EngineDeps, branch: Branch, request: Tool
   const model = request.model ?? branch.model ?? 'unknown'
   const limit = deps.meter.limitOf({ model }, { stream: false, reasoning: false }, deps.policy.buffer)
   const tokens = deps.meter.countText(model, text).high
-  if (tokens <= deps.policy.intake.maxShare * limit.tokens)
+  const { guard, maxShare, previewShare } = deps.policy.intake
+  if (tokens <= maxShare * limit.tokens && !isLarge(guard, text))
     return { text, truncated: false, originalBytes: bytes.length }
   const stat = await deps.artifacts.put(branch.tenant, bytes, {
     session: branch.session,
     tool,
     ...(callId !== undefined && { callId }),
   })
-  const shown = deps.present(text, {
-    budgetTokens: Math.floor(deps.policy.intake.previewShare * limit.tokens),
-    countTokens: (part) => deps.meter.countText(model, part).high,
+  const options = {
+    budgetTokens: Math.floor(previewShare * limit.tokens),
+    countTokens: (part: string) => deps.meter.countText(model, part).high,
     handle: stat.handle,
     tool,
     readers: branch.readers,
-  })
+  }
+  const guarded = guard === undefined ? undefined : guardedText(guard, text, options)
+  const isSmall = guarded !== undefined && options.countTokens(guarded) <= maxShare * limit.tokens
+  const shown = isSmall ? guarded : deps.present(text, options)
   await appendTo(deps, branch, [
     {
       v: RECORD_VERSION,
