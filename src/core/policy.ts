@@ -15,6 +15,8 @@ export interface Policy {
   readonly defaultWindow?: number
   /** Tokens of a whole session; over it a closing answer, then none. @default no bound */
   readonly tokenBudget?: number
+  /** Tools that a request keeps when its declarations alone make it too large; before a closing turn is forced. @default all */
+  readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
   /** Writes the design's debug topics as events. @default false */
   readonly debug?: boolean
   /** What is held back for the answer. @default 'request' */

@@ -23,6 +23,30 @@ export function isUsedUp(context: PrepareContext, standing: Standing, before: Vi
   )
 }
 
+/**
+ * Where the tool declarations alone make a request too large, those that the policy lists as dispensable go first; undefined when
+ * that is not enough or nothing is listed.
+ */
+export function withFewerTools(context: PrepareContext, view: View): Permission | undefined {
+  const { deps, codec, target, limit } = context
+  const { tools } = deps.policy
+  if (tools === undefined) return undefined
+  const names = view.conversation.tools.map(({ name }) => name)
+  const kept = names.filter((name) => (tools.allow?.includes(name) ?? true) && tools.deny?.includes(name) !== true)
+  if (kept.length === names.length) return undefined
+  const conversation = changeEnvelope(view.conversation, { keepTools: kept })
+  const text = codec.encode(conversation).text
+  const smaller = { ...view.conversation, tools: view.conversation.tools.filter(({ name }) => kept.includes(name)) }
+  const measurement = deps.meter.measure(target, smaller, Buffer.byteLength(text))
+  const { high } = measurement.count
+  if (high > limit.tokens) return undefined
+  const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
+  return {
+    verdict: { kind: 'proceed', target, reason: 'tools filtered', ...numbers },
+    view: { ...view, conversation, text, load: measurement, measurement },
+  }
+}
+
 /** The view as a closing turn: only the allowed tools, and the instruction to answer now. */
 export function closingTurn(context: PrepareContext, view: View, { tools, instruction }: FinalStep): Permission {
   const { codec, deps, target, limit, emit } = context

@@ -13,7 +13,7 @@ import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
 import { newFirstSendEdits, type NewEdit } from './first-send.ts'
 import { debugLines, reductionLines } from './design-log.ts'
-import { closingTurn, finalStepOf, isUsedUp } from './final-turn.ts'
+import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn.ts'
 import { permit, type Permission } from './guard.ts'
 import { largestParts } from './largest-parts.ts'
 import { settleStanding } from './settle-standing.ts'
@@ -79,7 +79,9 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   const final = finalStepOf(context)
   const closing =
-    final !== undefined && isUsedUp(context, standing, before) ? closingTurn(context, view, final) : undefined
+    final !== undefined && isUsedUp(context, standing, before)
+      ? (withFewerTools(context, view) ?? closingTurn(context, view, final))
+      : undefined
   const leaving = closing?.view ?? view
   for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
   if (isOver(leaving.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
