@@ -18,6 +18,8 @@ import { presentText } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
 import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
 import { learnedLimits } from './engine/learned-limits.ts'
+import { artifactReaders, type ArtifactReaders } from './engine/readers/index.ts'
+import { readerProvenance } from './engine/readers/provenance.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
 import { codecs } from './formats/registry.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
@@ -27,6 +29,7 @@ import { systemClock, type Clock } from './ports/clock.ts'
 import type { SessionStore } from './ports/session-store.ts'
 import { createFetch, type Fetch } from './surfaces/gateway/fetch.ts'
 import { createGateway, type Gateway } from './surfaces/gateway/gateway.ts'
+import { hiddenSteps } from './surfaces/gateway/hidden/steps.ts'
 import { createLedger, type Ledger } from './surfaces/gateway/ledger.ts'
 import { responseSessions } from './surfaces/gateway/response-sessions.ts'
 
@@ -50,6 +53,8 @@ export interface PlimsollOptions {
   readonly catalogue?: Catalogue
   readonly clock?: Clock
   readonly onEvent?: EventSink
+  /** Requests of agents with tools get `recall` and the readers of artifacts, answered by the gateway. @default true */
+  readonly tools?: boolean
   /** Reports what it would do and changes nothing. @default false */
   readonly observe?: boolean
   /** Largest request body that the gateway takes, unpacked. @default 64 MiB */
@@ -163,6 +168,13 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     if (open.size > MAX_OPEN_SESSIONS) open.delete(open.keys().next().value!)
     return found
   }
+  const readersOf = async (tenant: string): Promise<ArtifactReaders> =>
+    artifactReaders({
+      store: (await deps()).artifacts,
+      tenant,
+      provenance: readerProvenance(await secret()),
+      clock,
+    })
   const ledger = createLedger()
   listeners.add((event) => ledger.take(event))
   const gateway = createGateway({
@@ -174,6 +186,9 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     ledger,
     clock,
     emit,
+    ...(options.tools !== false && {
+      hidden: { steps: hiddenSteps(sessions), tools: { sessions, readers: readersOf } },
+    }),
     ...(options.window !== undefined && { window: options.window }),
     ...(options.observe !== undefined && { observe: options.observe }),
     ...(options.maxBodyBytes !== undefined && { maxBodyBytes: options.maxBodyBytes }),

@@ -129,6 +129,12 @@ export interface Audit extends Base {
   readonly handle?: string
 }
 
+/** What the meter knew when the session began: later usage builds on it, in the same way in every process. */
+export interface CalibrationSeed extends Base {
+  readonly type: 'calibration'
+  readonly state: unknown
+}
+
 /** Background work is leased so that two processes never do it twice. */
 export interface Lease extends Base {
   readonly type: 'lease'
@@ -137,7 +143,16 @@ export interface Lease extends Base {
   readonly until: number
 }
 
-export type LogRecord = ItemSeen | FirstSendEdit | Epoch | Undo | PinRecord | UsageSeen | Audit | Lease
+export type LogRecord =
+  | CalibrationSeed
+  | ItemSeen
+  | FirstSendEdit
+  | Epoch
+  | Undo
+  | PinRecord
+  | UsageSeen
+  | Audit
+  | Lease
 export type RecordType = LogRecord['type']
 
 /** Lifts a record from the version it is keyed by to the next one. */

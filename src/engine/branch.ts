@@ -1,6 +1,6 @@
 import type { Epoch, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
-import type { Anchor } from '../meter/index.ts'
+import type { Anchor, Calibration } from '../meter/index.ts'
 import type { Readers } from './reader-tools.ts'
 
 /**
@@ -38,6 +38,8 @@ export interface Branch {
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
   last?: Measured
+  /** Learned from this branch's own log, so that every process that reads the log counts alike. */
+  calibration?: Calibration
 }
 
 /** What a person sees of an item when choosing what to pin. */

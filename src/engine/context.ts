@@ -7,7 +7,7 @@ import type { EventBody } from '../core/events.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import type { Item } from '../core/item.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
-import { occupancy, type Anchor, type Measurement } from '../meter/index.ts'
+import { occupancy, type Anchor, type Measurement, type TargetRef } from '../meter/index.ts'
 import { releasedThinking, STALE_THINKING_HEADERS } from './bound-thinking.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
@@ -25,6 +25,8 @@ export interface PrepareContext {
   readonly conversation: Conversation
   readonly links: readonly Link[]
   readonly target: Target
+  /** The target as the meter reads it: with what this branch has learned about its tokenizer. */
+  readonly gauge: TargetRef
   readonly limit: Limit
   /** Tools of the request that can bring back what was taken out. */
   readonly readers: Readers
@@ -66,6 +68,7 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     conversation,
     links: chainOf(conversation.items, deps.hash, CLAUDE_CODE),
     target,
+    gauge: { ...target, ...(branch.calibration !== undefined && { calibration: branch.calibration }) },
     limit: limitFor(deps, target, conversation),
     readers: readersIn(conversation.tools),
     emit: (body) =>
@@ -110,7 +113,7 @@ function anchorFor({ branch, links, target }: PrepareContext, epoch: string | un
 
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
-  const { codec, text, links, target, deps } = context
+  const { codec, text, links, deps } = context
   const { items } = context.conversation
   const edits = standingPlan(standing, items, links)
   const release = bindsThinking(context)
@@ -120,13 +123,21 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const edited = applyEdits(context.conversation, plan)
   const conversation = release.stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const outgoing = plan.length === 0 ? text : codec.encode(conversation).text
-  const measurement = deps.meter.measure(target, conversation, Buffer.byteLength(outgoing))
+  const measurement = deps.meter.measure(context.gauge, conversation, Buffer.byteLength(outgoing))
   const anchor = anchorFor(context, standing.epoch?.id)
   const { design } = deps.meter
   const load =
     design === undefined
-      ? occupancy(deps.meter, target, conversation, measurement, anchor, standing.epoch?.id)
-      : design.load({ target, conversation, measurement, last: lastOn(context), anchor, epoch: standing.epoch?.id })
+      ? occupancy(deps.meter, context.gauge, conversation, measurement, anchor, standing.epoch?.id)
+      : design.load({
+          target: context.target,
+          gauge: context.gauge,
+          conversation,
+          measurement,
+          last: lastOn(context),
+          anchor,
+          epoch: standing.epoch?.id,
+        })
   return { plan, conversation, text: outgoing, headers: release.stale ? STALE_THINKING_HEADERS : {}, measurement, load }
 }
 
@@ -137,20 +148,20 @@ export const isOver = (load: Load, limit: Limit): boolean => load.count.high > l
 
 /** Tokens outside the history: instructions, tools, framing. */
 export function fixedTokensOf(context: PrepareContext): number {
-  const { deps, target, conversation } = context
+  const { deps, gauge, conversation } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  return deps.meter.measure(target, { ...conversation, items: [] }, 0).count.high * factor
+  return deps.meter.measure(gauge, { ...conversation, items: [] }, 0).count.high * factor
 }
 
 /** Upper bound of an item's tokens on the request's model. */
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
-  const { deps, target } = context
+  const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  return (item) => deps.meter.countItem(target, item).high * factor
+  return (item) => deps.meter.countItem(gauge, item).high * factor
 }
 
 export const textTokensOf = (context: PrepareContext): ((text: string) => number) => {
-  const { deps, target } = context
+  const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  return (text) => deps.meter.countText(target, text).high * factor
+  return (text) => deps.meter.countText(gauge, text).high * factor
 }

@@ -3,7 +3,8 @@ import { RECORD_VERSION, type Epoch } from '../core/records.ts'
 import { turnsOf } from '../core/turns.ts'
 import { storeTexts } from './archive.ts'
 import type { Draft, Proposal } from './cascade/draft.ts'
-import { coverage, planEpoch } from './cascade/plan-epoch.ts'
+import { coverage } from './cascade/plan-epoch.ts'
+import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
 import { fixedTokensOf, isOver, textTokensOf, tokensOf, viewOf, type PrepareContext, type View } from './context.ts'
 import { epochsInARow } from './breaker.ts'
 import { summaryWriter } from './cascade/fulfil.ts'
@@ -27,7 +28,7 @@ export async function declareEpoch(
   const writer = summaryWriter(context)
   for (let pass = 1; pass <= passes; pass++) {
     const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
-    const plan = planEpoch({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
+    const plan = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
     if (plan.edits.length === 0) return undefined
     const fits = (candidate: Proposal): boolean =>
       draft.asDesigned ||
@@ -83,7 +84,9 @@ function draftOf(context: PrepareContext, standing: Standing): Draft {
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
     const edit = standing.firstSend.get(index)
-    return edit === undefined ? item : { ...item, text: edit.text, edited: true as const }
+    if (edit === undefined) return item
+    const { media: _, ...rest } = item
+    return { ...rest, text: edit.text, edited: true as const }
   })
   const turns = turnsOf(items)
   const { keep, pinned, openFrom } = protectedItems(items, links, turns, branch.pins)
@@ -102,7 +105,9 @@ function draftOf(context: PrepareContext, standing: Standing): Draft {
     marginTokens: marginOf(deps.policy, limit),
     format: conversation.format,
     asDesigned: deps.policy.asDesigned === true,
-    handleOf: (text) => deps.addressOf(branch.tenant, Buffer.from(text)),
+    bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
+    limitBytes: limit.bytes,
+    handleOf: (content) => deps.addressOf(branch.tenant, typeof content === 'string' ? Buffer.from(content) : content),
     present: deps.present,
     readers: context.readers,
   }

@@ -28,7 +28,7 @@ export function isUsedUp(context: PrepareContext, standing: Standing, before: Vi
  * that is not enough or nothing is listed.
  */
 export function withFewerTools(context: PrepareContext, view: View): Permission | undefined {
-  const { deps, codec, target, limit } = context
+  const { deps, codec, gauge, target, limit } = context
   const { tools } = deps.policy
   if (tools === undefined) return undefined
   const names = view.conversation.tools.map(({ name }) => name)
@@ -37,7 +37,7 @@ export function withFewerTools(context: PrepareContext, view: View): Permission 
   const conversation = changeEnvelope(view.conversation, { keepTools: kept })
   const text = codec.encode(conversation).text
   const smaller = { ...view.conversation, tools: view.conversation.tools.filter(({ name }) => kept.includes(name)) }
-  const measurement = deps.meter.measure(target, smaller, Buffer.byteLength(text))
+  const measurement = deps.meter.measure(gauge, smaller, Buffer.byteLength(text))
   const { high } = measurement.count
   if (high > limit.tokens) return undefined
   const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
@@ -49,11 +49,11 @@ export function withFewerTools(context: PrepareContext, view: View): Permission 
 
 /** The view as a closing turn: only the allowed tools, and the instruction to answer now. */
 export function closingTurn(context: PrepareContext, view: View, { tools, instruction }: FinalStep): Permission {
-  const { codec, deps, target, limit, emit } = context
+  const { codec, deps, gauge, target, limit, emit } = context
   const conversation = changeEnvelope(view.conversation, { keepTools: tools, addInstruction: instruction })
   const text = codec.encode(conversation).text
   const kept = { ...view.conversation, tools: view.conversation.tools.filter(({ name }) => tools.includes(name)) }
-  const measurement = deps.meter.measure(target, kept, Buffer.byteLength(text))
+  const measurement = deps.meter.measure(gauge, kept, Buffer.byteLength(text))
   const { high } = measurement.count
   const verdict: Verdict = {
     kind: 'final',

@@ -21,12 +21,14 @@ export interface RefusedRequest {
 
 /** A refusal without numbers only says "less than this"; this share of it is tried next. */
 const GUESS = 0.75
+/** Bytes are mostly pictures and long results: a smaller step would often fail again. */
+const GUESS_BYTES = 0.5
 /** `limitOf` holds back a quarter of a window that is smaller than the model's own output cap. */
 const SHARE_FOR_OUTPUT = 0.25
 
 /** The limit to hold from now on. A count of ours that was too low makes the limit smaller by the same factor. */
 export function lessonOf(refusal: SizeRefusal, sent: RefusedRequest): LearnedLimit {
-  if (refusal.kind === 'body-size') return { bodyBytes: Math.floor(refusal.limit ?? sent.bytes * GUESS) }
+  if (refusal.kind === 'body-size') return { bodyBytes: Math.floor(refusal.limit ?? sent.bytes * GUESS_BYTES) }
   if (refusal.limit === undefined || refusal.limit <= 0) {
     return { window: windowFor(sent.tokens * GUESS, sent.outputReserve) }
   }

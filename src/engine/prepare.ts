@@ -162,8 +162,8 @@ function validate({ codec, text, target }: PrepareContext, outgoing: string): vo
   )
 }
 
-function tooLarge({ deps, target, limit }: PrepareContext, { conversation, load }: View): PlimsollError {
-  const parts = largestParts(conversation, (item) => deps.meter.countItem(target, item).tokens)
+function tooLarge({ deps, gauge, limit }: PrepareContext, { conversation, load }: View): PlimsollError {
+  const parts = largestParts(conversation, (item) => deps.meter.countItem(gauge, item).tokens)
   const named = parts.map((part) => `${part.what} (${part.tokens.toLocaleString('en')})`).join(', ')
   const needed = Math.ceil(load.count.high)
   return new PlimsollError(
@@ -187,7 +187,7 @@ interface Outcome {
 }
 
 function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
-  const { deps, branch, conversation, links, target, limit, emit } = context
+  const { deps, branch, conversation, links, target, gauge, limit, emit } = context
   const { before, newEdits, epoch, permission } = outcome
   const { view, verdict } = permission
   const epochId = epoch?.id ?? outcome.standing.epoch?.id
@@ -226,7 +226,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
     ...(epochId !== undefined && { epoch: epochId }),
     report: {
       untouched: view.text === context.text,
-      loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(target.model, conversation, 0).count.high,
+      loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high,
       loadBefore: before.load.count.high,
       loadAfter: high,
       ...(epoch !== undefined && { newEpoch: { id: epoch.id, forced: epoch.forced, covered: epoch.count } }),

@@ -2,6 +2,7 @@ import { PlimsollError } from '../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../core/records.ts'
 import { newBranch, type Branch, type SeenItem } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
+import { seedCalibration } from './learn.ts'
 import { prepare, type PreparedTurn, type PrepareRequest } from './prepare.ts'
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { appendTo, catchUp } from './restore.ts'
@@ -52,6 +53,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     inOrder(async () => {
       const engine = await deps()
       await catchUp(engine, branch)
+      await seedCalibration(engine, branch)
       return work(engine)
     })
   return {

@@ -29,7 +29,8 @@ export async function toolResult(deps: EngineDeps, branch: Branch, request: Tool
   const text = typeof output === 'string' ? output : Buffer.from(output).toString('utf8')
   const model = request.model ?? branch.model ?? 'unknown'
   const limit = deps.meter.limitOf({ model }, { stream: false, reasoning: false }, deps.policy.buffer)
-  const tokens = deps.meter.countText(model, text).high
+  const gauge = { model, ...(branch.calibration !== undefined && { calibration: branch.calibration }) }
+  const tokens = deps.meter.countText(gauge, text).high
   const { guard, maxShare, previewShare } = deps.policy.intake
   if (tokens <= maxShare * limit.tokens && !isLarge(guard, text))
     return { text, truncated: false, originalBytes: bytes.length }
@@ -40,7 +41,7 @@ export async function toolResult(deps: EngineDeps, branch: Branch, request: Tool
   })
   const options = {
     budgetTokens: Math.floor(previewShare * limit.tokens),
-    countTokens: (part: string) => deps.meter.countText(model, part).high,
+    countTokens: (part: string) => deps.meter.countText(gauge, part).high,
     handle: stat.handle,
     tool,
     readers: branch.readers,

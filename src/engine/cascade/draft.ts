@@ -24,12 +24,15 @@ export interface Draft {
   readonly fixedTokens: number
   readonly limitTokens: number
   readonly lowTokens: number
+  /** Size of the body with first-send edits in place, and what it may be. */
+  readonly bytes: number
+  readonly limitBytes: number
+  readonly handleOf: (content: string | Uint8Array) => Handle
   /** Distance between the window and high water. */
   readonly marginTokens: number
   readonly format: string
   /** See `Policy.asDesigned`. */
   readonly asDesigned: boolean
-  readonly handleOf: (text: string) => Handle
   readonly present: Presenter
   readonly readers: Readers
 }
@@ -57,6 +60,9 @@ export interface SummaryAsk {
 
 export interface StoredText {
   readonly text: string
+  /** Stored in place of the text: a picture or a document. */
+  readonly content?: Uint8Array
+  readonly mime?: string
   readonly tool?: string
   readonly callId?: string
 }

@@ -66,7 +66,7 @@ export function projectedTokens(draft: Draft, proposal: Proposal): number {
   return sum
 }
 
-function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {
+export function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {
   const places = linkPlaces(draft)
   const dropped = droppedPlaces(draft.links.length, proposal.edits)
   return (index) => {

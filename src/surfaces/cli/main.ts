@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { artifactsCommand } from './commands/artifacts.ts'
 import { chatCommand } from './commands/chat.ts'
 import { completionCommand } from './commands/completion.ts'
+import { configCommand } from './commands/config.ts'
 import { countCommand } from './commands/count.ts'
 import { demoCommand } from './commands/demo.ts'
 import { doctorCommand } from './commands/doctor.ts'
@@ -13,6 +14,7 @@ import { proxyCommand } from './commands/proxy.ts'
 import { replayCommand } from './commands/replay.ts'
 import { runCommand } from './commands/run.ts'
 import { sessionsCommand } from './commands/sessions.ts'
+import { simulateCommand } from './commands/simulate.ts'
 import { storeCommand } from './commands/store.ts'
 import { runProgram } from './run-program.ts'
 
@@ -31,11 +33,13 @@ const program = new Command('plimsoll')
   .addCommand(chatCommand())
   .addCommand(proxyCommand())
   .addCommand(runCommand())
+  .addCommand(simulateCommand())
   .addCommand(sessionsCommand())
   .addCommand(artifactsCommand())
   .addCommand(storeCommand())
   .addCommand(countCommand())
   .addCommand(modelsCommand())
+  .addCommand(configCommand())
   .addCommand(doctorCommand())
   .addCommand(completionCommand())
 

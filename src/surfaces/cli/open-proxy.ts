@@ -20,7 +20,7 @@ export async function openProxy(
   settings: ProxyConfig & { readonly upstreams: Upstreams },
   onRequest: (line: ProxyLine) => void,
 ): Promise<OpenProxy> {
-  const { policy, store, artifacts, window, observe, maxBodyBytes, upstreams, ...rest } = settings
+  const { policy, store, artifacts, window, observe, tools, maxBodyBytes, upstreams, ...rest } = settings
   const hub = createEventHub()
   const metrics = createMetrics()
   const count = (event: PlimsollEvent): void => {
@@ -33,6 +33,7 @@ export async function openProxy(
     ...(artifacts !== undefined && { artifacts }),
     ...(window !== undefined && { window }),
     ...(observe !== undefined && { observe }),
+    ...(tools !== undefined && { tools }),
     ...(maxBodyBytes !== undefined && { maxBodyBytes }),
     onEvent(event) {
       count(event)

@@ -73,7 +73,7 @@ function relayed({ from, headers: extra, body: whole, tap }: Extract<Reply<Body>
   for (const [name, value] of Object.entries(extra)) headers.set(name, value)
   const { status, statusText } = response
   if (whole !== undefined || from.body === null) {
-    void tap?.end(true)
+    if (whole === undefined) void tap?.end(true)
     return new Response((whole ?? null) as BodyInit | null, { status, statusText, headers })
   }
   return new Response(tap === undefined ? from.body : tapped(from.body, tap), { status, statusText, headers })

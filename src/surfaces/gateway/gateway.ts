@@ -10,6 +10,7 @@ import { decodeBody } from './encoding.ts'
 import type { IncomingRequest, Reply, Upstream } from './exchange.ts'
 import { POLICY_HEADER } from './headers.ts'
 import { speakerOf, tenantOf } from './identity.ts'
+import { openHidden, type HiddenDeps } from './hidden/index.ts'
 import type { Ledger } from './ledger.ts'
 import { exchange } from './managed.ts'
 import type { ResponseSessions } from './response-sessions.ts'
@@ -24,6 +25,8 @@ export interface GatewayDeps {
   readonly ledger: Ledger
   readonly clock: Clock
   readonly emit: EventSink
+  /** Tools of ours that requests get; absent when they get none. */
+  readonly hidden?: HiddenDeps
   /** Overrides every window. */
   readonly window?: number
   /** Reports what it would do and changes nothing. @default false */
@@ -88,9 +91,10 @@ async function manage<B>(
   const client = tenantOf(await deps.secret(), request.header, request.path)
   // What is only observed is kept apart, so that nothing of it can ever be applied.
   const tenant = mode === 'observe' ? `observed-${client}` : client
+  const parsed: unknown = JSON.parse(text)
   const { session: sessionId, agent } = await speakerOf({
     header: request.header,
-    body: JSON.parse(text),
+    body: parsed,
     items: conversation.items,
     hash,
     sessionOfResponse: (id) => deps.responses.find(tenant, id),
@@ -98,12 +102,19 @@ async function manage<B>(
   const policy = asked === undefined || mode === 'observe' ? undefined : asked
   const about = { tenant, session: sessionId, agent }
   const emit = (event: EventBody): void => deps.emit({ ...event, ...about, at: deps.clock.now() })
+  const owner = { tenant, session: sessionId, agent }
+  const hidden =
+    mode === 'observe' || deps.hidden === undefined || route.stream === 'json-array'
+      ? undefined
+      : await openHidden(deps.hidden, { owner, codec, text, conversation, body: parsed, hash })
   return exchange({
     request,
     route,
     codec,
-    text,
-    conversation,
+    clientText: text,
+    text: hidden?.text ?? text,
+    conversation: hidden?.conversation ?? conversation,
+    ...(hidden !== undefined && { hidden }),
     tenant,
     sessionId,
     agent,

@@ -8,6 +8,9 @@ import type { PreparedTurn } from '../../engine/prepare.ts'
 import type { Session } from '../../engine/session.ts'
 import { classifyProviderError, type ClassifiedError } from '../../formats/overflow/index.ts'
 import { isEncoded, decodeBody, readableEncodings } from './encoding.ts'
+import type { HiddenSession } from './hidden/index.ts'
+import { hiddenTap } from './hidden/tap.ts'
+import { hiddenWhole } from './hidden/whole.ts'
 import type { IncomingRequest, Outbound, Place, Reply, Tap, Upstream, UpstreamAnswer } from './exchange.ts'
 import { reportHeaders } from './headers.ts'
 import { observeResponse } from './observe.ts'
@@ -20,9 +23,13 @@ export interface ManagedRequest<B> {
   readonly request: IncomingRequest
   readonly route: Route
   readonly codec: Codec
-  /** The body as text, unpacked. */
+  /** The body as the client wrote it, unpacked. */
+  readonly clientText: string
+  /** The same with what we put in before the engine sees it. */
   readonly text: string
   readonly conversation: Conversation
+  /** Tools of ours in this session. */
+  readonly hidden?: HiddenSession
   readonly tenant: string
   readonly sessionId: string
   readonly agent: string
@@ -195,7 +202,7 @@ const close = async <B>({ session }: ManagedRequest<B>, { prepared }: Attempt): 
 
 function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt): Outbound {
   const { request, route, mode } = managed
-  const untouched = mode === 'observe' || (prepared.text === managed.text && place.model === undefined)
+  const untouched = mode === 'observe' || (prepared.text === managed.clientText && place.model === undefined)
   const text = place.model === undefined ? prepared.text : withModel(prepared.text, place.model)
   return {
     place,
@@ -204,56 +211,97 @@ function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt)
     body: untouched ? request.body : Buffer.from(text),
     headers: {
       ...(!untouched && isEncoded(request.header('content-encoding')) && { 'content-encoding': undefined }),
-      'accept-encoding': readableEncodings(request.header('accept-encoding')),
+      // An answer that may have to be rewritten has to come plain.
+      'accept-encoding':
+        managed.hidden === undefined ? readableEncodings(request.header('accept-encoding')) : 'identity',
       ...(mode === 'apply' && prepared.headers),
     },
   }
 }
 
-function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, startedAt: number): Reply<B> {
+async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, startedAt: number): Promise<Reply<B>> {
   const { answer, attempt, errorBody, recovered } = sent
   const { prepared, place } = attempt
-  const { sessionId: session, agent, mode } = managed
-  return {
-    kind: 'relay',
+  const { sessionId: session, agent, mode, hidden } = managed
+  const reply = {
+    kind: 'relay' as const,
     from: answer,
     headers: reportHeaders({ session, prepared, mode, recovered, costUsd: managed.costUsd() }),
-    ...(errorBody !== undefined && { body: errorBody }),
-    tap: tapOf(managed, sent, startedAt),
     turn: { session, agent, prepared, recovered, place },
   }
+  const finished = (): void =>
+    managed.emit({ type: 'request-forwarded', status: answer.status, durationMs: managed.now() - startedAt })
+  if (errorBody !== undefined) {
+    await close(managed, attempt)
+    finished()
+    return { ...reply, body: errorBody }
+  }
+  if (hidden === undefined) return { ...reply, tap: plainTap(managed, sent, finished) }
+  let current = attempt
+  const steps = {
+    codec: managed.codec,
+    hidden,
+    finished,
+    recorded: (response: ModelResponse | undefined) => recorded(managed, current, response),
+    async proceed(text: string): Promise<UpstreamAnswer<B>> {
+      const next = await goOn(managed, place, text)
+      current = next.attempt
+      return next.answer
+    },
+  }
+  if ((answer.header('content-type') ?? '').includes('text/event-stream')) return { ...reply, tap: hiddenTap(steps) }
+  const body = await hiddenWhole(steps, answer)
+  finished()
+  return { ...reply, headers: { ...reply.headers, ...PLAIN }, body }
 }
 
-function tapOf<B>(managed: ManagedRequest<B>, { answer, attempt, errorBody }: Sent<B>, startedAt: number): Tap<B> {
-  const { session, codec } = managed
-  const turn = attempt.prepared.id
-  const observer =
-    errorBody === undefined
-      ? observeResponse(codec, {
-          contentType: answer.header('content-type') ?? '',
-          contentEncoding: answer.header('content-encoding'),
-        })
-      : undefined
+/** Whatever encoding the upstream chose, the body that we read is plain. */
+const PLAIN = { 'content-encoding': 'identity' }
+
+/** The request after a hidden step, to the same place and with the same care. */
+async function goOn<B>(managed: ManagedRequest<B>, place: Place, text: string): Promise<Sent<B>> {
+  const next = { ...managed, text, conversation: managed.codec.decode(text) }
+  const attempt = await fit(next, place, true)
+  const sent = attempt === undefined ? undefined : await deliver(next, attempt, true)
+  if (sent !== undefined && sent.errorBody === undefined) return sent
+  if (sent !== undefined) await close(managed, sent.attempt)
+  throw new PlimsollError('upstream', `The model could not go on after reading: status ${sent?.answer.status ?? 0}.`, {
+    retryable: true,
+  })
+}
+
+function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, finished: () => void): Tap<B> {
+  const observer = observeResponse(managed.codec, {
+    contentType: answer.header('content-type') ?? '',
+    contentEncoding: answer.header('content-encoding'),
+  })
   return {
     chunk(bytes) {
-      observer?.chunk(bytes)
+      observer.chunk(bytes)
       return bytes
     },
     async end() {
-      try {
-        const response = await observer?.end()
-        await session.record({
-          turn,
-          ...(observer === undefined && { refused: true }),
-          ...(response?.usage !== undefined && { usage: response.usage }),
-        })
-        if (response !== undefined) await managed.onResponse(response)
-      } catch (error) {
-        managed.emit({ type: 'warning', topic: 'record', message: (error as Error).message })
-      }
-      managed.emit({ type: 'request-forwarded', status: answer.status, durationMs: managed.now() - startedAt })
+      await recorded(managed, attempt, await observer.end())
+      finished()
       return {}
     },
+  }
+}
+
+/** Best effort: an answer that cannot be recorded is the client's all the same. */
+async function recorded<B>(
+  managed: ManagedRequest<B>,
+  { prepared }: Attempt,
+  response: ModelResponse | undefined,
+): Promise<void> {
+  try {
+    await managed.session.record({
+      turn: prepared.id,
+      ...(response?.usage !== undefined && { usage: response.usage }),
+    })
+    if (response !== undefined) await managed.onResponse(response)
+  } catch (error) {
+    managed.emit({ type: 'warning', topic: 'record', message: (error as Error).message })
   }
 }
 

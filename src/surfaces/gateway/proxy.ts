@@ -238,7 +238,6 @@ async function answer(reply: Reply<Readable>, response: ServerResponse): Promise
   if (body !== undefined) {
     // It was read whole; its length may be less than what the upstream announced.
     delete headers['content-length']
-    await tap?.end(true)
     response.writeHead(from.status, headers).end(body)
     return
   }

@@ -1,0 +1,93 @@
+import { firstSendKey, type Link } from '../../../core/chain.ts'
+import type { Item } from '../../../core/item.ts'
+import type { SessionStore } from '../../../ports/session-store.ts'
+import type { HiddenStep } from './wire.ts'
+
+/** Whose steps: tools and hidden steps belong to one agent of one session. */
+export interface StepOwner {
+  readonly tenant: string
+  readonly session: string
+  readonly agent: string
+}
+
+/** Decided on the first request and then frozen: tools are part of the cached prefix. */
+interface Decision {
+  /** Names of the tools that were injected; empty when none were. */
+  readonly tools: readonly string[]
+  /** Chain hashes of the visible requests in whose answers steps are hidden. */
+  readonly chains: readonly string[]
+}
+
+/** What was hidden in one answer, and how the visible part of that answer begins. */
+export interface HiddenAnswer {
+  readonly steps: readonly HiddenStep[]
+  /** Tells this answer from another one to the same request. */
+  readonly sign: string
+}
+
+export interface HiddenSteps {
+  decide(owner: StepOwner, tools: () => readonly string[]): Promise<Decision>
+  answer(owner: StepOwner, chain: string): Promise<HiddenAnswer | undefined>
+  /** Durable when it resolves, since the client may come back at once. */
+  remember(owner: StepOwner, chain: string, answer: HiddenAnswer): Promise<void>
+}
+
+const MAX_KNOWN = 2_000
+
+/** Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. */
+export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>): HiddenSteps {
+  const known = new Map<string, HiddenAnswer>()
+  const stateKey = ({ session, agent }: StepOwner): string => `hidden:${JSON.stringify([session, agent])}`
+  const answerKey = (owner: StepOwner, chain: string): string => `${stateKey(owner)}:${chain}`
+  const keep = (tenant: string, key: string, answer: HiddenAnswer): void => {
+    known.set(`${tenant}\n${key}`, answer)
+    if (known.size > MAX_KNOWN) known.delete(known.keys().next().value!)
+  }
+  return {
+    async decide(owner, tools) {
+      const stored = await store.getValue(owner.tenant, stateKey(owner))
+      if (stored !== undefined) return JSON.parse(stored) as Decision
+      const decision: Decision = { tools: tools(), chains: [] }
+      // Two requests at once agree on what the first of them decided.
+      return JSON.parse(await store.setValue(owner.tenant, stateKey(owner), JSON.stringify(decision), true)) as Decision
+    },
+    async answer(owner, chain) {
+      const key = answerKey(owner, chain)
+      const found = known.get(`${owner.tenant}\n${key}`)
+      if (found !== undefined) return found
+      const text = await store.getValue(owner.tenant, key)
+      if (text === undefined) return undefined
+      const answer = JSON.parse(text) as HiddenAnswer
+      keep(owner.tenant, key, answer)
+      return answer
+    },
+    async remember(owner, chain, answer) {
+      const key = answerKey(owner, chain)
+      await store.setValue(owner.tenant, key, JSON.stringify(answer))
+      keep(owner.tenant, key, answer)
+      const { tools, chains } = await this.decide(owner, () => [])
+      const next: Decision = { tools, chains: [...new Set([...chains, chain])] }
+      await store.setValue(owner.tenant, stateKey(owner), JSON.stringify(next))
+    },
+  }
+}
+
+/** The visible answer by what survives a resend: its calls, or its text where it has none. */
+export function signOf(items: readonly Item[]): string {
+  const calls = items
+    .filter((item) => item.kind === 'call')
+    .map((item) => firstSendKey(item.callId, item.toolName ?? ''))
+  if (calls.length > 0) return JSON.stringify(calls)
+  return items
+    .filter((item) => item.kind === 'assistant')
+    .map((item) => item.text)
+    .join('')
+    .replace(/\s+/g, '')
+}
+
+/** Items of the model that follow a link, up to what the client added. */
+export function answerAfter(items: readonly Item[], { index }: Link): readonly Item[] {
+  const answer: Item[] = []
+  for (let i = index + 1; i < items.length && items[i]!.role === 'assistant'; i++) answer.push(items[i]!)
+  return answer
+}

@@ -1,0 +1,82 @@
+import type { Codec, ModelResponse, ServerSentEvent } from '../../../core/codec.ts'
+import { PlimsollError } from '../../../core/errors.ts'
+import { formatSseEvent } from '../../../formats/sse.ts'
+import { errorEvent } from '../answer.ts'
+import type { Tap, UpstreamAnswer } from '../exchange.ts'
+import { observeResponse, type ResponseObserver } from '../observe.ts'
+import { frameReader, type Frame } from './frames.ts'
+import type { HiddenSession } from './index.ts'
+import type { Passed } from './wire.ts'
+
+export interface HiddenTapDeps<B> {
+  readonly codec: Codec
+  readonly hidden: HiddenSession
+  /** Sends the request that goes on; rejects when the upstream refuses it. */
+  readonly proceed: (text: string) => Promise<UpstreamAnswer<B>>
+  /** One answer of the upstream is complete, hidden or not. */
+  readonly recorded: (response: ModelResponse | undefined) => Promise<void>
+  /** The visible answer is over. */
+  readonly finished: () => void
+}
+
+/** Carries a stream past the client's eyes: our calls are cut out, answered, and the stream goes on. */
+export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
+  const { codec, hidden } = deps
+  const stream = hidden.stream()
+  const visible = codec.stream()
+  const rawOf = new WeakMap<ServerSentEvent, string>()
+  let frames = frameReader()
+  let observer = openObserver(codec)
+
+  const write = (passed: readonly Passed[], frame?: Frame): string =>
+    passed
+      .map((one) => {
+        const event = one === 'same' ? frame!.event! : one
+        visible.push(event)
+        return rawOf.get(event) ?? formatSseEvent(event)
+      })
+      .join('')
+  const pass = (arrived: readonly Frame[]): string =>
+    arrived
+      .map((frame) => {
+        if (frame.event === undefined) return frame.raw
+        rawOf.set(frame.event, frame.raw)
+        return write(stream.push(frame.event), frame)
+      })
+      .join('')
+
+  return {
+    chunk(bytes) {
+      observer.chunk(bytes)
+      return Buffer.from(pass(frames.push(bytes)))
+    },
+    async end(complete) {
+      const rest = pass(frames.end())
+      await deps.recorded(await observer.end())
+      if (!complete) {
+        deps.finished()
+        return { bytes: Buffer.from(rest) }
+      }
+      try {
+        const goesOn = await hidden.take(stream.parts())
+        if (goesOn !== undefined) {
+          const next = await deps.proceed(goesOn)
+          const said = write(stream.next())
+          frames = frameReader()
+          observer = openObserver(codec)
+          return { bytes: Buffer.from(rest + said), next }
+        }
+        const closing = write(stream.close())
+        await hidden.done(visible.response())
+        deps.finished()
+        return { bytes: Buffer.from(rest + closing) }
+      } catch (cause) {
+        deps.finished()
+        const error = cause instanceof PlimsollError ? cause : new PlimsollError('upstream', (cause as Error).message)
+        return { bytes: Buffer.from(rest + errorEvent(codec.format, error)) }
+      }
+    },
+  }
+}
+
+const openObserver = (codec: Codec): ResponseObserver => observeResponse(codec, { contentType: 'text/event-stream' })

@@ -1,0 +1,57 @@
+import type { Codec, ModelResponse } from '../../../core/codec.ts'
+import { decodeBody } from '../encoding.ts'
+import type { UpstreamAnswer } from '../exchange.ts'
+import type { HiddenSession } from './index.ts'
+import { isRecord, type Json } from './wire.ts'
+
+export interface HiddenWholeDeps<B> {
+  readonly codec: Codec
+  readonly hidden: HiddenSession
+  readonly proceed: (text: string) => Promise<UpstreamAnswer<B>>
+  readonly recorded: (response: ModelResponse | undefined) => Promise<void>
+}
+
+/** A whole answer is kept until its end to be read. */
+const MAX_BYTES = 64 * 1024 * 1024
+
+/** The one answer that the client gets for all that the upstream said; the bytes as they came where nothing was hidden. */
+export async function hiddenWhole<B>(deps: HiddenWholeDeps<B>, first: UpstreamAnswer<B>): Promise<Uint8Array> {
+  const { codec, hidden } = deps
+  const bodies: Json[] = []
+  const visible: Json[] = []
+  for (let answer = first; ;) {
+    const bytes = await decodeBody(await answer.bytes(MAX_BYTES), answer.header('content-encoding'), MAX_BYTES)
+    const body = parse(bytes)
+    await deps.recorded(body === undefined ? undefined : read(codec, body))
+    if (body === undefined) return bytes
+    bodies.push(body)
+    const parts = hidden.partsOf(body)
+    visible.push(...parts.filter((part) => !hidden.isHidden(part)))
+    const goesOn = await hidden.take(parts)
+    if (goesOn !== undefined) {
+      answer = await deps.proceed(goesOn)
+      continue
+    }
+    if (bodies.length === 1 && visible.length === parts.length) return bytes
+    const whole = hidden.assemble(bodies, visible)
+    await hidden.done(read(codec, whole))
+    return Buffer.from(JSON.stringify(whole))
+  }
+}
+
+function parse(bytes: Uint8Array): Json | undefined {
+  try {
+    const body: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'))
+    return isRecord(body) ? body : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function read(codec: Codec, body: Json): ModelResponse | undefined {
+  try {
+    return codec.readResponse(body)
+  } catch {
+    return undefined
+  }
+}
