@@ -145,12 +145,25 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   })
 
   const tokenizerOf = createTokenizerById()
+  const emitBudget = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
   const under = (policy: Policy) => async (): Promise<EngineDeps> => {
     const all = await deps()
-    const { estimator, asDesigned = false } = policy
-    if (estimator === undefined) return { ...all, policy }
+    const { estimator, asDesigned = false, tokenBudget } = policy
+    const own: Budget | undefined =
+      tokenBudget === undefined
+        ? undefined
+        : {
+            name: `${policy.name} session tokens`,
+            scope: 'session',
+            unit: 'tokens',
+            hard: tokenBudget,
+            enforce: 'settled',
+          }
+    const budgets = own === undefined ? all.budgets : createBudgets([...(options.budgets ?? []), own], emitBudget)
+    const common = { ...all, policy, ...(budgets !== undefined && { budgets }) }
+    if (estimator === undefined) return common
     const meter = { ...all.meter, ...designMeter(all.meter, estimator, { tokenizerOf, asDesigned }) }
-    return { ...all, policy, meter }
+    return { ...common, meter }
   }
   const policyOf = (given: string | Policy | undefined): Policy =>
     typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')

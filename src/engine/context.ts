@@ -85,14 +85,16 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
 
 /** What fits. A policy that holds back a share of the window first has to know the window. */
 function limitFor(
-  { meter, policy }: EngineDeps,
+  { meter, policy }: Pick<EngineDeps, 'meter' | 'policy'>,
   target: Target,
   { format, settings }: Pick<Conversation, 'format' | 'settings'>,
 ): Limit {
-  if (policy.reserve === undefined || policy.reserve === 'request')
-    return meter.limitOf(target, settings, policy.buffer)
-  const { window } = meter.limitOf(target, { ...settings, maxOutputTokens: 0 }, policy.buffer)
-  return meter.limitOf(target, reserved(policy, format, settings, window), policy.buffer)
+  const { buffer, reserve = 'request', defaultWindow } = policy
+  const bare = (at: Target): Limit => meter.limitOf(at, { ...settings, maxOutputTokens: 0 }, buffer)
+  const isUnknown = defaultWindow !== undefined && target.window === undefined && bare(target).source === 'default'
+  const known: Target = isUnknown ? { ...target, window: defaultWindow } : target
+  if (reserve === 'request') return meter.limitOf(known, settings, buffer)
+  return meter.limitOf(known, reserved(policy, format, settings, bare(known).window), buffer)
 }
 
 /** The limit with the request's own output cap, or with another one. */
@@ -149,6 +151,7 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
         )
       : design.load({
           target: context.target,
+          gauge: context.gauge,
           conversation,
           measurement,
           last: lastOn(context),
