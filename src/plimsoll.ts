@@ -9,14 +9,20 @@ import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
 import { storeSecret } from './drivers/crypto/tenant-name.ts'
 import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
 import { openStore } from './drivers/open-store.ts'
+import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer.ts'
+import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
+import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
 import type { EngineDeps } from './engine/deps.ts'
+import type { Hooks } from './engine/hooks.ts'
 import { storedCalibration } from './engine/learn.ts'
 import { presentText } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
+import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
 import { learnedLimits } from './engine/learned-limits.ts'
 import { artifactReaders, type ArtifactReaders } from './engine/readers/index.ts'
 import { readerProvenance } from './engine/readers/provenance.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
+import { importStore, type ImportReport } from './engine/store-import.ts'
 import { codecs } from './formats/registry.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
 import type { ArtifactStat, ArtifactStore, ByteRange } from './ports/artifact-store.ts'
@@ -43,6 +49,12 @@ export interface PlimsollOptions {
   readonly window?: number
   /** Limits on spending; over one, a closing answer and then none. */
   readonly budgets?: readonly Budget[]
+  /** By agent name, what differs from the rest. */
+  readonly agents?: Readonly<Record<string, { readonly policy?: string | Policy }>>
+  /** Writes summaries: a driver, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
+  readonly summarizer?: SummarizerChoice
+  /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
+  readonly hooks?: Hooks
   readonly catalogue?: Catalogue
   readonly clock?: Clock
   readonly onEvent?: EventSink
@@ -61,6 +73,8 @@ export interface Plimsoll {
   readonly fetch: Fetch
   /** The three verbs, for an agent loop of your own. */
   session(options: SessionOptions): Session
+  /** Reads what `session.export()` wrote. A session that is there already gets only what it lacks. */
+  importSession(lines: AsyncIterable<string> | Iterable<string>, options?: { tenant?: string }): Promise<ImportReport>
   readonly artifacts: {
     /** Exact bytes back. Undefined when there is no such artifact of this tenant. */
     read(handle: Handle, options?: { tenant?: string; range?: ByteRange }): Promise<Uint8Array | undefined>
@@ -99,10 +113,14 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
     const catalogue = options.catalogue ?? bundledCatalogue()
     const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
-    const state = await storedCalibration(sessions)
+    // Ratios only: without the store the meter begins with its own.
+    const state = await storedCalibration(sessions).catch(() => undefined)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
     const meter = createMeter({ catalogue, calibration, onEvent: note })
+    const summarizer = openSummarizer(options.summarizer)
     return {
+      ...(summarizer !== undefined && { summarizer }),
+      ...(options.hooks !== undefined && { hooks: options.hooks }),
       codecs,
       calibration,
       ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
@@ -122,15 +140,39 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       clock,
       hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 40),
       emit,
-      policy: typeof options.policy === 'object' ? options.policy : policyNamed(options.policy ?? 'plimsoll'),
+      policy: plimsollPolicy,
     }
   })
 
-  const under = (policy: Policy) => async (): Promise<EngineDeps> => ({ ...(await deps()), policy })
+  const tokenizerOf = createTokenizerById()
+  const emitBudget = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
+  const under = (policy: Policy) => async (): Promise<EngineDeps> => {
+    const all = await deps()
+    const { estimator, asDesigned = false, tokenBudget } = policy
+    const own: Budget | undefined =
+      tokenBudget === undefined
+        ? undefined
+        : {
+            name: `${policy.name} session tokens`,
+            scope: 'session',
+            unit: 'tokens',
+            hard: tokenBudget,
+            enforce: 'settled',
+          }
+    const budgets = own === undefined ? all.budgets : createBudgets([...(options.budgets ?? []), own], emitBudget)
+    const common = { ...all, policy, ...(budgets !== undefined && { budgets }) }
+    if (estimator === undefined) return common
+    const meter = { ...all.meter, ...designMeter(all.meter, estimator, { tokenizerOf, asDesigned }) }
+    return { ...common, meter }
+  }
+  const policyOf = (given: string | Policy | undefined): Policy =>
+    typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
+  const policyFor = (agent: string): Policy => policyOf(options.agents?.[agent]?.policy ?? options.policy)
   const open = new Map<string, Session>()
   const session = (wanted: SessionOptions, policy?: string): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
-    const found = open.get(key) ?? createSession(policy === undefined ? deps : under(policyNamed(policy)), wanted)
+    const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
+    const found = open.get(key) ?? createSession(under(chosen()), wanted)
     // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
     open.delete(key)
     open.set(key, found)
@@ -165,6 +207,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   return {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
     session: (wanted) => session(wanted),
+    importSession: async (lines, { tenant = 'local' } = {}) =>
+      importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
     sidecar: createSidecar({
       secret,

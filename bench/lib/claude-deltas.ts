@@ -46,8 +46,8 @@ export function loadClaudeDeltas(data: string): ClaudeDelta[] {
 }
 
 /** Features of all added text together. */
-export function featuresOfDelta(delta: ClaudeDelta): Float64Array {
-  const total = new Float64Array(FEATURE_COUNT)
+export function featuresOfDelta(delta: ClaudeDelta): Uint32Array {
+  const total = new Uint32Array(FEATURE_COUNT)
   for (const text of [delta.assistantText, delta.callText, ...delta.results]) {
     const features = scan(text)
     for (let i = 0; i < FEATURE_COUNT; i++) total[i]! += features[i]!

@@ -1,6 +1,6 @@
 /** One observation: features, the truth, and how much it counts. */
 export interface Row {
-  readonly x: Float64Array
+  readonly x: Float64Array | Uint32Array
   readonly y: number
   readonly weight: number
 }
@@ -52,10 +52,16 @@ export function fitRobust(rows: readonly Row[], prior: readonly number[], pull: 
   let weights = fitWeights(rows, prior, pull)
   for (let round = 0; round < 12; round++) {
     const reweighted = rows.map((row) => {
-      const error = Math.abs(row.x.reduce((sum, value, index) => sum + value * weights[index]!, 0) / row.y - 1)
+      const error = Math.abs(dotProduct(row.x, weights) / row.y - 1)
       return { ...row, weight: row.weight * Math.min(1, tolerance / Math.max(error, 1e-6)) }
     })
     weights = fitWeights(reweighted, prior, pull)
   }
   return weights
+}
+
+function dotProduct(x: Row['x'], weights: readonly number[]): number {
+  let sum = 0
+  for (let i = 0; i < x.length; i++) sum += x[i]! * weights[i]!
+  return sum
 }

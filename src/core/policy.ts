@@ -5,18 +5,38 @@
 export interface Policy {
   readonly name: string
   readonly water: WaterRule
+  /** Upper bounds are multiplied by this on models that nobody knows or has measured. @default 1 */
+  readonly caution?: number
   readonly buffer: BufferRule
   readonly intake: IntakeRule
   /** Tried in order until the load is at low water; an epoch is the sum of what they propose. */
   readonly cascade: readonly CascadeStep[]
   /** Whose arithmetic decides when. What may leave is decided by the larger of it and the meter's own. @default the meter's own */
   readonly estimator?: EstimatorRule
+  /** The window of models that the catalogue does not know. @default the catalogue's */
+  readonly defaultWindow?: number
+  /** Tokens of a whole session; over it a closing answer, then none. @default no bound */
+  readonly tokenBudget?: number
+  /** Tools that a request keeps when its declarations alone make it too large; before a closing turn is forced. @default all */
+  readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
+  /** Writes the design's debug topics as events. @default false */
+  readonly debug?: boolean
   /** What is held back for the answer. @default 'request' */
   readonly reserve?: ReserveRule
+  /** May a request's own output cap be lowered before its history is touched, and how far. @default it may not */
+  readonly lowerOutput?: LowerOutputRule
+  /** An epoch that nothing forces waits until it pays back under the model's cache prices. @default false */
+  readonly priceGate?: boolean
   /** Plans, and calls of the summariser, per reduction. @default 3 */
   readonly passes?: number
   /** A reduction that takes longer goes on without a model. @default 30000 */
   readonly timeMs?: number
+  /**
+   * Behaves as its document does, faults included: the formula alone decides, the open tool step is folded too, the continuation is
+   * taken back with the next request, nothing stops a loop, and what does not fit is sent. Only for holding a preset against its
+   * design's own tables. @default false
+   */
+  readonly asDesigned?: boolean
 }
 
 export type DesignName = 'autosre' | 'cyber-autoagent' | 'contextguard' | 'adk-code' | 'ai-agent'
@@ -30,8 +50,6 @@ export interface EstimatorRule {
   readonly clamp?: readonly [low: number, high: number]
   /** ai-agent: tokenizer ids; the largest count decides. @default none: characters / 4 */
   readonly tokenizers?: readonly string[]
-  /** The formula alone decides, also about what may leave. For comparison with a design's own tables. @default false */
-  readonly alone?: boolean
 }
 
 /**
@@ -39,6 +57,12 @@ export interface EstimatorRule {
  * nothing. A number: this share of the window.
  */
 export type ReserveRule = 'request' | 'wire' | number
+
+/** Never below `minTokens`, and never below this share of what was asked for. */
+export interface LowerOutputRule {
+  readonly minTokens: number
+  readonly minShare: number
+}
 
 /** Reduction starts when the load's upper bound is above `high * limit`, and aims at `low * limit`. */
 export interface WaterRule {
@@ -96,8 +120,20 @@ export interface GuardRule {
 export type CascadeStep =
   /** Folds old steps into one message: carried facts and a digest of verbatim lines. The newest steps stay whole. */
   | { readonly step: 'fold'; readonly tailShare: number; readonly summaryShare: number }
-  /** Shows the largest items that are left as preview + handle, down to `floorTokens` each. */
-  | { readonly step: 'squeeze'; readonly floorTokens: number }
+  /**
+   * Shows the largest items that are left as preview + handle, down to `floorTokens` each. It acts above the share `above` of the limit
+   * (default 1) and goes down to the share `to` (default 0.95): shortening what the model is about to read hurts.
+   */
+  | {
+      readonly step: 'squeeze'
+      readonly floorTokens: number
+      readonly above?: number
+      readonly to?: number
+      /** Both shares come to at most so many tokens. */
+      readonly tokens?: number
+      /** Histories with fewer items are left alone. @default 0 */
+      readonly minimum?: number
+    }
   | CollapseStep
   | CompressStep
   | OffloadStep
@@ -170,11 +206,6 @@ export interface SummariseStep {
   readonly continuation?: 'quote'
   /** Facts that code carries through. @default true */
   readonly facts?: boolean
-  /**
-   * Folds the open tool step too, and takes the continuation back with the next request, as the contextguard design did. Breaks
-   * promises 5 and 7; only for comparison with its tables. @default false
-   */
-  readonly asDesigned?: boolean
 }
 
 /** AutoSRE's brake: the first user message, the newest `keep` messages, and bullets for what stood between. */
@@ -185,6 +216,8 @@ export interface EmergencyStep {
   readonly hardAbove: Level
   readonly keepHard: number
   readonly bulletChars: number
+  /** The brake's own estimate. @default 2.5 */
+  readonly charsPerToken?: number
 }
 
 /** A share of the limit, but at most so many tokens. */

@@ -76,6 +76,8 @@ export interface Epoch extends Base {
   readonly policy: string
   readonly before: number
   readonly after: number
+  /** How many epochs were declared on requests one after another, this one included. @default 1 */
+  readonly inARow?: number
 }
 
 export interface Undo extends Base {
@@ -127,6 +129,12 @@ export interface Audit extends Base {
   readonly handle?: string
 }
 
+/** What the meter knew when the session began: later usage builds on it, in the same way in every process. */
+export interface CalibrationSeed extends Base {
+  readonly type: 'calibration'
+  readonly state: unknown
+}
+
 /** Background work is leased so that two processes never do it twice. */
 export interface Lease extends Base {
   readonly type: 'lease'
@@ -135,7 +143,16 @@ export interface Lease extends Base {
   readonly until: number
 }
 
-export type LogRecord = ItemSeen | FirstSendEdit | Epoch | Undo | PinRecord | UsageSeen | Audit | Lease
+export type LogRecord =
+  | CalibrationSeed
+  | ItemSeen
+  | FirstSendEdit
+  | Epoch
+  | Undo
+  | PinRecord
+  | UsageSeen
+  | Audit
+  | Lease
 export type RecordType = LogRecord['type']
 
 /** Lifts a record from the version it is keyed by to the next one. */

@@ -9,11 +9,12 @@ import { appendTo } from './restore.ts'
 
 /** Makes texts durable behind their handles, before any view mentions them. */
 export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
-  for (const { text, tool, callId } of texts) {
-    await deps.artifacts.put(branch.tenant, Buffer.from(text), {
+  for (const { text, content, mime, tool, callId } of texts) {
+    await deps.artifacts.put(branch.tenant, content ?? Buffer.from(text), {
       session: branch.session,
       ...(tool !== undefined && { tool }),
       ...(callId !== undefined && { callId }),
+      ...(mime !== undefined && { mime }),
     })
   }
 }

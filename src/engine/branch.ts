@@ -1,6 +1,7 @@
 import type { Epoch, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
-import type { Anchor } from '../meter/index.ts'
+import type { Anchor, Calibration } from '../meter/index.ts'
+import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
 
 /**
@@ -35,9 +36,18 @@ export interface Branch {
   /** Readers that the last request declared. */
   readers: Readers
   limit?: Limit
+  /** The last answer was served from the prompt cache in part. */
+  cacheIsWarm: boolean
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
   last?: Measured
+  /** The last request came in at or above high water. */
+  isHigh: boolean
+  /** First-send edits of this branch, for the time when the store cannot be asked. */
+  readonly edits: EditMemory
+  readonly owed: Owed
+  /** Learned from this branch's own log, so that every process that reads the log counts alike. */
+  calibration?: Calibration
 }
 
 /** What a person sees of an item when choosing what to pin. */
@@ -66,6 +76,8 @@ export interface OpenTurn {
 
 /** What the provider said about the last request of this branch, and which request that was. */
 export interface Measured extends Anchor {
+  /** When its answer was recorded. */
+  readonly at: number
   readonly model: string
   readonly endpoint?: string
   readonly chain: string
@@ -80,13 +92,17 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     sent: new Set(),
     archived: new Set(),
     pins: new Set(),
+    edits: { byKey: new Map(), characters: 0 },
+    owed: newOwed(),
     undone: new Set(),
     version: 0,
     items: [],
     growth: [],
     turns: new Map(),
     turnCount: 0,
+    cacheIsWarm: false,
     compactRequested: false,
+    isHigh: false,
     readers: new Map(),
   }
 }

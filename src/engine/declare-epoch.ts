@@ -3,13 +3,18 @@ import { RECORD_VERSION, type Epoch } from '../core/records.ts'
 import { turnsOf } from '../core/turns.ts'
 import { storeTexts } from './archive.ts'
 import type { Draft, Proposal } from './cascade/draft.ts'
-import { coverage, planEpoch } from './cascade/plan-epoch.ts'
-import { isOver, textTokensOf, tokensOf, viewOf, type PrepareContext, type View } from './context.ts'
+import { coverage } from './cascade/plan-epoch.ts'
+import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
+import { fixedTokensOf, isOver, textTokensOf, tokensOf, viewOf, type PrepareContext, type View } from './context.ts'
+import { epochsInARow } from './breaker.ts'
+import { summaryWriter } from './cascade/fulfil.ts'
 import { protectedItems } from './protected.ts'
 import type { Standing } from './standing.ts'
+import { lowWater, marginOf } from './water.ts'
 
 /** Each pass aims lower than the one before; more than these would not help what three did not. */
-const AIMS = [1, 0.8, 0.6]
+const PASSES = 3
+const AIM_STEP = 0.2
 
 /** Plans a reduction and makes it an epoch; undefined when there is nothing to gain. */
 export async function declareEpoch(
@@ -18,15 +23,25 @@ export async function declareEpoch(
   cause: Cause,
 ): Promise<Epoch | undefined> {
   const { deps, branch } = context
-  const draft = draftOf(context, standing, tokensInBytes(context, cause))
-  for (const aim of AIMS) {
-    const proposal = planEpoch({ ...draft, lowTokens: draft.lowTokens * aim }, deps.policy.cascade)
-    if (proposal.edits.length === 0) return undefined
+  const draft = draftOf(context, standing, cause.preserve)
+  const { passes = PASSES, cascade } = deps.policy
+  const writer = summaryWriter(context)
+  for (let pass = 1; pass <= passes; pass++) {
+    const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
+    const plan = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
+    if (plan.edits.length === 0) return undefined
+    const viewOfPlan = (candidate: Proposal): View =>
+      viewUnder(context, standing, epochOf(context, standing, cause, candidate))
+    // Weighed before a summariser is asked: its call costs money too.
+    if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false) return undefined
+    const fits = (candidate: Proposal): boolean =>
+      draft.asDesigned || !isOver(viewOfPlan(candidate).load, context.limit)
+    const proposal = await writer.fulfil(plan, fits)
     const planned = epochOf(context, standing, cause, proposal)
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
     const { load } = viewUnder(context, standing, planned)
-    if (isOver(load, context.limit) && aim !== AIMS.at(-1)) continue
-    if (load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore) return undefined
+    if (isOver(load, context.limit) && pass < passes && !draft.asDesigned) continue
+    if (!draft.asDesigned && load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore) return undefined
     await storeTexts(deps, branch, proposal.stored.values())
     const epoch: Epoch = { ...planned, after: load.count.high }
     return (await deps.sessions.claimEpoch(branch.tenant, branch.session, epoch)).epoch
@@ -38,18 +53,18 @@ export interface Cause {
   readonly forced: boolean
   readonly loadBefore: number
   readonly bytesBefore: number
+  /** Identities that stay in view like pins, this time. */
+  readonly preserve?: ReadonlySet<string>
+  /** Whether an epoch that nothing forces is worth its price, by the view that it would give. */
+  readonly accepts?: (planned: View) => boolean
 }
 
 /** The view if this epoch stood. */
 export const viewUnder = (context: PrepareContext, standing: Standing, epoch: Epoch): View =>
   viewOf(context, { epoch, anchors: exactAnchors(epoch), firstSend: standing.firstSend })
 
-function epochOf(
-  { deps, branch, links }: PrepareContext,
-  standing: Standing,
-  cause: Cause,
-  { edits }: Proposal,
-): Epoch {
+function epochOf(context: PrepareContext, standing: Standing, cause: Cause, { edits }: Proposal): Epoch {
+  const { deps, branch, links } = context
   const { chain } = links.at(-1)!
   return {
     v: RECORD_VERSION,
@@ -67,35 +82,44 @@ function epochOf(
     policy: deps.policy.name,
     before: cause.loadBefore,
     after: 0,
+    inARow: epochsInARow(context, standing.epoch) + 1,
   }
 }
 
-/** A body that is too large in bytes is brought down as if the same share of its tokens were too many. */
-function tokensInBytes({ limit }: PrepareContext, { bytesBefore, loadBefore }: Cause): number {
-  return bytesBefore <= limit.bytes ? Infinity : (loadBefore * limit.bytes) / bytesBefore
-}
-
-function draftOf(context: PrepareContext, standing: Standing, mostTokens: number): Draft {
-  const { deps, branch, conversation, links, limit, target } = context
+function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
+  const { deps, branch, conversation, links, limit } = context
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
     const edit = standing.firstSend.get(index)
-    return edit === undefined ? item : { ...item, text: edit.text, edited: true as const }
+    if (edit === undefined) return item
+    const { media: _, ...rest } = item
+    return { ...rest, text: edit.text, edited: true as const }
   })
+  // A preview that is shortened once more still points at the whole text, not at the longer preview.
+  const wholes = new Map([...standing.firstSend.values()].map(({ text, handle }) => [text, handle]))
   const turns = turnsOf(items)
-  const { keep, openFrom } = protectedItems(items, links, turns, branch.pins)
+  const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.pins, ...preserve]))
   return {
     items,
     links,
     turns,
     keep,
+    pinned,
     openFrom,
     tokensOf: tokensOf(context),
     countText: textTokensOf(context),
-    fixedTokens: deps.meter.measure(target, { ...conversation, items: [] }, 0).count.high,
-    limitTokens: Math.min(limit.tokens, mostTokens),
-    lowTokens: deps.policy.water.low * Math.min(limit.tokens, mostTokens),
-    handleOf: (text) => deps.addressOf(branch.tenant, Buffer.from(text)),
+    fixedTokens: fixedTokensOf(context),
+    limitTokens: limit.tokens,
+    lowTokens: lowWater(deps.policy, limit),
+    marginTokens: marginOf(deps.policy, limit),
+    format: conversation.format,
+    asDesigned: deps.policy.asDesigned === true,
+    bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
+    limitBytes: limit.bytes,
+    handleOf: (content) =>
+      typeof content === 'string'
+        ? (wholes.get(content) ?? deps.addressOf(branch.tenant, Buffer.from(content)))
+        : deps.addressOf(branch.tenant, content),
     present: deps.present,
     readers: context.readers,
   }

@@ -1,16 +1,17 @@
 import type { Codec } from '../core/codec.ts'
-import type { RequestSettings } from '../core/conversation.ts'
+import type { Conversation, RequestSettings } from '../core/conversation.ts'
 import type { EventSink } from '../core/events.ts'
 import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
-import type { Anchor, Budgets, Calibration, Measurement, Meter } from '../meter/index.ts'
+import type { Anchor, Budgets, Calibration, Measurement, Meter, TargetRef } from '../meter/index.ts'
 import type { ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
+import type { Hooks } from './hooks.ts'
 import type { Readers } from './reader-tools.ts'
 
 /** Everything the engine is given; `src/index.ts` composes it. */
@@ -30,6 +31,7 @@ export interface EngineDeps {
   /** Learns from reported usage; absent, estimates stay as fitted. */
   readonly calibration?: Calibration
   readonly budgets?: Budgets
+  readonly hooks?: Hooks
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
 }
@@ -44,8 +46,18 @@ export interface EngineMeter extends Meter {
 export interface DesignArithmetic {
   /** From the design's raw count to real tokens, by what the provider said last. */
   factor(last: Anchor | undefined): number
-  /** The load by the design's formula. `continues`: the last measured call is part of this request, under the same epoch. */
-  load(measurement: Measurement, last: Anchor | undefined, continues: boolean): Load
+  /** The load by the design's formula. */
+  load(input: {
+    readonly target: Target
+    /** The target as the meter reads it. */
+    readonly gauge: TargetRef
+    readonly conversation: Conversation
+    readonly measurement: Measurement
+    readonly last: Anchor | undefined
+    /** The last measured call, if it is part of this request under the same epoch. */
+    readonly anchor: Anchor | undefined
+    readonly epoch: string | undefined
+  }): Load
 }
 
 /** Shows a long text under a token budget, with its size, what was left out and the handle. */

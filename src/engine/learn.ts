@@ -1,36 +1,48 @@
+import { RECORD_VERSION, type UsageSeen } from '../core/records.ts'
 import type { Usage } from '../core/usage.ts'
-import type { CalibrationState } from '../meter/index.ts'
+import { createCalibration, type Calibration, type CalibrationState } from '../meter/index.ts'
 import type { SessionStore } from '../ports/session-store.ts'
-import type { Branch, OpenTurn } from './branch.ts'
+import type { Branch, Measured } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
+import { appendTo } from './restore.ts'
 
 /** What was learned about tokenizers belongs to the installation, not to a tenant: it holds ratios, no content. */
 const TENANT = 'plimsoll'
 const KEY = 'calibration'
 
 /**
- * Teaches the meter from reported usage: the growth since the last measured call where this one continues it, else the whole
- * prompt. The state is durable before the answer is recorded, so that a restarted process decides as this one would.
+ * Fixes in the log what the meter knows when a branch begins. From there on the branch learns from its own usage records
+ * only, so that a restarted process, or another proxy, decides exactly as this one would.
  */
-export async function learnFrom(deps: EngineDeps, branch: Branch, turn: OpenTurn, usage: Usage): Promise<void> {
-  const { calibration } = deps
-  if (calibration === undefined) return
-  const { last } = branch
+export async function seedCalibration(deps: EngineDeps, branch: Branch): Promise<void> {
+  if (deps.calibration === undefined || branch.calibration !== undefined) return
+  const { v, models } = deps.calibration.state()
+  await appendTo(deps, branch, [
+    { v: RECORD_VERSION, at: deps.clock.now(), agent: branch.agent, type: 'calibration', state: { v, models } },
+  ])
+}
+
+export const calibrationFrom = (state: unknown): Calibration => createCalibration({ state: state as CalibrationState })
+
+/** Teaches a calibration one call: its growth since the last measured one where it continues it, else its whole prompt. */
+export function teach(calibration: Calibration, last: Measured | undefined, record: UsageSeen): void {
+  const { usage, measured, model, endpoint, epoch, at } = record
+  if (usage === undefined || measured === undefined) return
   const continues =
     last !== undefined &&
-    last.model === turn.model &&
-    last.endpoint === turn.endpoint &&
-    last.epoch === turn.epoch &&
-    last.items <= turn.measured.items
-  const real = continues ? usage.input - last.prompt : usage.input
+    last.model === model &&
+    last.endpoint === endpoint &&
+    last.epoch === epoch &&
+    last.items <= measured.items
   calibration.observe({
-    target: { model: turn.model, ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }) },
-    estimated: continues ? difference(turn.measured.byClass, last.byClass) : turn.measured.byClass,
-    real,
-    at: deps.clock.now(),
+    target: { model, ...(endpoint !== undefined && { endpoint }) },
+    estimated: continues ? difference(measured.byClass, last.byClass) : measured.byClass,
+    real: realTokens(usage, continues ? last.prompt : 0),
+    at,
   })
-  await deps.sessions.setValue(TENANT, KEY, JSON.stringify(calibration.state()))
 }
+
+const realTokens = (usage: Usage, before: number): number => usage.input - before
 
 function difference(
   after: Readonly<Record<string, number>>,
@@ -39,6 +51,12 @@ function difference(
   const out: Record<string, number> = {}
   for (const [kind, tokens] of Object.entries(after)) out[kind] = Math.max(0, tokens - (before[kind] ?? 0))
   return out
+}
+
+/** Keeps what was learned for the sessions to come. */
+export async function shareCalibration(deps: EngineDeps): Promise<void> {
+  if (deps.calibration === undefined) return
+  await deps.sessions.setValue(TENANT, KEY, JSON.stringify(deps.calibration.state()))
 }
 
 /** The state that earlier processes left; undefined when there is none or it cannot be read. */

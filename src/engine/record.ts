@@ -1,11 +1,11 @@
 import type { ModelResponse } from '../core/codec.ts'
 import { PlimsollError } from '../core/errors.ts'
 import { costOfUsage } from '../core/price.ts'
-import { RECORD_VERSION } from '../core/records.ts'
+import { RECORD_VERSION, type UsageSeen } from '../core/records.ts'
 import type { Usage } from '../core/usage.ts'
 import type { Branch, OpenTurn } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
-import { learnFrom } from './learn.ts'
+import { shareCalibration, teach } from './learn.ts'
 import { appendTo } from './restore.ts'
 
 export interface RecordRequest {
@@ -51,25 +51,27 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   if (usage === undefined) deps.emit({ type: 'usage-missing', ...context })
   else {
     deps.emit({ type: 'usage-recorded', usage, purpose: 'turn', ...context, ...(costUsd !== undefined && { costUsd }) })
-    await learnFrom(deps, branch, turn, usage)
   }
-  await appendTo(deps, branch, [
-    {
-      v: RECORD_VERSION,
-      at: context.at,
-      agent: branch.agent,
-      type: 'usage',
-      turn: turn.id,
-      model: turn.model,
-      estimated: turn.estimated,
-      measured: turn.measured,
-      purpose: 'turn',
-      ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
-      ...(usage !== undefined && { usage }),
-      ...(costUsd !== undefined && { costUsd }),
-      ...(turn.epoch !== undefined && { epoch: turn.epoch }),
-    },
-  ])
+  const entry: UsageSeen = {
+    v: RECORD_VERSION,
+    at: context.at,
+    agent: branch.agent,
+    type: 'usage',
+    turn: turn.id,
+    model: turn.model,
+    estimated: turn.estimated,
+    measured: turn.measured,
+    purpose: 'turn',
+    ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
+    ...(usage !== undefined && { usage }),
+    ...(costUsd !== undefined && { costUsd }),
+    ...(turn.epoch !== undefined && { epoch: turn.epoch }),
+  }
+  if (deps.calibration !== undefined) {
+    teach(deps.calibration, branch.last, entry)
+    await shareCalibration(deps)
+  }
+  await appendTo(deps, branch, [entry])
   return { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) }
 }
 

@@ -1,6 +1,8 @@
-import type { LogRecord } from '../core/records.ts'
+import type { LogRecord, UsageSeen } from '../core/records.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
+import { rememberEdit } from './owed.ts'
+import { calibrationFrom, teach } from './learn.ts'
 
 /** Takes in what the log holds beyond what the branch knows: all of it at first, then what other processes wrote. */
 export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
@@ -13,18 +15,19 @@ export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
 /** Appends, and keeps up without reading the same records again. */
 export async function appendTo(deps: EngineDeps, branch: Branch, records: readonly LogRecord[]): Promise<void> {
   const version = await deps.sessions.append(branch.tenant, branch.session, records)
-  if (version !== branch.version + records.length) return
+  // Somebody else wrote in between: take theirs in first, in the order of the log.
+  if (version !== branch.version + records.length) return catchUp(deps, branch)
   for (const record of records) absorb(branch, record)
   branch.version = version
 }
 
-/** Taking in a record twice changes nothing. */
 function absorb(branch: Branch, record: LogRecord): void {
   if (record.type === 'item-seen') {
     branch.archived.add(record.identity)
     if (record.chain !== '') branch.sent.add(record.chain)
     return
   }
+  if (record.type === 'edit') return rememberEdit(branch.edits, record)
   // The archive is shared by the agents of a session; what they decided is not.
   if ((record.agent ?? branch.agent) !== branch.agent) return
   if (record.type === 'epoch') branch.epoch = record
@@ -34,16 +37,20 @@ function absorb(branch: Branch, record: LogRecord): void {
   } else if (record.type === 'pin') {
     if (record.pinned) branch.pins.add(record.identity)
     else branch.pins.delete(record.identity)
-  } else if (record.type === 'usage') absorbUsage(branch, record)
+  } else if (record.type === 'calibration') branch.calibration ??= calibrationFrom(record.state)
+  else if (record.type === 'usage') absorbUsage(branch, record)
 }
 
-function absorbUsage(branch: Branch, record: Extract<LogRecord, { type: 'usage' }>): void {
+function absorbUsage(branch: Branch, record: UsageSeen): void {
   if (record.purpose !== 'turn') return
+  if (branch.calibration !== undefined) teach(branch.calibration, branch.last, record)
   branch.turnCount = Math.max(branch.turnCount, Number(record.turn.split('-')[1] ?? 0))
   branch.model = record.model
   const { usage, measured, epoch, endpoint } = record
   if (usage === undefined || measured === undefined) return
+  branch.cacheIsWarm = usage.cacheRead > 0
   branch.last = {
+    at: record.at,
     model: record.model,
     prompt: usage.input,
     output: usage.output,

@@ -1,5 +1,6 @@
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
+import { highWater } from './water.ts'
 
 export interface SessionStatus {
   readonly model?: string
@@ -20,7 +21,8 @@ export interface SessionStatus {
 export function statusOf(deps: EngineDeps, branch: Branch): SessionStatus {
   const used = Math.ceil(branch.load?.count.high ?? 0)
   const limit = branch.limit?.tokens ?? 0
-  const threshold = Math.floor(deps.policy.water.high * limit)
+  const threshold =
+    branch.limit === undefined ? 0 : Math.floor(highWater(deps.policy, branch.limit, branch.cacheIsWarm))
   const turnsRemaining = turnsUntil(threshold - used, branch.growth)
   return {
     ...(branch.model !== undefined && { model: branch.model }),

@@ -1,4 +1,5 @@
 import type { RequestSettings } from '../core/conversation.ts'
+import type { Item } from '../core/item.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Limit, Load } from '../core/target.ts'
 
@@ -46,4 +47,15 @@ export function reserved(policy: Policy, format: string, settings: RequestSettin
   if (reserve === 'request') return settings
   const asked = COUNTS_OUTPUT.has(format) ? (settings.maxOutputTokens ?? 0) : 0
   return { ...settings, maxOutputTokens: reserve === 'wire' ? asked : Math.max(asked, Math.floor(window * reserve)) }
+}
+
+/** Wire messages in a view; each message of ours counts as one. */
+export function messagesOf(items: readonly Item[]): number {
+  let count = 0
+  let last: number | undefined
+  for (const { message } of items) {
+    if (message < 0 || message !== last) count++
+    last = message
+  }
+  return count
 }

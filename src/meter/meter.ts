@@ -1,12 +1,12 @@
 import type { Conversation } from '../core/conversation.ts'
-import { type Count, exactly, NO_TOKENS, scaleCount, sumCounts } from '../core/count.ts'
+import { type Count, NO_TOKENS, scaleCount, sumCounts } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Load, Target } from '../core/target.ts'
 import type { Usage } from '../core/usage.ts'
 import type { Calibration } from './calibration.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 import { ignoreEvents, type MeterEvents, type ModelFacts, type ModelLookup, type TextCounter } from './needs.ts'
-import { framingOf, itemFramingOf, overheadOf } from './overhead.ts'
+import { framingOf, itemFramingOf, type Overhead, overheadOf } from './overhead.ts'
 import { createRawCounter, type Lens } from './raw-counter.ts'
 import { keepsOlderThinking, olderThinking } from './thinking.ts'
 import { isKnownUsage } from './usage.ts'
@@ -24,8 +24,8 @@ export interface MeterOptions {
   readonly onEvent?: MeterEvents
 }
 
-/** A model id, or a target with the endpoint whose calibration applies. */
-export type TargetRef = string | Pick<Target, 'model' | 'endpoint'>
+/** A model id, or a target with the endpoint whose calibration applies; a calibration of its own goes before the meter's. */
+export type TargetRef = string | (Pick<Target, 'model' | 'endpoint'> & { readonly calibration?: Calibration })
 
 /** Raw tokens by what they are; `fixed` is framing, tools and media, which no tokenizer error touches. */
 export type ClassTokens = Readonly<Partial<Record<ContentKind | 'fixed', number>>>
@@ -65,8 +65,9 @@ export function createMeter(options: MeterOptions): Meter {
   const raw = createRawCounter({ catalogue, tokenizerFor, hiddenTokens, cachedTexts, onEvent })
 
   function calibrated(target: TargetRef, count: Count, byClass: ClassTokens): Count {
-    if (calibration === undefined || count.tokens === 0) return count
-    const learned = calibration.predict(refOf(target), byClass)
+    const own = typeof target === 'string' ? calibration : (target.calibration ?? calibration)
+    if (own === undefined || count.tokens === 0) return count
+    const learned = own.predict(refOf(target), byClass)
     if (learned === undefined) return count
     const { tokens, spread } = learned
     // What is unknown stays as wide as it was: usage of other requests says nothing about a picture behind a reference.
@@ -100,7 +101,7 @@ export function createMeter(options: MeterOptions): Meter {
     const head = sumCounts(conversation.head.map(take))
     const own = sumCounts(conversation.items.map((item) => (forgotten?.has(item) === true ? NO_TOKENS : take(item))))
     const tools = countTools(lens, conversation)
-    const framing = exactly(framingOf(overhead, conversation), 'estimate')
+    const framing = slackened(framingOf(overhead, conversation), overhead)
     add('fixed', tools.tokens + framing.tokens)
     const sum = whole(sumCounts([head, own, tools, framing]))
     return {
@@ -150,9 +151,10 @@ export function createMeter(options: MeterOptions): Meter {
       const lens = raw.lensOf(refOf(target).model)
       const { take, add, byClass } = tally(lens, format)
       const own = sumCounts(items.map(take))
-      const framing = itemFramingOf(overheadOf(format, lens.model, lens.family), items)
-      add('fixed', framing)
-      return { count: calibrated(target, sumCounts([own, exactly(framing)]), byClass), byClass }
+      const overhead = overheadOf(format, lens.model, lens.family)
+      const framing = slackened(itemFramingOf(overhead, items), overhead)
+      add('fixed', framing.tokens)
+      return { count: calibrated(target, sumCounts([own, framing]), byClass), byClass }
     },
     measure(target, conversation, bytes, lastUsage) {
       try {
@@ -166,6 +168,11 @@ export function createMeter(options: MeterOptions): Meter {
     familyOf: (model) => raw.lensOf(model).family,
     contentKindOf: (target, item) => raw.item(raw.lensOf(refOf(target).model), item, '').kind,
   }
+}
+
+/** Framing is exact for OpenAI's text requests and a few tokens off elsewhere. */
+function slackened(tokens: number, { framingSlack }: Overhead): Count {
+  return { tokens, low: tokens - framingSlack, high: tokens + framingSlack, source: 'estimate' }
 }
 
 const refOf = (target: TargetRef): Pick<Target, 'model' | 'endpoint'> =>

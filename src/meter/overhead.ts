@@ -13,6 +13,8 @@ export interface Overhead {
   readonly perResult: number
   /** Around a response that comes back in the next prompt, beyond the output that was reported for it. */
   readonly perAnswer: number
+  /** How far the framing of a request was off. */
+  readonly framingSlack: number
   /** Declared tools: a hidden prompt once, something per tool, and the declarations times a factor. */
   readonly toolsOnce: number
   readonly perTool: number
@@ -31,6 +33,7 @@ const OPENAI: Overhead = {
   perCall: 5,
   perResult: 2,
   perAnswer: 3,
+  framingSlack: 2,
   toolsOnce: 12,
   perTool: 0,
   toolsFactor: 0.6,
@@ -54,6 +57,7 @@ const GEMINI: Overhead = {
   perCall: 4,
   perResult: 4,
   perAnswer: 1,
+  framingSlack: 3,
   toolsOnce: 0,
   perTool: 0,
   toolsFactor: 0.93,
@@ -68,6 +72,7 @@ const CLAUDE: Overhead = {
   perCall: 46,
   perResult: 14,
   perAnswer: 0,
+  framingSlack: 6,
   toolsOnce: 450,
   perTool: 8,
   toolsFactor: 1.1,
@@ -84,8 +89,9 @@ export function overheadOf(format: string, model: string, family: string): Overh
   if (family.startsWith('claude')) return /claude-3|(sonnet|opus)-4(-0|-2025|-1|$)/.test(model) ? CLAUDE_OLDER : CLAUDE
   if (family === 'gemini') return GEMINI
   if (/gemini|google/.test(format)) return GEMINI
-  if (/responses/.test(format)) return RESPONSES
-  return OPENAI
+  const overhead = /responses/.test(format) ? RESPONSES : OPENAI
+  // Reasoning models of OpenAI's take one token less.
+  return /gpt-5|(^|\/)o[134]/.test(model) ? { ...overhead, perRequest: overhead.perRequest - 1 } : overhead
 }
 
 /** Framing of a whole request. */

@@ -1,9 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { createInterface } from 'node:readline'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
 import type { Epoch } from '../../src/core/records.ts'
@@ -11,13 +9,13 @@ import { openStore } from '../../src/drivers/open-store.ts'
 import { createPlimsoll } from '../../src/index.ts'
 import { tenantOf } from '../../src/surfaces/gateway/identity.ts'
 import { startReferee, type RunningReferee } from '../../src/testing/referee/index.ts'
+import { exitOf, lineMatching, node } from './skeleton/processes.ts'
 import { BIG_STEP, script, STEPS, toolOutput } from './skeleton/scenario.ts'
 
 /**
  * The walking skeleton: the real SDK, streaming, forty steps in an 8k window, one result larger than the window, an embedded
  * store, SIGKILL between calls; in process and through the proxy. Everything thin, nothing faked but the provider.
  */
-const root = resolve(import.meta.dirname, '../..')
 const WINDOW = 8_000
 const PLIMSOLL_SECRET = 'walking skeleton'
 const secret = createHash('sha256').update(PLIMSOLL_SECRET).digest()
@@ -166,26 +164,3 @@ async function epochsOf(run: Run): Promise<Epoch[]> {
   await store.close()
   return epochs
 }
-
-function node(args: readonly string[], env: Record<string, string>): ChildProcess {
-  return spawn(process.execPath, ['--import', 'tsx', ...args], {
-    cwd: root,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-}
-
-/** The first line that matches; what the child wrote to standard error when it ends without one. */
-function lineMatching(child: ChildProcess, matches: (line: string) => boolean): Promise<string> {
-  const errors: Buffer[] = []
-  child.stderr!.on('data', (chunk: Buffer) => errors.push(chunk))
-  return new Promise((resolve, reject) => {
-    createInterface(child.stdout!).on('line', (line) => matches(line) && resolve(line))
-    child.once('exit', (code) => reject(new Error(`ended with ${code}: ${Buffer.concat(errors).toString()}`)))
-  })
-}
-
-const exitOf = (child: ChildProcess): Promise<void> =>
-  new Promise((resolve) =>
-    child.exitCode !== null || child.signalCode !== null ? resolve() : child.once('exit', () => resolve()),
-  )

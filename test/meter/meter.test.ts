@@ -38,12 +38,7 @@ describe('meter', () => {
       },
     )
     // 3 + per message (4 + content): content is 4 + 3 + 4 tokens.
-    expect(meter.measure('gpt-4o', body, 100).raw).toEqual({
-      tokens: 3 + 12 + 4 + 3 + 4,
-      low: 26,
-      high: 26,
-      source: 'estimate',
-    })
+    expect(meter.measure('gpt-4o', body, 100).raw.tokens).toBe(3 + 3 * 4 + 4 + 3 + 4)
     expect(meter.countText('gpt-4o', 'Hello, world!')).toEqual({ tokens: 4, low: 4, high: 4, source: 'exact' })
   })
 

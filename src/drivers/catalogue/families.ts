@@ -4,7 +4,7 @@ const FAMILIES: readonly (readonly [RegExp, string])[] = [
   [/claude.*(opus-4-[7-9]|(opus|sonnet|haiku)-[5-9]|fable|mythos)/, 'claude-2026'],
   [/claude/, 'claude'],
   [/gemini|gemma|palm|bison/, 'gemini'],
-  [/gpt-3-5|gpt-35|gpt-4($|-(0|1|32k|turbo|vision))|text-embedding/, 'cl100k'],
+  [/gpt-3-5|gpt-35|gpt-4($|-(0\d{3}|1106|32k|turbo|vision))|text-embedding/, 'cl100k'],
   [/gpt|chatgpt|codex|(^|-)o[134]($|-)|computer-use/, 'o200k'],
   [/llama-?4/, 'llama4'],
   [/llama-?2|codellama|vicuna/, 'llama2'],

@@ -13,6 +13,8 @@ export interface Draft {
   readonly turns: Turns
   /** Item indexes that are never folded away: task, newest user message, open step, pending calls, pins, instructions. */
   readonly keep: ReadonlySet<number>
+  /** The part of `keep` that stays even where everything else is quoted. */
+  readonly pinned: ReadonlySet<number>
   /** Where the open tool step begins. */
   readonly openFrom: number
   /** Upper bound of an item's tokens. */
@@ -22,7 +24,15 @@ export interface Draft {
   readonly fixedTokens: number
   readonly limitTokens: number
   readonly lowTokens: number
-  readonly handleOf: (text: string) => Handle
+  /** Size of the body with first-send edits in place, and what it may be. */
+  readonly bytes: number
+  readonly limitBytes: number
+  readonly handleOf: (content: string | Uint8Array) => Handle
+  /** Distance between the window and high water. */
+  readonly marginTokens: number
+  readonly format: string
+  /** See `Policy.asDesigned`. */
+  readonly asDesigned: boolean
   readonly present: Presenter
   readonly readers: Readers
 }
@@ -31,10 +41,28 @@ export interface Draft {
 export interface Proposal {
   readonly edits: readonly EpochEdit[]
   readonly stored: ReadonlyMap<Handle, StoredText>
+  /** Texts of inserted messages that a model may write better; what stands in the edit serves without one. */
+  readonly asks?: readonly SummaryAsk[]
+}
+
+/** A summary to be asked for: the answer, wrapped, takes the place of the inserted `text`. */
+export interface SummaryAsk {
+  /** The text that code wrote for this place. */
+  readonly text: string
+  readonly system: string
+  /** The request for an input of at most so many tokens; longer histories lose their oldest part. */
+  readonly prompt: (maxTokens: number, countText: (text: string) => number) => string
+  readonly maxOutputTokens: number
+  /** Tokens of what the summary stands for; one that is as long says nothing. */
+  readonly sourceTokens: number
+  readonly wrap: (answer: string) => string
 }
 
 export interface StoredText {
   readonly text: string
+  /** Stored in place of the text: a picture or a document. */
+  readonly content?: Uint8Array
+  readonly mime?: string
   readonly tool?: string
   readonly callId?: string
 }

@@ -61,7 +61,7 @@ function tailStart(draft: Draft, budget: number): number {
 }
 
 /** A kept call or result keeps its whole step: half of a pair is no valid request. */
-function mustStayWhole(draft: Draft, from: number, to: number): boolean {
+export function mustStayWhole(draft: Draft, from: number, to: number): boolean {
   for (let i = from; i < to; i++) {
     const kind = draft.items[i]!.kind
     if (draft.keep.has(i) && (kind === 'call' || kind === 'result')) return true
@@ -73,7 +73,7 @@ function mustStayWhole(draft: Draft, from: number, to: number): boolean {
  * The summary stands before the first thing that stays behind the first folded one: with the newest user message older than
  * the tail, the request then still comes after it. A step that stays whole is never split by it.
  */
-function summaryPlace(draft: Draft, firstFolded: number, tailFrom: number): number {
+export function summaryPlace(draft: Draft, firstFolded: number, tailFrom: number): number {
   const places = linkPlaces(draft)
   const firstChained = (from: number, to: number, wanted: (i: number) => boolean): number | undefined => {
     for (let i = from; i < to; i++) if (places[i]! >= 0 && wanted(i)) return places[i]

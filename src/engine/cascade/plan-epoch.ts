@@ -1,9 +1,15 @@
 import type { Handle } from '../../core/handles.ts'
 import type { CascadeStep } from '../../core/policy.ts'
 import type { EpochEdit } from '../../core/records.ts'
+import { collapseDuplicates } from './collapse-duplicates.ts'
+import { compressResults } from './compress-results.ts'
 import { linkPlaces, NOTHING, type Draft, type Proposal, type StoredText } from './draft.ts'
+import { emergencyFold } from './emergency.ts'
 import { fold } from './fold.ts'
+import { offload } from './offload.ts'
 import { squeeze } from './squeeze.ts'
+import { summarise } from './summarise.ts'
+import { slideWindow } from './window.ts'
 
 /**
  * Runs the cascade until the projected load is at low water or the steps are used up. Projections here are sums of upper
@@ -12,16 +18,40 @@ import { squeeze } from './squeeze.ts'
 export function planEpoch(draft: Draft, steps: readonly CascadeStep[]): Proposal {
   let proposal = NOTHING
   for (const step of steps) {
-    const excess = projectedTokens(draft, proposal) - draft.lowTokens
-    if (excess <= 0) break
-    if (step.step === 'fold') proposal = merge(proposal, fold(draft, step))
-    else if (step.step === 'squeeze' && projectedTokens(draft, proposal) > draft.limitTokens) {
-      // Shortening what the model is about to read hurts, so this step only goes as far as the limit demands.
-      const over = projectedTokens(draft, proposal) - draft.limitTokens * 0.95
-      proposal = merge(proposal, squeeze(draft, over, goneIn(draft, proposal), step))
-    }
+    const projected = projectedTokens(draft, proposal)
+    // A window of messages is about their number, whatever they weigh.
+    if (projected <= draft.lowTokens && step.step !== 'window') break
+    proposal = merge(proposal, propose(draft, step, proposal, projected))
   }
   return proposal
+}
+
+function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: number): Proposal {
+  switch (step.step) {
+    case 'fold':
+      return fold(draft, step)
+    case 'squeeze': {
+      const { above = 1, to = 0.95, tokens = Infinity, minimum = 0 } = step
+      const level = (share: number): number => Math.min(tokens, draft.limitTokens * share)
+      if (draft.items.length < minimum || projected <= level(above)) return NOTHING
+      return squeeze(draft, projected - level(to), goneIn(draft, before), step)
+    }
+    case 'collapse-duplicates':
+      return collapseDuplicates(draft, step)
+    case 'compress-results':
+      return compressResults(draft, step)
+    case 'offload':
+      return offload(draft, step)
+    case 'window':
+      return slideWindow(draft, step)
+    case 'summarise':
+      return summarise(draft, step)
+    case 'emergency':
+      return emergencyFold(draft, step, goneIn(draft, before))
+    case 'final':
+      // Changes the envelope, not the history: see `final-turn.ts`.
+      return NOTHING
+  }
 }
 
 export function projectedTokens(draft: Draft, proposal: Proposal): number {
@@ -36,10 +66,9 @@ export function projectedTokens(draft: Draft, proposal: Proposal): number {
   return sum
 }
 
-function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {
+export function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {
   const places = linkPlaces(draft)
-  const dropped = new Uint8Array(draft.links.length)
-  for (const edit of proposal.edits) if (edit.op === 'drop') dropped.fill(1, edit.from, edit.to)
+  const dropped = droppedPlaces(draft.links.length, proposal.edits)
   return (index) => {
     // Items outside the chain go with the next chained item.
     for (let i = index; i < draft.items.length; i++) if (places[i]! >= 0) return dropped[places[i]!] === 1
@@ -47,11 +76,49 @@ function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {
   }
 }
 
-function merge(a: Proposal, b: Proposal): Proposal {
+function droppedPlaces(count: number, edits: readonly EpochEdit[]): Uint8Array {
+  const dropped = new Uint8Array(count)
+  for (const edit of edits) if (edit.op === 'drop') dropped.fill(1, edit.from, edit.to)
+  return dropped
+}
+
+/**
+ * A later step has the last word: what it drops needs no shorter text any more, what it rewrites is rewritten once, and a message
+ * of ours inside what it drops is told again by its own.
+ */
+export function merge(a: Proposal, b: Proposal): Proposal {
   if (b.edits.length === 0) return a
-  const edits: EpochEdit[] = [...a.edits, ...b.edits]
+  const most = coverage([...a.edits, ...b.edits])
+  const dropped = droppedPlaces(most + 1, b.edits)
+  const rewritten = new Set(b.edits.filter((edit) => edit.op === 'replace').map((edit) => edit.at))
+  const inserts = b.edits.some((edit) => edit.op === 'insert')
+  const isCovered = (at: number): boolean => dropped[at] === 1 || (at > 0 && dropped[at - 1] === 1)
+  const kept = a.edits.filter((edit) => {
+    if (edit.op === 'replace') return dropped[edit.at] !== 1 && !rewritten.has(edit.at)
+    return edit.op !== 'insert' || !inserts || !isCovered(edit.at)
+  })
+  const texts = new Set(kept.map((edit) => (edit.op === 'insert' ? edit.text : '')))
+  const asks = [...(a.asks ?? []).filter(({ text }) => texts.has(text)), ...(b.asks ?? [])]
+  const edits = [...kept, ...b.edits]
   const stored = new Map<Handle, StoredText>([...a.stored, ...b.stored])
-  return { edits, stored }
+  return { edits: withoutOverlaps(edits), stored, ...(asks.length > 0 && { asks }) }
+}
+
+/** Two steps may drop the same place; each place is dropped once. */
+function withoutOverlaps(edits: readonly EpochEdit[]): EpochEdit[] {
+  const taken = new Set<number>()
+  return edits.flatMap((edit): EpochEdit[] => {
+    if (edit.op !== 'drop') return [edit]
+    const ranges: (EpochEdit & { op: 'drop' })[] = []
+    for (let place = edit.from; place < edit.to; place++) {
+      if (taken.has(place)) continue
+      taken.add(place)
+      const last = ranges.at(-1)
+      if (last?.to === place) ranges[ranges.length - 1] = { ...last, to: place + 1 }
+      else ranges.push({ ...edit, from: place, to: place + 1 })
+    }
+    return ranges
+  })
 }
 
 /** How many chained items the edits reach over. */

@@ -25,30 +25,37 @@ export const HANGUL = 7
 export const OTHER_SCRIPT = 8
 export const SCRIPTS = 9
 
-const PAGE_BITS = 8
-const pages: (Uint8Array | undefined)[] = []
+const PAGE = 256
+/** A class that is not known yet; its page is filled when a text first needs it. */
+const UNSEEN = 255
 
-/** Class and script of a code unit. Pages of the table are made when a text first needs them. */
-export function classOf(unit: number): number {
-  const page = pages[unit >> PAGE_BITS] ?? makePage(unit >> PAGE_BITS)
-  return page[unit & ((1 << PAGE_BITS) - 1)]!
+/** Classes of all code units, by page. Read it through `classIn`. */
+const CLASSES = new Uint8Array(65_536).fill(UNSEEN)
+
+/** The table, with ASCII and Latin-1 filled in. */
+export function classTable(): Uint8Array {
+  if (CLASSES[0] === UNSEEN) fillPage(0)
+  return CLASSES
 }
 
-/** The first page, for a loop that cannot afford a call per character. */
-export function asciiClasses(): Uint8Array {
-  return pages[0] ?? makePage(0)
+/** Class and script of a code unit. */
+export function classIn(classes: Uint8Array, unit: number): number {
+  const known = classes[unit]!
+  return known === UNSEEN ? fillPage(unit) : known
 }
 
-function makePage(index: number): Uint8Array {
-  const page = new Uint8Array(1 << PAGE_BITS)
-  for (let i = 0; i < page.length; i++) page[i] = classify((index << PAGE_BITS) + i)
-  pages[index] = page
-  return page
+function fillPage(unit: number): number {
+  const first = unit - (unit % PAGE)
+  for (let i = first; i < first + PAGE; i++) CLASSES[i] = classify(i)
+  return CLASSES[unit]!
 }
 
 function classify(unit: number): number {
   if (unit === 0x0a || unit === 0x0d) return NEWLINE
   if (unit >= 0xd800 && unit <= 0xdfff) return SURROGATE
+  // Whole blocks of one kind: asking the regular expressions would make the first Chinese text slow.
+  if ((unit >= 0x3400 && unit < 0x4dc0) || (unit >= 0x4e00 && unit < 0x9ff0)) return LETTER | (HAN << SCRIPT_SHIFT)
+  if (unit >= 0xac00 && unit < 0xd7a4) return LETTER | (HANGUL << SCRIPT_SHIFT)
   const character = String.fromCharCode(unit)
   if (/[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/.test(character)) return SPACE
   if (/\p{N}/u.test(character)) return DIGIT

@@ -18,7 +18,7 @@ export interface Estimate extends Count {
 /** Families without a fit are taken for o200k, with this much more on either side. */
 const UNKNOWN_SPREAD = 0.15
 
-const scratch = new Float64Array(FEATURE_COUNT)
+const scratch = new Uint32Array(FEATURE_COUNT)
 
 /** Families whose weights were fitted; any other name is estimated as an unknown one. */
 export const estimatedFamilies = (): readonly string[] => Object.keys(FAMILY_FITS)

@@ -49,6 +49,8 @@ export const FEATURES = [
   'glued-miss-11',
   // Characters of long words beyond the sixteenth: changing, and repeated.
   'tail',
+  // … and of runs too long to be a word.
+  'run',
   'tail-repeat',
   // Unknown words of other scripts: the parts that are known, longest first, and the characters between them.
   'latin-part',

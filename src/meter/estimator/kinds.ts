@@ -18,7 +18,7 @@ const LAYOUT = groupOf((name) => name === 'indent' || name === 'newlines')
 const QUOTED = groupOf((name) => name === 'symbol-hit' || name === 'symbol-2')
 
 /** Names the kind from the features alone, so that it costs nothing on top of the scan. */
-export function kindOf(features: Float64Array): ContentKind {
+export function kindOf(features: Uint32Array): ContentKind {
   const cjk = sum(features, CJK)
   const scripts = sum(features, SCRIPTS)
   const glued = sum(features, GLUED)
@@ -37,7 +37,7 @@ export function kindOf(features: Float64Array): ContentKind {
   return 'code'
 }
 
-function sum(features: Float64Array, indices: readonly number[]): number {
+function sum(features: Uint32Array, indices: readonly number[]): number {
   let total = 0
   for (const index of indices) total += features[index]!
   return total

@@ -1,124 +1,110 @@
 import {
-  ARABIC,
-  asciiClasses,
   CLASS_MASK,
-  classOf,
-  CYRILLIC,
+  classIn,
+  classTable,
   DIGIT,
   HAN,
   HANGUL,
-  INDIC,
-  KANA,
-  LATIN,
   LETTER,
   LOWER,
   NEWLINE,
-  OTHER_SCRIPT,
   SCRIPT_SHIFT,
-  SCRIPTS,
   SPACE,
   SURROGATE,
   SYMBOL,
   UPPER,
 } from './classes.ts'
-import { byLength, FEATURE_COUNT, featureIndex } from './features.ts'
+import {
+  HIT,
+  GLUED_HIT,
+  UPPER_HIT,
+  SYMBOL_LEAD_HIT,
+  LEAD_HIT,
+  MISS,
+  MISS_UPPER,
+  GLUED_MISS,
+  LONGEST,
+  TAIL_AT,
+  LONGEST_PART,
+  LONGEST_DENSE_PART,
+  LONGEST_WORD,
+  TAIL,
+  RUN,
+  TAIL_REPEAT,
+  NUMBER,
+  DIGITS,
+  SYMBOL_1,
+  SYMBOL_2,
+  SYMBOL_HIT,
+  SYMBOL_HIT_MORE,
+  SYMBOL_NEWLINE,
+  SYMBOL_MISS,
+  SYMBOL_TAIL,
+  SYMBOL_REPEAT,
+  WIDE_SYMBOL,
+  ASTRAL,
+  ASTRAL_REPEAT,
+  NEWLINE_ONE,
+  NEWLINES,
+  NEWLINE_MORE,
+  SPACE_ONE,
+  INDENT,
+  INDENT_MORE,
+  SPACE_TAIL,
+  HAN_REPEAT,
+  SCRIPT_REPEAT,
+  SPACE_RUN,
+  INDENT_AT,
+  BLANK,
+  APOSTROPHE,
+  PART_OF,
+  CHARACTER_OF,
+} from './feature-tables.ts'
+import { FEATURE_COUNT } from './features.ts'
 import { hashStart, hashStep, hashWithLead, isKnown, knownPieces } from './known-pieces.ts'
 
-const HIT = byLength('hit')
-const GLUED_HIT = byLength('glued-hit')
-const UPPER_HIT = byLength('upper-hit')
-const SYMBOL_LEAD_HIT = byLength('symbol-lead-hit')
-const LEAD_HIT = byLength('lead-hit')
-const MISS = byLength('miss')
-const MISS_UPPER = byLength('miss-upper')
-const GLUED_MISS = byLength('glued-miss')
-const LONGEST = 32
-const TAIL_AT = 16
-/** Known parts of other scripts are looked for up to this many characters. */
-const LONGEST_PART = 8
-const TAIL = featureIndex('tail')
-const TAIL_REPEAT = featureIndex('tail-repeat')
-const NUMBER = featureIndex('number')
-const DIGITS = featureIndex('digit')
-const SYMBOL_1 = featureIndex('symbol-1')
-const SYMBOL_2 = featureIndex('symbol-2')
-const SYMBOL_HIT = featureIndex('symbol-hit')
-const SYMBOL_HIT_MORE = featureIndex('symbol-hit-more')
-const SYMBOL_NEWLINE = featureIndex('symbol-newline')
-const SYMBOL_MISS = featureIndex('symbol-miss')
-const SYMBOL_TAIL = featureIndex('symbol-tail')
-const SYMBOL_REPEAT = featureIndex('symbol-repeat')
-const WIDE_SYMBOL = featureIndex('wide-symbol')
-const ASTRAL = featureIndex('astral')
-const ASTRAL_REPEAT = featureIndex('astral-repeat')
-const NEWLINE_ONE = featureIndex('newline')
-const NEWLINES = featureIndex('newlines')
-const NEWLINE_MORE = featureIndex('newline-more')
-const SPACE_ONE = featureIndex('space')
-const INDENT = featureIndex('indent')
-const INDENT_MORE = featureIndex('indent-more')
-const SPACE_TAIL = featureIndex('space-tail')
-const HAN_REPEAT = featureIndex('han-repeat')
-const SCRIPT_REPEAT = featureIndex('script-repeat')
-/** White space runs up to this length are one token. */
-const SPACE_RUN = 64
-/** Deeper indents cost more in some families. */
-const INDENT_AT = 8
-const BLANK = 0x20
-const APOSTROPHE = 0x27
-
-const PART_OF = new Uint8Array(SCRIPTS)
-const CHARACTER_OF = new Uint8Array(SCRIPTS)
-for (const [script, part, character] of [
-  [LATIN, 'latin-part', 'latin'],
-  [CYRILLIC, 'cyrillic-part', 'cyrillic'],
-  [ARABIC, 'arabic-part', 'arabic'],
-  [INDIC, 'indic-part', 'indic'],
-  [HAN, 'han-part', 'han'],
-  [KANA, 'kana-part', 'kana'],
-  [HANGUL, 'hangul-part', 'hangul'],
-  [OTHER_SCRIPT, 'script-part', 'script'],
-] as const) {
-  PART_OF[script] = featureIndex(part)
-  CHARACTER_OF[script] = featureIndex(character)
-}
+/** Counts of all features of a text, in the order of `FEATURES`. */
+export type Features = Uint32Array
 
 /**
  * Counts the features of a text in one pass. `into` is zeroed first, so that a caller can keep one array. The loop over words is
  * written out because calls per character would cost more than the counting.
  */
-export function scan(text: string, into: Float64Array = new Float64Array(FEATURE_COUNT)): Float64Array {
+export function scan(text: string, into: Features = new Uint32Array(FEATURE_COUNT)): Features {
   into.fill(0)
-  const ascii = asciiClasses()
+  const classes = classTable()
   const filter = knownPieces()
   const length = text.length
+  const units = unitsOf(text)
   let at = 0
   /** Where the last word or number ended: a word that starts there is glued to it. */
   let joint = -1
   while (at < length) {
-    let unit = text.charCodeAt(at)
-    let shape = (unit < 128 ? ascii[unit]! : classOf(unit)) & CLASS_MASK
+    let unit = units[at]!
+    let shape = classIn(classes, unit) & CLASS_MASK
     let lead = 0
     if (shape === DIGIT) {
-      at = digits(text, at, into)
+      at = digits(units, length, at, classes, into)
       joint = at
       continue
     }
     if (shape === SPACE || shape === SYMBOL) {
       // A single blank or symbol in front of letters belongs to their piece.
-      const next = at + 1 < length ? text.charCodeAt(at + 1) : 0
-      const nextShape = (next < 128 ? ascii[next]! : classOf(next)) & CLASS_MASK
-      if (nextShape < LOWER || nextShape > LETTER || at + 1 === length) {
-        at = shape === SPACE ? whiteSpace(text, at, into) : symbols(text, at, at, filter, into)
+      const nextShape = at + 1 < length ? classIn(classes, units[at + 1]!) & CLASS_MASK : NEWLINE
+      if (nextShape < LOWER || nextShape > LETTER) {
+        at =
+          shape === SPACE
+            ? whiteSpace(units, length, at, classes, filter, into)
+            : symbols(units, length, at, at, classes, filter, into)
         continue
       }
       lead = unit
       at++
     } else if (shape === NEWLINE) {
-      at = whiteSpace(text, at, into)
+      at = whiteSpace(units, length, at, classes, filter, into)
       continue
     } else if (shape === SURROGATE) {
-      at = astral(text, at, into)
+      at = astral(units, length, at, classes, into)
       continue
     }
     const start = at
@@ -126,26 +112,20 @@ export function scan(text: string, into: Float64Array = new Float64Array(FEATURE
     let lower = false
     let script = 0
     while (at < length) {
-      unit = text.charCodeAt(at)
-      if (unit < 128) {
-        shape = ascii[unit]!
-        if (shape === LOWER) lower = true
-        else if (shape !== UPPER || lower) break
-      } else {
-        const kind = classOf(unit)
-        shape = kind & CLASS_MASK
-        if (shape === LOWER) lower = true
-        else if (shape === UPPER) {
-          if (lower) break
-        } else if (shape !== LETTER) break
-        if (kind >> SCRIPT_SHIFT > script) script = kind >> SCRIPT_SHIFT
-      }
+      unit = units[at]!
+      const kind = classIn(classes, unit)
+      shape = kind & CLASS_MASK
+      if (shape === LOWER) lower = true
+      else if (shape === UPPER) {
+        if (lower) break
+      } else if (shape !== LETTER) break
+      if (kind > CLASS_MASK && kind >> SCRIPT_SHIFT > script) script = kind >> SCRIPT_SHIFT
       hash = hashStep(hash, unit)
       at++
     }
     if (unit === APOSTROPHE && at < length) {
-      const end = contractionEnd(text, at)
-      for (; at < end; at++) hash = hashStep(hash, text.charCodeAt(at))
+      const end = contractionEnd(units, length, at)
+      for (; at < end; at++) hash = hashStep(hash, units[at]!)
     }
     const size = at - start + (lead === 0 ? 0 : 1)
     const bucket = size > LONGEST ? LONGEST : size
@@ -155,22 +135,40 @@ export function scan(text: string, into: Float64Array = new Float64Array(FEATURE
       const table = glued ? GLUED_HIT : lead > BLANK ? SYMBOL_LEAD_HIT : lower || size < 3 ? HIT : UPPER_HIT
       into[table[bucket]!]! += 1
     } else if (lead !== 0 && lead !== BLANK && isKnown(filter, hashWithLead(hash, 0))) into[LEAD_HIT[bucket]!]! += 1
-    else if (script > 0) foreignWord(text, start, at, lead, script, filter, into)
+    else if (script > 0) foreignWord(units, start, at, lead, script, classes, filter, into)
     else {
       into[glued ? GLUED_MISS[bucket]! : lower ? MISS[bucket]! : MISS_UPPER[bucket]!]! += 1
-      if (size > TAIL_AT) repeats(text, start + TAIL_AT, at, TAIL, TAIL_REPEAT, into)
+      if (size > TAIL_AT) repeats(units, start + TAIL_AT, at, size > LONGEST_WORD ? RUN : TAIL, TAIL_REPEAT, into)
     }
   }
   return into
 }
 
-function shapeAt(text: string, at: number): number {
-  return classOf(text.charCodeAt(at)) & CLASS_MASK
+let room = Buffer.alloc(0)
+let view = new Uint16Array(0)
+const LARGEST_KEPT = 1 << 22
+
+/** The text as code units: reading an array is faster than asking a string that may be stored in five ways. */
+function unitsOf(text: string): Uint16Array {
+  const needed = text.length * 2
+  if (room.length < needed) {
+    const grown = Buffer.alloc(Math.max(8192, needed * 2))
+    const units = new Uint16Array(grown.buffer, grown.byteOffset, grown.length >> 1)
+    grown.write(text, 0, 'utf16le')
+    // One huge text must not hold its memory for ever.
+    if (grown.length <= LARGEST_KEPT) {
+      room = grown
+      view = units
+    }
+    return units
+  }
+  room.write(text, 0, 'utf16le')
+  return view
 }
 
-function digits(text: string, start: number, into: Float64Array): number {
+function digits(units: Uint16Array, length: number, start: number, classes: Uint8Array, into: Features): number {
   let end = start + 1
-  while (end < text.length && shapeAt(text, end) === DIGIT) end++
+  while (end < length && (classIn(classes, units[end]!) & CLASS_MASK) === DIGIT) end++
   into[NUMBER]! += Math.ceil((end - start) / 3)
   into[DIGITS]! += end - start
   return end
@@ -178,31 +176,32 @@ function digits(text: string, start: number, into: Float64Array): number {
 
 /** An unknown word or an unbroken run of another script, as its longest known parts from the left. */
 function foreignWord(
-  text: string,
+  units: Uint16Array,
   start: number,
   end: number,
   lead: number,
   script: number,
-  filter: Uint8Array,
-  into: Float64Array,
+  classes: Uint8Array,
+  filter: Uint32Array,
+  into: Features,
 ): void {
   let from = start
   // A symbol in front is a token of its own here; a blank mostly joins the first part.
   if (lead > BLANK) into[SYMBOL_1]! += 1
   let leading = lead === BLANK ? BLANK : 0
   while (from < end) {
-    const unit = text.charCodeAt(from)
-    if (from > start + 3 && unit === text.charCodeAt(from - 1) && unit === text.charCodeAt(from - 2)) {
-      into[classOf(unit) >> SCRIPT_SHIFT === HAN ? HAN_REPEAT : SCRIPT_REPEAT]! += 1
+    const unit = units[from]!
+    const own = classIn(classes, unit) >> SCRIPT_SHIFT
+    if (from > start + 3 && unit === units[from - 1] && unit === units[from - 2]) {
+      into[own === HAN ? HAN_REPEAT : SCRIPT_REPEAT]! += 1
       from++
       continue
     }
-    const own = classOf(unit) >> SCRIPT_SHIFT
     let longest = 0
     let hash = hashStart
-    const limit = Math.min(end, from + LONGEST_PART)
+    const limit = Math.min(end, from + (own === HAN || own === HANGUL ? LONGEST_DENSE_PART : LONGEST_PART))
     for (let i = from; i < limit; i++) {
-      hash = hashStep(hash, text.charCodeAt(i))
+      hash = hashStep(hash, units[i]!)
       if (isKnown(filter, hashWithLead(hash, leading))) longest = i + 1 - from
     }
     if (longest === 0 && leading !== 0) {
@@ -217,23 +216,30 @@ function foreignWord(
 }
 
 /** End of `'s`, `'t`, `'re` … after a word; the apostrophe's own place when there is none. */
-function contractionEnd(text: string, apostrophe: number): number {
-  const first = text.charCodeAt(apostrophe + 1) | 0x20
+function contractionEnd(units: Uint16Array, length: number, apostrophe: number): number {
+  const first = apostrophe + 1 < length ? units[apostrophe + 1]! | 0x20 : 0
   if (first === 0x73 || first === 0x74 || first === 0x64 || first === 0x6d) return apostrophe + 2
-  const second = text.charCodeAt(apostrophe + 2) | 0x20
+  const second = apostrophe + 2 < length ? units[apostrophe + 2]! | 0x20 : 0
   if (first === 0x6c && second === 0x6c) return apostrophe + 3
   if ((first === 0x76 || first === 0x72) && second === 0x65) return apostrophe + 3
   return apostrophe
 }
 
 /** White space, except a last blank that leads a word: that one is left for the caller. */
-function whiteSpace(text: string, start: number, into: Float64Array): number {
+function whiteSpace(
+  units: Uint16Array,
+  length: number,
+  start: number,
+  classes: Uint8Array,
+  filter: Uint32Array,
+  into: Features,
+): number {
   let end = start
   let afterNewline = start
   let newlines = 0
   let shape = SPACE
-  while (end < text.length) {
-    shape = shapeAt(text, end)
+  while (end < length) {
+    shape = classIn(classes, units[end]!) & CLASS_MASK
     if (shape === NEWLINE) {
       newlines++
       afterNewline = end + 1
@@ -247,7 +253,7 @@ function whiteSpace(text: string, start: number, into: Float64Array): number {
   }
   const blanks = end - afterNewline
   if (blanks === 0) return end
-  const last = end < text.length ? 1 : 0
+  const last = end < length ? 1 : 0
   if (blanks > last) {
     into[blanks - last === 1 ? SPACE_ONE : INDENT]! += 1
     if (blanks > INDENT_AT) into[INDENT_MORE]! += Math.min(blanks, SPACE_RUN) - INDENT_AT
@@ -255,25 +261,33 @@ function whiteSpace(text: string, start: number, into: Float64Array): number {
   }
   if (last === 0) return end
   if (shape >= LOWER && shape <= LETTER) return end - 1
-  if (shape === SYMBOL && text.charCodeAt(end - 1) === BLANK) return symbols(text, end - 1, end, knownPieces(), into)
+  if (shape === SYMBOL && units[end - 1] === BLANK) return symbols(units, length, end - 1, end, classes, filter, into)
   into[SPACE_ONE]! += 1
   return end
 }
 
 /** A run of symbols from `first`, line ends and slashes after it included; `start` is one before it when a blank leads. */
-function symbols(text: string, start: number, first: number, filter: Uint8Array, into: Float64Array): number {
+function symbols(
+  units: Uint16Array,
+  length: number,
+  start: number,
+  first: number,
+  classes: Uint8Array,
+  filter: Uint32Array,
+  into: Features,
+): number {
   let end = first
   let hash = hashStart
   let wide = 0
-  for (; end < text.length; end++) {
-    const unit = text.charCodeAt(end)
-    if ((classOf(unit) & CLASS_MASK) !== SYMBOL) break
+  for (; end < length; end++) {
+    const unit = units[end]!
+    if ((classIn(classes, unit) & CLASS_MASK) !== SYMBOL) break
     if (unit >= 128) wide++
     hash = hashStep(hash, unit)
   }
   const size = end - first
-  for (; end < text.length; end++) {
-    const unit = text.charCodeAt(end)
+  for (; end < length; end++) {
+    const unit = units[end]!
     if (unit !== 0x0a && unit !== 0x0d && unit !== 0x2f) break
     hash = hashStep(hash, unit)
   }
@@ -286,23 +300,22 @@ function symbols(text: string, start: number, first: number, filter: Uint8Array,
   }
   into[WIDE_SYMBOL]! += wide
   into[SYMBOL_MISS]! += 1
-  if (size > 2) repeats(text, first + 2, end, SYMBOL_TAIL, SYMBOL_REPEAT, into)
+  if (size > 2) repeats(units, first + 2, end, SYMBOL_TAIL, SYMBOL_REPEAT, into)
   return end
 }
 
-function repeats(text: string, from: number, to: number, changing: number, same: number, into: Float64Array): void {
-  for (let i = from; i < to; i++) into[text.charCodeAt(i) === text.charCodeAt(i - 1) ? same : changing]! += 1
+function repeats(units: Uint16Array, from: number, to: number, changing: number, same: number, into: Features): void {
+  let again = 0
+  for (let i = from; i < to; i++) if (units[i] === units[i - 1]) again++
+  into[same]! += again
+  into[changing]! += to - from - again
 }
 
-function astral(text: string, start: number, into: Float64Array): number {
+function astral(units: Uint16Array, length: number, start: number, classes: Uint8Array, into: Features): number {
   let end = start
-  while (end < text.length && shapeAt(text, end) === SURROGATE) {
-    const pair = end + 1 < text.length && shapeAt(text, end + 1) === SURROGATE
-    const same =
-      pair &&
-      end > start + 1 &&
-      text.charCodeAt(end) === text.charCodeAt(end - 2) &&
-      text.charCodeAt(end + 1) === text.charCodeAt(end - 1)
+  while (end < length && (classIn(classes, units[end]!) & CLASS_MASK) === SURROGATE) {
+    const pair = end + 1 < length && (classIn(classes, units[end + 1]!) & CLASS_MASK) === SURROGATE
+    const same = pair && end > start + 1 && units[end] === units[end - 2] && units[end + 1] === units[end - 1]
     into[same ? ASTRAL_REPEAT : ASTRAL]! += 1
     end += pair ? 2 : 1
   }

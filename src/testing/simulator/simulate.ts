@@ -7,12 +7,13 @@ import { contextguardHeuristic } from '../../drivers/tokenizers/designs/contextg
 import type { PreparedTurn } from '../../engine/prepare.ts'
 import { codecs } from '../../formats/registry.ts'
 import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../plimsoll.ts'
+import type { SummaryAnswer, SummaryRequest } from '../../ports/summarizer.ts'
 import { createReferee, type Exchange, type Referee } from '../referee/index.ts'
 import { clientSteps, type ClientStep } from './client.ts'
 import type { Scenario } from './scenario.ts'
 
 const WIRE = 'gemini'
-const MODEL = 'gemini-2.5-flash'
+const MODEL = 'simulated-1'
 const TENANT = 'local'
 const SESSION = 'simulated'
 const codec = codecs.get(WIRE)!
@@ -20,8 +21,10 @@ const codec = codecs.get(WIRE)!
 export interface SimulateOptions {
   /** @default 'plimsoll' */
   readonly policy?: string | Policy
-  /** Anything else that `createPlimsoll` takes: a summariser, a catalogue. */
-  readonly plimsoll?: Omit<PlimsollOptions, 'policy' | 'store' | 'artifacts' | 'secret' | 'clock'>
+  /** Anything else that `createPlimsoll` takes. */
+  readonly plimsoll?: Omit<PlimsollOptions, 'policy' | 'store' | 'artifacts' | 'secret' | 'clock' | 'summarizer'>
+  /** What the summariser answers. @default one sentence of 120 characters */
+  readonly summarise?: (request: SummaryRequest) => Promise<SummaryAnswer> | SummaryAnswer
   /** Sees each step as it happened. */
   readonly onStep?: (step: SimulatedStep) => void
 }
@@ -37,6 +40,11 @@ export interface SimulatedStep {
   readonly overflow: boolean
   readonly violations: readonly string[]
 }
+
+const SENTENCE =
+  'The user works through a list of tasks with several tools; the results so far are noted and the next step is clear now.'
+
+const oneSentence = (): SummaryAnswer => ({ text: SENTENCE.padEnd(120, '.'), stop: 'end' })
 
 /** One line of `plimsoll simulate --json`. */
 export interface SimulationResult {
@@ -63,7 +71,7 @@ export interface SimulationResult {
 
 /** Plays a scenario against the engine, with a referee that counts `ratio` times the bytes / 4 heuristic and holds the window. */
 export async function simulate(scenario: Scenario, options: SimulateOptions = {}): Promise<SimulationResult> {
-  const { policy = 'plimsoll', onStep = () => {} } = options
+  const { policy = 'plimsoll', onStep = () => {}, summarise = oneSentence } = options
   const secret = new Uint8Array(32).fill(3)
   const store = memoryStore()
   const artifacts = memoryArtifacts({ secret })
@@ -76,9 +84,13 @@ export async function simulate(scenario: Scenario, options: SimulateOptions = {}
     artifacts,
     secret,
     clock: { now: () => ++now },
-    onEvent: (event) => {
-      if (event.type === 'usage-recorded' && event.purpose === 'summary') summariserCalls++
-      options.plimsoll?.onEvent?.(event)
+    summarizer: {
+      name: 'simulated',
+      window: scenario.window,
+      summarise: async (request) => {
+        summariserCalls++
+        return summarise(request)
+      },
     },
   })
   const run = await play(plimsoll, scenario, onStep)

@@ -154,8 +154,8 @@ export function createChat(setup: ChatSetup): Chat {
   async function step(signal: AbortSignal): Promise<Answered | undefined> {
     for (let attempt = 1; ; attempt++) {
       const turn = await prepare()
+      // A halted turn was never opened: there is nothing to record.
       if (turn.verdict.kind === 'halt') {
-        await session.record({ turn: turn.id, refused: true })
         throw new PlimsollError('budget-exceeded', `The budget of this session is used up: ${turn.verdict.reason}.`, {
           advice: '/budget raises it.',
         })

@@ -16,7 +16,7 @@ export function createSpinner({ screen, paint, write }: Pick<Console, 'screen' |
   return {
     start(label) {
       this.stop()
-      if (!screen.isTerminal) return
+      if (!screen.animates) return
       const draw = (): void => write(`${ERASE_LINE}${paint('cyan', FRAMES[frame++ % FRAMES.length]!)} ${label}`)
       draw()
       timer = setInterval(draw, FRAME_MS)

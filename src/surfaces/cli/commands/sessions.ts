@@ -166,17 +166,18 @@ const exporting = (): Command =>
   withExamples(
     named('export', 'Write one session: JSON lines that `store import` reads, or Markdown for people.')
       .option('--out <file>', 'write here (default: standard output)')
-      .option('--markdown', 'what was said, as people read it'),
+      .option('--markdown', 'what was said, as people read it')
+      .option('--with-secret', 'the secret that keys handles goes along; another store needs it for the artifacts'),
     'plimsoll sessions export run-42 --out run-42.jsonl',
     'plimsoll sessions export run-42 --markdown',
-  ).action((session: string, flags: StoreFlags & { out?: string; markdown?: boolean }) =>
+  ).action((session: string, flags: StoreFlags & { out?: string; markdown?: boolean; withSecret?: boolean }) =>
     withStores(flags, async (stores) => {
       const tenant = await tenantOfSession(stores, session, flags.tenant)
       const { sessions, artifacts } = stores
       const lines =
         flags.markdown === true
           ? readableSession(sessions, tenant, session)
-          : exportStore(sessions, { tenant, session, artifacts })
+          : exportStore(sessions, { tenant, session, artifacts, withSecret: flags.withSecret === true })
       await writeLines(lines, flags.out)
     }),
   )

@@ -25,7 +25,7 @@ export async function checkStore(flags: StoreFlags): Promise<readonly Check[]> {
   const file = /^sqlite:(?:\/\/(?=\/|\.))?(.+)$/.exec(url)?.[1]
   if (file !== undefined && !(await isThere(file))) {
     const folder = await nearestFolder(dirname(file))
-    const writable = await access(folder, constants.W_OK).then(
+    const writable = await access(`${folder}/.`, constants.W_OK).then(
       () => true,
       () => false,
     )

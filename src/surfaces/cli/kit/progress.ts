@@ -22,7 +22,7 @@ export function progressOn(
   let drawn = false
   return {
     show(done, total, what) {
-      if (!screen.isTerminal || total === 0 || now() - drawnAt < REDRAW_MS) return
+      if (!screen.animates || total === 0 || now() - drawnAt < REDRAW_MS) return
       drawnAt = now()
       drawn = true
       const filled = Math.min(BAR, Math.floor((done / total) * BAR))

@@ -4,6 +4,8 @@ import type { WriteStream } from 'node:tty'
 export interface Screen {
   readonly isTerminal: boolean
   readonly colour: boolean
+  /** A line can be drawn over. */
+  readonly animates: boolean
   /** Columns. */
   readonly width: number
 }
@@ -16,8 +18,9 @@ export function screenOf(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Screen {
   const isTerminal = stream.isTTY
-  const colour = isTerminal && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'
-  return { isTerminal, colour, width: isTerminal && stream.columns > 0 ? stream.columns : PIPE_WIDTH }
+  const animates = isTerminal && env['TERM'] !== 'dumb'
+  const colour = animates && (env['NO_COLOR'] ?? '') === ''
+  return { isTerminal, colour, animates, width: isTerminal && stream.columns > 0 ? stream.columns : PIPE_WIDTH }
 }
 
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const

@@ -11,9 +11,9 @@ export function tokenCount(text: string): number {
   return value
 }
 
-/** Several of them: `16k,32k,64k`. */
+/** Several of them: `16k,32k,64k`. `200,000` is one. */
 export const tokenCounts = (text: string): number[] =>
-  text.split(/,(?!\d{3}(?:\D|$))/).map((part) => tokenCount(part.trim()))
+  /^\d{1,3}(?:,\d{3})+$/.test(text) ? [tokenCount(text)] : text.split(',').map((part) => tokenCount(part.trim()))
 
 /** Names between commas. */
 export function nameList(text: string): string[] {

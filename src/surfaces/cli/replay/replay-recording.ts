@@ -100,6 +100,8 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const session = plimsoll.session({ id: 'replay' })
   const target = { model, window, maxOutputTokens: reserve }
   let limit = 0
+  // As the engine measures it: thinking that the vendor drops from older turns is no load, although it is in the text.
+  let peakLoad = 0
   let last: Conversation | undefined
   for (const call of recording.calls) {
     const body = requestOf(codec, call.body(), reserve, readers)
@@ -107,6 +109,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
     try {
       const turn = await session.prepare({ format: codec.format, body, targets: [target] })
       limit = turn.limit.tokens
+      peakLoad = Math.max(peakLoad, Math.round(turn.load.count.tokens))
       const view = codec.decode(turn.text)
       const overflow = turn.load.count.high > turn.limit.tokens
       const invalid = !turn.report.untouched && breaksNewRule(codec, turn.text, body)
@@ -156,6 +159,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
     window,
     limit,
     ...report,
+    peakLoad,
     lost: report.lost + lost,
     ms: Math.round(performance.now() - startedAt),
   }

@@ -1,0 +1,22 @@
+import type { Epoch } from '../core/records.ts'
+import type { PrepareContext } from './context.ts'
+
+/**
+ * A third epoch on three requests in a row would mean that reducing does not help: what is left does not shrink. The request then
+ * goes as it is if it fits, and otherwise ends in a typed error that names the largest parts.
+ */
+export const MOST_IN_A_ROW = 2
+
+/**
+ * Epochs on the requests directly before this one, told from the transcript alone, so that every process decides the same: an
+ * epoch belongs to the request before if the model has answered at most once since.
+ */
+export function epochsInARow({ conversation, links }: PrepareContext, standing: Epoch | undefined): number {
+  if (standing === undefined || standing.count >= links.length) return 0
+  const { items } = conversation
+  let answers = 0
+  for (let i = links[standing.count]!.index; i < items.length; i++) {
+    if (items[i]!.role === 'assistant' && (i === 0 || items[i - 1]!.role !== 'assistant')) answers++
+  }
+  return answers <= 1 ? (standing.inARow ?? 1) : 0
+}

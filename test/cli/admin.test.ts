@@ -1,0 +1,181 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, it } from 'vitest'
+import { plimsoll, type Ran } from './support/binary.ts'
+import { copyHome, seedHome, type SeededHome } from './support/seeded-home.ts'
+
+let seeded: SeededHome
+let home: SeededHome
+beforeAll(async () => {
+  seeded = await seedHome()
+})
+afterAll(() => seeded.remove())
+beforeEach(async () => {
+  home = await copyHome(seeded)
+})
+afterEach(() => home.remove())
+
+const run = (...args: string[]): Promise<Ran> => plimsoll(home.path, args)
+const json = async (...args: string[]): Promise<unknown> => {
+  const { code, out, err } = await run(...args, '--json')
+  expect({ code, err }, args.join(' ')).toEqual({ code: 0, err: '' })
+  return JSON.parse(out)
+}
+
+describe('sessions', () => {
+  it('lists, shows, forks and removes', async () => {
+    expect(await json('sessions', 'ls')).toMatchObject([{ session: 'run-42', tenant: 'local' }])
+    expect(await json('sessions', 'show', 'run-42')).toMatchObject({
+      session: 'run-42',
+      calls: 2,
+      withoutUsage: 0,
+      cuts: [{ handle: home.handle }],
+    })
+    expect(await json('sessions', 'fork', 'run-42', 'run-43')).toMatchObject({ to: 'run-43' })
+    expect(await json('sessions', 'ls')).toHaveLength(2)
+    expect(await json('sessions', 'rm', 'run-42', '--yes')).toMatchObject({ removed: true })
+    expect(await json('sessions', 'ls')).toMatchObject([{ session: 'run-43' }])
+    // The fork holds on to what it names.
+    await json('store', 'prune', '--older-than', '52w', '--yes')
+    expect(await json('store', 'verify')).toMatchObject({ clean: true, dangling: [] })
+  })
+
+  it('asks before it removes, and without a terminal it does not', async () => {
+    const { code, err } = await run('sessions', 'rm', 'run-42')
+    expect(code).toBe(2)
+    expect(err).toContain('Say --yes')
+    expect(await json('sessions', 'ls')).toHaveLength(1)
+  })
+
+  it('pins by the beginning of an identity', async () => {
+    const items = (await json('sessions', 'pin', 'run-42')) as { identity: string; kind: string }[]
+    expect(items[0]).toMatchObject({ kind: 'user' })
+    await json('sessions', 'pin', 'run-42', items[0]!.identity.slice(0, 12))
+    expect(await json('sessions', 'show', 'run-42')).toMatchObject({ pins: [items[0]!.identity] })
+    await json('sessions', 'pin', 'run-42', items[0]!.identity.slice(0, 12), '--off')
+    expect(await json('sessions', 'show', 'run-42')).toMatchObject({ pins: [] })
+  })
+
+  it('says that nothing stands when there is nothing to undo', async () => {
+    expect(await json('sessions', 'undo', 'run-42')).toEqual({ session: 'run-42', epoch: null })
+  })
+
+  it('names what is not there', async () => {
+    const { code, err } = await run('sessions', 'show', 'nonsense')
+    expect(code).toBe(1)
+    expect(err).toContain('plimsoll sessions ls shows them all')
+  })
+
+  it('exports one session that another store takes in', async () => {
+    await run('sessions', 'export', 'run-42', '--out', 'one.jsonl', '--with-secret')
+    const into = ['--store', 'sqlite:./other.db']
+    expect(await json('store', 'import', 'one.jsonl', ...into)).toMatchObject({ sessions: 1 })
+    expect(await json('sessions', 'ls', ...into)).toMatchObject([{ session: 'run-42' }])
+    expect((await run('sessions', 'export', 'run-42', '--markdown')).out).toContain('## result: read_file')
+  })
+})
+
+describe('artifacts', () => {
+  it('gives back exactly what was taken out', async () => {
+    const { code, out } = await run('artifacts', 'show', home.handle)
+    expect(code).toBe(0)
+    expect(out).toBe(readFileSync(join(home.path, 'big.log'), 'utf8'))
+    await run('artifacts', 'show', home.handle, '--out', 'again.log')
+    expect(readFileSync(join(home.path, 'again.log'), 'utf8')).toBe(out)
+  })
+
+  it('reads parts, finds lines, queries and computes', async () => {
+    expect((await run('artifacts', 'show', home.handle, '--start', '2', '--count', '1')).out).toContain(
+      'request 1 took 37 ms',
+    )
+    expect((await run('artifacts', 'grep', home.handle, 'ERROR', '--limit', '2')).out).toContain('11')
+    expect((await run('artifacts', 'query', home.handle, 'SELECT count(*) AS n FROM t')).out).toContain('1000')
+    expect((await run('artifacts', 'run', home.handle, 'artifacts[0].lines.length')).out).toContain('1000')
+  })
+
+  it('removes, and says so afterwards', async () => {
+    await json('artifacts', 'rm', home.handle, '--yes')
+    expect((await run('artifacts', 'show', home.handle)).err).toContain('There is no artifact')
+    expect(await run('store', 'verify')).toMatchObject({ code: 3 })
+  })
+})
+
+describe('store', () => {
+  it('a move to another store keeps sessions, artifacts and handles', async () => {
+    const into = ['--store', 'sqlite:./moved.db']
+    expect(await json('store', 'import', 'backup.jsonl', ...into)).toMatchObject({ sessions: 1, artifacts: 1 })
+    expect(await json('store', 'verify', ...into)).toMatchObject({ clean: true })
+    expect((await run('artifacts', 'show', home.handle, ...into)).out).toBe(
+      readFileSync(join(home.path, 'big.log'), 'utf8'),
+    )
+    // Again: nothing new, nothing doubled.
+    expect(await json('store', 'import', 'backup.jsonl', ...into)).toMatchObject({ records: 0 })
+  })
+
+  it('a truncated export is refused', async () => {
+    const text = readFileSync(join(home.path, 'backup.jsonl'), 'utf8')
+    writeFileSync(join(home.path, 'torn.jsonl'), text.slice(0, text.length / 2))
+    const { code, err } = await run('store', 'import', 'torn.jsonl', '--store', 'sqlite:./torn.db')
+    expect(code).toBe(2)
+    expect(err).toMatch(/line \d+|Line \d+/)
+  })
+
+  it('counts what it holds', async () => {
+    expect(await json('store', 'stats')).toMatchObject({
+      sessions: 1,
+      artifacts: 1,
+      schemaVersion: expect.any(Number) as number,
+    })
+    expect(await json('store', 'migrate')).toMatchObject({ applied: [] })
+  })
+})
+
+describe('count, models, config, doctor', () => {
+  it('counts exactly where a tokenizer is there, else with an interval', async () => {
+    expect(await json('count', 'README.md', '--model', 'gpt-5')).toMatchObject([{ file: 'README.md', source: 'exact' }])
+    const [estimated] = (await json('count', 'README.md', '--model', 'claude-sonnet-4-5')) as {
+      low: number
+      tokens: number
+      high: number
+    }[]
+    expect(estimated!.low).toBeLessThan(estimated!.high)
+    expect(await json('count', 'request.json', '--request', 'anthropic-messages')).toMatchObject([
+      { parts: { head: expect.any(Number) as number } },
+    ])
+    expect((await plimsoll(home.path, ['count', '-'], { input: 'hello' })).out).toMatch(/^\d+ tokens/)
+  })
+
+  it("puts the vendor's own models first", async () => {
+    const models = (await json('models', 'claude-sonnet-4-5')) as { id: string }[]
+    expect(models[0]!.id).toBe('claude-sonnet-4-5')
+  })
+
+  it('says which setting came from where', async () => {
+    await json('config', 'init', 'mine.json')
+    await json('config', 'check', 'mine.json')
+    const settings = (await json('config', 'show', '--config', 'mine.json')) as { name: string; from: string }[]
+    expect(settings.find(({ name }) => name === 'port')).toEqual({ name: 'port', value: 4141, from: 'file' })
+    expect(settings.find(({ name }) => name === 'workers')).toMatchObject({ from: 'default' })
+    expect((await run('config', 'init', 'mine.json')).code).toBe(2)
+    writeFileSync(join(home.path, 'mine.json'), '{ "prot": 1 }')
+    const { code, err } = await run('config', 'check', 'mine.json')
+    expect(code).toBe(2)
+    expect(err).toContain('There is no setting "prot"')
+  })
+
+  it('finds a healthy machine healthy, and never prints a key', async () => {
+    const { code, out } = await plimsoll(home.path, ['doctor', '--offline', '--json'], {
+      env: { OPENAI_API_KEY: 'sk-secret', ANTHROPIC_BASE_URL: 'http://127.0.0.1:4141/anthropic' },
+    })
+    expect(code).toBe(0)
+    expect(out).not.toContain('sk-secret')
+    const checks = JSON.parse(out) as { name: string; state: string; message: string }[]
+    expect(checks.filter(({ state }) => state === 'fail')).toEqual([])
+    expect(checks.find(({ name }) => name === 'ANTHROPIC_BASE_URL')!.message).toContain(
+      'through a proxy on this machine',
+    )
+    const broken = await run('doctor', '--offline', '--store', 'sqlite:./README.md/place.db')
+    expect(broken.code).toBe(3)
+    expect(broken.out).toContain('may not be written')
+  })
+})

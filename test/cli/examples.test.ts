@@ -1,0 +1,82 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Command } from 'commander'
+import { createProgram } from '../../src/surfaces/cli/program.ts'
+import { ROOT } from './support/binary.ts'
+import { copyHome, seedHome, type SeededHome } from './support/seeded-home.ts'
+import { runLine } from './support/shell.ts'
+
+let seeded: SeededHome
+beforeAll(async () => {
+  seeded = await seedHome()
+})
+afterAll(() => seeded.remove())
+
+/** Every command that does something, with what its help says. */
+function commandsOf(
+  command: Command,
+  path: readonly string[] = [],
+): readonly (readonly [name: string, help: string])[] {
+  if (command.commands.length > 0) return command.commands.flatMap((sub) => commandsOf(sub, [...path, sub.name()]))
+  let help = ''
+  command.configureOutput({ writeOut: (text) => void (help += text) })
+  command.outputHelp()
+  return [[path.join(' '), help]]
+}
+
+const COMMANDS = commandsOf(createProgram())
+
+// A document runs dozens of processes one after another.
+const PATIENCE_MS = 240_000
+
+const examplesIn = (text: string): readonly string[] =>
+  [...text.matchAll(/^ +\$ (.+)$/gm)].map((found) => found[1]!).filter((line) => /^(?:npx )?plimsoll\b/.test(line))
+
+async function runAll(lines: readonly string[]): Promise<void> {
+  const home = await copyHome(seeded)
+  try {
+    for (const line of lines) {
+      const { code, output } = await runLine(home, line)
+      expect(code, `$ ${line}\n${output.slice(-2_000)}`).toBe(0)
+    }
+  } finally {
+    await home.remove()
+  }
+}
+
+describe('examples in --help', () => {
+  it('every command has one', () => {
+    const without = COMMANDS.filter(([, help]) => examplesIn(help).length === 0).map(([name]) => name)
+    // The demo is its own example.
+    expect(without).toEqual(['demo'])
+  })
+
+  it.each(COMMANDS)('those of %s work as they stand', (_name, help) => runAll(examplesIn(help)), PATIENCE_MS)
+})
+
+/** The commands in one block of shell lines, as a reader would copy them. */
+const commandsIn = (block: string): readonly string[] =>
+  block
+    .split('\n')
+    .map((line) =>
+      line
+        .replace(/^\$ /, '')
+        .replace(/\s+#.*$/, '')
+        .trim(),
+    )
+    .filter((line) => /^(?:npx )?plimsoll\b/.test(line))
+
+function blocksIn(file: string): readonly (readonly string[])[] {
+  const found = readFileSync(join(ROOT, file), 'utf8').matchAll(/^```(?:sh|bash|console)\n([^]*?)^```/gm)
+  return [...found].map((block) => commandsIn(block[1]!)).filter((lines) => lines.length > 0)
+}
+
+describe('commands in the documentation', () => {
+  const documents = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)]
+  const blocks = documents
+    .filter((file) => file.endsWith('.md') && existsSync(join(ROOT, file)))
+    .flatMap((file) => blocksIn(file).map((lines) => [file, lines[0]!, lines] as const))
+
+  it.each(blocks)('%s: %s …', (_file, _first, lines) => runAll(lines), PATIENCE_MS)
+})

@@ -1,0 +1,136 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { filesOf, sharedTranscripts } from '../transcripts/shared-data.ts'
+import { FIXTURES, plimsoll, temporaryHome } from './support/binary.ts'
+import { openTerminal } from './support/terminal.ts'
+
+let home: string
+let remove: () => Promise<void>
+beforeAll(async () => {
+  ;({ path: home, remove } = await temporaryHome())
+})
+afterAll(() => remove())
+
+const SESSION = join(FIXTURES, 'claude-code.jsonl')
+// Others build on these names.
+const FIELDS = [
+  'file',
+  'format',
+  'policy',
+  'window',
+  'limit',
+  'calls',
+  'messages',
+  'overflows',
+  'invalid',
+  'lost',
+  'epochs',
+  'summariserCalls',
+  'peakLoad',
+  'quoteRecall',
+  'nameRecall',
+  'recoverableRecall',
+  'costUsd',
+  'unmanagedCostUsd',
+  'cacheHitRate',
+  'ms',
+]
+
+type Result = Record<(typeof FIELDS)[number], number> & { readonly file: string; readonly format: string }
+const linesOf = (out: string): Result[] =>
+  out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Result)
+
+describe('replay', () => {
+  it('prints one object per file, policy and window, with exactly the published fields', async () => {
+    const { code, out, err } = await plimsoll(home, [
+      'replay',
+      SESSION,
+      join(FIXTURES, 'codex-rollout.jsonl'),
+      '--window',
+      '16k,32k',
+      '--json',
+    ])
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    const results = linesOf(out)
+    expect(results.map(({ format, window }) => [format, window])).toEqual([
+      ['claude-code', 16_000],
+      ['claude-code', 32_000],
+      ['codex-rollout', 16_000],
+      ['codex-rollout', 32_000],
+    ])
+    for (const result of results) {
+      expect(Object.keys(result).sort()).toEqual(FIELDS.toSorted())
+      expect(result).toMatchObject({ overflows: 0, invalid: 0, lost: 0, policy: 'plimsoll' })
+    }
+    expect(results[0]!.file).toBe(SESSION)
+  })
+
+  it('tells the recordings of one file apart', async () => {
+    const { out } = await plimsoll(home, ['replay', join(FIXTURES, 'tau-bench.json'), '--json'])
+    expect(linesOf(out).map(({ file }) => file.slice(file.indexOf('#')))).toEqual([
+      '#task 2, trial 1',
+      '#task 46, trial 3',
+    ])
+  })
+
+  it('a window that holds nothing is told call by call, and --check makes it an exit code', async () => {
+    const args = ['replay', SESSION, '--window', '1500']
+    const { code, out } = await plimsoll(home, args)
+    expect(code).toBe(0)
+    expect(out).toMatch(/call 1: The context needs [\d,]+ tokens and [\d,]+ fit/)
+    expect(out).toContain('refused')
+    expect(await plimsoll(home, [...args, '--check', '--json'])).toMatchObject({ code: 3 })
+    expect(await plimsoll(home, ['replay', SESSION, '--window', '32k', '--check', '--json'])).toMatchObject({ code: 0 })
+  })
+
+  it('compares windows in one table', async () => {
+    const { out } = await plimsoll(home, ['replay', FIXTURES, '--window', '16k', '--no-readers'])
+    expect(out).toMatch(/16 sessions, 54 calls/)
+    expect(out).toContain('plimsoll 16k')
+  })
+
+  it('lives what can be read of a damaged file', async () => {
+    const lines = readFileSync(SESSION, 'utf8').split('\n')
+    const damaged = join(home, 'damaged.jsonl')
+    writeFileSync(damaged, [...lines.slice(0, 2), 'not json', ...lines.slice(2)].join('\n'))
+    const { code, out } = await plimsoll(home, ['replay', damaged, '--json'])
+    expect(code).toBe(0)
+    expect(linesOf(out)[0]).toMatchObject({ calls: 3, overflows: 0, invalid: 0, lost: 0 })
+  })
+
+  it('draws a progress bar on a terminal and takes it away again', async () => {
+    const terminal = openTerminal(home, ['replay', SESSION, '--window', '16k'])
+    await terminal.ended
+    expect(terminal.raw()).toMatch(/█|░/)
+    expect(terminal.text()).toContain('0 overflows, 0 invalid, 0 lost')
+    const piped = await plimsoll(home, ['replay', SESSION, '--window', '16k'])
+    expect(piped.err).toBe('')
+  })
+
+  // The whole corpus takes minutes: `npm run test:replay`. Here one larger session of each wire.
+  const shared = sharedTranscripts()
+  // Codex' own instructions alone take three quarters of a 16k window, so that one is lived in 32k.
+  const SAMPLE: readonly (readonly [string, number, string])[] = [
+    ['claude-code', 0, '16k,32k'],
+    ['codex-rollout', 4, '32k'],
+    ['gemini-cli', 0, '16k,32k'],
+    ['openai-chat', 0, '16k,32k'],
+    ['copilot-cli', 1, '16k,32k'],
+  ]
+  it.each(shared === undefined ? [] : SAMPLE)(
+    '%s %i: nothing overflows, is invalid or gets lost in %s',
+    async (folder, index, windows) => {
+      const path = filesOf(shared!, folder)[index]!
+      const { code, out } = await plimsoll(home, ['replay', path, '--window', windows, '--json'])
+      expect(code).toBe(0)
+      for (const result of linesOf(out)) {
+        expect(result).toMatchObject({ overflows: 0, invalid: 0, lost: 0 })
+        expect(result['peakLoad']).toBeLessThanOrEqual(result['limit']!)
+      }
+    },
+  )
+})

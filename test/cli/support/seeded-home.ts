@@ -1,0 +1,74 @@
+import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BINARY, FIXTURES, plimsoll, temporaryHome } from './binary.ts'
+
+/** Stands for a real handle in examples, since handles are keyed by a secret of the store. */
+export const EXAMPLE_HANDLE = 'art_0123456789abcdefghjkmnpqrs'
+
+export interface SeededHome {
+  readonly path: string
+  /** Of an artifact of the session `run-42`. */
+  readonly handle: string
+  readonly remove: () => Promise<void>
+}
+
+/** A home with everything that examples name: sessions, a request, a store with the session `run-42` and an artifact. */
+export async function seedHome(): Promise<SeededHome> {
+  const { path, remove } = await temporaryHome()
+  writeFileSync(join(path, 'big.log'), bigLog())
+  writeFileSync(join(path, 'README.md'), '# An example\n\nSome text to count.\n')
+  writeFileSync(join(path, 'package.json'), '{ "name": "example" }\n')
+  writeFileSync(join(path, 'request.json'), JSON.stringify(REQUEST))
+  cpSync(join(FIXTURES, 'claude-code.jsonl'), join(path, 'session.jsonl'))
+  // Where `inspect` looks by itself.
+  mkdirSync(join(path, '.claude/projects/example'), { recursive: true })
+  cpSync(join(FIXTURES, 'claude-code.jsonl'), join(path, '.claude/projects/example/one.jsonl'))
+  mkdirSync(join(path, 'sessions'))
+  for (const name of ['pi.jsonl', 'codex-rollout.jsonl', 'openhands.json', 'gemini-cli.json'])
+    cpSync(join(FIXTURES, name), join(path, 'sessions', name))
+  programs(path)
+  const talk = ['chat', '--provider', 'demo', '--session', 'run-42', '--allow', 'all']
+  const ran = await plimsoll(path, [...talk, '--prompt', 'read big.log'])
+  if (ran.code !== 0) throw new Error(`The store could not be seeded: ${ran.err}`)
+  const listed = await plimsoll(path, ['artifacts', 'ls', '--json'])
+  const [artifact] = JSON.parse(listed.out) as { handle: string }[]
+  if (artifact === undefined) throw new Error(`Nothing was taken out:\n${ran.out}`)
+  await plimsoll(path, ['store', 'export', '--out', 'backup.jsonl', '--with-secret'])
+  await plimsoll(path, ['store', 'import', 'backup.jsonl', '--store', 'sqlite:./plimsoll.db'])
+  await plimsoll(path, ['config', 'init'])
+  return { path, handle: artifact.handle, remove }
+}
+
+/** The same home in another place. */
+export async function copyHome(seeded: SeededHome): Promise<SeededHome> {
+  const { path, remove } = await temporaryHome()
+  await cp(seeded.path, path, { recursive: true })
+  return { path, handle: seeded.handle, remove }
+}
+
+const bigLog = (): string =>
+  Array.from(
+    { length: 1_000 },
+    (_, i) =>
+      `2026-01-01T00:00:${String(i % 60).padStart(2, '0')}Z ${i % 97 === 0 ? 'ERROR' : 'INFO'} request ${i} took ${(i * 37) % 900} ms`,
+  ).join('\n')
+
+const REQUEST = {
+  model: 'claude-sonnet-4-5',
+  max_tokens: 1024,
+  system: 'You are brief.',
+  messages: [{ role: 'user', content: 'How many tokens is this?' }],
+}
+
+/** `plimsoll` in the PATH, and stand-ins for the agents that examples start. */
+function programs(home: string): void {
+  mkdirSync(join(home, 'bin'))
+  const script = (name: string, text: string): void => {
+    writeFileSync(join(home, 'bin', name), `#!/bin/sh\n${text}\n`)
+    chmodSync(join(home, 'bin', name), 0o755)
+  }
+  script('plimsoll', `exec "${process.execPath}" "${BINARY}" "$@"`)
+  script('npx', 'exec "$@"')
+  for (const agent of ['claude', 'codex', 'gemini']) script(agent, 'echo "$ANTHROPIC_BASE_URL $OPENAI_BASE_URL"')
+}
