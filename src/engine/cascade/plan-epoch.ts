@@ -19,12 +19,15 @@ export function planEpoch(draft: Draft, steps: readonly CascadeStep[]): Proposal
   let proposal = NOTHING
   for (const step of steps) {
     const projected = projectedTokens(draft, proposal)
-    // A window of messages is about their number, whatever they weigh.
-    if (projected <= draft.lowTokens && step.step !== 'window') break
+    if (projected <= draft.lowTokens && !isAboutNumber(step)) break
     proposal = merge(proposal, propose(draft, step, proposal, projected))
   }
   return proposal
 }
+
+/** A window of messages is about their number, whatever they weigh. */
+const isAboutNumber = (step: CascadeStep): boolean =>
+  step.step === 'window' || (step.step === 'summarise' && step.always === true)
 
 function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: number): Proposal {
   switch (step.step) {
