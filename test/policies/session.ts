@@ -99,5 +99,5 @@ export function brokenPairs(contents: readonly Content[]): string[] {
   })
 }
 
-export const chars = (length: number, seed = 'x'): string =>
+export const chars = (length: number, seed = 'lorem'): string =>
   `${seed} `.repeat(Math.ceil(length / (seed.length + 1))).slice(0, length)
