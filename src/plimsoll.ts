@@ -13,6 +13,7 @@ import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
 import type { EngineDeps } from './engine/deps.ts'
+import type { Hooks } from './engine/hooks.ts'
 import { storedCalibration } from './engine/learn.ts'
 import { presentText } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
@@ -21,6 +22,7 @@ import { learnedLimits } from './engine/learned-limits.ts'
 import { artifactReaders, type ArtifactReaders } from './engine/readers/index.ts'
 import { readerProvenance } from './engine/readers/provenance.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
+import { importStore, type ImportReport } from './engine/store-import.ts'
 import { codecs } from './formats/registry.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
 import type { ArtifactStat, ArtifactStore, ByteRange } from './ports/artifact-store.ts'
@@ -31,6 +33,7 @@ import { createFetch, type Fetch } from './surfaces/gateway/fetch.ts'
 import { createGateway, type Gateway } from './surfaces/gateway/gateway.ts'
 import { hiddenSteps } from './surfaces/gateway/hidden/steps.ts'
 import { createLedger, type Ledger } from './surfaces/gateway/ledger.ts'
+import { createSidecar, type Sidecar } from './surfaces/gateway/sidecar.ts'
 import { responseSessions } from './surfaces/gateway/response-sessions.ts'
 
 export interface PlimsollOptions {
@@ -50,6 +53,8 @@ export interface PlimsollOptions {
   readonly agents?: Readonly<Record<string, { readonly policy?: string | Policy }>>
   /** Writes summaries: a driver, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
   readonly summarizer?: SummarizerChoice
+  /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
+  readonly hooks?: Hooks
   readonly catalogue?: Catalogue
   readonly clock?: Clock
   readonly onEvent?: EventSink
@@ -68,6 +73,8 @@ export interface Plimsoll {
   readonly fetch: Fetch
   /** The three verbs, for an agent loop of your own. */
   session(options: SessionOptions): Session
+  /** Reads what `session.export()` wrote. A session that is there already gets only what it lacks. */
+  importSession(lines: AsyncIterable<string> | Iterable<string>, options?: { tenant?: string }): Promise<ImportReport>
   readonly artifacts: {
     /** Exact bytes back. Undefined when there is no such artifact of this tenant. */
     read(handle: Handle, options?: { tenant?: string; range?: ByteRange }): Promise<Uint8Array | undefined>
@@ -75,6 +82,8 @@ export interface Plimsoll {
   }
   /** The handler behind `fetch` and the proxy. */
   readonly gateway: Gateway
+  /** The same engine behind the contract by which other gateways call a compressor. */
+  readonly sidecar: Sidecar
   /** Sessions of this process, summed up from their events. */
   readonly ledger: Ledger
   /** Whether the store answers. */
@@ -104,12 +113,14 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
     const catalogue = options.catalogue ?? bundledCatalogue()
     const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
-    const state = await storedCalibration(sessions)
+    // Ratios only: without the store the meter begins with its own.
+    const state = await storedCalibration(sessions).catch(() => undefined)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
     const meter = createMeter({ catalogue, calibration, onEvent: note })
     const summarizer = openSummarizer(options.summarizer)
     return {
       ...(summarizer !== undefined && { summarizer }),
+      ...(options.hooks !== undefined && { hooks: options.hooks }),
       codecs,
       calibration,
       ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
@@ -196,7 +207,16 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   return {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
     session: (wanted) => session(wanted),
+    importSession: async (lines, { tenant = 'local' } = {}) =>
+      importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
+    sidecar: createSidecar({
+      secret,
+      session: (wanted) => session(wanted),
+      read: async (tenant, handle) => (await deps()).artifacts.read(tenant, handle),
+      values: sessions,
+      ...(options.window !== undefined && { window: options.window }),
+    }),
     ledger,
     isReady: async () => (await secret()).length > 0 && (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
     artifacts: {

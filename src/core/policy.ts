@@ -5,6 +5,8 @@
 export interface Policy {
   readonly name: string
   readonly water: WaterRule
+  /** Upper bounds are multiplied by this on models that nobody knows or has measured. @default 1 */
+  readonly caution?: number
   readonly buffer: BufferRule
   readonly intake: IntakeRule
   /** Tried in order until the load is at low water; an epoch is the sum of what they propose. */
@@ -21,6 +23,10 @@ export interface Policy {
   readonly debug?: boolean
   /** What is held back for the answer. @default 'request' */
   readonly reserve?: ReserveRule
+  /** May a request's own output cap be lowered before its history is touched, and how far. @default it may not */
+  readonly lowerOutput?: LowerOutputRule
+  /** An epoch that nothing forces waits until it pays back under the model's cache prices. @default false */
+  readonly priceGate?: boolean
   /** Plans, and calls of the summariser, per reduction. @default 3 */
   readonly passes?: number
   /** A reduction that takes longer goes on without a model. @default 30000 */
@@ -51,6 +57,12 @@ export interface EstimatorRule {
  * nothing. A number: this share of the window.
  */
 export type ReserveRule = 'request' | 'wire' | number
+
+/** Never below `minTokens`, and never below this share of what was asked for. */
+export interface LowerOutputRule {
+  readonly minTokens: number
+  readonly minShare: number
+}
 
 /** Reduction starts when the load's upper bound is above `high * limit`, and aims at `low * limit`. */
 export interface WaterRule {

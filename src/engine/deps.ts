@@ -11,6 +11,7 @@ import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
+import type { Hooks } from './hooks.ts'
 import type { Readers } from './reader-tools.ts'
 
 /** Everything the engine is given; `src/index.ts` composes it. */
@@ -30,6 +31,7 @@ export interface EngineDeps {
   /** Learns from reported usage; absent, estimates stay as fitted. */
   readonly calibration?: Calibration
   readonly budgets?: Budgets
+  readonly hooks?: Hooks
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
 }
