@@ -54,6 +54,11 @@ export interface PlimsollOptions {
   readonly summarizer?: SummarizerChoice
   /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
   readonly hooks?: Hooks
+  /**
+   * Sets cache marks on wires that have them (Anthropic) where the client set none. Off, an untouched request leaves as the bytes
+   * that came in. @default false
+   */
+  readonly cacheMarks?: boolean
   readonly catalogue?: Catalogue
   readonly clock?: Clock
   readonly onEvent?: EventSink
@@ -118,6 +123,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     return {
       ...(summarizer !== undefined && { summarizer }),
       ...(options.hooks !== undefined && { hooks: options.hooks }),
+      ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
       calibration,
       ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),

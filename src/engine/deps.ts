@@ -32,6 +32,8 @@ export interface EngineDeps {
   readonly calibration?: Calibration
   readonly budgets?: Budgets
   readonly hooks?: Hooks
+  /** Cache marks are set where the client set none. @default false */
+  readonly cacheMarks?: boolean
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
 }

@@ -7,6 +7,7 @@ import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
 import { logRequest, storeTexts } from './archive.ts'
 import type { Branch, SeenItem } from './branch.ts'
+import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
 import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
 import { declareEpoch, viewUnder } from './declare-epoch.ts'
@@ -87,7 +88,8 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const view = declared?.view ?? before
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   if (isOver(view.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, view)
-  const permission = permit(context, view)
+  const permitted = permit(context, view)
+  const permission: Permission = { ...permitted, view: withCacheMarks(context, permitted.view) }
   if (permission.view.text !== context.text) validate(context, permission.view.text)
   await logRequest(context, newEdits)
   await tellHooks(context, newEdits, permission)
