@@ -38,7 +38,7 @@ function shorten(context: PrepareContext, link: Link, maxTokens: number): NewEdi
   const tokens = tokensOf(context)(item)
   const countTokens = textTokensOf(context)
   const handle = deps.addressOf(branch.tenant, Buffer.from(item.text))
-  const text = deps.present(item.text, {
+  const text = deps.present(deps.redact?.(item.text) ?? item.text, {
     budgetTokens: Math.floor(deps.policy.intake.previewShare * limit.tokens),
     countTokens,
     handle,

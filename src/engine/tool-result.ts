@@ -69,7 +69,7 @@ async function showResult(deps: EngineDeps, branch: Branch, request: ToolResultR
     tool,
     ...(callId !== undefined && { callId }),
   })
-  const shown = deps.present(text, {
+  const shown = deps.present(deps.redact?.(text) ?? text, {
     budgetTokens: Math.floor(deps.policy.intake.previewShare * limit.tokens),
     countTokens: (part) => deps.meter.countText(gauge, part).high,
     handle: stat.handle,
