@@ -35,6 +35,7 @@ import { createFetch, type Fetch } from './surfaces/gateway/fetch.ts'
 import { createGateway, type Gateway } from './surfaces/gateway/gateway.ts'
 import { hiddenSteps } from './surfaces/gateway/hidden/steps.ts'
 import { createLedger, type Ledger } from './surfaces/gateway/ledger.ts'
+import { createSidecar, type Sidecar } from './surfaces/gateway/sidecar.ts'
 import { responseSessions } from './surfaces/gateway/response-sessions.ts'
 
 export interface PlimsollOptions {
@@ -93,6 +94,8 @@ export interface Plimsoll {
   }
   /** The handler behind `fetch` and the proxy. */
   readonly gateway: Gateway
+  /** The same engine behind the contract by which other gateways call a compressor. */
+  readonly sidecar: Sidecar
   /** Sessions of this process, summed up from their events. */
   readonly ledger: Ledger
   /** Whether the store answers. */
@@ -157,12 +160,25 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   })
 
   const tokenizerOf = createTokenizerById()
+  const emitBudget = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
   const under = (policy: Policy) => async (): Promise<EngineDeps> => {
     const all = await deps()
-    const { estimator, asDesigned = false } = policy
-    if (estimator === undefined) return { ...all, policy }
+    const { estimator, asDesigned = false, tokenBudget } = policy
+    const own: Budget | undefined =
+      tokenBudget === undefined
+        ? undefined
+        : {
+            name: `${policy.name} session tokens`,
+            scope: 'session',
+            unit: 'tokens',
+            hard: tokenBudget,
+            enforce: 'settled',
+          }
+    const budgets = own === undefined ? all.budgets : createBudgets([...(options.budgets ?? []), own], emitBudget)
+    const common = { ...all, policy, ...(budgets !== undefined && { budgets }) }
+    if (estimator === undefined) return common
     const meter = { ...all.meter, ...designMeter(all.meter, estimator, { tokenizerOf, asDesigned }) }
-    return { ...all, policy, meter }
+    return { ...common, meter }
   }
   const policyOf = (given: string | Policy | undefined): Policy =>
     typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
@@ -209,6 +225,13 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     importSession: async (lines, { tenant = 'local' } = {}) =>
       importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
+    sidecar: createSidecar({
+      secret,
+      session: (wanted) => session(wanted),
+      read: async (tenant, handle) => (await deps()).artifacts.read(tenant, handle),
+      values: sessions,
+      ...(options.window !== undefined && { window: options.window }),
+    }),
     ledger,
     isReady: async () => (await secret()).length > 0 && (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
     artifacts: {

@@ -5,12 +5,22 @@
 export interface Policy {
   readonly name: string
   readonly water: WaterRule
+  /** Upper bounds are multiplied by this on models that nobody knows or has measured. @default 1 */
+  readonly caution?: number
   readonly buffer: BufferRule
   readonly intake: IntakeRule
   /** Tried in order until the load is at low water; an epoch is the sum of what they propose. */
   readonly cascade: readonly CascadeStep[]
   /** Whose arithmetic decides when. What may leave is decided by the larger of it and the meter's own. @default the meter's own */
   readonly estimator?: EstimatorRule
+  /** The window of models that the catalogue does not know. @default the catalogue's */
+  readonly defaultWindow?: number
+  /** Tokens of a whole session; over it a closing answer, then none. @default no bound */
+  readonly tokenBudget?: number
+  /** Tools that a request keeps when its declarations alone make it too large; before a closing turn is forced. @default all */
+  readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
+  /** Writes the design's debug topics as events. @default false */
+  readonly debug?: boolean
   /** What is held back for the answer. @default 'request' */
   readonly reserve?: ReserveRule
   /** May a request's own output cap be lowered before its history is touched, and how far. @default it may not */
@@ -114,7 +124,16 @@ export type CascadeStep =
    * Shows the largest items that are left as preview + handle, down to `floorTokens` each. It acts above the share `above` of the limit
    * (default 1) and goes down to the share `to` (default 0.95): shortening what the model is about to read hurts.
    */
-  | { readonly step: 'squeeze'; readonly floorTokens: number; readonly above?: number; readonly to?: number }
+  | {
+      readonly step: 'squeeze'
+      readonly floorTokens: number
+      readonly above?: number
+      readonly to?: number
+      /** Both shares come to at most so many tokens. */
+      readonly tokens?: number
+      /** Histories with fewer items are left alone. @default 0 */
+      readonly minimum?: number
+    }
   | CollapseStep
   | CompressStep
   | OffloadStep

@@ -22,6 +22,8 @@ export interface Branch {
   readonly undone: Set<string>
   /** Version of the log that this memory reflects. */
   version: number
+  /** Work on the last request that nobody waits for; the next call of the session comes after it. */
+  later?: () => Promise<void>
   /** Items of the last request. */
   items: readonly SeenItem[]
   /** Growth of the load over the last calls, epochs left out. */

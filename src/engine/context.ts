@@ -10,6 +10,7 @@ import type { Limit, Load, Target } from '../core/target.ts'
 import { occupancy, type Anchor, type Measurement, type TargetRef } from '../meter/index.ts'
 import { releasedThinking, STALE_THINKING_HEADERS } from './bound-thinking.ts'
 import type { Branch } from './branch.ts'
+import { cautionOf, cautiousItem, cautiousLoad, cautiousText } from './caution.ts'
 import type { EngineDeps } from './deps.ts'
 import { openLimit } from './output-reserve.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
@@ -84,14 +85,16 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
 
 /** What fits. A policy that holds back a share of the window first has to know the window. */
 function limitFor(
-  { meter, policy }: EngineDeps,
+  { meter, policy }: Pick<EngineDeps, 'meter' | 'policy'>,
   target: Target,
   { format, settings }: Pick<Conversation, 'format' | 'settings'>,
 ): Limit {
-  if (policy.reserve === undefined || policy.reserve === 'request')
-    return meter.limitOf(target, settings, policy.buffer)
-  const { window } = meter.limitOf(target, { ...settings, maxOutputTokens: 0 }, policy.buffer)
-  return meter.limitOf(target, reserved(policy, format, settings, window), policy.buffer)
+  const { buffer, reserve = 'request', defaultWindow } = policy
+  const bare = (at: Target): Limit => meter.limitOf(at, { ...settings, maxOutputTokens: 0 }, buffer)
+  const isUnknown = defaultWindow !== undefined && target.window === undefined && bare(target).source === 'default'
+  const known: Target = isUnknown ? { ...target, window: defaultWindow } : target
+  if (reserve === 'request') return meter.limitOf(known, settings, buffer)
+  return meter.limitOf(known, reserved(policy, format, settings, bare(known).window), buffer)
 }
 
 /** The limit with the request's own output cap, or with another one. */
@@ -141,9 +144,14 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const { design } = deps.meter
   const load =
     design === undefined
-      ? occupancy(deps.meter, context.gauge, conversation, measurement, anchor, standing.epoch?.id)
+      ? cautiousLoad(
+          occupancy(deps.meter, context.gauge, conversation, measurement, anchor, standing.epoch?.id),
+          conversation.items,
+          cautionOf(context),
+        )
       : design.load({
           target: context.target,
+          gauge: context.gauge,
           conversation,
           measurement,
           last: lastOn(context),
@@ -161,19 +169,23 @@ export const isOver = (load: Load, limit: Limit): boolean => load.count.high > l
 /** Tokens outside the history: instructions, tools, framing. */
 export function fixedTokensOf(context: PrepareContext): number {
   const { deps, gauge, conversation } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? cautionOf(context)
   return deps.meter.measure(gauge, { ...conversation, items: [] }, 0).count.high * factor
 }
 
 /** Upper bound of an item's tokens on the request's model. */
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   const { deps, gauge } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  return (item) => deps.meter.countItem(gauge, item).high * factor
+  const factor = deps.meter.design?.factor(lastOn(context))
+  if (factor !== undefined) return (item) => deps.meter.countItem(gauge, item).high * factor
+  const caution = cautionOf(context)
+  return (item) => cautiousItem(item, deps.meter.countItem(gauge, item).high, caution)
 }
 
 export const textTokensOf = (context: PrepareContext): ((text: string) => number) => {
   const { deps, gauge } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  return (text) => deps.meter.countText(gauge, text).high * factor
+  const factor = deps.meter.design?.factor(lastOn(context))
+  if (factor !== undefined) return (text) => deps.meter.countText(gauge, text).high * factor
+  const caution = cautionOf(context)
+  return (text) => cautiousText(text, deps.meter.countText(gauge, text).high, caution)
 }

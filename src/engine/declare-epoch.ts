@@ -96,6 +96,8 @@ function draftOf(context: PrepareContext, standing: Standing, preserve: Readonly
     const { media: _, ...rest } = item
     return { ...rest, text: edit.text, edited: true as const }
   })
+  // A preview that is shortened once more still points at the whole text, not at the longer preview.
+  const wholes = new Map([...standing.firstSend.values()].map(({ text, handle }) => [text, handle]))
   const turns = turnsOf(items)
   const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.pins, ...preserve]))
   return {
@@ -115,7 +117,10 @@ function draftOf(context: PrepareContext, standing: Standing, preserve: Readonly
     asDesigned: deps.policy.asDesigned === true,
     bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
     limitBytes: limit.bytes,
-    handleOf: (content) => deps.addressOf(branch.tenant, typeof content === 'string' ? Buffer.from(content) : content),
+    handleOf: (content) =>
+      typeof content === 'string'
+        ? (wholes.get(content) ?? deps.addressOf(branch.tenant, Buffer.from(content)))
+        : deps.addressOf(branch.tenant, content),
     present: deps.present,
     readers: context.readers,
   }

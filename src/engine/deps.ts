@@ -5,7 +5,7 @@ import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
-import type { Anchor, Budgets, Calibration, Measurement, Meter } from '../meter/index.ts'
+import type { Anchor, Budgets, Calibration, Measurement, Meter, TargetRef } from '../meter/index.ts'
 import type { ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -53,6 +53,8 @@ export interface DesignArithmetic {
   /** The load by the design's formula. */
   load(input: {
     readonly target: Target
+    /** The target as the meter reads it. */
+    readonly gauge: TargetRef
     readonly conversation: Conversation
     readonly measurement: Measurement
     readonly last: Anchor | undefined

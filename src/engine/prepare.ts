@@ -14,6 +14,8 @@ import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
 import { askBeforeEpoch, noteHighWater, placeOf, tellAfterEpoch } from './epoch-hooks.ts'
 import { newFirstSendEdits, type NewEdit } from './first-send.ts'
+import { debugLines, reductionLines } from './design-log.ts'
+import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn.ts'
 import { permit, type Permission } from './guard.ts'
 import { callHook } from './hooks.ts'
 import { largestParts } from './largest-parts.ts'
@@ -33,6 +35,8 @@ export interface PrepareRequest {
   readonly expectedCalls?: number
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
+  /** `meanwhile`: an untouched request need not wait for the archive; `record` does. @default 'before' */
+  readonly archive?: 'before' | 'meanwhile'
 }
 
 export interface PreparedTurn {
@@ -87,11 +91,21 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const declared = isReduced ? await reduce(context, standing, before) : undefined
   const view = declared?.view ?? before
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
-  if (isOver(view.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, view)
-  const permitted = permit(context, view)
+  const final = finalStepOf(context)
+  const closing =
+    final !== undefined && isUsedUp(context, standing, before)
+      ? (withFewerTools(context, view) ?? closingTurn(context, view, final))
+      : undefined
+  const leaving = closing?.view ?? view
+  for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
+  if (isOver(leaving.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
+  const permitted = closing ?? permit(context, view)
   const permission: Permission = { ...permitted, view: withCacheMarks(context, permitted.view) }
   if (permission.view.text !== context.text) validate(context, permission.view.text)
-  await logRequest(context, newEdits)
+  // What was changed is durable before it leaves. What passes untouched may be archived while the model answers.
+  if (request.archive === 'meanwhile' && permission.view.text === context.text) {
+    branch.later = () => logRequest(context, newEdits)
+  } else await logRequest(context, newEdits)
   await tellHooks(context, newEdits, permission)
   return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
 }
@@ -139,10 +153,17 @@ function needsEpoch(context: PrepareContext, standing: Standing, { load, convers
   if (deps.policy.asDesigned !== true && epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
   const { policy } = deps
-  if (policy.water.messages !== undefined && messagesOf(conversation.items) >= policy.water.messages) return true
+  if (hasManyMessages(context, standing, conversation)) return true
   if (!isHigh(policy, limit, load, branch.cacheIsWarm)) return false
   const { rest } = policy.water
   return rest === 0 || load.count.high - (standing.epoch?.after ?? 0) >= rest * limit.tokens
+}
+
+/** A window of messages is full, and a tenth of it has come in since the last epoch. */
+function hasManyMessages({ deps, links }: PrepareContext, { epoch }: Standing, view: Conversation): boolean {
+  const { messages } = deps.policy.water
+  if (messages === undefined || messagesOf(view.items) < messages) return false
+  return links.length - (epoch?.count ?? 0) >= messages * 0.1
 }
 
 async function keepMoved({ deps, branch }: PrepareContext, moved: Epoch, { load }: View): Promise<void> {
@@ -184,6 +205,7 @@ async function reduce(
     ...(price !== undefined && { price }),
   })
   await tellAfterEpoch(context, why, epoch, before, view)
+  for (const line of reductionLines(context, { before, after: view, epoch })) emit(line)
   return { epoch, view }
 }
 

@@ -78,7 +78,11 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     id,
     agent,
     toolResult: (request) => runAnyway((engine) => toolResult(engine, branch, request)),
-    prepare: (request) => runAnyway((engine) => prepare(engine, branch, request)),
+    prepare: async (request) => {
+      const turn = await runAnyway((engine) => prepare(engine, branch, request))
+      void inOrder(() => settleLater(branch))
+      return turn
+    },
     record: (request) => runAnyway((engine) => record(engine, branch, request)),
     status: () => runAnyway(async (engine) => statusOf(engine, branch)),
     compact: () => run(async () => void (branch.compactRequested = true)),
@@ -131,6 +135,16 @@ async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[
     if (entry.type === 'audit' || entry.type === 'epoch') found.push(entry)
   }
   return found
+}
+
+/** A request that could not be archived is archived with the next one: the client sends all of it again. */
+async function settleLater(branch: Branch): Promise<void> {
+  const { later } = branch
+  if (later === undefined) return
+  delete branch.later
+  // The request leaves first: writing to a disk holds this process up.
+  await new Promise((resolve) => setImmediate(resolve))
+  await later().catch(() => undefined)
 }
 
 /** Calls that overlap run one after another, in the order in which they came. */

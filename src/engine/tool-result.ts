@@ -4,6 +4,7 @@ import { RECORD_VERSION } from '../core/records.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
 import { callHook, NOTE_CHARACTERS } from './hooks.ts'
+import { guardedText, isLarge } from './intake-guard.ts'
 import { appendTo } from './restore.ts'
 
 export interface ToolResultRequest {
@@ -62,20 +63,25 @@ async function showResult(deps: EngineDeps, branch: Branch, request: ToolResultR
   const limit = deps.meter.limitOf({ model }, { stream: false, reasoning: false }, deps.policy.buffer)
   const gauge = { model, ...(branch.calibration !== undefined && { calibration: branch.calibration }) }
   const tokens = deps.meter.countText(gauge, text).high
-  if (tokens <= deps.policy.intake.maxShare * limit.tokens)
+  const { guard, maxShare, previewShare } = deps.policy.intake
+  if (tokens <= maxShare * limit.tokens && !isLarge(guard, text))
     return { text, truncated: false, originalBytes: bytes.length }
   const stat = await deps.artifacts.put(branch.tenant, bytes, {
     session: branch.session,
     tool,
     ...(callId !== undefined && { callId }),
   })
-  const shown = deps.present(deps.redact?.(text) ?? text, {
-    budgetTokens: Math.floor(deps.policy.intake.previewShare * limit.tokens),
-    countTokens: (part) => deps.meter.countText(gauge, part).high,
+  const clean = deps.redact?.(text) ?? text
+  const options = {
+    budgetTokens: Math.floor(previewShare * limit.tokens),
+    countTokens: (part: string) => deps.meter.countText(gauge, part).high,
     handle: stat.handle,
     tool,
     readers: branch.readers,
-  })
+  }
+  const guarded = guard === undefined ? undefined : guardedText(guard, clean, options)
+  const isSmall = guarded !== undefined && options.countTokens(guarded) <= maxShare * limit.tokens
+  const shown = isSmall ? guarded : deps.present(clean, options)
   await appendTo(deps, branch, [
     {
       v: RECORD_VERSION,

@@ -69,8 +69,9 @@ function portableItem(item: Item, lose: Draft['lose']): Item[] {
     lose(item, 'a block that only its own wire knows')
     if (item.role === 'user') return [{ ...item, kind: 'user', text: '[block left out]' }]
   } else {
-    // An item that says nothing loses nothing; some wires refuse empty text.
-    const isEmpty = item.text === '' && item.media === undefined && item.kind !== 'call' && item.kind !== 'result'
+    // An item that says nothing loses nothing; some wires refuse text without a visible character.
+    const isEmpty =
+      item.text.trim() === '' && item.media === undefined && item.kind !== 'call' && item.kind !== 'result'
     return isEmpty ? [] : [item]
   }
   return []

@@ -31,9 +31,10 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
     case 'fold':
       return fold(draft, step)
     case 'squeeze': {
-      const { above = 1, to = 0.95 } = step
-      if (projected <= draft.limitTokens * above) return NOTHING
-      return squeeze(draft, projected - draft.limitTokens * to, goneIn(draft, before), step)
+      const { above = 1, to = 0.95, tokens = Infinity, minimum = 0 } = step
+      const level = (share: number): number => Math.min(tokens, draft.limitTokens * share)
+      if (draft.items.length < minimum || projected <= level(above)) return NOTHING
+      return squeeze(draft, projected - level(to), goneIn(draft, before), step)
     }
     case 'collapse-duplicates':
       return collapseDuplicates(draft, step)

@@ -94,7 +94,8 @@ function tapped(body: ReadableStream<Uint8Array>, tap: Tap<Body>): ReadableStrea
         for (;;) {
           const { done, value } = await reader.read()
           if (done) {
-            const { bytes, next } = await finish(true)
+            const { bytes, next, settled } = await finish(true)
+            await settled
             if (bytes !== undefined) controller.enqueue(bytes)
             if (next?.body === undefined || next.body === null) return controller.close()
             reader = next.body.getReader()
@@ -106,7 +107,9 @@ function tapped(body: ReadableStream<Uint8Array>, tap: Tap<Body>): ReadableStrea
           return controller.enqueue(passed)
         }
       } catch (error) {
-        await finish(false)
+        await (
+          await finish(false)
+        ).settled
         controller.error(error)
       }
     },

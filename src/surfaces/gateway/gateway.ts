@@ -91,10 +91,9 @@ async function manage<B>(
   const client = tenantOf(await deps.secret(), request.header, request.path)
   // What is only observed is kept apart, so that nothing of it can ever be applied.
   const tenant = mode === 'observe' ? `observed-${client}` : client
-  const parsed: unknown = JSON.parse(text)
   const { session: sessionId, agent } = await speakerOf({
     header: request.header,
-    body: parsed,
+    text,
     items: conversation.items,
     hash,
     sessionOfResponse: (id) => deps.responses.find(tenant, id),
@@ -106,7 +105,7 @@ async function manage<B>(
   const hidden =
     mode === 'observe' || deps.hidden === undefined || route.stream === 'json-array'
       ? undefined
-      : await openHidden(deps.hidden, { owner, codec, text, conversation, body: parsed, hash })
+      : await openHidden(deps.hidden, { owner, codec, conversation, text, hash })
   return exchange({
     request,
     route,

@@ -107,6 +107,7 @@ const prepareFor = <B>(managed: ManagedRequest<B>, target: Target): Promise<Prep
     body: managed.text,
     conversation: managed.conversation,
     targets: [target],
+    archive: 'meanwhile',
   })
 
 interface Sent<B> {
@@ -281,9 +282,8 @@ function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, f
       return bytes
     },
     async end() {
-      await recorded(managed, attempt, await observer.end())
-      finished()
-      return {}
+      const response = await observer.end()
+      return { settled: recorded(managed, attempt, response).then(finished) }
     },
   }
 }

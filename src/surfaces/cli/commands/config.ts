@@ -41,7 +41,7 @@ const init = (): Command =>
       .argument('[file]', 'where to', CONFIG_FILE)
       .option('--force', 'write over a file that is there')
       .option('--json', 'machine-readable output'),
-    'plimsoll config init',
+    'plimsoll config init proxy.json',
   ).action(async (file: string, flags: { force?: boolean; json?: boolean }) => {
     if (existsSync(file) && flags.force !== true)
       throw new PlimsollError('bad-input', `${file} is there already.`, { advice: 'Say --force to write over it.' })

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest'
+import { resultText } from '../support/anthropic-loop.ts'
+import { testEngine } from '../support/engine.ts'
+
+describe('A11: a call that nobody ever answered', () => {
+  it('at the start of five hundred later events does not stop a reduction below the target', async () => {
+    const input: object[] = [
+      { role: 'user', content: 'Begin.' },
+      { type: 'function_call', call_id: 'call_orphan', name: 'approve', arguments: '{}' },
+    ]
+    for (let n = 0; n < 250; n++) {
+      input.push({ type: 'function_call', call_id: `call_${n}`, name: 'read', arguments: '{}' })
+      input.push({ type: 'function_call_output', call_id: `call_${n}`, output: resultText(n, 200) })
+    }
+    const { session, deps } = testEngine()
+    const turn = await session().prepare({
+      format: 'openai-responses',
+      body: { model: 'gpt-5.1', max_output_tokens: 256, input },
+      targets: [{ model: 'gpt-5.1', window: 10_000 }],
+    })
+    expect(turn.report.loadBefore).toBeGreaterThan(turn.limit.tokens)
+    expect(turn.load.count.high).toBeLessThanOrEqual(deps.policy.water.low * turn.limit.tokens)
+    expect(turn.report.newEpoch?.covered).toBe(input.length)
+  })
+})
