@@ -42,7 +42,9 @@ const testOf = new Map(files.map((name) => [name.split('-')[0]!, join(PAINS, nam
 
 const unmatched = [
   ...[...testOf.keys()].filter((pain) => mutations[pain] === undefined).map((pain) => `${pain} has no mutation`),
-  ...Object.keys(mutations).filter((pain) => !testOf.has(pain)).map((pain) => `${pain} has no test`),
+  ...Object.keys(mutations)
+    .filter((pain) => !testOf.has(pain))
+    .map((pain) => `${pain} has no test`),
 ]
 const wanted = Object.keys(mutations).filter((pain) => positionals.length === 0 || positionals.includes(pain))
 
@@ -69,7 +71,9 @@ async function work(): Promise<void> {
     for (let pain = queue.shift(); pain !== undefined; pain = queue.shift()) {
       const finding = await tryMutation(copy, pain, mutations[pain]!)
       findings.push(finding)
-      console.log(`${finding.outcome === 'red' ? 'ok ' : 'BAD'} ${pain.padEnd(4)} ${finding.outcome.padEnd(6)} ${finding.note}`)
+      console.log(
+        `${finding.outcome === 'red' ? 'ok ' : 'BAD'} ${pain.padEnd(4)} ${finding.outcome.padEnd(6)} ${finding.note}`,
+      )
     }
   } finally {
     await rm(copy, { recursive: true, force: true })
@@ -82,7 +86,10 @@ async function tryMutation(copy: string, pain: string, { file, find, replace }: 
   const hits = original.split(find).length - 1
   if (hits !== 1) return { pain, outcome: 'broken', note: `the line occurs ${hits} times in ${file}` }
   try {
-    await writeFile(path, original.replace(find, () => replace))
+    await writeFile(
+      path,
+      original.replace(find, () => replace),
+    )
     const { failed, passed, timedOut } = await runTest(copy, testOf.get(pain)!)
     if (timedOut) return { pain, outcome: 'red', note: `${file} (did not end)` }
     // No test ran at all: the mutation broke the module, which proves nothing about the test.
@@ -93,18 +100,15 @@ async function tryMutation(copy: string, pain: string, { file, find, replace }: 
   }
 }
 
-async function runTest(
-  copy: string,
-  test: string,
-): Promise<{ failed: number; passed: number; timedOut: boolean }> {
+async function runTest(copy: string, test: string): Promise<{ failed: number; passed: number; timedOut: boolean }> {
   const report = join(copy, 'report.json')
   await rm(report, { force: true })
   const vitest = join('node_modules', 'vitest', 'vitest.mjs')
-  const child = spawn(
-    process.execPath,
-    [vitest, 'run', test, '--reporter=json', `--outputFile=${report}`],
-    { cwd: copy, stdio: 'ignore', env: { ...process.env, PLIMSOLL_SHARED: SHARED } },
-  )
+  const child = spawn(process.execPath, [vitest, 'run', test, '--reporter=json', `--outputFile=${report}`], {
+    cwd: copy,
+    stdio: 'ignore',
+    env: { ...process.env, PLIMSOLL_SHARED: SHARED },
+  })
   let timedOut = false
   const timer = setTimeout(() => {
     timedOut = true

@@ -39,7 +39,11 @@ describe('A15: one call id in many calls', () => {
     ]
     const turn = await testEngine()
       .session()
-      .prepare({ format: 'openai-chat', body: { ...body, messages: long }, targets: [{ model: 'gpt-4.1', window: 3_500 }] })
+      .prepare({
+        format: 'openai-chat',
+        body: { ...body, messages: long },
+        targets: [{ model: 'gpt-4.1', window: 3_500 }],
+      })
     expect(turn.edits.length).toBeGreaterThan(0)
     const sent = codecOf('openai-chat').decode(turn.text).items
     const numbers = (kind: string) =>

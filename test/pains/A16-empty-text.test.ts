@@ -14,7 +14,13 @@ const body = {
     { role: 'assistant', content: '' },
     { role: 'user', content: ' \n ' },
     { role: 'assistant', content: [{ type: 'text', text: '' }] },
-    { role: 'user', content: [{ type: 'text', text: '' }, { type: 'text', text: 'Still there?' }] },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: '' },
+        { type: 'text', text: 'Still there?' },
+      ],
+    },
     { role: 'assistant', content: '', tool_calls: [call('call_2')] },
     { role: 'tool', tool_call_id: 'call_2', content: 'ok' },
   ],

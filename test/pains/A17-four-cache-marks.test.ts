@@ -31,7 +31,10 @@ describe('A17: cache marks', () => {
         let at = 0
         for (const [s, count] of steps.entries()) {
           const ids = Array.from({ length: count }, (_, i) => `toolu_${s}_${i}`)
-          messages.push({ role: 'assistant', content: ids.map((id) => ({ type: 'tool_use', id, name: 'read', input: {} })) })
+          messages.push({
+            role: 'assistant',
+            content: ids.map((id) => ({ type: 'tool_use', id, name: 'read', input: {} })),
+          })
           messages.push({
             role: 'user',
             content: ids.map((id) => ({

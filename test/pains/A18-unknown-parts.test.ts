@@ -10,7 +10,13 @@ const turns = [
     user: 'Deploy.',
     steps: [
       { text: 'First an approval.', calls: [{ name: 'approve', result: 'approved: yes' }] },
-      { text: 'Both.', calls: [{ name: 'keep', result: 'kept' }, { name: 'approve', result: 'approved: no' }] },
+      {
+        text: 'Both.',
+        calls: [
+          { name: 'keep', result: 'kept' },
+          { name: 'approve', result: 'approved: no' },
+        ],
+      },
       { text: 'Then this.', calls: [{ name: 'keep', result: 'kept again' }] },
     ],
   },
@@ -25,7 +31,9 @@ describe('A18: taking a tool out of a transcript', () => {
       const conversation = codec.decode(text)
       const isIt = (id: string | undefined) => calls.has(id)
       const calls = new Set(
-        conversation.items.filter((item) => item.kind === 'call' && item.toolName === 'approve').map((item) => item.callId),
+        conversation.items
+          .filter((item) => item.kind === 'call' && item.toolName === 'approve')
+          .map((item) => item.callId),
       )
       const drops: Edit[] = conversation.items
         .filter((item) => item.kind === half && isIt(item.callId))
@@ -37,7 +45,9 @@ describe('A18: taking a tool out of a transcript', () => {
       expect(sent).not.toContain('approved:')
       const left = codec.decode(sent)
       expect(left.items.filter((item) => isIt(item.callId))).toEqual([])
-      const fragments = conversation.items.filter((item) => !isIt(item.callId)).map((item) => codec.fragment(conversation, item))
+      const fragments = conversation.items
+        .filter((item) => !isIt(item.callId))
+        .map((item) => codec.fragment(conversation, item))
       expect(left.items.map((item) => codec.fragment(left, item))).toEqual(fragments)
     },
   )

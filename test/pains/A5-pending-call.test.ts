@@ -11,7 +11,12 @@ const step = (n: number): object[] => [
   { type: 'function_call', call_id: `call_${n}`, name: 'read', arguments: '{}' },
   { type: 'function_call_output', call_id: `call_${n}`, output: resultText(n, 700) },
 ]
-const approval = { type: 'function_call', call_id: 'call_deploy', name: 'deploy', arguments: JSON.stringify({ to: 'production', plan: resultText(99, 4_000) }) }
+const approval = {
+  type: 'function_call',
+  call_id: 'call_deploy',
+  name: 'deploy',
+  arguments: JSON.stringify({ to: 'production', plan: resultText(99, 4_000) }),
+}
 const said = (content: string): object => ({ role: 'user', content })
 
 const send = (session: ReturnType<ReturnType<typeof testEngine>['session']>, input: object[], window = 5_000) =>

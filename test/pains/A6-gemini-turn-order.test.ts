@@ -6,7 +6,11 @@ import { plainBody } from './support/plain-bodies.ts'
 
 interface Content {
   readonly role: string
-  readonly parts: readonly { readonly text?: string; readonly functionCall?: object; readonly functionResponse?: object }[]
+  readonly parts: readonly {
+    readonly text?: string
+    readonly functionCall?: object
+    readonly functionResponse?: object
+  }[]
 }
 
 const codec = codecOf('gemini')

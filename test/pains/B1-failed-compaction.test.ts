@@ -44,40 +44,47 @@ const request = (steps: number) => ({
 })
 
 describe('B1: a compaction that fails', () => {
-  it.each(Object.entries(FAULTS))('by %s at any of its steps loses nothing, and the session goes on', async (_, fault) => {
-    let failed = 0
-    for (let at = 0; at < 12; at++) {
-      const sessions = memoryStore()
-      const artifacts = memoryArtifacts({ secret })
-      let left = Infinity
-      const trip = (): void => {
-        if (left-- > 0) return
+  it.each(Object.entries(FAULTS))(
+    'by %s at any of its steps loses nothing, and the session goes on',
+    async (_, fault) => {
+      let failed = 0
+      for (let at = 0; at < 12; at++) {
+        const sessions = memoryStore()
+        const artifacts = memoryArtifacts({ secret })
+        let left = Infinity
+        const trip = (): void => {
+          if (left-- > 0) return
+          left = Infinity
+          throw fault
+        }
+        const deps: EngineDeps = {
+          ...testEngine().deps,
+          sessions: failing(sessions, trip),
+          artifacts: failing(artifacts, trip),
+        }
+        const agent = createSession(async () => deps, { id: 'test' })
+        for (let steps = 1; steps <= 20; steps++) await agent.prepare(request(steps))
+        const before = await recordsOf(sessions)
+        await agent.compact()
+        left = at
+        const outcome = await agent.prepare(request(21)).catch((error: unknown) => error)
+        if (outcome === fault) failed++
         left = Infinity
-        throw fault
+        // What was archived is there as it was.
+        expect((await recordsOf(sessions)).slice(0, before.length)).toEqual(before)
+        // The same session and a restarted one go on, with the same bytes.
+        const again = await agent.prepare(request(22))
+        const restarted = createSession(async () => ({ ...deps, sessions, artifacts }), { id: 'test' })
+        expect((await restarted.prepare(request(22))).text === again.text).toBe(true)
+        const archived = new Set(
+          (await recordsOf(sessions)).map((record) => ('fragment' in record ? record.fragment : '')),
+        )
+        const blocks = toolLoop({ steps: 22, resultLength: 900 }).messages.flatMap(
+          ({ content }) => content as object | string,
+        )
+        expect(blocks.filter((block) => !archived.has(JSON.stringify(block)))).toEqual([])
       }
-      const deps: EngineDeps = {
-        ...testEngine().deps,
-        sessions: failing(sessions, trip),
-        artifacts: failing(artifacts, trip),
-      }
-      const agent = createSession(async () => deps, { id: 'test' })
-      for (let steps = 1; steps <= 20; steps++) await agent.prepare(request(steps))
-      const before = await recordsOf(sessions)
-      await agent.compact()
-      left = at
-      const outcome = await agent.prepare(request(21)).catch((error: unknown) => error)
-      if (outcome === fault) failed++
-      left = Infinity
-      // What was archived is there as it was.
-      expect((await recordsOf(sessions)).slice(0, before.length)).toEqual(before)
-      // The same session and a restarted one go on, with the same bytes.
-      const again = await agent.prepare(request(22))
-      const restarted = createSession(async () => ({ ...deps, sessions, artifacts }), { id: 'test' })
-      expect((await restarted.prepare(request(22))).text === again.text).toBe(true)
-      const archived = new Set((await recordsOf(sessions)).map((record) => ('fragment' in record ? record.fragment : '')))
-      const blocks = toolLoop({ steps: 22, resultLength: 900 }).messages.flatMap(({ content }) => content as object | string)
-      expect(blocks.filter((block) => !archived.has(JSON.stringify(block)))).toEqual([])
-    }
-    expect(failed).toBeGreaterThan(3)
-  })
+      expect(failed).toBeGreaterThan(3)
+    },
+  )
 })

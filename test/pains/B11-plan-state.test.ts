@@ -3,9 +3,20 @@ import { resultText } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 import { inJson, prepareMessages } from './support/loop.ts'
 
-const STATUS = ['completed', 'completed', 'in_progress', 'pending', 'pending', 'pending', 'blocked: needs the key of Ada']
+const STATUS = [
+  'completed',
+  'completed',
+  'in_progress',
+  'pending',
+  'pending',
+  'pending',
+  'blocked: needs the key of Ada',
+]
 const plan = (done: boolean) => ({
-  todos: STATUS.map((status, n) => ({ content: `Step ${n}: careful "words" №${n}`, status: done ? status : 'pending' })),
+  todos: STATUS.map((status, n) => ({
+    content: `Step ${n}: careful "words" №${n}`,
+    status: done ? status : 'pending',
+  })),
 })
 
 function history(steps: number): object[] {

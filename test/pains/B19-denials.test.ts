@@ -14,7 +14,10 @@ function history(steps: number): object[] {
       content: [{ type: 'tool_use', id: `toolu_${n}`, name: isDenied ? 'deploy' : 'read', input: { n } }],
     })
     const content = isDenied ? DENIAL : resultText(n, 500)
-    messages.push({ role: 'user', content: [{ type: 'tool_result', tool_use_id: `toolu_${n}`, content, is_error: isDenied }] })
+    messages.push({
+      role: 'user',
+      content: [{ type: 'tool_result', tool_use_id: `toolu_${n}`, content, is_error: isDenied }],
+    })
   }
   return messages
 }

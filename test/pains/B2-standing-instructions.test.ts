@@ -17,7 +17,11 @@ function body(steps: number): object {
   for (let n = 0; n < steps; n++) {
     const id = `call_${n}`
     if (n === 5) messages.push({ role: 'system', content: SOURCES[2] })
-    messages.push({ role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: { name: 'read', arguments: '{}' } }] })
+    messages.push({
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id, type: 'function', function: { name: 'read', arguments: '{}' } }],
+    })
     messages.push({ role: 'tool', tool_call_id: id, content: resultText(n, 500) })
   }
   return { model: 'gpt-4.1', max_completion_tokens: 256, messages }

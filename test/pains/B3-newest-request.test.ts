@@ -11,7 +11,8 @@ function history(after: number): object[] {
     { role: 'assistant', content: [{ type: 'tool_use', id: `toolu_${n}`, name: 'read', input: {} }] },
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: `toolu_${n}`, content: resultText(n, 600) }] },
   ]
-  const steps = (from: number, count: number): object[] => Array.from({ length: count }, (_, i) => step(from + i)).flat()
+  const steps = (from: number, count: number): object[] =>
+    Array.from({ length: count }, (_, i) => step(from + i)).flat()
   return [
     { role: 'user', content: 'Task X: rebuild the index.' },
     ...steps(0, 25),

@@ -31,10 +31,14 @@ describe('B4: exact facts', () => {
     expect(events.filter((event) => event.type === 'epoch-declared').length).toBeGreaterThanOrEqual(6)
     for (const fact of FACTS) {
       const hits = await deps.sessions.search('local', fact, { session: 'test', limit: 5 })
-      const isFound = last.text.includes(JSON.stringify(fact).slice(1, -1)) || hits.some(({ excerpt }) => excerpt.includes(fact))
+      const isFound =
+        last.text.includes(JSON.stringify(fact).slice(1, -1)) || hits.some(({ excerpt }) => excerpt.includes(fact))
       expect(isFound, fact).toBe(true)
       // The archive finds it whether it is still in view or not.
-      expect(hits.some(({ excerpt }) => excerpt.includes(fact)), fact).toBe(true)
+      expect(
+        hits.some(({ excerpt }) => excerpt.includes(fact)),
+        fact,
+      ).toBe(true)
     }
     await agent.compact()
     expect((await agent.prepare(request(56))).text === last.text).toBe(true)

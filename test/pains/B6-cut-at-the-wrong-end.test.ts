@@ -13,7 +13,10 @@ const shown = (text: string, budgetTokens = 600) => {
 
 const ERROR = 'FATAL: could not bind berth B4: address in use'
 const log = [
-  ...Array.from({ length: 4_000 }, (_, n) => `2026-11-14T08:15:${String(n % 60).padStart(2, '0')}Z INFO request ${n} served in ${n % 97} ms`),
+  ...Array.from(
+    { length: 4_000 },
+    (_, n) => `2026-11-14T08:15:${String(n % 60).padStart(2, '0')}Z INFO request ${n} served in ${n % 97} ms`,
+  ),
   ERROR,
 ].join('\n')
 
@@ -25,7 +28,12 @@ describe('B6: a tool output that is cut', () => {
   })
 
   it('keeps JSON records whole and counts them', () => {
-    const records = Array.from({ length: 276 }, (_, id) => ({ id, name: `berth ${id}`, draught: id / 10, note: 'x'.repeat(40) }))
+    const records = Array.from({ length: 276 }, (_, id) => ({
+      id,
+      name: `berth ${id}`,
+      draught: id / 10,
+      note: 'x'.repeat(40),
+    }))
     const { text } = shown(JSON.stringify(records))
     expect(text).toContain('276')
     // The view is JSON itself, and every record in it is one of the originals.

@@ -4,7 +4,10 @@ import { prepareMessages } from './support/loop.ts'
 
 describe('C10: a reduction that would make the request larger', () => {
   it('is not made: short messages leave as the bytes that came in', async () => {
-    const messages = Array.from({ length: 9 }, (_, n) => ({ role: n % 2 === 0 ? 'user' : 'assistant', content: `${n}` }))
+    const messages = Array.from({ length: 9 }, (_, n) => ({
+      role: n % 2 === 0 ? 'user' : 'assistant',
+      content: `${n}`,
+    }))
     for (const extra of [{}, { system: 's'.repeat(12_000) }]) {
       const { session, events } = testEngine()
       const agent = session()

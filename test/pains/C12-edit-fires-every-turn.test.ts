@@ -18,7 +18,9 @@ describe('C12: a clear', () => {
         if (n === 1) await session.compact()
         const turn = await runLoop(session, { from: 40 + n, to: 40 + n })
         epochs += engine.events.filter((event) => event.type === 'epoch-declared').length
-        const sent = (JSON.parse(turn.text) as { messages: object[] }).messages.map((message) => JSON.stringify(message))
+        const sent = (JSON.parse(turn.text) as { messages: object[] }).messages.map((message) =>
+          JSON.stringify(message),
+        )
         if (n > 1) expect(sent.slice(0, messages.length)).toEqual(messages)
         messages = sent
         await sessions.close()

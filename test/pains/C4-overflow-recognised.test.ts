@@ -29,7 +29,10 @@ describe('C4: recorded error bodies', () => {
     for (const one of cases) {
       const { kind, limit, input } = classify(one)
       if (kind !== 'overflow' && kind !== 'body-size') continue
-      const lesson = lessonOf({ kind, ...(limit !== undefined && { limit }), ...(input !== undefined && { input }) }, sent)
+      const lesson = lessonOf(
+        { kind, ...(limit !== undefined && { limit }), ...(input !== undefined && { input }) },
+        sent,
+      )
       if (kind === 'body-size') expect(lesson).toEqual({ bodyBytes: expect.any(Number) })
       else expect(lesson).toEqual({ window: expect.any(Number) })
       if (kind === 'overflow' && limit !== undefined) expect(lesson.window).toBeLessThanOrEqual(limit)

@@ -20,7 +20,12 @@ describe('C6: a single user turn', () => {
     const messages: object[] = [{ role: 'user', content: 'Read everything.' }]
     let last = ''
     for (let step = 1; step <= STEPS + 1; step++) {
-      const body = { model: MODEL, max_tokens: 512, tools: [{ name: 'read', input_schema: { type: 'object' } }], messages }
+      const body = {
+        model: MODEL,
+        max_tokens: 512,
+        tools: [{ name: 'read', input_schema: { type: 'object' } }],
+        messages,
+      }
       const turn = await session.prepare({ format: ANTHROPIC, body, targets: [{ model: MODEL, window: WINDOW }] })
       const answer = await post(referee, turn.text)
       expect(answer.status).toBe(200)
@@ -30,7 +35,10 @@ describe('C6: a single user turn', () => {
       const used = response.content.find((block) => block.type === 'tool_use')
       last = response.content[0]!.text ?? ''
       if (used === undefined) break
-      messages.push({ role: 'user', content: [{ type: 'tool_result', tool_use_id: used.id, content: resultText(step, 7_000) }] })
+      messages.push({
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: used.id, content: resultText(step, 7_000) }],
+      })
     }
     expect(last).toBe('All read.')
     expect(referee.summary()).toMatchObject({ answered: STEPS + 1, overflows: 0, invalid: 0 })

@@ -3,7 +3,14 @@ import type { Usage } from '../../src/core/usage.ts'
 import { testEngine } from '../support/engine.ts'
 import { runLoop } from './support/loop.ts'
 
-const usage = (input: number): Usage => ({ input, output: 20, cacheRead: 0, cacheWrite: 0, cacheWriteLong: 0, reasoning: 0 })
+const usage = (input: number): Usage => ({
+  input,
+  output: 20,
+  cacheRead: 0,
+  cacheWrite: 0,
+  cacheWriteLong: 0,
+  reasoning: 0,
+})
 
 describe('C7: usage that was measured before a compaction', () => {
   it('neither starts another one nor counts when it comes late', async () => {

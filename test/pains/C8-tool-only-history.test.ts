@@ -5,7 +5,9 @@ import { testEngine } from '../support/engine.ts'
 import { WIRES } from '../support/generators/index.ts'
 import { plainBody } from './support/plain-bodies.ts'
 
-const steps = Array.from({ length: 200 }, (_, n) => ({ calls: [{ name: 'read', args: { n }, result: resultText(n, 400) }] }))
+const steps = Array.from({ length: 200 }, (_, n) => ({
+  calls: [{ name: 'read', args: { n }, result: resultText(n, 400) }],
+}))
 
 describe('C8: one user message and two hundred tool steps', () => {
   it.each(WIRES)('reduce below 30 %% and stay valid on %s', async (wire) => {

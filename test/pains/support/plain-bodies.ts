@@ -54,7 +54,10 @@ const RENDER: Record<WireName, (messages: readonly Message[], system?: string) =
             ...calls.map(({ id, name, args }) => ({ type: 'tool_use', id, name, input: args })),
           ],
         },
-        { role: 'user', content: calls.map(({ id, result }) => ({ type: 'tool_result', tool_use_id: id, content: result })) },
+        {
+          role: 'user',
+          content: calls.map(({ id, result }) => ({ type: 'tool_result', tool_use_id: id, content: result })),
+        },
       ]
     }),
   }),
@@ -117,7 +120,9 @@ const RENDER: Record<WireName, (messages: readonly Message[], system?: string) =
         },
         {
           role: 'user',
-          parts: calls.map(({ id, name, result }) => ({ functionResponse: { id, name, response: { output: result } } })),
+          parts: calls.map(({ id, name, result }) => ({
+            functionResponse: { id, name, response: { output: result } },
+          })),
         },
       ]
     }),
