@@ -21,6 +21,8 @@ import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
 import { learnedLimits } from './engine/learned-limits.ts'
 import { artifactReaders, type ArtifactReaders } from './engine/readers/index.ts'
 import { readerProvenance } from './engine/readers/provenance.ts'
+import { redactingDeps } from './engine/redaction/borders.ts'
+import { createRedactor, type RedactionOptions } from './engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
 import { importStore, type ImportReport } from './engine/store-import.ts'
 import { codecs } from './formats/registry.ts'
@@ -55,6 +57,16 @@ export interface PlimsollOptions {
   readonly summarizer?: SummarizerChoice
   /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
   readonly hooks?: Hooks
+  /**
+   * Sets cache marks on wires that have them (Anthropic) where the client set none. Off, an untouched request leaves as the bytes
+   * that came in. @default false
+   */
+  readonly cacheMarks?: boolean
+  /**
+   * Takes secrets out of archive, artifacts and summaries, by value from the environment and by form. What is stored is then no longer
+   * byte-exact where a secret stood. @default false
+   */
+  readonly redact?: boolean | RedactionOptions
   readonly catalogue?: Catalogue
   readonly clock?: Clock
   readonly onEvent?: EventSink
@@ -118,9 +130,10 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
     const meter = createMeter({ catalogue, calibration, onEvent: note })
     const summarizer = openSummarizer(options.summarizer)
-    return {
+    const all: EngineDeps = {
       ...(summarizer !== undefined && { summarizer }),
       ...(options.hooks !== undefined && { hooks: options.hooks }),
+      ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
       calibration,
       ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
@@ -142,6 +155,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       emit,
       policy: plimsollPolicy,
     }
+    const { redact = false } = options
+    return redact === false ? all : redactingDeps(all, createRedactor(redact === true ? {} : redact))
   })
 
   const tokenizerOf = createTokenizerById()

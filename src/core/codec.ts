@@ -13,6 +13,11 @@ export interface Codec {
   fragment(conversation: Conversation, item: Item): string
   /** The rules of the wire, run on a body. Empty means that the provider would take it. */
   check(body: unknown, options?: RuleOptions): readonly Violation[]
+  /**
+   * Sets cache marks in a body without any; absent where the wire has none. `summaryMessage` is the message that an epoch inserted.
+   * Undefined when the client set its own, or there is no place for one.
+   */
+  placeCacheMarks?(text: string, summaryMessage?: number): string | undefined
   /** Reads a complete (not streamed) response body. */
   readResponse(body: unknown): ModelResponse
   /** A reducer over server-sent events. */

@@ -32,6 +32,10 @@ export interface EngineDeps {
   readonly calibration?: Calibration
   readonly budgets?: Budgets
   readonly hooks?: Hooks
+  /** Takes secrets out of what is summarised, previewed or stored. See `redaction/borders.ts`. */
+  readonly redact?: (text: string) => string
+  /** Cache marks are set where the client set none. @default false */
+  readonly cacheMarks?: boolean
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
 }

@@ -7,6 +7,7 @@ import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
 import { logRequest, storeTexts } from './archive.ts'
 import type { Branch, SeenItem } from './branch.ts'
+import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
 import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
 import { declareEpoch, viewUnder } from './declare-epoch.ts'
@@ -98,7 +99,8 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const leaving = closing?.view ?? view
   for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
   if (isOver(leaving.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
-  const permission = closing ?? permit(context, view)
+  const permitted = closing ?? permit(context, view)
+  const permission: Permission = { ...permitted, view: withCacheMarks(context, permitted.view) }
   if (permission.view.text !== context.text) validate(context, permission.view.text)
   // What was changed is durable before it leaves. What passes untouched may be archived while the model answers.
   if (request.archive === 'meanwhile' && permission.view.text === context.text) {
