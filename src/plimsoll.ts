@@ -9,6 +9,7 @@ import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
 import { storeSecret } from './drivers/crypto/tenant-name.ts'
 import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
 import { openStore } from './drivers/open-store.ts'
+import { createTokenizers } from './drivers/tokenizers/index.ts'
 import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer.ts'
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
@@ -67,6 +68,8 @@ export interface PlimsollOptions {
    * byte-exact where a secret stood. @default false
    */
   readonly redact?: boolean | RedactionOptions
+  /** Counts with the model's own vocabulary where one is installed: exact, at the price of loading it. @default false */
+  readonly exactTokens?: boolean
   readonly catalogue?: Catalogue
   readonly clock?: Clock
   readonly onEvent?: EventSink
@@ -128,9 +131,18 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     // Ratios only: without the store the meter begins with its own.
     const state = await storedCalibration(sessions).catch(() => undefined)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
-    const meter = createMeter({ catalogue, calibration, onEvent: note })
+    const tokenizers = options.exactTokens === true ? createTokenizers({ onEvent: note }) : undefined
+    const meter = createMeter({
+      catalogue,
+      calibration,
+      onEvent: note,
+      ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
+    })
     const summarizer = openSummarizer(options.summarizer)
     const all: EngineDeps = {
+      ...(tokenizers !== undefined && {
+        loadTokenizer: async (model: string) => void (await tokenizers.load(meter.familyOf(model))),
+      }),
       ...(summarizer !== undefined && { summarizer }),
       ...(options.hooks !== undefined && { hooks: options.hooks }),
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),

@@ -28,6 +28,8 @@ export interface EngineDeps {
   readonly hash: Hash
   readonly emit: EventSink
   readonly policy: Policy
+  /** Makes exact counts of a model ready before its first request is measured, so that every process counts alike. */
+  readonly loadTokenizer?: (model: string) => Promise<void>
   /** Learns from reported usage; absent, estimates stay as fitted. */
   readonly calibration?: Calibration
   readonly budgets?: Budgets

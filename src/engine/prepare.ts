@@ -70,6 +70,7 @@ export interface PrepareReport {
 /** decode → standing edits → first-send edits → measure → epoch if needed → validate → log → encode. */
 export async function prepare(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PreparedTurn> {
   const opened = openContext(deps, branch, request)
+  await deps.loadTokenizer?.(opened.target.model)
   const { items } = opened.conversation
   const { standing: found, moved } = await settleStanding(opened)
   const newEdits = await newFirstSendEdits(opened, found)

@@ -16,8 +16,7 @@ describe('J2: poisoned tool text that a summary repeats', () => {
     'stays data on %s when %s wrote the summary',
     async (wire, writer) => {
       const fake = fakeSummariser(() => ({ text: `State: ${POISON}`, stop: 'end' }))
-      const engine = writer === 'a model' ? summarisingEngine(fake) : testEngine()
-      const session = 'agent' in engine ? engine.agent : engine.session()
+      const session = writer === 'a model' ? summarisingEngine(fake).agent : testEngine().session()
       const codec = codecOf(wire)
       const body = plainBody(wire, [{ user: 'Look around.', steps }], 'Be careful.')
       const turn = await session.prepare({ format: wire, body, targets: [{ model: 'm', window: 5_000 }] })
