@@ -15,8 +15,9 @@ describe('B14: the carried block', () => {
     let compactions = 0
     const agent = session()
     await runLoop(agent, {
-      to: 250,
-      window: 2_600,
+      to: 360,
+      resultLength: 900,
+      window: 6_000,
       onTurn(turn) {
         if (turn.report.newEpoch === undefined) return
         compactions++
