@@ -195,6 +195,10 @@ export interface SummariseStep {
   readonly tailUnit?: 'messages' | 'items'
   /** Less than this many of the tail's unit: nothing happens. @default 0 */
   readonly minimum?: number
+  /** Acts only above this share of the limit. @default 0 */
+  readonly above?: number
+  /** Runs below low water too: for policies that count messages. @default false */
+  readonly always?: boolean
   /** What the model is asked for, and what code writes in its place. */
   readonly style: SummaryStyle
   /** The model is never asked. @default false */

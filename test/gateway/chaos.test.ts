@@ -1,6 +1,8 @@
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
+import { PlimsollError } from '../../src/core/errors.ts'
+import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from './upstream.ts'
 
 /** Whatever happened before, the next request is served. */
@@ -61,6 +63,27 @@ describe('bad upstreams', () => {
   })
 })
 
+describe('bad stores', () => {
+  it('a store that is away does not stop the agent', async () => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    const away = new Proxy(memoryStore(), {
+      get(_store, key) {
+        if (key === 'close') return () => Promise.resolve()
+        return key === 'name'
+          ? 'away'
+          : () => Promise.reject(new PlimsollError('store-unavailable', 'The disk is gone.'))
+      },
+    })
+    const { proxy, events } = await testProxy({ upstreams: { anthropic: upstream.url } }, { store: away })
+    const response = await post(`${proxy.url}/anthropic/v1/messages`, ODD_BODY)
+    expect([response.status, await response.text()]).toEqual([200, MESSAGE])
+    expect(response.headers.get('x-plimsoll-verdict')).toBe('bypassed')
+    expect(upstream.received[0]!.body.toString()).toBe(ODD_BODY)
+    expect(events).toEqual([expect.objectContaining({ type: 'degraded', cause: 'The disk is gone.' })])
+    expect((await fetch(`${proxy.url}/readyz`)).status).toBe(503)
+  })
+})
+
 describe('bad clients', () => {
   it('a body above the limit is refused, announced or not, packed or not', async () => {
     const upstream = await plainUpstream(json(MESSAGE))
@@ -82,17 +105,17 @@ describe('bad clients', () => {
     const { port } = new URL(proxy.url)
     const socket = connect(Number(port), '127.0.0.1')
     const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
-    let answer = ''
-    socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+    const answers: string[] = []
+    socket.on('data', (chunk: Buffer) => answers.push(chunk.toString()))
     socket.on('error', () => undefined)
     socket.write('POST /anthropic/v1/messages HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
     const piece = `${(1_000_000).toString(16)}\r\n${'x'.repeat(1_000_000)}\r\n`
     let sent = 0
-    while (sent < 100 && !socket.destroyed && answer === '') {
+    while (sent < 100 && !socket.destroyed && answers.length === 0) {
       sent++
       if (!socket.write(piece)) await Promise.race([closed, new Promise((resolve) => socket.once('drain', resolve))])
     }
-    await expect.poll(() => answer).toContain('413')
+    await expect.poll(() => answers.join('')).toContain('413')
     expect(sent).toBeLessThan(50)
     socket.destroy()
     await stillServes(proxy.url)
@@ -138,7 +161,7 @@ describe('bad clients', () => {
       upstreams: { anthropic: upstream.url, openai: upstream.url, gemini: upstream.url },
     })
     const bodies = [
-      `${'['.repeat(100_000)}`,
+      '['.repeat(100_000),
       `{"messages":${'['.repeat(5_000)}${']'.repeat(5_000)}}`,
       '{"messages":[{"role":"user","content":[null,1,{"type":"tool_result"}]}],"model":7,"max_tokens":"x"}',
       '{"__proto__":{"polluted":1},"messages":[{"role":"__proto__","content":"x"}],"model":"m","max_tokens":1}',

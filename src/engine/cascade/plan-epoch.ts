@@ -19,12 +19,15 @@ export function planEpoch(draft: Draft, steps: readonly CascadeStep[]): Proposal
   let proposal = NOTHING
   for (const step of steps) {
     const projected = projectedTokens(draft, proposal)
-    // A window of messages is about their number, whatever they weigh.
-    if (projected <= draft.lowTokens && step.step !== 'window') break
+    if (projected <= draft.lowTokens && !isAboutNumber(step)) continue
     proposal = merge(proposal, propose(draft, step, proposal, projected))
   }
   return proposal
 }
+
+/** Some steps are about the number of messages, whatever they weigh. */
+const isAboutNumber = (step: CascadeStep): boolean =>
+  step.step === 'window' || step.step === 'compress-results' || (step.step === 'summarise' && step.always === true)
 
 function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: number): Proposal {
   switch (step.step) {
@@ -45,7 +48,7 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
     case 'window':
       return slideWindow(draft, step)
     case 'summarise':
-      return summarise(draft, step)
+      return projected <= draft.limitTokens * (step.above ?? 0) ? NOTHING : summarise(draft, step)
     case 'emergency':
       return emergencyFold(draft, step, goneIn(draft, before))
     case 'final':

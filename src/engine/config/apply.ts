@@ -1,4 +1,4 @@
-import type { CascadeStep, Policy } from '../../core/policy.ts'
+import type { Policy } from '../../core/policy.ts'
 import type { Target } from '../../core/target.ts'
 import { policyNamed } from '../policies/index.ts'
 import type { Environment } from '../policies/environment.ts'
@@ -67,6 +67,6 @@ function applyOverride(policy: Policy, override: Override): Policy {
     buffer: { ...policy.buffer, ...buffer },
     intake: { ...policy.intake, ...intake, ...(guarded !== undefined && { guard: guarded }) },
     ...(policy.estimator !== undefined && { estimator: { ...policy.estimator, ...estimator } }),
-    cascade: policy.cascade.map((step) => ({ ...step, ...steps?.[step.step] }) as CascadeStep),
+    cascade: policy.cascade.map((step) => ({ ...step, ...steps?.[step.step] })),
   }
 }

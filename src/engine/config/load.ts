@@ -49,7 +49,8 @@ export const problemLine = ({ file, line, message }: ConfigProblem): string =>
 function checkParsed({ root, problems }: Parsed, file: string): CheckedConfig {
   if (root === undefined) return { config: {}, problems }
   const { value, problems: found } = validate(root, CONFIG, file)
-  return { config: (value ?? {}) as Config, problems: [...found, ...nameProblems(root, file)] }
+  const config: Config = value ?? {}
+  return { config, problems: [...found, ...nameProblems(root, file)] }
 }
 
 const failed = (file: string, message: string): CheckedConfig => ({

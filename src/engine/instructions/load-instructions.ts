@@ -46,7 +46,7 @@ export async function loadInstructions(options: InstructionOptions): Promise<Ins
   const unreadable: string[] = []
   for (const path of new Set(dirs.map((dir) => join(dir, fileName)))) {
     const read = await readText(path)
-    if (read === 'unreadable') unreadable.push(path)
+    if (read === null) unreadable.push(path)
     else if (read !== undefined && read.trim() !== '') {
       texts.push(read)
       sources.push(path)
@@ -64,11 +64,11 @@ function cutTo(whole: string, total: number, maxBytes: number): string {
   return cutHeadBytes(whole, Math.max(0, maxBytes - byteLength(ending))) + ending
 }
 
-/** Undefined for a file that is not there. */
-async function readText(path: string): Promise<string | 'unreadable' | undefined> {
+/** Undefined for a file that is not there, null for one that cannot be read. */
+async function readText(path: string): Promise<string | null | undefined> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : 'unreadable'
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : null
   }
 }

@@ -24,7 +24,7 @@ export function autosre(env: Environment = {}): Policy {
   const tokenBudget = integerOf(env, 'SRE_AGENT_TOKEN_BUDGET', 0)
   return {
     name: 'autosre',
-    water: { high: 0.75, highTokens: 24_000, low: 0.25, lowTokens: 8_000, warn: 0.7, rest: 0.02, by: 'tokens' },
+    water: { high: 0.75, highTokens: 24_000, low: 0.25, lowTokens: 8_000, warn: 0.7, rest: 0.002, by: 'tokens' },
     buffer: { fraction: 0.02, min: 0, max: 20_000 },
     reserve: 'wire',
     intake: { maxShare: 0.25, previewShare: 0.1, guard: { design: 'autosre', ...readTriggers(env).autosre } },

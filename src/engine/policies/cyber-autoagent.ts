@@ -33,9 +33,10 @@ export function cyberAutoagent(env: Environment = {}): Policy {
     preserveLast: isAuto ? scaled(window) : integerOf(env, 'CYBER_CONVERSATION_PRESERVE_LAST', 5),
     cap: { share: 0.5, window },
   }
-  const oldest = (scope: number): Policy['cascade'][number] => ({
+  const oldest = (scope: number, above = 0): Policy['cascade'][number] => ({
     step: 'summarise',
     scope,
+    above,
     tail: zones.preserveLast,
     style: 'record',
     share: { of: 'limit', value: 0.05 },
@@ -68,8 +69,8 @@ export function cyberAutoagent(env: Environment = {}): Policy {
       { step: 'compress-results', ...zones, fromChars: limits.compressChars, toChars: limits.truncateChars },
       { step: 'window', ...zones, unit: 'messages', size: window, target: 0.9 },
       oldest(0.3),
-      oldest(0.6),
-      oldest(0.8),
+      oldest(0.6, 0.9),
+      oldest(0.8, 0.9),
       { step: 'squeeze', floorTokens: 120, above: 0.9, to: 0.85 },
     ],
   }
