@@ -58,6 +58,8 @@ export interface PlimsollOptions {
   readonly summarizer?: SummarizerChoice
   /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
   readonly hooks?: Hooks
+  /** Ends each request with a line that tells the model how full its window is; the cached prefix stays as it is. @default false */
+  readonly contextNotice?: boolean
   /**
    * Sets cache marks on wires that have them (Anthropic) where the client set none. Off, an untouched request leaves as the bytes
    * that came in. @default false
@@ -145,6 +147,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       }),
       ...(summarizer !== undefined && { summarizer }),
       ...(options.hooks !== undefined && { hooks: options.hooks }),
+      ...(options.contextNotice !== undefined && { contextNotice: options.contextNotice }),
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
       calibration,

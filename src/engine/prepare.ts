@@ -9,6 +9,7 @@ import { logRequest, storeTexts } from './archive.ts'
 import type { Branch, SeenItem } from './branch.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
+import { withContextNotice } from './context-notice.ts'
 import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
 import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
@@ -101,7 +102,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
   if (isOver(leaving.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
   const permitted = closing ?? permit(context, view)
-  const permission: Permission = { ...permitted, view: withCacheMarks(context, permitted.view) }
+  const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
   if (permission.view.text !== context.text) validate(context, permission.view.text)
   // What was changed is durable before it leaves. What passes untouched may be archived while the model answers.
   if (request.archive === 'meanwhile' && permission.view.text === context.text) {
@@ -110,6 +111,9 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await tellHooks(context, newEdits, permission)
   return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
 }
+
+/** What stands on top of the view for this one request. */
+const dressed = (context: PrepareContext, view: View): View => withCacheMarks(context, withContextNotice(context, view))
 
 async function tellHooks(
   context: PrepareContext,

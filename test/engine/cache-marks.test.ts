@@ -49,7 +49,7 @@ describe('cache marks', () => {
   ])('are at most four, the last on the newest block, for 1 to 8 results at once: %s', (_, system) => {
     for (let width = 1; width <= 8; width++) {
       for (let steps = 0; steps <= 6; steps++) {
-        const text = place(JSON.stringify(parallel(steps, width, system)), steps > 3 ? 2 : undefined)!
+        const text = place(JSON.stringify(parallel(steps, width, system)), steps > 3 ? { summaryMessage: 2 } : {})!
         expect(marksIn(text)).toBeLessThanOrEqual(4)
         const body = JSON.parse(text) as { messages: { content: unknown[] }[] }
         expect(anthropicMessages.check(body)).toEqual([])

@@ -1,3 +1,4 @@
+import type { MarkOptions } from '../../core/codec.ts'
 import { indexJson, member, rawText, type JsonNode } from '../json-index.ts'
 import { recordOf, stringOf } from '../reading.ts'
 import { spliceMember, spliceText, type Splice } from '../splice.ts'
@@ -12,10 +13,12 @@ const MARKABLE = new Set(['text', 'image', 'document', 'tool_use', 'tool_result'
  * newest block, and one where the newest block of the request before stood, so that its entry is found however many blocks a step
  * has (the vendor looks back over twenty). Undefined when the client has marks of its own, or nothing can carry one.
  */
-export function placeCacheMarks(text: string, summaryMessage?: number): string | undefined {
+export function placeCacheMarks(text: string, options: MarkOptions = {}): string | undefined {
+  const { summaryMessage, suffixMessages = 0 } = options
   if (text.includes('"cache_control"')) return undefined
   const root = indexJson(text)
-  const messages = messagesOf(root)
+  const all = messagesOf(root)
+  const messages = all.slice(0, all.length - suffixMessages)
   const places = new Set<number>()
   const splices: Splice[] = []
   const add = (splice: Splice | undefined): void => {
