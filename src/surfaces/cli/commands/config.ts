@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
-import { policyNamed } from '../../../engine/policies/index.ts'
 import { withoutPassword } from '../../../drivers/open-store.ts'
 import { readConfig, type ProxyConfig } from '../../gateway/config.ts'
 import { withExamples } from '../kit/examples.ts'
@@ -58,7 +57,6 @@ const check = (): Command =>
     'plimsoll config check plimsoll.config.json',
   ).action((file: string, flags: { json?: boolean }) => {
     const config = readConfig(file)
-    if (config.policy !== undefined) policyNamed(config.policy)
     print(flags.json, { file, ok: true, settings: Object.keys(config) }, () => `${file} is right.`)
   })
 
