@@ -13,6 +13,7 @@ import {
   windowOf,
 } from '../../src/engine/config/index.ts'
 import { policies } from '../../src/engine/policies/index.ts'
+import { readConfig } from '../../src/surfaces/gateway/config.ts'
 
 /** The example of the ai-agent document, as it stands. */
 const AI_AGENT = `providers:
@@ -157,5 +158,16 @@ agents:
     expect(Object.keys(schema.properties)).toContain('override')
     expect(schema.properties['override']!.properties).toHaveProperty('water')
     expect(JSON.stringify(schema)).not.toContain('undefined')
+  })
+})
+
+describe('the proxy’s file', () => {
+  it('is the same file, with its own keys and those of policies', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'proxy-config-'))
+    const file = join(dir, 'plimsoll.yaml')
+    await writeFile(file, `port: 4141\nupstreams:\n  anthropic: https://api.anthropic.com\noverride: { passes: 2 }\n`)
+    expect(readConfig(file)).toEqual({ port: 4141, upstreams: { anthropic: [{ url: 'https://api.anthropic.com' }] } })
+    await writeFile(file, 'prot: 4141\n')
+    expect(() => readConfig(file)).toThrow(/plimsoll\.yaml:1: There is no key "prot"\. Did you mean "port"\?/)
   })
 })

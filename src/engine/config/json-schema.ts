@@ -21,6 +21,8 @@ function schemaOf(shape: Shape): Record<string, unknown> {
       return { type: 'object', description, additionalProperties: schemaOf(shape.of) }
     case 'list':
       return { type: 'array', description, items: schemaOf(shape.of) }
+    case 'any':
+      return { description }
     case 'switch':
       return { type: 'boolean', description }
     case 'text':

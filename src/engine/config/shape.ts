@@ -6,6 +6,8 @@ export type Shape =
   | { readonly kind: 'list'; readonly about: string; readonly of: Shape }
   | { readonly kind: 'text'; readonly about: string; readonly oneOf?: readonly string[] }
   | { readonly kind: 'switch'; readonly about: string }
+  /** Checked by whoever uses it. */
+  | { readonly kind: 'any'; readonly about: string }
   | {
       readonly kind: 'number'
       readonly about: string
@@ -162,6 +164,18 @@ export const CONFIG: Shape & { kind: 'object' } = {
       toolsAllowed: { kind: 'list', about: 'Only these tools', of: text('A tool') },
       toolsDenied: { kind: 'list', about: 'All but these tools', of: text('A tool') },
     }),
+    port: count('proxy: where it listens', 0, 65_535),
+    host: text('proxy: on which address'),
+    upstreams: { kind: 'any', about: 'proxy: providers by path prefix' },
+    observe: { kind: 'switch', about: 'proxy: report only, change nothing' },
+    tools: { kind: 'switch', about: 'proxy: add tools that bring back what was taken out' },
+    maxBodyBytes: bytes('proxy: largest request body'),
+    caFile: text('proxy: certificates to trust'),
+    workers: count('proxy: processes', 1),
+    drainMs: count('proxy: milliseconds for open requests at the end'),
+    requestTimeoutMs: count('proxy: milliseconds for a request to come in'),
+    upstreamTimeoutMs: count('proxy: milliseconds until the provider answers'),
+    upstreamIdleMs: count('proxy: milliseconds between two pieces of an answer'),
     instructions: object('AGENTS.md', {
       trustProject: { kind: 'switch', about: 'Read the project’s own files' },
       globalDir: text('Where the global file is'),

@@ -54,6 +54,8 @@ export function validate(root: Located, shape: Shape, file: string): Validated {
         return Array.isArray(node.value)
           ? (node.value as readonly Located[]).map((item, n) => read(item, wanted.of, `${path}[${n}]`))
           : wrong('a list')
+      case 'any':
+        return plainOf(node)
       case 'switch':
         return typeof node.value === 'boolean' ? node.value : wrong('true or false')
       case 'text':
@@ -111,6 +113,11 @@ export function validate(root: Located, shape: Shape, file: string): Validated {
   }
 
   return { value: read(root, shape, ''), problems }
+}
+
+function plainOf({ value }: Located): unknown {
+  if (value instanceof Map) return Object.fromEntries([...value].map(([key, entry]) => [key, plainOf(entry.value)]))
+  return Array.isArray(value) ? (value as readonly Located[]).map(plainOf) : value
 }
 
 function kindOf({ value }: Located): string {
