@@ -84,6 +84,7 @@ function fitFamily(family: string, count: (text: string) => number): FamilyFit {
   const rows: Row[] = [
     ...fitted.map(({ piece, x, y }) => ({ x, y, weight: 1 / Math.sqrt(perKind.get(piece.kind)!) })),
     ...monotonous().map((text) => ({ x: scan(text), y: count(text), weight: 0.002 })),
+    ...[200, 1000, 4000].map(scrambled).map((text) => ({ x: scan(text), y: count(text), weight: 0.1 })),
   ]
   // Gemma, Qwen and Mistral write each digit as a token, the others up to three at once.
   const digitsApart = count('1234567890') >= 10
@@ -122,13 +123,10 @@ function floorOf(family: string, kind: ContentKind): number {
   return family === 'o200k' ? (rare ? 0.05 : 0.035) : rare ? 0.1 : 0.05
 }
 
-/** Runs of one character and runs without a word, which real data holds too rarely to fit and tools do print. */
+/** Runs of one character, which real data holds too rarely to fit and tools do print. */
 function monotonous(): string[] {
   const seeds = ['a', 'A', '-', '=', '*', ' ', '\n', '\t', '的', 'あ', '한', '😀', '─', '0', 'ab', 'я']
-  const repeated = seeds.flatMap((seed) =>
-    [40, 400, 4000].map((length) => seed.repeat(Math.ceil(length / seed.length))),
-  )
-  return [...repeated, ...[60, 400, 4000].map(scrambled)]
+  return seeds.flatMap((seed) => [40, 400, 4000].map((length) => seed.repeat(Math.ceil(length / seed.length))))
 }
 
 /** Relative spread that covers 97 % of the fitted pieces: one part for large ones, one that small ones add. */

@@ -9,10 +9,12 @@ import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
 import { storeSecret } from './drivers/crypto/tenant-name.ts'
 import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
 import { openStore } from './drivers/open-store.ts'
+import { createTokenizers } from './drivers/tokenizers/index.ts'
 import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer.ts'
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
 import type { EngineDeps } from './engine/deps.ts'
+import type { Hooks } from './engine/hooks.ts'
 import { storedCalibration } from './engine/learn.ts'
 import { presentText } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
@@ -20,7 +22,10 @@ import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
 import { learnedLimits } from './engine/learned-limits.ts'
 import { artifactReaders, type ArtifactReaders } from './engine/readers/index.ts'
 import { readerProvenance } from './engine/readers/provenance.ts'
+import { redactingDeps } from './engine/redaction/borders.ts'
+import { createRedactor, type RedactionOptions } from './engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
+import { importStore, type ImportReport } from './engine/store-import.ts'
 import { codecs } from './formats/registry.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
 import type { ArtifactStat, ArtifactStore, ByteRange } from './ports/artifact-store.ts'
@@ -31,6 +36,7 @@ import { createFetch, type Fetch } from './surfaces/gateway/fetch.ts'
 import { createGateway, type Gateway } from './surfaces/gateway/gateway.ts'
 import { hiddenSteps } from './surfaces/gateway/hidden/steps.ts'
 import { createLedger, type Ledger } from './surfaces/gateway/ledger.ts'
+import { createSidecar, type Sidecar } from './surfaces/gateway/sidecar.ts'
 import { responseSessions } from './surfaces/gateway/response-sessions.ts'
 
 export interface PlimsollOptions {
@@ -50,6 +56,22 @@ export interface PlimsollOptions {
   readonly agents?: Readonly<Record<string, { readonly policy?: string | Policy }>>
   /** Writes summaries: a driver, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
   readonly summarizer?: SummarizerChoice
+  /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
+  readonly hooks?: Hooks
+  /** Ends each request with a line that tells the model how full its window is; the cached prefix stays as it is. @default false */
+  readonly contextNotice?: boolean
+  /**
+   * Sets cache marks on wires that have them (Anthropic) where the client set none. Off, an untouched request leaves as the bytes
+   * that came in. @default false
+   */
+  readonly cacheMarks?: boolean
+  /**
+   * Takes secrets out of archive, artifacts and summaries, by value from the environment and by form. What is stored is then no longer
+   * byte-exact where a secret stood. @default false
+   */
+  readonly redact?: boolean | RedactionOptions
+  /** Counts with the model's own vocabulary where one is installed: exact, at the price of loading it. @default false */
+  readonly exactTokens?: boolean
   readonly catalogue?: Catalogue
   readonly clock?: Clock
   readonly onEvent?: EventSink
@@ -68,6 +90,8 @@ export interface Plimsoll {
   readonly fetch: Fetch
   /** The three verbs, for an agent loop of your own. */
   session(options: SessionOptions): Session
+  /** Reads what `session.export()` wrote. A session that is there already gets only what it lacks. */
+  importSession(lines: AsyncIterable<string> | Iterable<string>, options?: { tenant?: string }): Promise<ImportReport>
   readonly artifacts: {
     /** Exact bytes back. Undefined when there is no such artifact of this tenant. */
     read(handle: Handle, options?: { tenant?: string; range?: ByteRange }): Promise<Uint8Array | undefined>
@@ -75,6 +99,8 @@ export interface Plimsoll {
   }
   /** The handler behind `fetch` and the proxy. */
   readonly gateway: Gateway
+  /** The same engine behind the contract by which other gateways call a compressor. */
+  readonly sidecar: Sidecar
   /** Sessions of this process, summed up from their events. */
   readonly ledger: Ledger
   /** Whether the store answers. */
@@ -104,12 +130,25 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
     const catalogue = options.catalogue ?? bundledCatalogue()
     const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
-    const state = await storedCalibration(sessions)
+    // Ratios only: without the store the meter begins with its own.
+    const state = await storedCalibration(sessions).catch(() => undefined)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
-    const meter = createMeter({ catalogue, calibration, onEvent: note })
+    const tokenizers = options.exactTokens === true ? createTokenizers({ onEvent: note }) : undefined
+    const meter = createMeter({
+      catalogue,
+      calibration,
+      onEvent: note,
+      ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
+    })
     const summarizer = openSummarizer(options.summarizer)
-    return {
+    const all: EngineDeps = {
+      ...(tokenizers !== undefined && {
+        loadTokenizer: async (model: string) => void (await tokenizers.load(meter.familyOf(model))),
+      }),
       ...(summarizer !== undefined && { summarizer }),
+      ...(options.hooks !== undefined && { hooks: options.hooks }),
+      ...(options.contextNotice !== undefined && { contextNotice: options.contextNotice }),
+      ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
       calibration,
       ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
@@ -131,15 +170,30 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       emit,
       policy: plimsollPolicy,
     }
+    const { redact = false } = options
+    return redact === false ? all : redactingDeps(all, createRedactor(redact === true ? {} : redact))
   })
 
   const tokenizerOf = createTokenizerById()
+  const emitBudget = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
   const under = (policy: Policy) => async (): Promise<EngineDeps> => {
     const all = await deps()
-    const { estimator, asDesigned = false } = policy
-    if (estimator === undefined) return { ...all, policy }
+    const { estimator, asDesigned = false, tokenBudget } = policy
+    const own: Budget | undefined =
+      tokenBudget === undefined
+        ? undefined
+        : {
+            name: `${policy.name} session tokens`,
+            scope: 'session',
+            unit: 'tokens',
+            hard: tokenBudget,
+            enforce: 'settled',
+          }
+    const budgets = own === undefined ? all.budgets : createBudgets([...(options.budgets ?? []), own], emitBudget)
+    const common = { ...all, policy, ...(budgets !== undefined && { budgets }) }
+    if (estimator === undefined) return common
     const meter = { ...all.meter, ...designMeter(all.meter, estimator, { tokenizerOf, asDesigned }) }
-    return { ...all, policy, meter }
+    return { ...common, meter }
   }
   const policyOf = (given: string | Policy | undefined): Policy =>
     typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
@@ -148,7 +202,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const session = (wanted: SessionOptions, policy?: string): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
     const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
-    const found = open.get(key) ?? createSession(under(chosen()), wanted)
+    const found = open.get(key) ?? createSession(once(under(chosen())), wanted)
     // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
     open.delete(key)
     open.set(key, found)
@@ -183,7 +237,16 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   return {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
     session: (wanted) => session(wanted),
+    importSession: async (lines, { tenant = 'local' } = {}) =>
+      importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
+    sidecar: createSidecar({
+      secret,
+      session: (wanted) => session(wanted),
+      read: async (tenant, handle) => (await deps()).artifacts.read(tenant, handle),
+      values: sessions,
+      ...(options.window !== undefined && { window: options.window }),
+    }),
     ledger,
     isReady: async () => (await secret()).length > 0 && (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
     artifacts: {

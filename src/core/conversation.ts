@@ -8,6 +8,8 @@ export interface RequestSettings {
   readonly stream: boolean
   /** Extended thinking or reasoning is switched on. */
   readonly reasoning: boolean
+  /** Tokens set aside for thinking; the output cap must stay above it. */
+  readonly thinkingBudget?: number
   /** Responses API: history that the provider holds and the body does not show. */
   readonly previousResponseId?: string
   readonly conversationId?: string

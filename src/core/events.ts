@@ -36,7 +36,10 @@ export type EventBody =
       readonly before: number
       readonly after: number
       readonly covered: number
+      /** Where a price decided: input of the next calls with and without this epoch. */
+      readonly price?: EpochPrice
     }
+  | ({ readonly type: 'epoch-deferred' } & EpochPrice)
   | { readonly type: 'epoch-reanchored'; readonly epoch: string; readonly matched: number }
   | { readonly type: 'epoch-orphaned'; readonly epoch: string; readonly matched: number }
   | { readonly type: 'epoch-undone'; readonly epoch: string }
@@ -48,10 +51,17 @@ export type EventBody =
   | { readonly type: 'overflow-recovered'; readonly window?: number }
   | { readonly type: 'verdict-given'; readonly verdict: Verdict }
   | { readonly type: 'compaction-needed'; readonly load: number; readonly threshold: number }
+  | { readonly type: 'output-lowered'; readonly asked: number; readonly to: number }
   | { readonly type: 'context-warning'; readonly load: number; readonly limit: number }
   | { readonly type: 'budget-reached'; readonly budget: string; readonly used: number; readonly of: number }
   | { readonly type: 'summary-rejected'; readonly reason: string }
   | { readonly type: 'degraded'; readonly what: string; readonly cause: string }
   | { readonly type: 'warning'; readonly topic: string; readonly message: string }
+
+export interface EpochPrice {
+  readonly expectedCalls: number
+  readonly keepUsd: number
+  readonly epochUsd: number
+}
 
 export type EventSink = (event: PlimsollEvent) => void

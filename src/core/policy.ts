@@ -5,14 +5,28 @@
 export interface Policy {
   readonly name: string
   readonly water: WaterRule
+  /** Upper bounds are multiplied by this on models that nobody knows or has measured. @default 1 */
+  readonly caution?: number
   readonly buffer: BufferRule
   readonly intake: IntakeRule
   /** Tried in order until the load is at low water; an epoch is the sum of what they propose. */
   readonly cascade: readonly CascadeStep[]
   /** Whose arithmetic decides when. What may leave is decided by the larger of it and the meter's own. @default the meter's own */
   readonly estimator?: EstimatorRule
+  /** The window of models that the catalogue does not know. @default the catalogue's */
+  readonly defaultWindow?: number
+  /** Tokens of a whole session; over it a closing answer, then none. @default no bound */
+  readonly tokenBudget?: number
+  /** Tools that a request keeps when its declarations alone make it too large; before a closing turn is forced. @default all */
+  readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
+  /** Writes the design's debug topics as events. @default false */
+  readonly debug?: boolean
   /** What is held back for the answer. @default 'request' */
   readonly reserve?: ReserveRule
+  /** May a request's own output cap be lowered before its history is touched, and how far. @default it may not */
+  readonly lowerOutput?: LowerOutputRule
+  /** An epoch that nothing forces waits until it pays back under the model's cache prices. @default false */
+  readonly priceGate?: boolean
   /** Plans, and calls of the summariser, per reduction. @default 3 */
   readonly passes?: number
   /** A reduction that takes longer goes on without a model. @default 30000 */
@@ -43,6 +57,12 @@ export interface EstimatorRule {
  * nothing. A number: this share of the window.
  */
 export type ReserveRule = 'request' | 'wire' | number
+
+/** Never below `minTokens`, and never below this share of what was asked for. */
+export interface LowerOutputRule {
+  readonly minTokens: number
+  readonly minShare: number
+}
 
 /** Reduction starts when the load's upper bound is above `high * limit`, and aims at `low * limit`. */
 export interface WaterRule {
@@ -104,7 +124,16 @@ export type CascadeStep =
    * Shows the largest items that are left as preview + handle, down to `floorTokens` each. It acts above the share `above` of the limit
    * (default 1) and goes down to the share `to` (default 0.95): shortening what the model is about to read hurts.
    */
-  | { readonly step: 'squeeze'; readonly floorTokens: number; readonly above?: number; readonly to?: number }
+  | {
+      readonly step: 'squeeze'
+      readonly floorTokens: number
+      readonly above?: number
+      readonly to?: number
+      /** Both shares come to at most so many tokens. */
+      readonly tokens?: number
+      /** Histories with fewer items are left alone. @default 0 */
+      readonly minimum?: number
+    }
   | CollapseStep
   | CompressStep
   | OffloadStep
@@ -166,6 +195,10 @@ export interface SummariseStep {
   readonly tailUnit?: 'messages' | 'items'
   /** Less than this many of the tail's unit: nothing happens. @default 0 */
   readonly minimum?: number
+  /** Acts only above this share of the limit. @default 0 */
+  readonly above?: number
+  /** Runs below low water too: for policies that count messages. @default false */
+  readonly always?: boolean
   /** What the model is asked for, and what code writes in its place. */
   readonly style: SummaryStyle
   /** The model is never asked. @default false */

@@ -1,6 +1,7 @@
 import type { Epoch, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
 import type { Anchor, Calibration } from '../meter/index.ts'
+import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
 
 /**
@@ -21,6 +22,8 @@ export interface Branch {
   readonly undone: Set<string>
   /** Version of the log that this memory reflects. */
   version: number
+  /** Work on the last request that nobody waits for; the next call of the session comes after it. */
+  later?: () => Promise<void>
   /** Items of the last request. */
   items: readonly SeenItem[]
   /** Growth of the load over the last calls, epochs left out. */
@@ -38,6 +41,11 @@ export interface Branch {
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
   last?: Measured
+  /** The last request came in at or above high water. */
+  isHigh: boolean
+  /** First-send edits of this branch, for the time when the store cannot be asked. */
+  readonly edits: EditMemory
+  readonly owed: Owed
   /** Learned from this branch's own log, so that every process that reads the log counts alike. */
   calibration?: Calibration
 }
@@ -68,6 +76,8 @@ export interface OpenTurn {
 
 /** What the provider said about the last request of this branch, and which request that was. */
 export interface Measured extends Anchor {
+  /** When its answer was recorded. */
+  readonly at: number
   readonly model: string
   readonly endpoint?: string
   readonly chain: string
@@ -82,6 +92,8 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     sent: new Set(),
     archived: new Set(),
     pins: new Set(),
+    edits: { byKey: new Map(), characters: 0 },
+    owed: newOwed(),
     undone: new Set(),
     version: 0,
     items: [],
@@ -90,6 +102,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     turnCount: 0,
     cacheIsWarm: false,
     compactRequested: false,
+    isHigh: false,
     readers: new Map(),
   }
 }

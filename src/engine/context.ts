@@ -10,7 +10,9 @@ import type { Limit, Load, Target } from '../core/target.ts'
 import { occupancy, type Anchor, type Measurement, type TargetRef } from '../meter/index.ts'
 import { releasedThinking, STALE_THINKING_HEADERS } from './bound-thinking.ts'
 import type { Branch } from './branch.ts'
+import { cautionOf, cautiousItem, cautiousLoad, cautiousText } from './caution.ts'
 import type { EngineDeps } from './deps.ts'
+import { openLimit } from './output-reserve.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
 import { standingPlan, type Standing } from './standing.ts'
 import { reserved } from './water.ts'
@@ -30,6 +32,8 @@ export interface PrepareContext {
   readonly limit: Limit
   /** Tools of the request that can bring back what was taken out. */
   readonly readers: Readers
+  /** Calls that the caller still counts on; the price gate's horizon. */
+  readonly expectedCalls?: number
   readonly emit: (body: EventBody) => void
 }
 
@@ -48,6 +52,7 @@ export interface View {
 }
 
 export interface ContextRequest {
+  readonly expectedCalls?: number
   readonly format: string
   readonly body: string | object
   readonly targets?: readonly Target[]
@@ -58,8 +63,9 @@ export interface ContextRequest {
 export function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): PrepareContext {
   const codec = codecFor(deps, request.format)
   const text = typeof request.body === 'string' ? request.body : JSON.stringify(request.body)
-  const conversation = request.conversation ?? codec.decode(text)
-  const target = request.targets?.[0] ?? { model: conversation.settings.model ?? 'unknown' }
+  const decoded = request.conversation ?? codec.decode(text)
+  const target = request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' }
+  const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
   return {
     deps,
     branch,
@@ -69,20 +75,36 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     links: chainOf(conversation.items, deps.hash, CLAUDE_CODE),
     target,
     gauge: { ...target, ...(branch.calibration !== undefined && { calibration: branch.calibration }) },
-    limit: limitFor(deps, target, conversation),
+    limit,
     readers: readersIn(conversation.tools),
+    ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
     emit: (body) =>
       deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
   }
 }
 
 /** What fits. A policy that holds back a share of the window first has to know the window. */
-function limitFor({ meter, policy }: EngineDeps, target: Target, { format, settings }: Conversation): Limit {
-  if (policy.reserve === undefined || policy.reserve === 'request')
-    return meter.limitOf(target, settings, policy.buffer)
-  const { window } = meter.limitOf(target, { ...settings, maxOutputTokens: 0 }, policy.buffer)
-  return meter.limitOf(target, reserved(policy, format, settings, window), policy.buffer)
+function limitFor(
+  { meter, policy }: Pick<EngineDeps, 'meter' | 'policy'>,
+  target: Target,
+  { format, settings }: Pick<Conversation, 'format' | 'settings'>,
+): Limit {
+  const { buffer, reserve = 'request', defaultWindow } = policy
+  const bare = (at: Target): Limit => meter.limitOf(at, { ...settings, maxOutputTokens: 0 }, buffer)
+  const isUnknown = defaultWindow !== undefined && target.window === undefined && bare(target).source === 'default'
+  const known: Target = isUnknown ? { ...target, window: defaultWindow } : target
+  if (reserve === 'request') return meter.limitOf(known, settings, buffer)
+  return meter.limitOf(known, reserved(policy, format, settings, bare(known).window), buffer)
 }
+
+/** The limit with the request's own output cap, or with another one. */
+export const limitsOf =
+  (deps: EngineDeps, target: Target, { format, settings }: Conversation) =>
+  (maxOutputTokens?: number): Limit =>
+    limitFor(deps, target, {
+      format,
+      settings: maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens },
+    })
 
 function codecFor(deps: EngineDeps, format: string): Codec {
   const codec = deps.codecs.get(format)
@@ -116,15 +138,20 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const plan = [...edits, ...release.drops]
   const edited = applyEdits(context.conversation, plan)
   const conversation = release.stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
-  const outgoing = plan.length === 0 ? text : codec.encode(conversation).text
+  const outgoing = plan.length === 0 && conversation.changes === undefined ? text : codec.encode(conversation).text
   const measurement = deps.meter.measure(context.gauge, conversation, Buffer.byteLength(outgoing))
   const anchor = anchorFor(context, standing.epoch?.id)
   const { design } = deps.meter
   const load =
     design === undefined
-      ? occupancy(deps.meter, context.gauge, conversation, measurement, anchor, standing.epoch?.id)
+      ? cautiousLoad(
+          occupancy(deps.meter, context.gauge, conversation, measurement, anchor, standing.epoch?.id),
+          conversation.items,
+          cautionOf(context),
+        )
       : design.load({
           target: context.target,
+          gauge: context.gauge,
           conversation,
           measurement,
           last: lastOn(context),
@@ -142,19 +169,23 @@ export const isOver = (load: Load, limit: Limit): boolean => load.count.high > l
 /** Tokens outside the history: instructions, tools, framing. */
 export function fixedTokensOf(context: PrepareContext): number {
   const { deps, gauge, conversation } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? cautionOf(context)
   return deps.meter.measure(gauge, { ...conversation, items: [] }, 0).count.high * factor
 }
 
 /** Upper bound of an item's tokens on the request's model. */
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   const { deps, gauge } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  return (item) => deps.meter.countItem(gauge, item).high * factor
+  const factor = deps.meter.design?.factor(lastOn(context))
+  if (factor !== undefined) return (item) => deps.meter.countItem(gauge, item).high * factor
+  const caution = cautionOf(context)
+  return (item) => cautiousItem(item, deps.meter.countItem(gauge, item).high, caution)
 }
 
 export const textTokensOf = (context: PrepareContext): ((text: string) => number) => {
   const { deps, gauge } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  return (text) => deps.meter.countText(gauge, text).high * factor
+  const factor = deps.meter.design?.factor(lastOn(context))
+  if (factor !== undefined) return (text) => deps.meter.countText(gauge, text).high * factor
+  const caution = cautionOf(context)
+  return (text) => cautiousText(text, deps.meter.countText(gauge, text).high, caution)
 }

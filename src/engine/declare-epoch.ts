@@ -23,16 +23,19 @@ export async function declareEpoch(
   cause: Cause,
 ): Promise<Epoch | undefined> {
   const { deps, branch } = context
-  const draft = draftOf(context, standing)
+  const draft = draftOf(context, standing, cause.preserve)
   const { passes = PASSES, cascade } = deps.policy
   const writer = summaryWriter(context)
   for (let pass = 1; pass <= passes; pass++) {
     const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
     const plan = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
     if (plan.edits.length === 0) return undefined
+    const viewOfPlan = (candidate: Proposal): View =>
+      viewUnder(context, standing, epochOf(context, standing, cause, candidate))
+    // Weighed before a summariser is asked: its call costs money too.
+    if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false) return undefined
     const fits = (candidate: Proposal): boolean =>
-      draft.asDesigned ||
-      !isOver(viewUnder(context, standing, epochOf(context, standing, cause, candidate)).load, context.limit)
+      draft.asDesigned || !isOver(viewOfPlan(candidate).load, context.limit)
     const proposal = await writer.fulfil(plan, fits)
     const planned = epochOf(context, standing, cause, proposal)
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
@@ -50,6 +53,10 @@ export interface Cause {
   readonly forced: boolean
   readonly loadBefore: number
   readonly bytesBefore: number
+  /** Identities that stay in view like pins, this time. */
+  readonly preserve?: ReadonlySet<string>
+  /** Whether an epoch that nothing forces is worth its price, by the view that it would give. */
+  readonly accepts?: (planned: View) => boolean
 }
 
 /** The view if this epoch stood. */
@@ -79,19 +86,20 @@ function epochOf(context: PrepareContext, standing: Standing, cause: Cause, { ed
   }
 }
 
-function draftOf(context: PrepareContext, standing: Standing): Draft {
+function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
   const { deps, branch, conversation, links, limit } = context
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
     const edit = standing.firstSend.get(index)
-    if (edit === undefined) return item
+    // Whatever a plan writes, it writes from this: summaries, previews and what their handles open.
+    if (edit === undefined) return deps.redact === undefined ? item : { ...item, text: deps.redact(item.text) }
     const { media: _, ...rest } = item
     return { ...rest, text: edit.text, edited: true as const }
   })
   // A preview that is shortened once more still points at the whole text, not at the longer preview.
   const wholes = new Map([...standing.firstSend.values()].map(({ text, handle }) => [text, handle]))
   const turns = turnsOf(items)
-  const { keep, pinned, openFrom } = protectedItems(items, links, turns, branch.pins)
+  const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.pins, ...preserve]))
   return {
     items,
     links,

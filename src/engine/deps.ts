@@ -5,12 +5,13 @@ import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
-import type { Anchor, Budgets, Calibration, Measurement, Meter } from '../meter/index.ts'
+import type { Anchor, Budgets, Calibration, Measurement, Meter, TargetRef } from '../meter/index.ts'
 import type { ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
+import type { Hooks } from './hooks.ts'
 import type { Readers } from './reader-tools.ts'
 
 /** Everything the engine is given; `src/index.ts` composes it. */
@@ -27,9 +28,18 @@ export interface EngineDeps {
   readonly hash: Hash
   readonly emit: EventSink
   readonly policy: Policy
+  /** Makes exact counts of a model ready before its first request is measured, so that every process counts alike. */
+  readonly loadTokenizer?: (model: string) => Promise<void>
   /** Learns from reported usage; absent, estimates stay as fitted. */
   readonly calibration?: Calibration
   readonly budgets?: Budgets
+  readonly hooks?: Hooks
+  /** Takes secrets out of what is summarised, previewed or stored. See `redaction/borders.ts`. */
+  readonly redact?: (text: string) => string
+  /** Requests end with a line that says how full the window is. @default false */
+  readonly contextNotice?: boolean
+  /** Cache marks are set where the client set none. @default false */
+  readonly cacheMarks?: boolean
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
 }
@@ -47,6 +57,8 @@ export interface DesignArithmetic {
   /** The load by the design's formula. */
   load(input: {
     readonly target: Target
+    /** The target as the meter reads it. */
+    readonly gauge: TargetRef
     readonly conversation: Conversation
     readonly measurement: Measurement
     readonly last: Anchor | undefined

@@ -2,6 +2,7 @@ import type { Link } from '../core/chain.ts'
 import type { Item } from '../core/item.ts'
 import { RECORD_VERSION, type FirstSendEdit } from '../core/records.ts'
 import { textTokensOf, tokensOf, type PrepareContext } from './context.ts'
+import { guardedText, isLarge } from './intake-guard.ts'
 import { keyOf, type Standing } from './standing.ts'
 
 export interface NewEdit {
@@ -15,11 +16,14 @@ export async function newFirstSendEdits(context: PrepareContext, standing: Stand
   const { deps, branch, conversation, links, limit } = context
   const maxTokens = deps.policy.intake.maxShare * limit.tokens
   const count = tokensOf(context)
+  const readers = new Set(context.readers.values())
   // Only results large enough to matter need the question whether they were sent before.
   const large = links.filter((link) => {
     const item = conversation.items[link.index]!
     if (!mayShorten(item) || standing.firstSend.has(link.index) || branch.sent.has(link.chain)) return false
-    return count(item) > maxTokens
+    // What a reader tool brought back is not stored a second time by a design's guard.
+    const isReadBack = item.toolName !== undefined && readers.has(item.toolName)
+    return (!isReadBack && isLarge(deps.policy.intake.guard, item.text)) || count(item) > maxTokens
   })
   if (large.length === 0) return []
   // What left whole once may only be touched by an epoch.
@@ -38,13 +42,18 @@ function shorten(context: PrepareContext, link: Link, maxTokens: number): NewEdi
   const tokens = tokensOf(context)(item)
   const countTokens = textTokensOf(context)
   const handle = deps.addressOf(branch.tenant, Buffer.from(item.text))
-  const text = deps.present(item.text, {
-    budgetTokens: Math.floor(deps.policy.intake.previewShare * limit.tokens),
+  const clean = deps.redact?.(item.text) ?? item.text
+  const { guard, previewShare } = deps.policy.intake
+  const options = {
+    budgetTokens: Math.floor(previewShare * limit.tokens),
     countTokens,
     handle,
     ...(item.toolName !== undefined && { tool: item.toolName }),
     readers: context.readers,
-  })
+  }
+  const guarded = guard === undefined ? undefined : guardedText(guard, clean, options)
+  // A guard's own view is good as long as it fits; beyond that the presenter knows the budget.
+  const text = guarded !== undefined && countTokens(guarded) <= maxTokens ? guarded : deps.present(clean, options)
   if (countTokens(text) >= tokens) return []
   const record: FirstSendEdit = {
     v: RECORD_VERSION,
@@ -52,7 +61,10 @@ function shorten(context: PrepareContext, link: Link, maxTokens: number): NewEdi
     type: 'edit',
     key: keyOf(conversation.items, link),
     text,
-    reason: `${Math.ceil(tokens)} tokens are more than the ${Math.floor(maxTokens)} that one result may take`,
+    reason:
+      tokens > maxTokens
+        ? `${Math.ceil(tokens)} tokens are more than the ${Math.floor(maxTokens)} that one result may take`
+        : `larger than the guard of ${guard?.design ?? 'the policy'} lets through`,
     handle,
   }
   return [{ index: link.index, record, original: item.text }]

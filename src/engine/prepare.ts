@@ -7,13 +7,21 @@ import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
 import { logRequest, storeTexts } from './archive.ts'
 import type { Branch, SeenItem } from './branch.ts'
+import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
-import { isOver, openContext, viewOf, type PrepareContext, type View } from './context.ts'
+import { withContextNotice } from './context-notice.ts'
+import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
 import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
+import { askBeforeEpoch, noteHighWater, placeOf, tellAfterEpoch } from './epoch-hooks.ts'
 import { newFirstSendEdits, type NewEdit } from './first-send.ts'
+import { debugLines, reductionLines } from './design-log.ts'
+import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn.ts'
 import { permit, type Permission } from './guard.ts'
+import { callHook } from './hooks.ts'
 import { largestParts } from './largest-parts.ts'
+import { lowerOutput } from './output-reserve.ts'
+import { priceGate } from './price-gate.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
@@ -24,8 +32,12 @@ export interface PrepareRequest {
   /** The request's text (byte-exact) or an object. */
   readonly body: string | object
   readonly targets?: readonly Target[]
+  /** Model calls still to come, for weighing an epoch's price. @default max(5, half the calls so far) */
+  readonly expectedCalls?: number
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
+  /** `meanwhile`: an untouched request need not wait for the archive; `record` does. @default 'before' */
+  readonly archive?: 'before' | 'meanwhile'
 }
 
 export interface PreparedTurn {
@@ -58,10 +70,11 @@ export interface PrepareReport {
 
 /** decode → standing edits → first-send edits → measure → epoch if needed → validate → log → encode. */
 export async function prepare(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PreparedTurn> {
-  const context = openContext(deps, branch, request)
-  const { items } = context.conversation
-  const { standing: found, moved } = await settleStanding(context)
-  const newEdits = await newFirstSendEdits(context, found)
+  const opened = openContext(deps, branch, request)
+  await deps.loadTokenizer?.(opened.target.model)
+  const { items } = opened.conversation
+  const { standing: found, moved } = await settleStanding(opened)
+  const newEdits = await newFirstSendEdits(opened, found)
   await storeTexts(
     deps,
     branch,
@@ -71,15 +84,71 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
     ...found,
     firstSend: new Map([...found.firstSend, ...newEdits.map((edit) => [edit.index, edit.record] as const)]),
   }
-  const before = viewOf(context, standing)
-  const declared = needsEpoch(context, standing, before) ? await reduce(context, standing, before) : undefined
+  const asked = viewOf(opened, standing)
+  noteHighWater(opened, asked)
+  const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
+  const context = roomier ?? opened
+  const before = roomier === undefined ? asked : viewOf(roomier, standing)
+  const isReduced = roomier === undefined && needsEpoch(context, standing, before)
+  const declared = isReduced ? await reduce(context, standing, before) : undefined
   const view = declared?.view ?? before
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
-  if (isOver(view.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, view)
-  const permission = permit(context, view)
+  const final = finalStepOf(context)
+  const closing =
+    final !== undefined && isUsedUp(context, standing, before)
+      ? (withFewerTools(context, view) ?? closingTurn(context, view, final))
+      : undefined
+  const leaving = closing?.view ?? view
+  for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
+  if (isOver(leaving.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
+  const permitted = closing ?? permit(context, view)
+  const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
   if (permission.view.text !== context.text) validate(context, permission.view.text)
-  await logRequest(context, newEdits)
+  // What was changed is durable before it leaves. What passes untouched may be archived while the model answers.
+  if (request.archive === 'meanwhile' && permission.view.text === context.text) {
+    branch.later = () => logRequest(context, newEdits)
+  } else await logRequest(context, newEdits)
+  await tellHooks(context, newEdits, permission)
   return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
+}
+
+/** What stands on top of the view for this one request. */
+const dressed = (context: PrepareContext, view: View): View => withCacheMarks(context, withContextNotice(context, view))
+
+async function tellHooks(
+  context: PrepareContext,
+  newEdits: readonly NewEdit[],
+  { verdict }: Permission,
+): Promise<void> {
+  const { deps, conversation, emit } = context
+  for (const { index, record, original } of newEdits) {
+    const { toolName: tool, callId } = conversation.items[index]!
+    const info = {
+      ...placeOf(context),
+      via: 'first-send' as const,
+      ...(tool !== undefined && { tool }),
+      ...(callId !== undefined && { callId }),
+      text: record.text,
+      truncated: true,
+      originalBytes: Buffer.byteLength(original),
+      handle: record.handle,
+    }
+    await callHook(deps.hooks, 'afterToolResult', info, emit)
+  }
+  await callHook(deps.hooks, 'onVerdict', { ...placeOf(context), verdict }, emit)
+}
+
+/** The output cap gives way first, where that alone makes the request fit. */
+function withLessOutput(context: PrepareContext, view: View): PrepareContext | undefined {
+  const { deps, target, conversation, emit } = context
+  const roomier = lowerOutput(context, view, limitsOf(deps, target, conversation))
+  if (roomier !== undefined)
+    emit({
+      type: 'output-lowered',
+      asked: conversation.settings.maxOutputTokens!,
+      to: roomier.conversation.changes!.maxOutputTokens!,
+    })
+  return roomier
 }
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
@@ -89,10 +158,17 @@ function needsEpoch(context: PrepareContext, standing: Standing, { load, convers
   if (deps.policy.asDesigned !== true && epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
   const { policy } = deps
-  if (policy.water.messages !== undefined && messagesOf(conversation.items) >= policy.water.messages) return true
+  if (hasManyMessages(context, standing, conversation)) return true
   if (!isHigh(policy, limit, load, branch.cacheIsWarm)) return false
   const { rest } = policy.water
   return rest === 0 || load.count.high - (standing.epoch?.after ?? 0) >= rest * limit.tokens
+}
+
+/** A window of messages is full, and a tenth of it has come in since the last epoch. */
+function hasManyMessages({ deps, links }: PrepareContext, { epoch }: Standing, view: Conversation): boolean {
+  const { messages } = deps.policy.water
+  if (messages === undefined || messagesOf(view.items) < messages) return false
+  return links.length - (epoch?.count ?? 0) >= messages * 0.1
 }
 
 async function keepMoved({ deps, branch }: PrepareContext, moved: Epoch, { load }: View): Promise<void> {
@@ -107,15 +183,22 @@ async function reduce(
 ): Promise<{ epoch: Epoch; view: View } | undefined> {
   const { branch, emit, limit } = context
   const forced = isOver(before.load, limit)
+  const why = forced ? 'overflow' : branch.compactRequested ? 'requested' : 'high-water'
+  const wish = await askBeforeEpoch(context, before, why)
+  if (wish === undefined) return undefined
+  const gate = forced || branch.compactRequested ? undefined : priceGate(context, before)
   const epoch = await declareEpoch(context, standing, {
+    ...(gate !== undefined && { accepts: (planned) => gate.accepts(planned) }),
     forced,
     loadBefore: before.load.count.high,
     bytesBefore: before.load.bytes,
+    preserve: wish.preserve,
   })
   branch.compactRequested = false
   if (epoch === undefined) return undefined
   const view = viewUnder(context, standing, epoch)
   branch.epoch = epoch
+  const price = gate?.quote()
   emit({
     type: 'epoch-declared',
     epoch: epoch.id,
@@ -124,7 +207,10 @@ async function reduce(
     before: before.load.count.high,
     after: view.load.count.high,
     covered: epoch.count,
+    ...(price !== undefined && { price }),
   })
+  await tellAfterEpoch(context, why, epoch, before, view)
+  for (const line of reductionLines(context, { before, after: view, epoch })) emit(line)
   return { epoch, view }
 }
 

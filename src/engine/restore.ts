@@ -2,6 +2,7 @@ import type { LogRecord, UsageSeen } from '../core/records.ts'
 import { isKnownUsage } from '../meter/index.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
+import { rememberEdit } from './owed.ts'
 import { calibrationFrom, teach } from './learn.ts'
 
 /** Takes in what the log holds beyond what the branch knows: all of it at first, then what other processes wrote. */
@@ -27,6 +28,7 @@ function absorb(branch: Branch, record: LogRecord): void {
     if (record.chain !== '') branch.sent.add(record.chain)
     return
   }
+  if (record.type === 'edit') return rememberEdit(branch.edits, record)
   // The archive is shared by the agents of a session; what they decided is not.
   if ((record.agent ?? branch.agent) !== branch.agent) return
   if (record.type === 'epoch') branch.epoch = record
@@ -50,6 +52,7 @@ function absorbUsage(branch: Branch, record: UsageSeen): void {
   if (!isKnownUsage(usage) || measured === undefined) return
   branch.cacheIsWarm = usage.cacheRead > 0
   branch.last = {
+    at: record.at,
     model: record.model,
     prompt: usage.input,
     output: usage.output,

@@ -1,11 +1,14 @@
 import { PlimsollError } from '../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../core/records.ts'
 import { newBranch, type Branch, type SeenItem } from './branch.ts'
+import { settleOwed, tolerantDeps } from './degraded.ts'
 import type { EngineDeps } from './deps.ts'
 import { seedCalibration } from './learn.ts'
 import { prepare, type PreparedTurn, type PrepareRequest } from './prepare.ts'
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
+import { recall, type Recalled, type RecallOptions } from './recall.ts'
 import { appendTo, catchUp } from './restore.ts'
+import { exportStore } from './store-export.ts'
 import { statusOf, type SessionStatus } from './status.ts'
 import { toolResult, type ShownResult, type ToolResultRequest } from './tool-result.ts'
 
@@ -42,6 +45,10 @@ export interface Session {
   fork(id: string): Promise<Session>
   /** Every cut and every epoch, oldest first. */
   audit(): Promise<readonly (Audit | Epoch)[]>
+  /** Searches what this conversation has shown, in view or not; the answer is bounded. */
+  recall(query: string, options?: RecallOptions): Promise<Recalled>
+  /** The whole session with its artifacts, as lines of text; `importSession` reads them. */
+  export(): AsyncIterable<string>
 }
 
 export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): Session {
@@ -56,13 +63,28 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       await seedCalibration(engine, branch)
       return work(engine)
     })
+  /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
+  const runAnyway = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
+    inOrder(async () => {
+      const tolerant = tolerantDeps(await deps(), branch)
+      const { deps: engine } = tolerant
+      await settleOwed(tolerant, branch)
+      await catchUp(engine, branch)
+      await seedCalibration(engine, branch)
+      const { summarizer: _, ...modelFree } = engine
+      return work(tolerant.isDown() ? modelFree : engine)
+    })
   return {
     id,
     agent,
-    toolResult: (request) => run((engine) => toolResult(engine, branch, request)),
-    prepare: (request) => run((engine) => prepare(engine, branch, request)),
-    record: (request) => run((engine) => record(engine, branch, request)),
-    status: () => run(async (engine) => statusOf(engine, branch)),
+    toolResult: (request) => runAnyway((engine) => toolResult(engine, branch, request)),
+    prepare: async (request) => {
+      const turn = await runAnyway((engine) => prepare(engine, branch, request))
+      void inOrder(() => settleLater(branch))
+      return turn
+    },
+    record: (request) => runAnyway((engine) => record(engine, branch, request)),
+    status: () => runAnyway(async (engine) => statusOf(engine, branch)),
     compact: () => run(async () => void (branch.compactRequested = true)),
     undo: () => run((engine) => undo(engine, branch)),
     items: () => run(async () => branch.items),
@@ -73,6 +95,11 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
         return createSession(deps, { id: to, agent, tenant })
       }),
     audit: () => run((engine) => audit(engine, branch)),
+    recall: (query, wanted) => run((engine) => recall(engine.sessions, branch, query, wanted)),
+    async *export() {
+      const { sessions, artifacts } = await run(async (engine) => engine)
+      yield* exportStore(sessions, { tenant, session: id, artifacts })
+    },
   }
 }
 
@@ -108,6 +135,16 @@ async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[
     if (entry.type === 'audit' || entry.type === 'epoch') found.push(entry)
   }
   return found
+}
+
+/** A request that could not be archived is archived with the next one: the client sends all of it again. */
+async function settleLater(branch: Branch): Promise<void> {
+  const { later } = branch
+  if (later === undefined) return
+  delete branch.later
+  // The request leaves first: writing to a disk holds this process up.
+  await new Promise((resolve) => setImmediate(resolve))
+  await later().catch(() => undefined)
 }
 
 /** Calls that overlap run one after another, in the order in which they came. */

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
+import { PlimsollError } from '../core/errors.ts'
 import { RECORD_VERSION } from '../core/records.ts'
 import type { LogRecord } from '../core/records.ts'
 import type { ArtifactStat, ArtifactStore } from '../ports/artifact-store.ts'
-import type { MaintainedStore } from '../ports/store-maintenance.ts'
+import type { SessionStore } from '../ports/session-store.ts'
+import type { StoreMaintenance } from '../ports/store-maintenance.ts'
 
 /*
  * An export is text, one JSON value per line: a head, then sessions with their records, then artifacts in parts, then an end
@@ -44,12 +46,15 @@ export interface ExportOptions {
   withSecret?: boolean
 }
 
+/** A store that an operator's export reads whole; one tenant of it needs no list of tenants. */
+export type ExportedStore = SessionStore & Partial<Pick<StoreMaintenance, 'tenants'>>
+
 const PAGE = 500
 const PART_BYTES = 512 * 1024
 
 /** Writes a store as lines without line ends. Holds one record or one part in memory at a time. */
 export async function* exportStore(
-  store: MaintainedStore,
+  store: ExportedStore,
   options: ExportOptions = {},
 ): AsyncGenerator<string, void, undefined> {
   const hash = createHash('sha256')
@@ -62,7 +67,7 @@ export async function* exportStore(
   yield line({ plimsoll: 'export', version: EXPORT_VERSION, records: RECORD_VERSION })
   const secret = options.withSecret === true ? await store.getValue(SECRET_PLACE.tenant, SECRET_PLACE.key) : undefined
   if (secret !== undefined) yield line({ secret })
-  for (const tenant of options.tenant === undefined ? await store.tenants() : [options.tenant]) {
+  for (const tenant of options.tenant === undefined ? await tenantsOf(store) : [options.tenant]) {
     for await (const session of sessionsOf(store, tenant, options.session)) {
       count.sessions++
       yield line({ tenant, session })
@@ -89,8 +94,13 @@ export async function* exportStore(
   yield JSON.stringify({ end: true, ...count, sha256: hash.digest('hex') } satisfies ExportEnd)
 }
 
+async function tenantsOf({ name, tenants }: ExportedStore): Promise<readonly string[]> {
+  if (tenants !== undefined) return tenants()
+  throw new PlimsollError('unsupported', `The store ${name} cannot list its tenants.`, { advice: 'Name the tenant.' })
+}
+
 export async function* sessionsOf(
-  store: MaintainedStore,
+  store: Pick<SessionStore, 'list' | 'version'>,
   tenant: string,
   only?: string,
 ): AsyncGenerator<string, void, undefined> {

@@ -11,6 +11,8 @@ import type { ExportEnd, ExportLine } from './store-export.ts'
 export interface ImportOptions {
   /** Receives the export's artifacts; without it they are left out. It must use the secret of the exported store. */
   artifacts?: ArtifactStore
+  /** Only this tenant's lines are taken; an export with anything else is refused. @default every tenant's */
+  tenant?: string
 }
 
 export interface ImportReport {
@@ -56,6 +58,7 @@ export async function importStore(
       return report
     }
     hash.update(text).update('\n')
+    if (options.tenant !== undefined) checkTenant(line, options.tenant)
     if ('secret' in line) await keepSecret(store, line.secret)
     else if ('session' in line) {
       await finish()
@@ -180,6 +183,14 @@ function checkHead(line: ExportLine): void {
       `The export has version ${line.version}; this package reads up to ${EXPORT_VERSION}.`,
     )
   }
+}
+
+/** Somebody who may write one tenant's sessions must not reach another's through a file. */
+function checkTenant(line: ExportLine, tenant: string): void {
+  if (!('secret' in line) && !('tenant' in line && line.tenant !== tenant)) return
+  throw new PlimsollError('forbidden', `The export holds more than sessions of the tenant ${JSON.stringify(tenant)}.`, {
+    advice: 'Export one session, or let an operator import the whole store.',
+  })
 }
 
 function checkEnd(end: ExportEnd, sha256: string, number: number): void {

@@ -1,7 +1,10 @@
+import type { EventBody } from '../core/events.ts'
 import type { Handle } from '../core/handles.ts'
 import { RECORD_VERSION } from '../core/records.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
+import { callHook, NOTE_CHARACTERS } from './hooks.ts'
+import { guardedText, isLarge } from './intake-guard.ts'
 import { appendTo } from './restore.ts'
 
 export interface ToolResultRequest {
@@ -21,8 +24,38 @@ export interface ShownResult {
   readonly originalBytes: number
 }
 
-/** Shows a tool's output: whole when it is small, else as preview + handle with the exact bytes stored first. */
+/** Shows a tool's output, with the note of a hook below it where there is one and room for it. */
 export async function toolResult(deps: EngineDeps, branch: Branch, request: ToolResultRequest): Promise<ShownResult> {
+  const shown = await showResult(deps, branch, request)
+  const { tenant, session, agent } = branch
+  const place = { tenant, session, agent }
+  const emit = (body: EventBody): void => deps.emit({ ...body, ...place, at: deps.clock.now() })
+  const { text, artifact: handle, truncated, originalBytes } = shown
+  const { tool, callId } = request
+  const answer = await callHook(
+    deps.hooks,
+    'afterToolResult',
+    {
+      ...place,
+      via: 'tool-result',
+      tool,
+      text,
+      truncated,
+      originalBytes,
+      ...(callId !== undefined && { callId }),
+      ...(handle !== undefined && { handle }),
+    },
+    emit,
+  )
+  if (typeof answer?.note !== 'string' || answer.note === '') return shown
+  const note = Array.from(answer.note.slice(0, 2 * NOTE_CHARACTERS))
+    .slice(0, NOTE_CHARACTERS)
+    .join('')
+  return { ...shown, text: `${text}\n\n${note}` }
+}
+
+/** Whole when it is small, else as preview + handle with the exact bytes stored first. */
+async function showResult(deps: EngineDeps, branch: Branch, request: ToolResultRequest): Promise<ShownResult> {
   const { tool, callId, output } = request
   const bytes = typeof output === 'string' ? Buffer.from(output) : output
   const text = typeof output === 'string' ? output : Buffer.from(output).toString('utf8')
@@ -30,20 +63,25 @@ export async function toolResult(deps: EngineDeps, branch: Branch, request: Tool
   const limit = deps.meter.limitOf({ model }, { stream: false, reasoning: false }, deps.policy.buffer)
   const gauge = { model, ...(branch.calibration !== undefined && { calibration: branch.calibration }) }
   const tokens = deps.meter.countText(gauge, text).high
-  if (tokens <= deps.policy.intake.maxShare * limit.tokens)
+  const { guard, maxShare, previewShare } = deps.policy.intake
+  if (tokens <= maxShare * limit.tokens && !isLarge(guard, text))
     return { text, truncated: false, originalBytes: bytes.length }
   const stat = await deps.artifacts.put(branch.tenant, bytes, {
     session: branch.session,
     tool,
     ...(callId !== undefined && { callId }),
   })
-  const shown = deps.present(text, {
-    budgetTokens: Math.floor(deps.policy.intake.previewShare * limit.tokens),
-    countTokens: (part) => deps.meter.countText(gauge, part).high,
+  const clean = deps.redact?.(text) ?? text
+  const options = {
+    budgetTokens: Math.floor(previewShare * limit.tokens),
+    countTokens: (part: string) => deps.meter.countText(gauge, part).high,
     handle: stat.handle,
     tool,
     readers: branch.readers,
-  })
+  }
+  const guarded = guard === undefined ? undefined : guardedText(guard, clean, options)
+  const isSmall = guarded !== undefined && options.countTokens(guarded) <= maxShare * limit.tokens
+  const shown = isSmall ? guarded : deps.present(clean, options)
   await appendTo(deps, branch, [
     {
       v: RECORD_VERSION,

@@ -62,6 +62,8 @@ export interface Calibration {
   /** Undefined as long as nothing is known about the target. */
   predict(target: Pick<Target, 'model' | 'endpoint'>, estimated: Observation['estimated']): Prediction | undefined
   factorOf(target: Pick<Target, 'model' | 'endpoint'>, kind?: ContentKind): number | undefined
+  /** How much was seen of a target, in whole samples: small prompts count for less than one. */
+  evidenceOf(target: Pick<Target, 'model' | 'endpoint'>): number
   state(): CalibrationState
 }
 
@@ -135,6 +137,7 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
       }
       return { tokens, ...(learned.spread !== undefined && { spread: learned.spread }) }
     },
+    evidenceOf: (target) => (models.get(keyOf(target))?.samples ?? []).reduce((sum, { weight }) => sum + weight, 0),
     factorOf(target, kind) {
       const learned = fitOf(target)
       return learned === undefined || kind === undefined ? learned?.text : (learned.byKind[kind] ?? learned.text)

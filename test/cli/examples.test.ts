@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { plimsoll, ROOT } from './support/binary.ts'
+import type { Command } from 'commander'
+import { createProgram } from '../../src/surfaces/cli/program.ts'
+import { ROOT } from './support/binary.ts'
 import { copyHome, seedHome, type SeededHome } from './support/seeded-home.ts'
 import { runLine } from './support/shell.ts'
 
@@ -11,33 +13,22 @@ beforeAll(async () => {
 })
 afterAll(() => seeded.remove())
 
-const TOP = [
-  'inspect',
-  'replay',
-  'demo',
-  'chat',
-  'proxy',
-  'run',
-  'simulate',
-  'sessions',
-  'artifacts',
-  'store',
-  'count',
-  'models',
-  'config',
-  'doctor',
-  'completion',
-]
-
-/** Every command, from the help of the one above it. */
-async function commandsBelow(path: readonly string[]): Promise<readonly (readonly string[])[]> {
-  const { code, out } = await plimsoll(seeded.path, [...path, '--help'])
-  expect(code, `${path.join(' ')} --help`).toBe(0)
-  const list = /\nCommands:\n([^]*?)(?:\n\n|$)/.exec(out)?.[1] ?? ''
-  const names = [...list.matchAll(/^  ([a-z]+)\b/gm)].map((found) => found[1]!).filter((name) => name !== 'help')
-  const below = await Promise.all(names.map((name) => commandsBelow([...path, name])))
-  return [...(path.length > 0 ? [path] : []), ...below.flat()]
+/** Every command that does something, with what its help says. */
+function commandsOf(
+  command: Command,
+  path: readonly string[] = [],
+): readonly (readonly [name: string, help: string])[] {
+  if (command.commands.length > 0) return command.commands.flatMap((sub) => commandsOf(sub, [...path, sub.name()]))
+  let help = ''
+  command.configureOutput({ writeOut: (text) => void (help += text) })
+  command.outputHelp()
+  return [[path.join(' '), help]]
 }
+
+const COMMANDS = commandsOf(createProgram())
+
+// A document runs dozens of processes one after another.
+const PATIENCE_MS = 240_000
 
 const examplesIn = (text: string): readonly string[] =>
   [...text.matchAll(/^ +\$ (.+)$/gm)].map((found) => found[1]!).filter((line) => /^(?:npx )?plimsoll\b/.test(line))
@@ -55,49 +46,37 @@ async function runAll(lines: readonly string[]): Promise<void> {
 }
 
 describe('examples in --help', () => {
-  it('every command that does something has one', async () => {
-    const commands = await commandsBelow([])
-    expect([...new Set(commands.map(([first]) => first))].sort()).toEqual(TOP.toSorted())
-    const without: string[] = []
-    for (const path of commands) {
-      const { out } = await plimsoll(seeded.path, [...path, '--help'])
-      const isGroup = /\nCommands:\n/.test(out)
-      if (!isGroup && examplesIn(out).length === 0) without.push(path.join(' '))
-    }
+  it('every command has one', () => {
+    const without = COMMANDS.filter(([, help]) => examplesIn(help).length === 0).map(([name]) => name)
     // The demo is its own example.
     expect(without).toEqual(['demo'])
   })
 
-  it.each(TOP)('those of %s work as they stand', async (top) => {
-    for (const path of await commandsBelow([top])) {
-      const { out } = await plimsoll(seeded.path, [...path, '--help'])
-      await runAll(examplesIn(out))
-    }
-  })
+  it.each(COMMANDS)('those of %s work as they stand', (_name, help) => runAll(examplesIn(help)), PATIENCE_MS)
 })
 
+/** The commands in one block of shell lines, as a reader would copy them. */
+const commandsIn = (block: string): readonly string[] =>
+  block
+    .split('\n')
+    .map((line) =>
+      line
+        .replace(/^\$ /, '')
+        .replace(/\s+#.*$/, '')
+        .trim(),
+    )
+    .filter((line) => /^(?:npx )?plimsoll\b/.test(line))
+
+function blocksIn(file: string): readonly (readonly string[])[] {
+  const found = readFileSync(join(ROOT, file), 'utf8').matchAll(/^```(?:sh|bash|console)\n([^]*?)^```/gm)
+  return [...found].map((block) => commandsIn(block[1]!)).filter((lines) => lines.length > 0)
+}
+
 describe('commands in the documentation', () => {
-  const documents = [
-    join(ROOT, 'README.md'),
-    ...readdirSync(join(ROOT, 'docs'))
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => join(ROOT, 'docs', name)),
-  ]
-  it.each(documents.filter((file) => existsSync(file)).map((file) => [file.slice(ROOT.length + 1), file]))(
-    '%s',
-    async (_name, file) => {
-      const blocks = [...readFileSync(file, 'utf8').matchAll(/^```(?:sh|bash|console)\n([^]*?)^```/gm)].map(
-        (found) => found[1]!,
-      )
-      for (const block of blocks) {
-        const lines = block.split('\n').map((line) =>
-          line
-            .replace(/^\$ /, '')
-            .replace(/\s+#.*$/, '')
-            .trim(),
-        )
-        await runAll(lines.filter((line) => /^(?:npx )?plimsoll\b/.test(line)))
-      }
-    },
-  )
+  const documents = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)]
+  const blocks = documents
+    .filter((file) => file.endsWith('.md') && existsSync(join(ROOT, file)))
+    .flatMap((file) => blocksIn(file).map((lines) => [file, lines[0]!, lines] as const))
+
+  it.each(blocks)('%s: %s …', (_file, _first, lines) => runAll(lines), PATIENCE_MS)
 })

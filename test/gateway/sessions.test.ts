@@ -11,7 +11,7 @@ const body = (first: string, rest: object = {}): string =>
 const speaker = (text: string, headers: Record<string, string> = {}): Promise<Speaker> =>
   speakerOf({
     header: (name) => headers[name],
-    body: JSON.parse(text),
+    text,
     items: anthropicMessages.decode(text).items,
     hash,
     sessionOfResponse: () => Promise.resolve(undefined),

@@ -81,6 +81,7 @@ export async function testProxy(
     port: 0,
     drainMs: 2_000,
     onRequest: (line) => lines.push(line),
+    sidecar: plimsoll.sidecar,
     control: createControl({ hub, ledger: plimsoll.ledger, metrics, isReady: () => plimsoll.isReady() }),
     ...options,
   })

@@ -6,14 +6,6 @@ const OVERHEAD = new Set(['CompactionNoInfiniteLoop', '8k_SystemPromptLargerThan
 
 /** Rows that the engine does not hold yet, with what each needs. The list may only shrink. */
 const OPEN: Readonly<Record<string, string>> = {
-  '8k_NoUsageMetadata': 'a cautious factor while the provider has reported nothing',
-  '8k_NoUsageMetadata_HighRatio': 'a cautious factor while the provider has reported nothing',
-  '8k_NoUsageMetadata_BeyondDefault': 'a cautious factor while the provider has reported nothing',
-  '200k_NoUsageMetadata_LongSession': 'a cautious factor while the provider has reported nothing',
-  '8k_SequentialChain_NoUsageMetadata': 'a cautious factor while the provider has reported nothing',
-  '8k_ToolDefinitionsNoUsageMetadata': 'a cautious factor while the provider has reported nothing',
-  '8k_CodingAgent_NoUsageMetadata': 'a cautious factor while the provider has reported nothing',
-  '1M_NoUsageMetadata': 'a cautious factor while the provider has reported nothing',
   '200k_MagecProduction_NoUsageMetadata': 'a cautious factor, for pictures too',
   '8k_ToolDefsAndInlineCombined': 'a squeeze that reaches pictures of protected messages',
   '200k_InlineImages': 'a factor for pictures, learned from usage',

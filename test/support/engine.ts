@@ -75,7 +75,7 @@ export function testEngine(
   const deps: EngineDeps = {
     codecs,
     meter: options.meter ?? plainMeter,
-    catalogue: { resolve: () => ({ info: unknownModel, match: 'default' }), search: () => [] },
+    catalogue: { resolve: () => ({ info: unknownModel, match: 'exact' }), search: () => [] },
     sessions: options.sessions ?? memoryStore(),
     artifacts: memoryArtifacts({ secret }),
     addressOf: artifactAddress(secret),

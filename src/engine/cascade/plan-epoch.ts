@@ -19,21 +19,25 @@ export function planEpoch(draft: Draft, steps: readonly CascadeStep[]): Proposal
   let proposal = NOTHING
   for (const step of steps) {
     const projected = projectedTokens(draft, proposal)
-    // A window of messages is about their number, whatever they weigh.
-    if (projected <= draft.lowTokens && step.step !== 'window') break
+    if (projected <= draft.lowTokens && !isAboutNumber(step)) continue
     proposal = merge(proposal, propose(draft, step, proposal, projected))
   }
   return proposal
 }
+
+/** Some steps are about the number of messages, whatever they weigh. */
+const isAboutNumber = (step: CascadeStep): boolean =>
+  step.step === 'window' || step.step === 'compress-results' || (step.step === 'summarise' && step.always === true)
 
 function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: number): Proposal {
   switch (step.step) {
     case 'fold':
       return fold(draft, step)
     case 'squeeze': {
-      const { above = 1, to = 0.95 } = step
-      if (projected <= draft.limitTokens * above) return NOTHING
-      return squeeze(draft, projected - draft.limitTokens * to, goneIn(draft, before), step)
+      const { above = 1, to = 0.95, tokens = Infinity, minimum = 0 } = step
+      const level = (share: number): number => Math.min(tokens, draft.limitTokens * share)
+      if (draft.items.length < minimum || projected <= level(above)) return NOTHING
+      return squeeze(draft, projected - level(to), goneIn(draft, before), step)
     }
     case 'collapse-duplicates':
       return collapseDuplicates(draft, step)
@@ -44,7 +48,7 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
     case 'window':
       return slideWindow(draft, step)
     case 'summarise':
-      return summarise(draft, step)
+      return projected <= draft.limitTokens * (step.above ?? 0) ? NOTHING : summarise(draft, step)
     case 'emergency':
       return emergencyFold(draft, step, goneIn(draft, before))
     case 'final':

@@ -130,16 +130,13 @@ function continuation(draft: Draft, request: string): Continuation {
 
 function inserts(
   draft: Draft,
-  { scope, tail, tailUnit = 'messages' }: SummariseStep,
+  { scope }: SummariseStep,
   folded: readonly number[],
   text: string,
   next: string | undefined,
 ): EpochEdit[] {
   const openPlace = placeFrom(draft, draft.asDesigned ? draft.items.length : draft.openFrom)
-  const at =
-    scope === 'all'
-      ? placeFrom(draft, folded[0]!)
-      : summaryPlace(draft, folded[0]!, tail === 0 ? draft.openFrom : tailStart(draft, tail, tailUnit))
+  const at = scope === 'all' ? placeFrom(draft, folded[0]!) : summaryPlace(draft, folded[0]!, folded.at(-1)! + 1)
   const summary: EpochEdit = { op: 'insert', at, role: 'user', text, reason: `stands for ${folded.length} items` }
   if (next === undefined) return [summary]
   const closing: EpochEdit = { op: 'insert', at: openPlace, role: 'user', text: next, reason: 'says how to go on' }

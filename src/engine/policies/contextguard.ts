@@ -58,6 +58,7 @@ export const contextguardWindow: Policy = {
       step: 'summarise',
       scope: 'middle',
       tail: 6,
+      always: true,
       style: 'handover',
       share: { of: 'margin', value: 0.5 },
     },

@@ -1,15 +1,34 @@
 import { PlimsollError } from '../../core/errors.ts'
 import type { Policy } from '../../core/policy.ts'
+import { adkCode } from './adk-code.ts'
+import { aiAgent } from './ai-agent.ts'
+import { autosre } from './autosre.ts'
 import { contextguard, contextguardWindow } from './contextguard.ts'
+import { cyberAutoagent } from './cyber-autoagent.ts'
+import type { Environment } from './environment.ts'
 import { plimsoll } from './plimsoll.ts'
 
-const all: readonly Policy[] = [plimsoll, contextguard, contextguardWindow]
+export { adkCode, aiAgent, autosre, contextguard, contextguardWindow, cyberAutoagent, plimsoll }
 
-/** The presets, by name. */
-export const policies: ReadonlyMap<string, Policy> = new Map(all.map((policy) => [policy.name, policy]))
+/** The presets, each made with the environment that it runs in. */
+const PRESETS: readonly ((env: Environment) => Policy)[] = [
+  () => plimsoll,
+  autosre,
+  cyberAutoagent,
+  () => contextguard,
+  () => contextguardWindow,
+  adkCode,
+  aiAgent,
+]
 
-export function policyNamed(name: string): Policy {
-  const policy = policies.get(name)
+/** The presets with their documented numbers, by name. */
+export const policies: ReadonlyMap<string, Policy> = new Map(
+  PRESETS.map((preset) => preset({})).map((policy) => [policy.name, policy]),
+)
+
+/** A preset with the environment's variables applied. */
+export function policyNamed(name: string, env: Environment = process.env): Policy {
+  const policy = PRESETS.map((preset) => preset(env)).find((candidate) => candidate.name === name)
   if (policy === undefined) {
     throw new PlimsollError('bad-config', `There is no policy ${JSON.stringify(name)}.`, {
       advice: `Known policies: ${[...policies.keys()].join(', ')}.`,

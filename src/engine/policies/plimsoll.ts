@@ -8,6 +8,9 @@ export const plimsoll: Policy = {
   name: 'plimsoll',
   water: { high: 0.97, low: 0.45, warn: 0.8, rest: 0.1 },
   buffer: { fraction: 0.02, min: 256, max: 4_096 },
+  caution: 2.5,
+  priceGate: true,
+  lowerOutput: { minTokens: 4_096, minShare: 0.25 },
   intake: { maxShare: 0.25, previewShare: 0.06 },
   cascade: [
     { step: 'fold', tailShare: 0.15, summaryShare: 0.4 },

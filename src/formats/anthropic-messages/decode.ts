@@ -109,10 +109,14 @@ function readTools(text: string, root: JsonNode, tools: unknown): ToolDeclaratio
 }
 
 function readSettings(body: Fields): RequestSettings {
-  const thinking = recordOf(body['thinking'])?.['type']
+  const { type: thinking, budget_tokens: budget } = recordOf(body['thinking']) ?? {}
   return {
     stream: body['stream'] === true,
     reasoning: thinking === 'enabled' || thinking === 'adaptive',
-    ...defined({ model: stringOf(body['model']), maxOutputTokens: numberOf(body['max_tokens']) }),
+    ...defined({
+      model: stringOf(body['model']),
+      maxOutputTokens: numberOf(body['max_tokens']),
+      thinkingBudget: numberOf(budget),
+    }),
   }
 }

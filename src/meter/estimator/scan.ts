@@ -1,90 +1,67 @@
 import {
-  ARABIC,
   CLASS_MASK,
   classIn,
   classTable,
-  CYRILLIC,
   DIGIT,
   HAN,
   HANGUL,
-  INDIC,
-  KANA,
-  LATIN,
   LETTER,
   LOWER,
   NEWLINE,
-  OTHER_SCRIPT,
   SCRIPT_SHIFT,
-  SCRIPTS,
   SPACE,
   SURROGATE,
   SYMBOL,
   UPPER,
 } from './classes.ts'
-import { byLength, FEATURE_COUNT, featureIndex } from './features.ts'
+import {
+  HIT,
+  GLUED_HIT,
+  UPPER_HIT,
+  SYMBOL_LEAD_HIT,
+  LEAD_HIT,
+  MISS,
+  MISS_UPPER,
+  GLUED_MISS,
+  LONGEST,
+  TAIL_AT,
+  LONGEST_PART,
+  LONGEST_DENSE_PART,
+  LONGEST_WORD,
+  TAIL,
+  RUN,
+  TAIL_REPEAT,
+  NUMBER,
+  DIGITS,
+  SYMBOL_1,
+  SYMBOL_2,
+  SYMBOL_HIT,
+  SYMBOL_HIT_MORE,
+  SYMBOL_NEWLINE,
+  SYMBOL_MISS,
+  SYMBOL_TAIL,
+  SYMBOL_REPEAT,
+  WIDE_SYMBOL,
+  ASTRAL,
+  ASTRAL_REPEAT,
+  NEWLINE_ONE,
+  NEWLINES,
+  NEWLINE_MORE,
+  SPACE_ONE,
+  INDENT,
+  INDENT_MORE,
+  SPACE_TAIL,
+  HAN_REPEAT,
+  SCRIPT_REPEAT,
+  SPACE_RUN,
+  INDENT_AT,
+  BLANK,
+  APOSTROPHE,
+  PART_OF,
+  CHARACTER_OF,
+} from './feature-tables.ts'
+import { FEATURE_COUNT } from './features.ts'
 import { hashStart, hashStep, hashWithLead, isKnown, knownPieces } from './known-pieces.ts'
-
-const HIT = byLength('hit')
-const GLUED_HIT = byLength('glued-hit')
-const UPPER_HIT = byLength('upper-hit')
-const SYMBOL_LEAD_HIT = byLength('symbol-lead-hit')
-const LEAD_HIT = byLength('lead-hit')
-const MISS = byLength('miss')
-const MISS_UPPER = byLength('miss-upper')
-const GLUED_MISS = byLength('glued-miss')
-const LONGEST = 32
-const TAIL_AT = 16
-/** Known parts are looked for up to this many characters: the longer, the more often the filter errs, and Han tokens are short. */
-const LONGEST_PART = 8
-const LONGEST_DENSE_PART = 4
-const LONGEST_WORD = 40
-const TAIL = featureIndex('tail')
-const RUN = featureIndex('run')
-const TAIL_REPEAT = featureIndex('tail-repeat')
-const NUMBER = featureIndex('number')
-const DIGITS = featureIndex('digit')
-const SYMBOL_1 = featureIndex('symbol-1')
-const SYMBOL_2 = featureIndex('symbol-2')
-const SYMBOL_HIT = featureIndex('symbol-hit')
-const SYMBOL_HIT_MORE = featureIndex('symbol-hit-more')
-const SYMBOL_NEWLINE = featureIndex('symbol-newline')
-const SYMBOL_MISS = featureIndex('symbol-miss')
-const SYMBOL_TAIL = featureIndex('symbol-tail')
-const SYMBOL_REPEAT = featureIndex('symbol-repeat')
-const WIDE_SYMBOL = featureIndex('wide-symbol')
-const ASTRAL = featureIndex('astral')
-const ASTRAL_REPEAT = featureIndex('astral-repeat')
-const NEWLINE_ONE = featureIndex('newline')
-const NEWLINES = featureIndex('newlines')
-const NEWLINE_MORE = featureIndex('newline-more')
-const SPACE_ONE = featureIndex('space')
-const INDENT = featureIndex('indent')
-const INDENT_MORE = featureIndex('indent-more')
-const SPACE_TAIL = featureIndex('space-tail')
-const HAN_REPEAT = featureIndex('han-repeat')
-const SCRIPT_REPEAT = featureIndex('script-repeat')
-/** White space runs up to this length are one token. */
-const SPACE_RUN = 64
-/** Deeper indents cost more in some families. */
-const INDENT_AT = 8
-const BLANK = 0x20
-const APOSTROPHE = 0x27
-
-const PART_OF = new Uint8Array(SCRIPTS)
-const CHARACTER_OF = new Uint8Array(SCRIPTS)
-for (const [script, part, character] of [
-  [LATIN, 'latin-part', 'latin'],
-  [CYRILLIC, 'cyrillic-part', 'cyrillic'],
-  [ARABIC, 'arabic-part', 'arabic'],
-  [INDIC, 'indic-part', 'indic'],
-  [HAN, 'han-part', 'han'],
-  [KANA, 'kana-part', 'kana'],
-  [HANGUL, 'hangul-part', 'hangul'],
-  [OTHER_SCRIPT, 'script-part', 'script'],
-] as const) {
-  PART_OF[script] = featureIndex(part)
-  CHARACTER_OF[script] = featureIndex(character)
-}
 
 /** Counts of all features of a text, in the order of `FEATURES`. */
 export type Features = Uint32Array

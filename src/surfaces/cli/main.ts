@@ -1,46 +1,5 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
-import { Command } from 'commander'
-import { artifactsCommand } from './commands/artifacts.ts'
-import { chatCommand } from './commands/chat.ts'
-import { completionCommand } from './commands/completion.ts'
-import { configCommand } from './commands/config.ts'
-import { countCommand } from './commands/count.ts'
-import { demoCommand } from './commands/demo.ts'
-import { doctorCommand } from './commands/doctor.ts'
-import { inspectCommand } from './commands/inspect.ts'
-import { modelsCommand } from './commands/models.ts'
-import { proxyCommand } from './commands/proxy.ts'
-import { replayCommand } from './commands/replay.ts'
-import { runCommand } from './commands/run.ts'
-import { sessionsCommand } from './commands/sessions.ts'
-import { simulateCommand } from './commands/simulate.ts'
-import { storeCommand } from './commands/store.ts'
+import { createProgram } from './program.ts'
 import { runProgram } from './run-program.ts'
 
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
-  version: string
-}
-
-const program = new Command('plimsoll')
-  .description('The load line for LLM context windows.')
-  .version(version)
-  .showSuggestionAfterError()
-  .enablePositionalOptions()
-  .addCommand(inspectCommand())
-  .addCommand(replayCommand())
-  .addCommand(demoCommand())
-  .addCommand(chatCommand())
-  .addCommand(proxyCommand())
-  .addCommand(runCommand())
-  .addCommand(simulateCommand())
-  .addCommand(sessionsCommand())
-  .addCommand(artifactsCommand())
-  .addCommand(storeCommand())
-  .addCommand(countCommand())
-  .addCommand(modelsCommand())
-  .addCommand(configCommand())
-  .addCommand(doctorCommand())
-  .addCommand(completionCommand())
-
-await runProgram(program)
+await runProgram(createProgram())

@@ -53,6 +53,7 @@ export async function openProxy(
     upstreams,
     ...(token !== undefined && { token }),
     control: createControl({ hub, ledger: plimsoll.ledger, metrics, isReady: () => plimsoll.isReady() }),
+    sidecar: plimsoll.sidecar,
     onRequest,
   })
   return {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { PlimsollError } from '../../core/errors.ts'
+import { checkConfigText, problemLine } from '../../engine/config/index.ts'
 import type { UpstreamConfig, Upstreams } from './upstreams.ts'
 
 /** What `plimsoll proxy --config` reads. Flags win over it. */
@@ -41,15 +42,19 @@ const KINDS: Readonly<Record<keyof ProxyConfig, 'number' | 'string' | 'boolean' 
   upstreamIdleMs: 'number',
 }
 
-/** @throws PlimsollError `bad-config` that names the file and the key. */
+/** Reads YAML or JSON. @throws PlimsollError `bad-config` that names the file, the line and the nearest valid key. */
 export function readConfig(file: string): ProxyConfig {
-  let parsed: unknown
+  let text: string
   try {
-    parsed = JSON.parse(readFileSync(file, 'utf8'))
+    text = readFileSync(file, 'utf8')
   } catch (cause) {
     throw new PlimsollError('bad-config', `${file} cannot be read: ${(cause as Error).message}.`, { cause })
   }
-  return parseConfig(parsed, file)
+  const { config, problems } = checkConfigText(text, file)
+  if (problems.length > 0) {
+    throw new PlimsollError('bad-config', problems.map(problemLine).join('\n'), { fields: { file, problems } })
+  }
+  return parseConfig(Object.fromEntries(Object.entries(config).filter(([key]) => key in KINDS)), file)
 }
 
 export function parseConfig(parsed: unknown, file = 'the configuration'): ProxyConfig {

@@ -73,6 +73,8 @@ export interface TapEnd<B> {
   readonly bytes?: Uint8Array
   /** The stream goes on with this answer, after a hidden step. */
   readonly next?: UpstreamAnswer<B>
+  /** The answer is recorded. A socket's client need not wait for it; a program that may end at once should. */
+  readonly settled?: Promise<void>
 }
 
 /** What a log line may say about a managed request. */

@@ -58,11 +58,19 @@ export function createGateway(deps: GatewayDeps): Gateway {
     async handle(request, upstream) {
       const route = routeOf(request.method, request.path)
       if (route === undefined || request.header(POLICY_HEADER) === 'off') return unread(request, upstream)
+      let wasSent = false
+      const watched: typeof upstream = {
+        send(outbound) {
+          wasSent = true
+          return upstream.send(outbound)
+        },
+      }
       try {
-        return await manage(deps, maxBodyBytes, request, route, upstream)
+        return await manage(deps, maxBodyBytes, request, route, watched)
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
-        if (isPlimsollError(error, 'bad-input')) return unread(request, upstream)
+        if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream)
+        if (!wasSent && isOurTrouble(error)) return bypass(deps, request, upstream, error)
         if (isPlimsollError(error)) return { kind: 'answer', answer: errorAnswer(route.wire, error) }
         throw error
       }
@@ -71,9 +79,36 @@ export function createGateway(deps: GatewayDeps): Gateway {
 }
 
 /** Sends the bytes on as they came and does not look at the answer. */
-async function unread<B>(request: IncomingRequest, upstream: Upstream<B>): Promise<Reply<B>> {
+async function unread<B>(
+  request: IncomingRequest,
+  upstream: Upstream<B>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Reply<B>> {
   const { path, body, places } = request
-  return { kind: 'relay', from: await upstream.send({ place: places[0]!, path, body, headers: {} }), headers: {} }
+  return { kind: 'relay', from: await upstream.send({ place: places[0]!, path, body, headers: {} }), headers }
+}
+
+/** Errors that say nothing about the request: a store that is away, a defect of ours. */
+const isOurTrouble = (error: unknown): boolean =>
+  !isPlimsollError(error) ||
+  ['store-unavailable', 'corrupt', 'conflict', 'invalid-request', 'closed'].includes(error.code)
+
+/** An agent must not stand still because we cannot work: its own bytes go on, and the event says so. */
+function bypass<B>(
+  deps: GatewayDeps,
+  request: IncomingRequest,
+  upstream: Upstream<B>,
+  error: unknown,
+): Promise<Reply<B>> {
+  deps.emit({
+    type: 'degraded',
+    what: 'gateway',
+    cause: (error as Error).message,
+    at: deps.clock.now(),
+    tenant: '',
+    session: '',
+  })
+  return unread(request, upstream, { 'x-plimsoll-verdict': 'bypassed' })
 }
 
 async function manage<B>(
@@ -91,10 +126,9 @@ async function manage<B>(
   const client = tenantOf(await deps.secret(), request.header, request.path)
   // What is only observed is kept apart, so that nothing of it can ever be applied.
   const tenant = mode === 'observe' ? `observed-${client}` : client
-  const parsed: unknown = JSON.parse(text)
   const { session: sessionId, agent } = await speakerOf({
     header: request.header,
-    body: parsed,
+    text,
     items: conversation.items,
     hash,
     sessionOfResponse: (id) => deps.responses.find(tenant, id),
@@ -106,7 +140,7 @@ async function manage<B>(
   const hidden =
     mode === 'observe' || deps.hidden === undefined || route.stream === 'json-array'
       ? undefined
-      : await openHidden(deps.hidden, { owner, codec, text, conversation, body: parsed, hash })
+      : await openHidden(deps.hidden, { owner, codec, conversation, text, hash })
   return exchange({
     request,
     route,

@@ -17,6 +17,7 @@ import { observeResponse } from './observe.ts'
 import { withPathModel, type Route } from './routes.ts'
 import { say } from './say.ts'
 import { withModel } from './with-model.ts'
+import type { HeaderReader } from './identity.ts'
 
 /** One request for a model, on its way through the gateway. */
 export interface ManagedRequest<B> {
@@ -107,6 +108,7 @@ const prepareFor = <B>(managed: ManagedRequest<B>, target: Target): Promise<Prep
     body: managed.text,
     conversation: managed.conversation,
     targets: [target],
+    archive: 'meanwhile',
   })
 
 interface Sent<B> {
@@ -214,9 +216,22 @@ function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt)
       // An answer that may have to be rewritten has to come plain.
       'accept-encoding':
         managed.hidden === undefined ? readableEncodings(request.header('accept-encoding')) : 'identity',
-      ...(mode === 'apply' && prepared.headers),
+      ...(mode === 'apply' && besideOwn(prepared.headers, request.header)),
     },
   }
+}
+
+/** Lists such as `anthropic-beta` grow by our entry; what the client asked for stays in them. */
+export function besideOwn(needed: Readonly<Record<string, string>>, own: HeaderReader): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(needed)) {
+    const list = (own(name) ?? '')
+      .split(',')
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== '' && entry !== value)
+    headers[name] = [...list, value].join(',')
+  }
+  return headers
 }
 
 async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, startedAt: number): Promise<Reply<B>> {
@@ -281,9 +296,8 @@ function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, f
       return bytes
     },
     async end() {
-      await recorded(managed, attempt, await observer.end())
-      finished()
-      return {}
+      const response = await observer.end()
+      return { settled: recorded(managed, attempt, response).then(finished) }
     },
   }
 }

@@ -13,6 +13,7 @@ import { goesToClient, goesUpstream } from './headers.ts'
 import type { HeaderReader } from './identity.ts'
 import { pump } from './pump.ts'
 import { isBedrock, routeOf } from './routes.ts'
+import type { Sidecar } from './sidecar.ts'
 import { createDispatcher, type ConnectionOptions } from './dispatcher.ts'
 import { upstreamTable, upstreamUrl, type ProxyPlace, type Upstreams, type UpstreamTable } from './upstreams.ts'
 
@@ -27,6 +28,8 @@ export interface ProxyOptions extends ConnectionOptions {
   readonly token?: string
   /** Health, metrics, events and the API. */
   readonly control?: Control
+  /** The compressor's contract for other gateways, at the root. */
+  readonly sidecar?: Sidecar
   /** How long requests in flight may take to end once `close` is called. @default 30_000 */
   readonly drainMs?: number
   /** How long a client may take to send a whole request. @default 120_000 */
@@ -63,6 +66,7 @@ interface Deps {
   readonly dispatcher: Dispatcher
   table: UpstreamTable
   draining: boolean
+  readonly working: Set<Promise<void>>
 }
 
 /** The gateway behind a socket: `node:http` in front, `undici` streams behind. */
@@ -75,9 +79,18 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     dispatcher: createDispatcher(options),
     table: upstreamTable(options.upstreams),
     draining: false,
+    working: new Set(),
   }
-  const server = createServer({ requestTimeout: requestTimeoutMs, headersTimeout: Math.min(30_000, requestTimeoutMs) })
-  server.on('request', (incoming, response) => void serve(deps, incoming, response))
+  const server = createServer({
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: Math.min(30_000, requestTimeoutMs),
+    // How often Node looks for clients that are too slow; its own 30 s would let them stay much longer.
+    connectionsCheckingInterval: Math.min(5_000, Math.ceil(requestTimeoutMs / 4)),
+  })
+  server.on('request', (incoming, response) => {
+    const work = serve(deps, incoming, response).finally(() => deps.working.delete(work))
+    deps.working.add(work)
+  })
   server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -89,6 +102,8 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     deps.draining = true
     options.control?.close()
     await drain(server, options.drainMs ?? 30_000)
+    // Answers may be out that are not recorded yet.
+    await Promise.all(deps.working)
     await deps.dispatcher.close()
   }
   return {
@@ -108,7 +123,9 @@ async function serve(deps: Deps, incoming: IncomingMessage, response: ServerResp
   let turn: TurnReport | undefined
   let failure: string | undefined
   try {
-    turn = await route(deps, { method, path, token }, incoming, response)
+    const outcome = await route(deps, { method, path, token }, incoming, response)
+    turn = outcome.turn
+    failure = outcome.error
   } catch (error) {
     failure = isPlimsollError(error) ? error.code : 'upstream'
     fail(response, routeOf(method, path)?.wire, error)
@@ -127,12 +144,16 @@ async function route(
   { method, path, token }: Asked,
   incoming: IncomingMessage,
   response: ServerResponse,
-): Promise<TurnReport | undefined> {
-  const { control } = deps.options
+): Promise<Outcome> {
+  const { control, sidecar } = deps.options
   const header = headerReader(incoming)
-  if (control?.isOpen(path) === true) return control.handle(incoming, response, path, { ready: !deps.draining })
+  if (control?.isOpen(path) === true) return done(control.handle(incoming, response, path, { ready: !deps.draining }))
   authorise(deps.options.token, token)
-  if (control?.serves(path) === true) return control.handle(incoming, response, path, { ready: !deps.draining })
+  if (control?.serves(path) === true) return done(control.handle(incoming, response, path, { ready: !deps.draining }))
+  if (sidecar?.serves(method, path) === true) {
+    const body = await readBody(incoming, deps.gateway.maxBodyBytes)
+    return done(send(response, await sidecar.handle({ method, path, header, body })))
+  }
   if (isBedrock(path)) {
     throw new PlimsollError('unsupported', 'Bedrock has wires of its own, which this proxy does not speak yet.', {
       advice: 'Use the provider’s own API, or Vertex or Azure, through /anthropic, /openai or /gemini.',
@@ -149,7 +170,7 @@ async function route(
   response.once('close', () => gone.abort())
   if (deps.gateway.routeOf(method, meant.path) === undefined) {
     await passThrough(deps, meant.places[0]!, { method, path: meant.path, token }, incoming, response, gone.signal)
-    return undefined
+    return {}
   }
   const body = await readBody(incoming, deps.gateway.maxBodyBytes)
   const reply = await deps.gateway.handle(
@@ -157,8 +178,16 @@ async function route(
     upstreamOf(deps, incoming, gone.signal),
   )
   await answer(reply, response)
-  return reply.turn
+  const error = reply.kind === 'answer' ? reply.answer.headers['x-plimsoll-error'] : undefined
+  return { ...(reply.turn !== undefined && { turn: reply.turn }), ...(error !== undefined && { error }) }
 }
+
+interface Outcome {
+  readonly turn?: TurnReport
+  readonly error?: string
+}
+
+const done = (_sent: void): Outcome => ({})
 
 function upstreamOf(deps: Deps, incoming: IncomingMessage, signal: AbortSignal): Upstream<Readable> {
   return {
@@ -167,13 +196,18 @@ function upstreamOf(deps: Deps, incoming: IncomingMessage, signal: AbortSignal):
       const headers: Record<string, string> = {}
       const merged = { ...forwarded(incoming), ...changes, ...own }
       for (const [name, value] of Object.entries(merged)) if (value !== undefined) headers[name] = value
-      const given = await callUpstream(upstreamUrl(place as ProxyPlace, path), {
-        method: incoming.method ?? 'POST',
-        headers,
-        body: body.length > 0 ? body : null,
-        dispatcher: deps.dispatcher,
-        signal,
-      }).catch(unreachable)
+      const call = (): Promise<Dispatcher.ResponseData> =>
+        callUpstream(upstreamUrl(place as ProxyPlace, path), {
+          method: incoming.method ?? 'POST',
+          headers,
+          body: body.length > 0 ? body : null,
+          dispatcher: deps.dispatcher,
+          signal,
+        })
+      // A kept connection may be closed at the very moment it is used again; a fresh one tells that from a dead upstream.
+      const given = await call().catch((error: unknown) =>
+        isStale(error) && !signal.aborted ? call().catch(unreachable) : unreachable(error),
+      )
       return answerOf(given)
     },
   }
@@ -200,6 +234,9 @@ async function passThrough(
   response.writeHead(given.statusCode, clientHeaders(given.headers))
   await pump(given.body, response)
 }
+
+const isStale = (error: unknown): boolean =>
+  ['EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 const unreachable = (cause: unknown): never => {
   const error = cause as NodeJS.ErrnoException

@@ -16,16 +16,20 @@ export async function pump(body: Readable, response: ServerResponse, tap?: Tap<R
       await tap?.end(false)
       throw error
     }
-    const { bytes, next } = (await tap?.end(complete)) ?? {}
-    if (!complete) return
+    const { bytes, next, settled } = (await tap?.end(complete)) ?? {}
+    if (!complete) return settled
     if (bytes !== undefined && bytes.length > 0) response.write(bytes)
-    if (next === undefined) break
-    from = next.body
+    if (next !== undefined) {
+      from = next.body
+      continue
+    }
+    const ended = new Promise<void>((resolve) => {
+      response.end(resolve)
+      response.once('close', resolve)
+    })
+    await Promise.all([ended, settled])
+    return
   }
-  await new Promise<void>((resolve) => {
-    response.end(resolve)
-    response.once('close', resolve)
-  })
 }
 
 /** True when the body came to its end, false when the client left before. */

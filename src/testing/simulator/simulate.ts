@@ -13,7 +13,7 @@ import { clientSteps, type ClientStep } from './client.ts'
 import type { Scenario } from './scenario.ts'
 
 const WIRE = 'gemini'
-const MODEL = 'gemini-2.5-flash'
+const MODEL = 'simulated-1'
 const TENANT = 'local'
 const SESSION = 'simulated'
 const codec = codecs.get(WIRE)!

@@ -21,6 +21,9 @@ export async function seedHome(): Promise<SeededHome> {
   writeFileSync(join(path, 'package.json'), '{ "name": "example" }\n')
   writeFileSync(join(path, 'request.json'), JSON.stringify(REQUEST))
   cpSync(join(FIXTURES, 'claude-code.jsonl'), join(path, 'session.jsonl'))
+  // Where `inspect` looks by itself.
+  mkdirSync(join(path, '.claude/projects/example'), { recursive: true })
+  cpSync(join(FIXTURES, 'claude-code.jsonl'), join(path, '.claude/projects/example/one.jsonl'))
   mkdirSync(join(path, 'sessions'))
   for (const name of ['pi.jsonl', 'codex-rollout.jsonl', 'openhands.json', 'gemini-cli.json'])
     cpSync(join(FIXTURES, name), join(path, 'sessions', name))
@@ -32,6 +35,8 @@ export async function seedHome(): Promise<SeededHome> {
   const [artifact] = JSON.parse(listed.out) as { handle: string }[]
   if (artifact === undefined) throw new Error(`Nothing was taken out:\n${ran.out}`)
   await plimsoll(path, ['store', 'export', '--out', 'backup.jsonl', '--with-secret'])
+  await plimsoll(path, ['store', 'import', 'backup.jsonl', '--store', 'sqlite:./plimsoll.db'])
+  await plimsoll(path, ['config', 'init', '--proxy'])
   return { path, handle: artifact.handle, remove }
 }
 

@@ -20,9 +20,14 @@ export function runLine(
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let output = ''
+    let asked = false
     const take = (text: string): void => {
       output += text
-      if (isServer && /listening/i.test(output)) child.kill('SIGTERM')
+      const url = /Listening on (\S+)\n/.exec(output)?.[1]
+      if (!isServer || asked || url === undefined) return
+      // Once it answers it is all there, its signal handlers included.
+      asked = true
+      fetch(`${url}/healthz`).then(() => child.kill('SIGTERM'), reject)
     }
     child.stdout.setEncoding('utf8').on('data', take)
     child.stderr.setEncoding('utf8').on('data', take)

@@ -1,5 +1,5 @@
 import { spawn } from '@lydell/node-pty'
-import { BINARY, cleanEnvironment, type RunOptions } from './binary.ts'
+import { BINARY, cleanEnvironment, ESCAPE, type RunOptions } from './binary.ts'
 
 export interface TerminalOptions extends RunOptions {
   readonly columns?: number
@@ -24,7 +24,8 @@ export const CTRL_D = '\u0004'
 export const ENTER = '\r'
 
 // Cursor movements, colours, modes and titles.
-const SEQUENCE = new RegExp('\\u001B(?:\\[[0-9;?]*[ -/]*[@-~]|\\][^\\u0007]*\\u0007|[@-_])', 'g')
+const BELL = String.fromCharCode(7)
+const SEQUENCE = new RegExp(`${ESCAPE}(?:\\[[0-9;?]*[ -/]*[@-~]|\\][^${BELL}]*${BELL}|[@-_])`, 'g')
 const PATIENCE_MS = 30_000
 
 /** The built command line in a real terminal. */
@@ -35,7 +36,7 @@ export function openTerminal(home: string, args: readonly string[], options: Ter
     cols: columns,
     rows,
     cwd: options.cwd ?? home,
-    env: cleanEnvironment(home, options.env) as Record<string, string>,
+    env: cleanEnvironment(home, options.env),
   })
   let raw = ''
   let seen = 0

@@ -2,7 +2,7 @@ import type { Conversation } from '../../../core/conversation.ts'
 import { type Count, exactly } from '../../../core/count.ts'
 import type { DesignName, EstimatorRule } from '../../../core/policy.ts'
 import type { Load, Target } from '../../../core/target.ts'
-import { type Anchor, type Measurement, type Meter, occupancy } from '../../../meter/index.ts'
+import { type Anchor, type Measurement, type Meter, occupancy, type TargetRef } from '../../../meter/index.ts'
 import type { Tokenizer } from '../../../ports/tokenizer.ts'
 import { adkCodeEstimator } from './adk-code.ts'
 import { aiAgentEstimator, aiAgentSchemaTokens } from './ai-agent.ts'
@@ -13,6 +13,8 @@ import { cyberEstimate } from './cyber-autoagent.ts'
 /** What a load is measured from. */
 export interface LoadInput {
   readonly target: Target
+  /** The target as the meter reads it: with what was learned about its tokenizer. */
+  readonly gauge: TargetRef
   readonly conversation: Conversation
   readonly measurement: Measurement
   /** The last measured call on this model. */
@@ -83,8 +85,8 @@ function plainMeter(base: Meter, rule: EstimatorRule, options: DesignMeterOption
     ...base,
     design: {
       factor: () => 1,
-      load({ target, conversation, measurement, anchor, epoch }) {
-        const { count } = occupancy(base, target, conversation, measurement, anchor, epoch)
+      load({ target, gauge, conversation, measurement, anchor, epoch }) {
+        const { count } = occupancy(base, gauge, conversation, measurement, anchor, epoch)
         const formula = estimate(conversation, target.model)
         // Where a measured prompt is part of the request, it is worth more than the formula.
         const tokens = anchor === undefined ? formula : Math.max(formula, count.tokens)

@@ -101,7 +101,8 @@ export function openProvider(wish: ProviderWish & { readonly provider: ProviderN
         name: provider,
         wire: openaiWire({ capField: 'max_tokens' }),
         baseUrl: `${trimmed(baseUrl ?? (/^https?:/.test(host) ? host : `http://${host}`)).replace(/\/v1$/, '')}/v1`,
-        headers: {},
+        // Ollama itself ignores it; gateways in front of it want to see one.
+        headers: { authorization: 'Bearer ollama' },
         model: model(env['OLLAMA_MODEL']),
         // Ollama cuts what does not fit without a word, and 4,096 is what it gives a model when nobody says otherwise.
         window: Number(set(env, 'OLLAMA_CONTEXT_LENGTH') ?? 4_096),

@@ -236,6 +236,8 @@ async function loop(
     } catch (error) {
       endText()
       console.write(`${console.paint('red', sentenceOf(error))}\n`)
+      // A person reads the sentence; a script needs a code.
+      if (!console.canAsk) process.exitCode = EXIT.failure
       continue
     } finally {
       endText()

@@ -96,7 +96,7 @@ async function runDemo(flags: DemoFlags): Promise<void> {
         '',
         `  ${loads.length} calls, ${overflows} overflows, ${invalid} invalid requests; largest prompt ${grouped(peakInputTokens)} of ${grouped(window)} tokens`,
         `  the transcript grew to ${grouped(wholeTokens)} tokens; ${cacheBreaks} epochs rewrote the view, ${cached} % of all prompt tokens came from the cache`,
-        `  ${restored.artifacts} results are stored outside the window; read back: ${restored.identical} of ${restored.artifacts} byte-identical`,
+        `  ${restored.artifacts} texts are stored outside the window; read back: ${restored.identical} of ${restored.artifacts} byte-identical`,
         '',
         `  Put it in front of your own agent:  ${paint(palette, 'bold', 'npx plimsoll proxy')}`,
       ].join('\n'),
@@ -119,7 +119,7 @@ async function runDemo(flags: DemoFlags): Promise<void> {
   }
 }
 
-/** Opens every handle that the model was shown and holds the bytes against what the tools really said. */
+/** Opens every handle that the model was shown and holds the bytes against what the tools said or an earlier request showed. */
 async function readBack(
   plimsoll: Plimsoll,
   tenant: string,
@@ -131,7 +131,10 @@ async function readBack(
   let identical = 0
   for (const handle of handles) {
     const bytes = await plimsoll.artifacts.read(handle, { tenant })
-    if (bytes !== undefined && outputs.has(Buffer.from(bytes).toString())) identical++
+    const text = bytes === undefined ? undefined : Buffer.from(bytes).toString()
+    if (text === undefined) continue
+    const inRequest = JSON.stringify(text).slice(1, -1)
+    if (outputs.has(text) || sent.some((body) => body.includes(inRequest))) identical++
   }
   return { artifacts: handles.size, identical }
 }

@@ -58,6 +58,7 @@ export function replayCommand(): Command {
     addLoadOptions(command, { resend: 'everything' }),
     'plimsoll replay session.jsonl --window 32k',
     'plimsoll replay session.jsonl --window 16k,32k,64k --json',
+    'plimsoll replay session.jsonl --window 32k --compare contextguard,autosre',
     'plimsoll replay sessions/ --window 32k --check',
   ).action(runReplay)
 }
@@ -65,7 +66,7 @@ export function replayCommand(): Command {
 async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
   const policies = [...new Set([flags.policy, ...(flags.compare ?? [])])]
   // A wrong name should be told before minutes of work, not after.
-  policies.forEach(policyNamed)
+  policies.forEach((name) => policyNamed(name))
   const files = await findFiles(paths)
   const progress = progressOn(process.stderr, screenOf(process.stderr))
   const { recordings, failures } = await loadFiles(files, flags, (done, file) =>

@@ -67,6 +67,7 @@ ${part('By kind', slicesSvg(inspection))}
 ${part('Load per call', growthSvg(inspection))}
 ${part('Largest items', biggest(inspection))}
 ${part('Read again', readAgain(inspection))}
+${part('The same result again', duplicates(inspection))}
 ${part('What would be saved', savings(inspection))}
 ${part('Problems', problems(inspection))}
 </section>`
@@ -110,6 +111,17 @@ function readAgain({ repeats }: Inspection): string {
       : ''
   return table(['reads', 'repeated tokens', 'sent tokens', 'file'], rows) + note
 }
+
+const duplicates = ({ repeats }: Inspection): string =>
+  table(
+    ['copies', 'repeated tokens', 'sent tokens', 'result'],
+    repeats.duplicates.map(({ tool, target, copies, tokens, sentTokens }) => [
+      copies,
+      tokens,
+      sentTokens,
+      plainText(`${tool ?? 'unknown tool'} ${target ?? ''}`.trim()),
+    ]),
+  )
 
 const savings = (inspection: Pick<Inspection, 'savings' | 'sentTokens'>): string =>
   table(

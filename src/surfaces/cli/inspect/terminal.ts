@@ -74,6 +74,7 @@ function renderOne(inspection: Inspection, width: number, paint: Paint): readonl
     ...section('Load per call', growth(inspection, width, paint), width, paint),
     ...section('Largest items', biggest(inspection, width), width, paint),
     ...section('Read again', readAgain(inspection, width), width, paint),
+    ...section('The same result again', duplicates(inspection, width), width, paint),
     ...section('What would be saved', savings(inspection, width), width, paint),
     ...section('Problems', problems(inspection, width, paint), width, paint),
   ]
@@ -155,6 +156,15 @@ function readAgain({ repeats }: Inspection, width: number): readonly string[] {
   if (share >= 0.01)
     rows.push(...wrap(`${percent(share, 1)} of the lines in results had stood in an earlier result.`, width))
   return rows
+}
+
+function duplicates({ repeats }: Inspection, width: number): readonly string[] {
+  return repeats.duplicates.map(({ tool, target, copies, tokens, sentTokens }) => {
+    const figures = `${padStart(`${copies} ×`, 6)}${padStart(short(tokens), 8)}${width < NARROW ? '' : padStart(short(sentTokens), 8)}`
+    const name = plainText(tool ?? 'unknown tool')
+    const room = width - figures.length - 2
+    return `${figures}  ${fitWidth(`${name} ${fitEnd(plainText(target ?? ''), Math.max(8, room - displayWidth(name) - 1))}`, room)}`
+  })
 }
 
 function savings(inspection: Pick<Inspection, 'savings' | 'sentTokens'>, width: number): readonly string[] {

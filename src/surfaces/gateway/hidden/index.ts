@@ -34,8 +34,6 @@ export interface HiddenRequest {
   readonly codec: Codec
   readonly text: string
   readonly conversation: Conversation
-  /** The parsed body. */
-  readonly body: unknown
   readonly hash: Hash
 }
 
@@ -63,7 +61,7 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
   const wire = WIRES[codec.format]
   if (wire === undefined || conversation.settings.previousResponseId !== undefined) return undefined
   const { tools: names, chains } = await deps.steps.decide(owner, () =>
-    mayInject(conversation, request.body) ? BASIC_READERS.map((tool) => tool.name) : [],
+    mayInject(conversation, request.text) ? BASIC_READERS.map((tool) => tool.name) : [],
   )
   if (names.length === 0) return undefined
   const links = chainOf(conversation.items, hash, CLAUDE_CODE)
@@ -124,9 +122,9 @@ const declare = (codec: Codec, conversation: Conversation, names: readonly strin
     .text
 
 /** Only where the client runs tools itself, lets the model choose, and has no readers of its own. */
-function mayInject({ tools }: Conversation, body: unknown): boolean {
+function mayInject({ tools }: Conversation, text: string): boolean {
   if (tools.length === 0 || readersIn(tools).size > 0) return false
-  const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+  const fields = JSON.parse(text) as Record<string, unknown>
   const choice = fields['tool_choice'] as Record<string, unknown> | string | undefined
   if (choice === 'none' || (typeof choice === 'object' && choice !== null && choice['type'] === 'none')) return false
   if (typeof fields['n'] === 'number' && fields['n'] > 1) return false

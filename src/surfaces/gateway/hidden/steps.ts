@@ -33,10 +33,12 @@ export interface HiddenSteps {
 }
 
 const MAX_KNOWN = 2_000
+const NO_TOOLS: Decision = { tools: [], chains: [] }
 
 /** Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. */
 export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>): HiddenSteps {
   const known = new Map<string, HiddenAnswer>()
+  const off = new Set<string>()
   const stateKey = ({ session, agent }: StepOwner): string => `hidden:${JSON.stringify([session, agent])}`
   const answerKey = (owner: StepOwner, chain: string): string => `${stateKey(owner)}:${chain}`
   const keep = (tenant: string, key: string, answer: HiddenAnswer): void => {
@@ -45,11 +47,19 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>):
   }
   return {
     async decide(owner, tools) {
+      // A session without tools stays without; one with tools may have got steps in another process.
+      const key = `${owner.tenant}\n${stateKey(owner)}`
+      if (off.has(key)) return NO_TOOLS
       const stored = await store.getValue(owner.tenant, stateKey(owner))
       if (stored !== undefined) return JSON.parse(stored) as Decision
       const decision: Decision = { tools: tools(), chains: [] }
       // Two requests at once agree on what the first of them decided.
-      return JSON.parse(await store.setValue(owner.tenant, stateKey(owner), JSON.stringify(decision), true)) as Decision
+      const agreed = JSON.parse(
+        await store.setValue(owner.tenant, stateKey(owner), JSON.stringify(decision), true),
+      ) as Decision
+      if (agreed.tools.length === 0) off.add(key)
+      if (off.size > MAX_KNOWN) off.delete(off.values().next().value!)
+      return agreed
     },
     async answer(owner, chain) {
       const key = answerKey(owner, chain)

@@ -1,0 +1,39 @@
+/** The provider of the proxy bench: reads the body, answers at once; with `stream` it sends events at a fixed pace. */
+import { createServer } from 'node:http'
+
+const ANSWER = JSON.stringify({
+  id: 'chatcmpl-bench',
+  object: 'chat.completion',
+  created: 1_700_000_000,
+  model: 'gpt-4.1',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Done.' }, logprobs: null, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 100, completion_tokens: 2, total_tokens: 102 },
+})
+const EVENTS = 20
+const PACE_MS = 100
+
+const chunk = (delta: object, finish: string | null): string =>
+  `data: ${JSON.stringify({ id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1, model: 'gpt-4.1', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+
+const server = createServer((incoming, response) => {
+  let head = ''
+  incoming.on('data', (bytes: Buffer) => {
+    if (head.length < 64) head += bytes.toString('latin1', 0, 64)
+  })
+  incoming.on('end', () => {
+    if (!head.includes('"stream":true')) {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(ANSWER)
+      return
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    let sent = 0
+    const timer = setInterval(() => {
+      if (sent++ < EVENTS) return void response.write(chunk({ content: 'word ' }, null))
+      clearInterval(timer)
+      response.end(`${chunk({}, 'stop')}data: [DONE]\n\n`)
+    }, PACE_MS)
+    response.on('close', () => clearInterval(timer))
+  })
+})
+server.keepAliveTimeout = 60_000
+server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as { port: number }).port }))

@@ -1,0 +1,72 @@
+import type { Policy } from '../../core/policy.ts'
+import type { Target } from '../../core/target.ts'
+import { policyNamed } from '../policies/index.ts'
+import type { Environment } from '../policies/environment.ts'
+import type { Config, Override } from './config.ts'
+
+/** The policy of an agent: its preset, the policy's override, the file's, the agent's; the last one wins. */
+export function policyOf(config: Config, agent = 'main', env: Environment = process.env): Policy {
+  const own = config.agents?.[agent]
+  const name = own?.policy ?? config.policy ?? 'plimsoll'
+  const defined = config.policies?.[name]
+  const base =
+    defined === undefined ? policyNamed(name, env) : { ...policyNamed(defined.extends ?? 'plimsoll', env), name }
+  return [defined?.override, config.override, own?.override].reduce(
+    (policy: Policy, override) => (override === undefined ? policy : applyOverride(policy, override)),
+    withDefaults(base, config),
+  )
+}
+
+/** The window of an agent, where the file sets one. */
+export const windowOf = (config: Config, agent = 'main'): number | undefined =>
+  config.agents?.[agent]?.window ?? config.window
+
+/** What the file says about a model of a provider, as ai-agent resolves it: model, then provider, then defaults. */
+export function targetOf(config: Config, provider: string, model: string): Target {
+  const owner = config.providers?.[provider]
+  const own = owner?.models?.[model]
+  const window = own?.contextWindow ?? owner?.contextWindow ?? config.defaults?.contextWindow
+  const maxOutputTokens = own?.maxOutputTokens ?? config.defaults?.maxOutputTokens
+  return {
+    model,
+    ...(window !== undefined && { window }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+  }
+}
+
+/** ai-agent's own keys, in the words of a policy. */
+function withDefaults(policy: Policy, { defaults, providers }: Config): Policy {
+  if (policy.estimator?.design !== 'ai-agent') return policy
+  const { toolResponseMaxBytes, contextWindowBufferTokens: buffer, toolsAllowed, toolsDenied } = defaults ?? {}
+  const tokenizers = Object.values(providers ?? {}).flatMap(({ models }) =>
+    Object.values(models ?? {}).flatMap(({ tokenizer }) => tokenizer ?? []),
+  )
+  const { guard } = policy.intake
+  return {
+    ...policy,
+    ...(buffer !== undefined && { buffer: { fraction: 0, min: buffer, max: buffer } }),
+    ...(guard !== undefined &&
+      toolResponseMaxBytes !== undefined && {
+        intake: { ...policy.intake, guard: { ...guard, bytes: toolResponseMaxBytes } },
+      }),
+    estimator: { ...policy.estimator, tokenizers: [...new Set(tokenizers)] },
+    ...((toolsAllowed !== undefined || toolsDenied !== undefined) && {
+      tools: { ...(toolsAllowed && { allow: toolsAllowed }), ...(toolsDenied && { deny: toolsDenied }) },
+    }),
+  }
+}
+
+function applyOverride(policy: Policy, override: Override): Policy {
+  const { water, buffer, intake, guard, estimator, steps, ...numbers } = override
+  const guarded =
+    guard !== undefined && policy.intake.guard !== undefined ? { ...policy.intake.guard, ...guard } : undefined
+  return {
+    ...policy,
+    ...numbers,
+    water: { ...policy.water, ...water },
+    buffer: { ...policy.buffer, ...buffer },
+    intake: { ...policy.intake, ...intake, ...(guarded !== undefined && { guard: guarded }) },
+    ...(policy.estimator !== undefined && { estimator: { ...policy.estimator, ...estimator } }),
+    cascade: policy.cascade.map((step) => ({ ...step, ...steps?.[step.step] })),
+  }
+}

@@ -1,0 +1,52 @@
+import type { Policy } from '../../core/policy.ts'
+
+/** A config file, validated. */
+export interface Config {
+  readonly policy?: string
+  readonly window?: number
+  readonly store?: string
+  readonly artifacts?: string
+  readonly override?: Override
+  readonly policies?: Readonly<Record<string, { readonly extends?: string; readonly override?: Override }>>
+  readonly agents?: Readonly<
+    Record<string, { readonly policy?: string; readonly window?: number; readonly override?: Override }>
+  >
+  readonly providers?: Readonly<Record<string, ProviderConfig>>
+  readonly defaults?: DefaultsConfig
+  readonly instructions?: { readonly trustProject?: boolean; readonly globalDir?: string; readonly maxBytes?: number }
+}
+
+export interface ModelConfig {
+  readonly contextWindow?: number
+  readonly contextWindowBufferTokens?: number
+  readonly maxOutputTokens?: number
+  readonly tokenizer?: string
+  readonly reasoning?: string
+}
+
+export interface ProviderConfig extends Pick<ModelConfig, 'contextWindow' | 'contextWindowBufferTokens'> {
+  readonly models?: Readonly<Record<string, ModelConfig>>
+}
+
+export interface DefaultsConfig extends Pick<
+  ModelConfig,
+  'contextWindow' | 'contextWindowBufferTokens' | 'maxOutputTokens'
+> {
+  readonly toolResponseMaxBytes?: number
+  readonly toolsAllowed?: readonly string[]
+  readonly toolsDenied?: readonly string[]
+}
+
+/** Numbers that replace a policy's own. */
+export interface Override {
+  readonly water?: Partial<Policy['water']>
+  readonly buffer?: Partial<Policy['buffer']>
+  readonly intake?: Partial<Pick<Policy['intake'], 'maxShare' | 'previewShare'>>
+  readonly guard?: Readonly<Record<string, number>>
+  readonly estimator?: { readonly defaultFactor?: number }
+  readonly defaultWindow?: number
+  readonly tokenBudget?: number
+  readonly passes?: number
+  readonly timeMs?: number
+  readonly steps?: Readonly<Record<string, Readonly<Record<string, number>>>>
+}

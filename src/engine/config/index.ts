@@ -1,0 +1,5 @@
+export { policyOf, targetOf, windowOf } from './apply.ts'
+export type { Config, Override } from './config.ts'
+export { configJsonSchema } from './json-schema.ts'
+export { checkConfig, checkConfigText, loadConfig, problemLine, type CheckedConfig } from './load.ts'
+export type { ConfigProblem } from './validate.ts'

@@ -1,0 +1,46 @@
+import { CONFIG, type Shape } from './shape.ts'
+
+/** The JSON Schema of a config file, for editors. */
+export const configJsonSchema = (): Record<string, unknown> => ({
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'Plimsoll config',
+  ...schemaOf(CONFIG),
+})
+
+function schemaOf(shape: Shape): Record<string, unknown> {
+  const description = shape.about
+  switch (shape.kind) {
+    case 'object':
+      return {
+        type: 'object',
+        description,
+        additionalProperties: false,
+        properties: Object.fromEntries(Object.entries(shape.fields).map(([key, field]) => [key, schemaOf(field)])),
+      }
+    case 'map':
+      return { type: 'object', description, additionalProperties: schemaOf(shape.of) }
+    case 'list':
+      return { type: 'array', description, items: schemaOf(shape.of) }
+    case 'any':
+      return { description }
+    case 'switch':
+      return { type: 'boolean', description }
+    case 'text':
+      return { type: 'string', description, ...(shape.oneOf !== undefined && { enum: [...shape.oneOf] }) }
+    case 'number': {
+      const { min, max, unit } = shape
+      const type = unit === 'share' || unit === 'factor' ? 'number' : 'integer'
+      const number = { type, ...(min !== undefined && { minimum: min }), ...(max !== undefined && { maximum: max }) }
+      return { description, anyOf: [number, { type: 'string', pattern: PATTERNS[unit] }] }
+    }
+  }
+}
+
+const PATTERNS = {
+  share: '^[0-9.]+%?$',
+  tokens: '^[0-9_,.]+[kKM]?$',
+  count: '^[0-9_,.]+[kKM]?$',
+  chars: '^[0-9_,.]+[kKM]?$',
+  bytes: '^[0-9_,.]+ ?(B|kB|MB|KiB|MiB)?$',
+  factor: '^[0-9.]+[x×]?$',
+} as const

@@ -1,0 +1,23 @@
+import type { Environment } from '../intake/guards/index.ts'
+
+export type { Environment }
+
+/** A whole number; anything else is the default. */
+export function integerOf(env: Environment, name: string, fallback: number): number {
+  const raw = env[name]?.trim().replaceAll(',', '') ?? ''
+  return /^\d{1,15}$/.test(raw) ? Number(raw) : fallback
+}
+
+/** A share within bounds; what is no number is the default, what is outside is moved to the nearest bound. */
+export function shareOf(
+  env: Environment,
+  name: string,
+  fallback: number,
+  [low, high]: readonly [number, number],
+): number {
+  const raw = env[name]?.trim() ?? ''
+  if (!/^\d*\.?\d+$/.test(raw)) return fallback
+  return Math.min(high, Math.max(low, Number(raw)))
+}
+
+export const isTrue = (env: Environment, name: string): boolean => env[name]?.trim().toLowerCase() === 'true'

@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ROOT } from './support/binary.ts'
+import { seedHome, type SeededHome } from './support/seeded-home.ts'
+import { runLine } from './support/shell.ts'
+
+let home: SeededHome
+beforeAll(async () => {
+  home = await seedHome()
+})
+afterAll(() => home.remove())
+
+const EXAMPLES = join(ROOT, 'examples')
+const SAYS: Readonly<Record<string, RegExp>> = {
+  '01-any-sdk.ts': /40 turns: 0 overflows, 0 invalid/,
+  '02-three-verbs.ts': /The disk of node 7 is full\.\n0 overflows, 0 invalid/,
+  '03-inspect-and-replay.sh': /Where the tokens went[^]*0 overflows, 0 invalid, 0 lost/,
+}
+
+function run(name: string): Promise<{ code: number | null; output: string }> {
+  if (name.endsWith('.sh')) return runLine(home, `${join(EXAMPLES, name)} session.jsonl`)
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ['--import', 'tsx', join(EXAMPLES, name)], { cwd: ROOT })
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text))
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code, output }))
+  })
+}
+
+describe('the example files', () => {
+  it.each(readdirSync(EXAMPLES))('%s runs and says what it should', async (name) => {
+    const { code, output } = await run(name)
+    expect(code, output).toBe(0)
+    expect(output).toMatch(SAYS[name]!)
+  })
+})

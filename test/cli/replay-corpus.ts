@@ -1,0 +1,69 @@
+/**
+ * `replay` with the default policy on every development transcript, in four windows where the session is larger than them.
+ * Minutes long, so it is no part of `npm test`:
+ *
+ *   npm run test:replay [-- --windows 16k,32k] [--folder claude-code]
+ *
+ * Fails when anything overflowed, was invalid or got lost, and names file, window and numbers.
+ */
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+import type { ReplayResult } from '../../src/surfaces/cli/replay/replay-recording.ts'
+import { filesOf, sharedTranscripts } from '../transcripts/shared-data.ts'
+import { BINARY } from './support/binary.ts'
+
+const FOLDERS = [
+  'claude-code',
+  'codex-rollout',
+  'gemini-cli',
+  'copilot-cli',
+  'pi',
+  'cline',
+  'openhands',
+  'swe-agent',
+  'tau-bench',
+  'tau2-bench',
+  'openai-chat',
+]
+
+const { values } = parseArgs({
+  options: { windows: { type: 'string', default: '16k,32k,64k,200k' }, folder: { type: 'string' } },
+})
+const shared = sharedTranscripts()
+if (shared === undefined) process.exit(1)
+
+async function* replayed(folder: string): AsyncGenerator<ReplayResult, void, undefined> {
+  const args = [BINARY, 'replay', ...filesOf(shared!, folder), '--window', values.windows, '--json']
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  for await (const line of createInterface({ input: child.stdout })) yield JSON.parse(line) as ReplayResult
+}
+
+let broken = 0
+for (const folder of values.folder === undefined ? FOLDERS : [values.folder]) {
+  const byWindow = new Map<number, ReplayResult[]>()
+  for await (const result of replayed(folder)) {
+    byWindow.set(result.window, [...(byWindow.get(result.window) ?? []), result])
+    const { file, window, overflows, invalid, lost } = result
+    if (overflows + invalid + lost === 0) continue
+    broken++
+    console.log(`  ${file} in ${window}: ${overflows} overflows, ${invalid} invalid, ${lost} lost`)
+  }
+  for (const [window, results] of byWindow) {
+    const sum = (pick: (result: ReplayResult) => number): number => results.reduce((total, one) => total + pick(one), 0)
+    const calls = Math.max(
+      1,
+      sum((one) => one.calls),
+    )
+    const mean = (pick: (result: ReplayResult) => number): string =>
+      (sum((one) => pick(one) * one.calls) / calls).toFixed(4)
+    console.log(
+      `${folder} in ${window}: ${results.length} sessions, ${sum((one) => one.calls)} calls, ${sum((one) => one.epochs)} epochs, ` +
+        `quotes ${mean((one) => one.quoteRecall)}, names ${mean((one) => one.nameRecall)}, recoverable ${mean((one) => one.recoverableRecall)}, ` +
+        `$${sum((one) => one.costUsd).toFixed(2)} of $${sum((one) => one.unmanagedCostUsd).toFixed(2)}, ` +
+        `${sum((one) => one.overflows)} overflows, ${sum((one) => one.invalid)} invalid, ${sum((one) => one.lost)} lost`,
+    )
+  }
+}
+console.log(broken === 0 ? 'Nothing overflowed, was invalid or got lost.' : `${broken} replays broke a promise.`)
+process.exitCode = broken === 0 ? 0 : 1

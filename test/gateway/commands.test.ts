@@ -1,0 +1,130 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterAll, describe, expect, it } from 'vitest'
+import { json, MESSAGE, ODD_BODY, plainUpstream, post } from './upstream.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const folder = mkdtempSync(join(tmpdir(), 'plimsoll-commands-'))
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function plimsoll(args: readonly string[], env: Record<string, string> = {}): ChildProcess {
+  return spawn(process.execPath, ['--import', 'tsx', 'src/surfaces/cli/main.ts', ...args], {
+    cwd: root,
+    env: { PATH: process.env['PATH'], HOME: folder, PLIMSOLL_HOME: folder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
+
+function watch(child: ChildProcess): { lines: string[]; errors: string[]; exit: Promise<number | null> } {
+  const lines: string[] = []
+  const errors: string[] = []
+  createInterface(child.stdout!).on('line', (line) => lines.push(line))
+  createInterface(child.stderr!).on('line', (line) => errors.push(line))
+  return { lines, errors, exit: new Promise((done) => child.once('close', (code) => done(code))) }
+}
+
+const poll = { timeout: 50_000, interval: 50 }
+
+describe('plimsoll proxy', () => {
+  it('says where it listens, one line per request, reads its file again, and ends well on SIGTERM', async () => {
+    const first = await plainUpstream(json(MESSAGE))
+    const second = await plainUpstream(json(MESSAGE))
+    const config = join(folder, 'proxy.json')
+    writeFileSync(config, JSON.stringify({ upstreams: { anthropic: first.url }, store: 'memory:' }))
+    const child = plimsoll(['proxy', '--port', '0', '--json', '--config', config])
+    const { lines, errors, exit } = watch(child)
+    await expect.poll(() => lines[0], poll).toMatch(/^\{"listening":"http:\/\/127\.0\.0\.1:\d+"\}$/)
+    const { listening } = JSON.parse(lines[0]!) as { listening: string }
+    await (await post(`${listening}/anthropic/v1/messages`, ODD_BODY)).text()
+    await expect.poll(() => lines.length, poll).toBe(2)
+    expect(JSON.parse(lines[1]!)).toMatchObject({ method: 'POST', path: '/anthropic/v1/messages', status: 200 })
+    writeFileSync(config, '{"upstreams":')
+    child.kill('SIGHUP')
+    await expect.poll(() => errors.join('\n'), poll).toContain('cannot be read')
+    writeFileSync(config, JSON.stringify({ upstreams: { anthropic: second.url } }))
+    child.kill('SIGHUP')
+    await expect.poll(() => errors.join('\n'), poll).toContain('read again')
+    await (await post(`${listening}/anthropic/v1/messages`, ODD_BODY)).text()
+    expect([first.received.length, second.received.length]).toEqual([1, 1])
+    child.kill('SIGTERM')
+    expect(await exit).toBe(0)
+  })
+
+  it('runs on several cores, whose metrics speak for all', async () => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    const store = `sqlite:${join(folder, 'workers.db')}`
+    const child = plimsoll([
+      'proxy',
+      '--port',
+      '0',
+      '--json',
+      '--workers',
+      '2',
+      '--anthropic',
+      upstream.url,
+      '--store',
+      store,
+    ])
+    const { lines, exit } = watch(child)
+    await expect.poll(() => lines[0], poll).toContain('listening')
+    const { listening } = JSON.parse(lines.find((line) => line.includes('listening'))!) as { listening: string }
+    for (let i = 0; i < 6; i++) {
+      expect((await post(`${listening}/anthropic/v1/messages`, ODD_BODY, { connection: 'close' })).status).toBe(200)
+    }
+    const metric = async () =>
+      (await (await fetch(`${listening}/metrics`, { headers: { connection: 'close' } })).text()).includes(
+        '{verdict="proceed"} 6',
+      )
+    await expect.poll(metric, poll).toBe(true)
+    child.kill('SIGTERM')
+    expect(await exit).toBe(0)
+  })
+
+  it('will not listen for others without a token, and says so', async () => {
+    const { errors, exit } = watch(plimsoll(['proxy', '--port', '0', '--host', '0.0.0.0', '--store', 'memory:']))
+    expect(await exit).toBe(2)
+    expect(errors.join('\n')).toContain('PLIMSOLL_TOKEN')
+  })
+})
+
+describe('plimsoll run', () => {
+  it('gives one command a proxy of its own and ends with its exit code', async () => {
+    const upstream = await plainUpstream(json('{"data":[]}'))
+    const script =
+      "fetch(process.env.OPENAI_BASE_URL + '/models').then(async (r) => { console.log(await r.text()); process.exit(7) })"
+    const { lines, exit } = watch(
+      plimsoll(['run', '--store', 'memory:', '--openai', upstream.url, '--', process.execPath, '-e', script]),
+    )
+    expect(await exit).toBe(7)
+    expect(lines).toEqual(['{"data":[]}'])
+    expect(upstream.received[0]!.url).toBe('/v1/models')
+  })
+
+  it('says when the command cannot be run', async () => {
+    const { errors, exit } = watch(plimsoll(['run', '--store', 'memory:', '--', join(folder, 'no-such-command')]))
+    expect(await exit).toBe(2)
+    expect(errors.join('\n')).toContain('cannot be run')
+  })
+})
+
+describe('plimsoll demo', () => {
+  it('gets through sixty turns in 32k without a key, in plain lines when nobody watches', async () => {
+    const { lines, exit } = watch(plimsoll(['demo']))
+    expect(await exit).toBe(0)
+    const text = lines.join('\n')
+    expect(text).toContain('60 calls, 0 overflows, 0 invalid requests')
+    expect(text).toContain('without Plimsoll the agent ends here')
+    expect(text).toMatch(/read back: (\d+) of \1 byte-identical/)
+    expect(text).not.toContain('\u001B')
+  })
+
+  it('speaks JSON to programs', async () => {
+    const { lines, exit } = watch(plimsoll(['demo', '--json', '--turns', '12']))
+    expect(await exit).toBe(0)
+    expect(JSON.parse(lines.at(-1)!)).toMatchObject({ calls: 12, overflows: 0, invalid: 0 })
+  })
+})

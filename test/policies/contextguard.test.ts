@@ -1,0 +1,283 @@
+import { describe, expect, it } from 'vitest'
+import type { Policy } from '../../src/core/policy.ts'
+import { contextguard, contextguardWindow } from '../../src/engine/policies/index.ts'
+import { highWater } from '../../src/engine/water.ts'
+import { scenarios, simulate } from '../../src/testing/simulator/index.ts'
+import { referenceRun } from '../simulator/reference-run.ts'
+import { referencePolicy } from '../simulator/reference-mode.ts'
+import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
+
+/** Ten-megabyte sessions and hundreds of calls; `PLIMSOLL_LONG=1` runs these too. */
+const isLong = (name: string): boolean => /^1M_|200k_200Turns|DeepRefactor|100Turns|LongSession/.test(name)
+const rows = scenarios.filter(({ name }) => process.env['PLIMSOLL_LONG'] === '1' || !isLong(name))
+
+/** Instructions and tools alone are over the window by the default factor, so that nothing is ever sent to learn from. */
+const OVERHEAD = new Set(['CompactionNoInfiniteLoop', '8k_SystemPromptLargerThanWindow'])
+
+describe('contextguard on its own scenarios', () => {
+  it.each(rows)('$name holds as shipped', async (scenario) => {
+    const shipped = await simulate(scenario, { policy: 'contextguard' })
+    expect(shipped).toMatchObject({ overflows: 0, invalid: 0, lost: 0 })
+    expect(shipped.maxConsecutiveCompactions).toBeLessThan(3)
+    expect(shipped.compactions).toBeGreaterThanOrEqual(scenario.expects.minCompactions)
+    expect(shipped.typedErrors > 0).toBe(OVERHEAD.has(scenario.name))
+  })
+
+  it.each(rows)('$name equals the reference run when it behaves as designed', async (scenario) => {
+    const run = await simulate(scenario, { policy: referencePolicy() })
+    expect({ compactions: run.compactions, peakReal: run.peakReal }).toEqual(scenario.reference)
+    expect(run).toMatchObject({ overflows: 0, invalid: 0, lost: 0, summariserCalls: run.compactions })
+  })
+
+  it('overflows in the one row that the document names, under the document’s own settings', async () => {
+    const named = scenarios.find(({ name }) => name === '8k_NoUsageMetadata_BeyondDefault')!
+    const policy = referencePolicy({ factor: 2, fixedFrom: 200_001 })
+    expect(await simulate(named, { policy })).toMatchObject({ overflows: 4, peakReal: 9_492 })
+    const other = scenarios.find(({ name }) => name === '8k_NoUsageMetadata_HighRatio')!
+    expect(await simulate(other, { policy })).toMatchObject({ overflows: 0 })
+  })
+
+  it('needs the larger factor where the buffer is the smaller one', () => {
+    const long = scenarios.find(({ name }) => name === '200k_NoUsageMetadata_LongSession')!
+    expect(referenceRun(long, { factor: 2 })).toMatchObject({ overflows: 16, peakReal: 216_777 })
+    expect(referenceRun(long)).toMatchObject({ overflows: 0 })
+  })
+
+  it.each([referencePolicy(), contextguard])(
+    '$name goes through 25 turns whose usage starts at turn 6',
+    async (policy) => {
+      const phase = scenarios.find(({ name }) => name === '200k_LateUsageMetadata/phase2')!
+      const late = { ...phase, name: 'late', turns: 25, usage: 5 }
+      const run = await simulate(late, { policy })
+      expect(run).toMatchObject({ overflows: 0, invalid: 0, lost: 0, steps: 50 })
+      if (policy.asDesigned === true) expect(run.peakReal).toBe(referenceRun(late).peakReal)
+    },
+  )
+})
+
+const limitOf = (window: number) => ({
+  window,
+  tokens: window,
+  buffer: 0,
+  outputReserve: 0,
+  bytes: Infinity,
+  source: 'config' as const,
+})
+
+describe('the line', () => {
+  it.each([
+    [1_000_000, 20_000],
+    [250_000, 20_000],
+    [200_000, 20_000],
+    [150_000, 30_000],
+    [50_000, 10_000],
+    [10_000, 2_000],
+    [8_000, 1_600],
+  ])('a window of %i has a buffer of %i', (window, buffer) => {
+    expect(highWater(contextguard, limitOf(window))).toBe(window - buffer)
+  })
+
+  const session = (window: number, policy: Policy = contextguard) => presetSession(policy, window)
+
+  it('leaves what is below alone and compacts at exactly the line', async () => {
+    // 1,000 tokens: line at 800; the default factor makes 320 of bytes / 4 into 800.
+    const history = (length: number): Content[] => [user(chars(600)), model(chars(200)), user(chars(length))]
+    expect((await session(1_000).prepare(history(476))).report.newEpoch).toBeUndefined()
+    expect((await session(1_000).prepare(history(480))).report.newEpoch).toBeDefined()
+  })
+
+  it('becomes exactly a summary and a continuation that quotes the request', async () => {
+    const { contents } = await session(1_000).prepare([user(chars(4_000)), model(chars(3_000)), user('What is next?')])
+    expect(contents).toHaveLength(2)
+    expect(textOf(contents[0]!)).toMatch(/^\[Previous conversation summary/)
+    expect(textOf(contents[1]!)).toContain("The user's current request is: `What is next?`")
+    expect(contents.map(({ role }) => role)).toEqual(['user', 'user'])
+  })
+
+  it('bounds the quote of a pasted request and keeps all of it behind a handle', async () => {
+    const preset = session(8_000)
+    const request = chars(30_000, 'pasted')
+    const { contents, text } = await preset.prepare([user('Start.'), model('Yes.'), user(request)])
+    expect(textOf(contents[1]!).length).toBeLessThan(2_300)
+    const [handle] = /art_[0-9a-z]{26}/.exec(text)!
+    expect(Buffer.from((await preset.plimsoll.artifacts.read(handle))!).toString()).toBe(request)
+  })
+
+  it('keeps the open tool step, and compacts histories of tools alone', async () => {
+    const pairs = Array.from({ length: 50 }, (_, n) => [call(`c${n}`), result(`c${n}`, chars(400))]).flat()
+    const { contents, report } = await session(8_000).prepare([user('Go.'), ...pairs])
+    expect(report.newEpoch).toBeDefined()
+    expect(contents).toHaveLength(4)
+    expect(contents.slice(2)).toEqual(pairs.slice(-2))
+    expect(brokenPairs(contents)).toEqual([])
+  })
+
+  it('believes a provider that counts more than the heuristic', async () => {
+    const preset = session(150_000)
+    const history: Content[] = [user(chars(80_000)), model(chars(80_000)), user('And now?')]
+    await preset.usage(await preset.prepare(history), 130_000)
+    const { report } = await preset.prepare([...history, model('So.'), user('More.')])
+    expect(report.newEpoch).toBeDefined()
+  })
+
+  it('finds the summary where it was on the next call, and everything new behind it', async () => {
+    const preset = session(1_000)
+    const history = [user(chars(4_000)), model(chars(3_000)), user('Next?')]
+    const first = await preset.prepare(history)
+    const second = await preset.prepare([...history, model('Done.'), user('Thanks.')])
+    expect(second.report.newEpoch).toBeUndefined()
+    expect(second.contents).toEqual([...first.contents, model('Done.'), user('Thanks.')])
+  })
+})
+
+describe('summaries', () => {
+  const history = [user(chars(9_000, 'task')), model(chars(9_000, 'answer')), user('Next?')]
+  const run = async (answers: readonly (string | Error)[], policy: Policy = contextguard) => {
+    let calls = 0
+    const preset = presetSession(policy, 4_000, {
+      summarizer: {
+        name: 'test',
+        window: 4_000,
+        summarise: async () => {
+          const answer = answers[Math.min(calls++, answers.length - 1)]!
+          if (answer instanceof Error) throw answer
+          return { text: answer, stop: 'end' }
+        },
+      },
+    })
+    const prepared = await preset.prepare(history)
+    return { calls, prepared, events: preset.events }
+  }
+  const huge = chars(40_000, 'huge')
+
+  it.each([
+    ['small', ['A short account.'], 1, 'A short account.'],
+    ['huge, huge, small', [huge, huge, 'Finally short.'], 3, 'Finally short.'],
+    ['always huge', [huge], 3, 'user: task'],
+    ['empty', ['', '', ''], 3, 'user: task'],
+    ['failing', [new Error('down')], 1, 'user: task'],
+  ])('%s answers: the right number of calls, never an error, always a summary', async (_, answers, calls, shown) => {
+    const { prepared, calls: made } = await run(answers)
+    expect(made).toBe(calls)
+    expect(textOf(prepared.contents[0]!)).toContain(shown)
+  })
+
+  it('asks as often as the policy says', async () => {
+    expect((await run([huge], { ...contextguard, passes: 5 })).calls).toBe(5)
+  })
+
+  it('says why an answer did not enter', async () => {
+    const { events } = await run([huge])
+    expect(events.filter(({ type }) => type === 'summary-rejected')).toHaveLength(3)
+  })
+
+  it('asks for four sections under a word limit and shows the summariser what tools were asked and said', async () => {
+    const seen: { system: string; prompt: string; maxOutputTokens: number }[] = []
+    const preset = presetSession(contextguard, 200_000, {
+      summarizer: {
+        name: 'test',
+        window: 200_000,
+        summarise: async (request) => {
+          seen.push(request)
+          return { text: 'Short.', stop: 'end' }
+        },
+      },
+    })
+    await preset.prepare([
+      user(chars(300_000)),
+      call('c1', 'kubectl', { verb: 'get pods' }),
+      result('c1', 'pod-7 CrashLoopBackOff', 'kubectl'),
+      model('It crashes.'),
+      user('Why?'),
+    ])
+    const [{ system, prompt, maxOutputTokens }] = seen as [(typeof seen)[0]]
+    for (const section of ['Current State', 'Key Information', 'Context & Decisions', 'Exact Next Steps'])
+      expect(system).toContain(section)
+    expect(system).toContain('7500 words')
+    expect(maxOutputTokens).toBe(10_000)
+    expect(prompt).toMatch(/\[called tool: kubectl\].*get pods/)
+    expect(prompt).toMatch(/\[tool kubectl returned\] pod-7 CrashLoopBackOff/)
+  })
+
+  it('cuts the excerpts at 200 bytes, never inside a character', async () => {
+    const preset = presetSession(contextguard, 4_000)
+    const { contents } = await preset.prepare([user('ü'.repeat(9_000)), model('é'.repeat(9_000)), user('Next?')])
+    expect(textOf(contents[0]!)).toContain(`user: ${'ü'.repeat(100)}...`)
+    expect(textOf(contents[0]!)).not.toContain('\uFFFD')
+  })
+})
+
+describe('the sliding window', () => {
+  const talk = (count: number): Content[] =>
+    Array.from({ length: count }, (_, n) => (n % 2 === 0 ? user(`question ${n}`) : model(`answer ${n} ${chars(80)}`)))
+
+  it('leaves 20 messages alone and compacts the 21st, with the newest kept whole', async () => {
+    const preset = presetSession(contextguardWindow, 100_000)
+    expect((await preset.prepare(talk(19))).report.newEpoch).toBeUndefined()
+    const { contents, report } = await preset.prepare(talk(21))
+    expect(report.newEpoch).toBeDefined()
+    expect(contents.slice(-6)).toEqual(talk(21).slice(-6))
+    expect(contents.length).toBeLessThan(10)
+  })
+
+  it('loses nothing of the kept tail on the next call', async () => {
+    const preset = presetSession(contextguardWindow, 100_000)
+    await preset.prepare(talk(21))
+    const { contents } = await preset.prepare(talk(23))
+    expect(contents.slice(-8)).toEqual(talk(23).slice(-8))
+  })
+
+  it('never splits a pair, also where there is nothing but pairs', async () => {
+    const pairs = Array.from({ length: 20 }, (_, n) => [call(`c${n}`), result(`c${n}`, chars(60))]).flat()
+    const { contents, report } = await presetSession(contextguardWindow, 100_000).prepare([user('Go.'), ...pairs])
+    expect(report.newEpoch).toBeDefined()
+    expect(brokenPairs(contents)).toEqual([])
+  })
+})
+
+describe('single shots', () => {
+  const kube = (rounds: number): Content[] =>
+    Array.from({ length: rounds }, (_, n) => [
+      user(`Check cluster ${n}`),
+      ...[9_454, 2_835, 19_300].flatMap((size, t) => [
+        call(`k${n}_${t}`, 'kubectl_get'),
+        result(`k${n}_${t}`, chars(size), 'kubectl_get'),
+      ]),
+      model(chars(200)),
+    ]).flat()
+  const storm = (count: number, size: number): Content[] => [
+    user('Storm.'),
+    ...Array.from({ length: count }, (_, n) => [
+      call(`s${n}`, 'tool', { argument: chars(180) }),
+      result(`s${n}`, chars(size), 'tool'),
+    ]).flat(),
+    model('Ok.'),
+  ]
+  const coding = (rounds: number): Content[] =>
+    Array.from({ length: rounds }, (_, n) => [
+      user(`Fix ${n}`),
+      ...[1_865, 400, 2_160, 300].flatMap((size, t) => [call(`f${n}_${t}`), result(`f${n}_${t}`, chars(size))]),
+      model('Fixed.'),
+    ]).flat()
+  const k = 1_000
+
+  it.each([
+    ['kube 3', kube(3), [4 * k, 8 * k, 32 * k, 128 * k]],
+    ['kube 10', kube(10), [32 * k, 128 * k, 200 * k, 1_000 * k]],
+    ['kube 30', kube(30), [32 * k, 128 * k, 200 * k]],
+    ['storm 20×2,000', storm(20, 2_000), [4 * k, 8 * k, 32 * k]],
+    ['storm 50×5,000', storm(50, 5_000), [32 * k, 128 * k, 200 * k]],
+    ['storm 100×10,000', storm(100, 10_000), [32 * k, 128 * k, 1_000 * k]],
+    ['coding 15', coding(15), [4 * k, 8 * k, 32 * k, 128 * k]],
+  ])('%s: above the line it is summarised, and then something old is gone', async (_, history, windows) => {
+    for (const window of windows) {
+      const asked = [...history, user('What now?')]
+      const { report, contents, load } = await presetSession(contextguard, window).prepare(asked)
+      const line = highWater(contextguard, limitOf(window))
+      const isOver = report.loadBefore >= line
+      expect(report.newEpoch !== undefined, `${window}`).toBe(isOver)
+      if (isOver) expect(contents.length).toBeLessThan(asked.length)
+      expect(load.count.high).toBeLessThan(window)
+    }
+  })
+})
