@@ -9,6 +9,7 @@ import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
 import { storeSecret } from './drivers/crypto/tenant-name.ts'
 import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
 import { openStore } from './drivers/open-store.ts'
+import { createTokenizers } from './drivers/tokenizers/index.ts'
 import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer.ts'
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
@@ -21,6 +22,8 @@ import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
 import { learnedLimits } from './engine/learned-limits.ts'
 import { artifactReaders, type ArtifactReaders } from './engine/readers/index.ts'
 import { readerProvenance } from './engine/readers/provenance.ts'
+import { redactingDeps } from './engine/redaction/borders.ts'
+import { createRedactor, type RedactionOptions } from './engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
 import { importStore, type ImportReport } from './engine/store-import.ts'
 import { codecs } from './formats/registry.ts'
@@ -55,6 +58,20 @@ export interface PlimsollOptions {
   readonly summarizer?: SummarizerChoice
   /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
   readonly hooks?: Hooks
+  /** Ends each request with a line that tells the model how full its window is; the cached prefix stays as it is. @default false */
+  readonly contextNotice?: boolean
+  /**
+   * Sets cache marks on wires that have them (Anthropic) where the client set none. Off, an untouched request leaves as the bytes
+   * that came in. @default false
+   */
+  readonly cacheMarks?: boolean
+  /**
+   * Takes secrets out of archive, artifacts and summaries, by value from the environment and by form. What is stored is then no longer
+   * byte-exact where a secret stood. @default false
+   */
+  readonly redact?: boolean | RedactionOptions
+  /** Counts with the model's own vocabulary where one is installed: exact, at the price of loading it. @default false */
+  readonly exactTokens?: boolean
   readonly catalogue?: Catalogue
   readonly clock?: Clock
   readonly onEvent?: EventSink
@@ -122,11 +139,22 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     // Ratios only: without the store the meter begins with its own.
     const state = await storedCalibration(sessions).catch(() => undefined)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
-    const meter = createMeter({ catalogue, calibration, onEvent: note })
+    const tokenizers = options.exactTokens === true ? createTokenizers({ onEvent: note }) : undefined
+    const meter = createMeter({
+      catalogue,
+      calibration,
+      onEvent: note,
+      ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
+    })
     const summarizer = openSummarizer(options.summarizer)
-    return {
+    const all: EngineDeps = {
+      ...(tokenizers !== undefined && {
+        loadTokenizer: async (model: string) => void (await tokenizers.load(meter.familyOf(model))),
+      }),
       ...(summarizer !== undefined && { summarizer }),
       ...(options.hooks !== undefined && { hooks: options.hooks }),
+      ...(options.contextNotice !== undefined && { contextNotice: options.contextNotice }),
+      ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
       calibration,
       ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
@@ -148,6 +176,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       emit,
       policy: plimsollPolicy,
     }
+    const { redact = false } = options
+    return redact === false ? all : redactingDeps(all, createRedactor(redact === true ? {} : redact))
   })
 
   const tokenizerOf = createTokenizerById()

@@ -13,10 +13,21 @@ export interface Codec {
   fragment(conversation: Conversation, item: Item): string
   /** The rules of the wire, run on a body. Empty means that the provider would take it. */
   check(body: unknown, options?: RuleOptions): readonly Violation[]
+  /**
+   * Sets cache marks in a body without any; absent where the wire has none. Undefined when the client set its own, or there is no place for one.
+   */
+  placeCacheMarks?(text: string, options?: MarkOptions): string | undefined
   /** Reads a complete (not streamed) response body. */
   readResponse(body: unknown): ModelResponse
   /** A reducer over server-sent events. */
   stream(): StreamReducer
+}
+
+export interface MarkOptions {
+  /** Index of the message that an epoch inserted. */
+  readonly summaryMessage?: number
+  /** Messages at the end that the next request will not have. @default 0 */
+  readonly suffixMessages?: number
 }
 
 export interface RuleOptions {

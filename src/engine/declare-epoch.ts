@@ -91,7 +91,8 @@ function draftOf(context: PrepareContext, standing: Standing, preserve: Readonly
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
     const edit = standing.firstSend.get(index)
-    if (edit === undefined) return item
+    // Whatever a plan writes, it writes from this: summaries, previews and what their handles open.
+    if (edit === undefined) return deps.redact === undefined ? item : { ...item, text: deps.redact(item.text) }
     const { media: _, ...rest } = item
     return { ...rest, text: edit.text, edited: true as const }
   })

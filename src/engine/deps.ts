@@ -28,10 +28,18 @@ export interface EngineDeps {
   readonly hash: Hash
   readonly emit: EventSink
   readonly policy: Policy
+  /** Makes exact counts of a model ready before its first request is measured, so that every process counts alike. */
+  readonly loadTokenizer?: (model: string) => Promise<void>
   /** Learns from reported usage; absent, estimates stay as fitted. */
   readonly calibration?: Calibration
   readonly budgets?: Budgets
   readonly hooks?: Hooks
+  /** Takes secrets out of what is summarised, previewed or stored. See `redaction/borders.ts`. */
+  readonly redact?: (text: string) => string
+  /** Requests end with a line that says how full the window is. @default false */
+  readonly contextNotice?: boolean
+  /** Cache marks are set where the client set none. @default false */
+  readonly cacheMarks?: boolean
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
 }

@@ -42,6 +42,7 @@ function shorten(context: PrepareContext, link: Link, maxTokens: number): NewEdi
   const tokens = tokensOf(context)(item)
   const countTokens = textTokensOf(context)
   const handle = deps.addressOf(branch.tenant, Buffer.from(item.text))
+  const clean = deps.redact?.(item.text) ?? item.text
   const { guard, previewShare } = deps.policy.intake
   const options = {
     budgetTokens: Math.floor(previewShare * limit.tokens),
@@ -50,9 +51,9 @@ function shorten(context: PrepareContext, link: Link, maxTokens: number): NewEdi
     ...(item.toolName !== undefined && { tool: item.toolName }),
     readers: context.readers,
   }
-  const guarded = guard === undefined ? undefined : guardedText(guard, item.text, options)
+  const guarded = guard === undefined ? undefined : guardedText(guard, clean, options)
   // A guard's own view is good as long as it fits; beyond that the presenter knows the budget.
-  const text = guarded !== undefined && countTokens(guarded) <= maxTokens ? guarded : deps.present(item.text, options)
+  const text = guarded !== undefined && countTokens(guarded) <= maxTokens ? guarded : deps.present(clean, options)
   if (countTokens(text) >= tokens) return []
   const record: FirstSendEdit = {
     v: RECORD_VERSION,

@@ -7,7 +7,9 @@ import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
 import { logRequest, storeTexts } from './archive.ts'
 import type { Branch, SeenItem } from './branch.ts'
+import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
+import { withContextNotice } from './context-notice.ts'
 import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
 import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
@@ -69,6 +71,7 @@ export interface PrepareReport {
 /** decode → standing edits → first-send edits → measure → epoch if needed → validate → log → encode. */
 export async function prepare(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PreparedTurn> {
   const opened = openContext(deps, branch, request)
+  await deps.loadTokenizer?.(opened.target.model)
   const { items } = opened.conversation
   const { standing: found, moved } = await settleStanding(opened)
   const newEdits = await newFirstSendEdits(opened, found)
@@ -98,7 +101,8 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const leaving = closing?.view ?? view
   for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
   if (isOver(leaving.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
-  const permission = closing ?? permit(context, view)
+  const permitted = closing ?? permit(context, view)
+  const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
   if (permission.view.text !== context.text) validate(context, permission.view.text)
   // What was changed is durable before it leaves. What passes untouched may be archived while the model answers.
   if (request.archive === 'meanwhile' && permission.view.text === context.text) {
@@ -107,6 +111,9 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await tellHooks(context, newEdits, permission)
   return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
 }
+
+/** What stands on top of the view for this one request. */
+const dressed = (context: PrepareContext, view: View): View => withCacheMarks(context, withContextNotice(context, view))
 
 async function tellHooks(
   context: PrepareContext,

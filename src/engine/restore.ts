@@ -1,4 +1,5 @@
 import type { LogRecord, UsageSeen } from '../core/records.ts'
+import { isKnownUsage } from '../meter/index.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
 import { rememberEdit } from './owed.ts'
@@ -47,7 +48,8 @@ function absorbUsage(branch: Branch, record: UsageSeen): void {
   branch.turnCount = Math.max(branch.turnCount, Number(record.turn.split('-')[1] ?? 0))
   branch.model = record.model
   const { usage, measured, epoch, endpoint } = record
-  if (usage === undefined || measured === undefined) return
+  // Some servers report zeros for what they did not count; as a measurement that would be an empty window.
+  if (!isKnownUsage(usage) || measured === undefined) return
   branch.cacheIsWarm = usage.cacheRead > 0
   branch.last = {
     at: record.at,

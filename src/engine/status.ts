@@ -39,7 +39,7 @@ export function statusOf(deps: EngineDeps, branch: Branch): SessionStatus {
 }
 
 /** From the growth of the load, not from the sum of prompts: that sum grows even when nothing is added. */
-function turnsUntil(tokens: number, growth: readonly number[]): number | undefined {
+export function turnsUntil(tokens: number, growth: readonly number[]): number | undefined {
   if (growth.length < 2) return undefined
   const mean = growth.reduce((sum, one) => sum + one, 0) / growth.length
   return mean <= 0 ? undefined : Math.max(0, Math.floor(tokens / mean))

@@ -71,6 +71,7 @@ async function showResult(deps: EngineDeps, branch: Branch, request: ToolResultR
     tool,
     ...(callId !== undefined && { callId }),
   })
+  const clean = deps.redact?.(text) ?? text
   const options = {
     budgetTokens: Math.floor(previewShare * limit.tokens),
     countTokens: (part: string) => deps.meter.countText(gauge, part).high,
@@ -78,9 +79,9 @@ async function showResult(deps: EngineDeps, branch: Branch, request: ToolResultR
     tool,
     readers: branch.readers,
   }
-  const guarded = guard === undefined ? undefined : guardedText(guard, text, options)
+  const guarded = guard === undefined ? undefined : guardedText(guard, clean, options)
   const isSmall = guarded !== undefined && options.countTokens(guarded) <= maxShare * limit.tokens
-  const shown = isSmall ? guarded : deps.present(text, options)
+  const shown = isSmall ? guarded : deps.present(clean, options)
   await appendTo(deps, branch, [
     {
       v: RECORD_VERSION,

@@ -150,15 +150,32 @@ describe('count, models, config, doctor', () => {
     expect(models[0]!.id).toBe('claude-sonnet-4-5')
   })
 
-  it('says which setting came from where', async () => {
-    await json('config', 'init', 'mine.json')
-    await json('config', 'check', 'mine.json')
-    const settings = (await json('config', 'show', '--config', 'mine.json')) as { name: string; from: string }[]
+  it('says which setting came from where, and which line is wrong', async () => {
+    await json('config', 'init', 'mine.yaml')
+    await json('config', 'check', 'mine.yaml')
+    expect((await run('config', 'init', 'mine.yaml')).code).toBe(2)
+    writeFileSync(join(home.path, 'mine.yaml'), 'policy: plimsoll\noverride:\n  water:\n    high: 90%\n')
+    const settings = (await json('config', 'show', '--config', 'mine.yaml')) as { name: string; from: string }[]
+    expect(settings.find(({ name }) => name === 'policy.water.high')).toEqual({
+      name: 'policy.water.high',
+      value: 0.9,
+      from: 'file',
+    })
+    expect(settings.find(({ name }) => name === 'policy.water.warn')).toMatchObject({ from: 'preset' })
+    expect(settings.find(({ name }) => name === 'window')).toMatchObject({ from: 'default' })
+    expect(settings.find(({ name }) => name === 'store')).toMatchObject({ from: 'environment' })
+    writeFileSync(join(home.path, 'mine.yaml'), 'policy: plimsoll\noveride:\n  water: {}\n')
+    const { code, err } = await run('config', 'check', 'mine.yaml')
+    expect(code).toBe(2)
+    expect(err).toContain('mine.yaml:2')
+  })
+
+  it('does the same for the settings of a proxy', async () => {
+    const settings = (await json('config', 'show')) as { name: string; from: string }[]
     expect(settings.find(({ name }) => name === 'port')).toEqual({ name: 'port', value: 4141, from: 'file' })
     expect(settings.find(({ name }) => name === 'workers')).toMatchObject({ from: 'default' })
-    expect((await run('config', 'init', 'mine.json')).code).toBe(2)
-    writeFileSync(join(home.path, 'mine.json'), '{ "prot": 1 }')
-    const { code, err } = await run('config', 'check', 'mine.json')
+    writeFileSync(join(home.path, 'proxy.json'), '{ "port": 1, "prot": 1 }')
+    const { code, err } = await run('config', 'check', 'proxy.json')
     expect(code).toBe(2)
     expect(err).toMatch(/mine.json:1: There is no \w+ "prot"/)
   })

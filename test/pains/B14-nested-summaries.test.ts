@@ -1,17 +1,23 @@
 import { describe, expect, it } from 'vitest'
+import type { Policy } from '../../src/core/policy.ts'
+import { policyNamed } from '../../src/engine/policies/index.ts'
 import { testEngine } from '../support/engine.ts'
 import { occurrences, runLoop } from './support/loop.ts'
 
 describe('B14: the carried block', () => {
   it('stays within its share over twenty compactions and never holds an earlier one', async () => {
-    const { session, deps } = testEngine()
-    const fold = deps.policy.cascade.find((step) => step.step === 'fold')!
-    const share = 'summaryShare' in fold ? fold.summaryShare : Number.NaN
+    const share = 0.12
+    const policy: Policy = {
+      ...policyNamed('plimsoll'),
+      cascade: [{ step: 'fold', tailShare: 0.15, summaryShare: share }, { step: 'squeeze', floorTokens: 120 }],
+    }
+    const { session } = testEngine({ policy })
     let compactions = 0
     const agent = session()
     await runLoop(agent, {
-      to: 330,
-      window: 3_000,
+      to: 360,
+      resultLength: 900,
+      window: 6_000,
       onTurn(turn) {
         if (turn.report.newEpoch === undefined) return
         compactions++

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { testEngine } from '../support/engine.ts'
-import { prepareMessages } from './support/loop.ts'
+import { prepareMessages, runLoop } from './support/loop.ts'
+import { fakeSummariser, summarisingEngine } from './support/summariser.ts'
+
+const LONG = 'and then it read another file, and then ' // five hundred times is more than the source, and less than the window
 
 describe('C10: a reduction that would make the request larger', () => {
   it('is not made: short messages leave as the bytes that came in', async () => {
@@ -13,10 +16,21 @@ describe('C10: a reduction that would make the request larger', () => {
       const agent = session()
       await agent.compact()
       const turn = await prepareMessages(agent, messages, 4_000, extra)
-      const grown = turn.load.count.high - turn.report.loadBefore
-      expect(grown).toBeLessThanOrEqual(0)
       expect(turn.report.untouched).toBe(true)
       expect(events.filter((event) => event.type === 'epoch-declared')).toEqual([])
     }
+  })
+
+  it('by a summary that is longer than its source is discarded with its reason, and code writes a shorter one', async () => {
+    const { agent, events } = summarisingEngine(fakeSummariser(() => ({ text: LONG.repeat(500), stop: 'end' })))
+    await runLoop(agent, { to: 38 })
+    await agent.compact()
+    const turn = await runLoop(agent, { from: 39, to: 39 })
+    expect(turn.report.newEpoch).toBeDefined()
+    expect(turn.load.count.high).toBeLessThan(turn.report.loadBefore)
+    expect(turn.text).not.toContain(LONG.repeat(3))
+    const reasons = events.flatMap((event) => (event.type === 'summary-rejected' ? [event.reason] : []))
+    expect(reasons.length).toBeGreaterThan(0)
+    for (const reason of reasons) expect(reason).toBe('it is as long as what it stands for')
   })
 })

@@ -1,6 +1,7 @@
 import type { Codec } from '../../core/codec.ts'
 import { decode } from './decode.ts'
 import { encode } from './encode.ts'
+import { placeCacheMarks } from './place-marks.ts'
 import { readResponse } from './response.ts'
 import { checkAnthropicMessages } from './rules.ts'
 import { stream } from './stream.ts'
@@ -12,6 +13,7 @@ export const anthropicMessages: Codec = {
   encode,
   fragment: fragmentOf,
   check: checkAnthropicMessages,
+  placeCacheMarks,
   readResponse,
   stream,
 }

@@ -15,7 +15,9 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
     const path = url.pathname + url.search
     // What is no model call goes on untouched: streamed uploads, signals and all.
     if (gateway.routeOf(method.toUpperCase(), path) === undefined) return upstream(input, init)
-    const request = new Request(input, init)
+    // A request that follows the signal would leave a listener on it, and agents keep one signal for a whole run.
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : null)
+    const request = new Request(input, { ...init, signal: null })
     const reply = await gateway.handle(
       {
         method: request.method,
@@ -24,13 +26,13 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
         body: new Uint8Array(await request.arrayBuffer()),
         places: [{ endpoint: url.origin }],
       },
-      upstreamOf(request, url, upstream),
+      upstreamOf(request, signal, url, upstream),
     )
     return reply.kind === 'answer' ? responseOf(reply.answer) : relayed(reply)
   }
 }
 
-function upstreamOf(request: Request, url: URL, upstream: Fetch): Upstream<Body> {
+function upstreamOf(request: Request, signal: AbortSignal | null, url: URL, upstream: Fetch): Upstream<Body> {
   return {
     async send({ path, body, headers: changes }) {
       const headers = new Headers()
@@ -41,7 +43,7 @@ function upstreamOf(request: Request, url: URL, upstream: Fetch): Upstream<Body>
         if (value === undefined) headers.delete(name)
         else headers.set(name, value)
       }
-      const { method, signal } = request
+      const { method } = request
       return answerOf(await upstream(url.origin + path, { method, headers, signal, body: body as BodyInit }))
     },
   }

@@ -36,7 +36,7 @@ export async function seedHome(): Promise<SeededHome> {
   if (artifact === undefined) throw new Error(`Nothing was taken out:\n${ran.out}`)
   await plimsoll(path, ['store', 'export', '--out', 'backup.jsonl', '--with-secret'])
   await plimsoll(path, ['store', 'import', 'backup.jsonl', '--store', 'sqlite:./plimsoll.db'])
-  await plimsoll(path, ['config', 'init'])
+  await plimsoll(path, ['config', 'init', '--proxy'])
   return { path, handle: artifact.handle, remove }
 }
 

@@ -1,124 +1,108 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { PlimsollError } from '../../../core/errors.ts'
-import { withoutPassword } from '../../../drivers/open-store.ts'
-import { readConfig, type ProxyConfig } from '../../gateway/config.ts'
+import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
+import { checkConfig, problemLine } from '../../../engine/config/index.ts'
+import { EXIT } from '../exit-codes.ts'
+import { policySettings, proxySettings } from '../config/settings.ts'
+import { POLICY_STARTER, PROXY_STARTER } from '../config/starters.ts'
+import { readConfig } from '../../gateway/config.ts'
+import { complain } from '../kit/complain.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable } from '../kit/print.ts'
-import { settingsOf, type ProxyFlags } from '../proxy-options.ts'
-import { defaultStoreUrl } from '../stores/open.ts'
 
-const CONFIG_FILE = 'plimsoll.config.json'
+const POLICY_FILE = 'plimsoll.yaml'
+const PROXY_FILE = 'plimsoll.config.json'
 
 export function configCommand(): Command {
   return new Command('config')
-    .description('The settings file of the proxy: make one, check it, see which value comes from where.')
+    .description(
+      `Settings files: make one, check it, see which value comes from where. ${POLICY_FILE} holds policies, ${PROXY_FILE} the settings of the proxy.`,
+    )
     .addCommand(init())
     .addCommand(check())
     .addCommand(show())
-}
-
-/** What a new file says: the defaults that people change, as they are. */
-const STARTER: ProxyConfig = {
-  port: 4141,
-  host: '127.0.0.1',
-  policy: 'plimsoll',
-  upstreams: {
-    anthropic: 'https://api.anthropic.com',
-    openai: 'https://api.openai.com',
-    gemini: 'https://generativelanguage.googleapis.com',
-  },
-  observe: false,
-  tools: true,
 }
 
 const init = (): Command =>
   withExamples(
     new Command('init')
       .description('Write a settings file with the defaults.')
-      .argument('[file]', 'where to', CONFIG_FILE)
+      .argument('[file]', `where to (default: ${POLICY_FILE}, or ${PROXY_FILE} with --proxy)`)
+      .option('--proxy', 'the settings of the proxy instead of policies')
       .option('--force', 'write over a file that is there')
       .option('--json', 'machine-readable output'),
-    'plimsoll config init proxy.json',
-  ).action(async (file: string, flags: { force?: boolean; json?: boolean }) => {
+    'plimsoll config init',
+    'plimsoll config init --proxy proxy.json',
+  ).action(async (given: string | undefined, flags: { proxy?: boolean; force?: boolean; json?: boolean }) => {
+    const file = given ?? (flags.proxy === true ? PROXY_FILE : POLICY_FILE)
     if (existsSync(file) && flags.force !== true)
       throw new PlimsollError('bad-input', `${file} is there already.`, { advice: 'Say --force to write over it.' })
-    await writeFile(file, `${JSON.stringify(STARTER, null, 2)}\n`)
-    print(flags.json, { file }, () => `Wrote ${file}. Use it with plimsoll proxy --config ${file}.`)
+    await writeFile(file, flags.proxy === true ? PROXY_STARTER : POLICY_STARTER)
+    print(flags.json, { file }, () => `Wrote ${file}.`)
   })
 
 const check = (): Command =>
   withExamples(
     new Command('check')
-      .description('Say whether a settings file is right, and what is wrong with it; exits with 2 when it is not.')
-      .argument('[file]', 'the file', CONFIG_FILE)
+      .description('Say whether a settings file is right; names file and line of what is not, and exits with 2.')
+      .argument('[file]', 'the file', POLICY_FILE)
       .option('--json', 'machine-readable output'),
     'plimsoll config check plimsoll.config.json',
-  ).action((file: string, flags: { json?: boolean }) => {
-    const config = readConfig(file)
-    print(flags.json, { file, ok: true, settings: Object.keys(config) }, () => `${file} is right.`)
+  ).action(async (file: string, flags: { json?: boolean }) => {
+    const problems = await problemsOf(file)
+    if (problems.length > 0) process.exitCode = EXIT.usage
+    if (flags.json === true) print(true, { file, ok: problems.length === 0, problems }, () => '')
+    else if (problems.length === 0) process.stdout.write(`${file} is right.\n`)
+    else problems.forEach(complain)
   })
 
-interface Setting {
-  readonly name: string
-  readonly value: unknown
-  readonly from: 'flag' | 'environment' | 'file' | 'default'
+/** A file is one of two kinds; the keys at its top say which. */
+async function problemsOf(file: string): Promise<readonly string[]> {
+  if (!isProxyFile(file)) return (await checkConfig(file)).problems.map(problemLine)
+  try {
+    readConfig(file)
+    return []
+  } catch (error) {
+    if (!isPlimsollError(error)) throw error
+    return [error.message]
+  }
 }
 
-const DEFAULTS: Readonly<Record<string, unknown>> = {
-  port: 4141,
-  host: '127.0.0.1',
-  policy: 'plimsoll',
-  window: 'by model',
-  observe: false,
-  tools: true,
-  artifacts: 'beside the store',
-  maxBodyBytes: 64 * 2 ** 20,
-  workers: 1,
+const PROXY_KEYS = ['port', 'host', 'upstreams', 'observe', 'tools', 'caFile', 'workers', 'maxBodyBytes']
+
+function isProxyFile(file: string): boolean {
+  if (!file.endsWith('.json') || !existsSync(file)) return false
+  const text = readFileSync(file, 'utf8')
+  return PROXY_KEYS.some((key) => new RegExp(`^\\s*[{,]?\\s*"${key}"`, 'm').test(text))
+}
+
+interface ShowFlags {
+  readonly config?: string
+  readonly agent?: string
+  readonly json?: boolean
 }
 
 const show = (): Command =>
   withExamples(
     new Command('show')
-      .description('Show every setting and where it comes from: a flag, the environment, the file, or the default.')
-      .option('--config <file>', `the file (default: ${CONFIG_FILE} when it is there)`)
+      .description('Show every setting and where it comes from: the file, the environment, the preset or the default.')
+      .option('--config <file>', `the file (default: ${POLICY_FILE} or ${PROXY_FILE}, whichever is there)`)
+      .option('--agent <name>', 'settings of one agent (default: main)')
       .option('--json', 'machine-readable output'),
     'plimsoll config show',
-  ).action((flags: { config?: string; json?: boolean }) => {
-    const file = flags.config ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined)
-    const settings = settingsFrom(file)
-    print(flags.json, settings, () =>
+  ).action(async ({ config, agent, json }: ShowFlags) => {
+    const file = config ?? [POLICY_FILE, PROXY_FILE].find((name) => existsSync(name))
+    const settings =
+      file !== undefined && isProxyFile(file) ? proxySettings(file) : await policySettings(file, agent ?? 'main')
+    print(json, settings, () =>
       printTable(
         [{ head: 'setting' }, { head: 'value', gives: 'start' }, { head: 'from' }],
-        settings.map(({ name, value, from }) => [name, textOf(value), from === 'file' ? (file ?? from) : from]),
+        settings.map(({ name, value, from }) => [
+          name,
+          typeof value === 'string' ? value : JSON.stringify(value),
+          from === 'file' ? (file ?? from) : from,
+        ]),
       ),
     )
   })
-
-function settingsFrom(file: string | undefined): readonly Setting[] {
-  const own: ProxyConfig = file === undefined ? {} : readConfig(file)
-  const caFile = process.env['PLIMSOLL_CA_FILE']
-  const flags: ProxyFlags = { ...(file !== undefined && { config: file }), ...(caFile !== undefined && { caFile }) }
-  const merged: Readonly<Record<string, unknown>> = { store: defaultStoreUrl(), ...DEFAULTS, ...settingsOf(flags) }
-  return Object.entries(merged).map(([name, value]): Setting => {
-    const inEnvironment =
-      (name === 'caFile' && caFile !== undefined) ||
-      (name === 'store' && own.store === undefined && process.env['PLIMSOLL_HOME'] !== undefined)
-    const from = inEnvironment ? 'environment' : name in own ? 'file' : 'default'
-    return { name, value: hidden(name, value), from }
-  })
-}
-
-/** A report gets pasted into issues: no passwords, no header values. */
-function hidden(name: string, value: unknown): unknown {
-  if (name === 'upstreams')
-    return JSON.parse(
-      JSON.stringify(value, (key, inner: unknown) =>
-        key === 'headers' ? Object.keys(inner as object) : typeof inner === 'string' ? withoutPassword(inner) : inner,
-      ),
-    ) as unknown
-  return typeof value === 'string' ? withoutPassword(value) : value
-}
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

@@ -58,6 +58,7 @@ export function replayCommand(): Command {
     addLoadOptions(command, { resend: 'everything' }),
     'plimsoll replay session.jsonl --window 32k',
     'plimsoll replay session.jsonl --window 16k,32k,64k --json',
+    'plimsoll replay session.jsonl --window 32k --compare contextguard,autosre',
     'plimsoll replay sessions/ --window 32k --check',
   ).action(runReplay)
 }

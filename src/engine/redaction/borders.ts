@@ -1,0 +1,84 @@
+import { isUtf8 } from 'node:buffer'
+import type { Handle } from '../../core/handles.ts'
+import type { EpochEdit, Epoch, LogRecord } from '../../core/records.ts'
+import type { ArtifactStore } from '../../ports/artifact-store.ts'
+import type { SessionStore } from '../../ports/session-store.ts'
+import type { Summarizer } from '../../ports/summarizer.ts'
+import type { EngineDeps } from '../deps.ts'
+import type { Redactor } from './redactor.ts'
+
+/*
+ * The borders at which text leaves the request: the archive, the artifacts and the summariser. Requests themselves pass as they
+ * are; what the client wants to send is the client's to decide.
+ */
+
+/** Text is redacted; bytes that are no text have no labels to keep and stay as they are. */
+export function redactBytes(redact: Redactor, bytes: Uint8Array): Uint8Array {
+  if (!isUtf8(bytes)) return bytes
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+  const clean = redact(text)
+  return clean === text ? bytes : Buffer.from(clean)
+}
+
+export function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
+  if (record.type === 'item-seen') return { ...record, text: redact(record.text), fragment: redact(record.fragment) }
+  if (record.type === 'edit') return { ...record, text: redact(record.text) }
+  return record.type === 'epoch' ? redactEpoch(redact, record) : record
+}
+
+const redactEpoch = (redact: Redactor, epoch: Epoch): Epoch => ({
+  ...epoch,
+  edits: epoch.edits.map((edit): EpochEdit => (edit.op === 'drop' ? edit : { ...edit, text: redact(edit.text) })),
+})
+
+export function redactingStore(store: SessionStore, redact: Redactor): SessionStore {
+  return {
+    ...store,
+    append: (tenant, session, records, expected) =>
+      store.append(
+        tenant,
+        session,
+        records.map((record) => redactRecord(redact, record)),
+        expected,
+      ),
+    claimEpoch: (tenant, session, epoch) => store.claimEpoch(tenant, session, redactEpoch(redact, epoch)),
+  }
+}
+
+export function redactingArtifacts(artifacts: ArtifactStore, redact: Redactor): ArtifactStore {
+  return { ...artifacts, put: (tenant, bytes, meta) => artifacts.put(tenant, redactBytes(redact, bytes), meta) }
+}
+
+/** The address of what will be stored, not of what came. */
+export const redactingAddress =
+  (addressOf: (tenant: string, bytes: Uint8Array) => Handle, redact: Redactor) =>
+  (tenant: string, bytes: Uint8Array): Handle =>
+    addressOf(tenant, redactBytes(redact, bytes))
+
+/** A second provider sees no secrets, and none that it makes up comes back. */
+export function redactingSummarizer(summarizer: Summarizer, redact: Redactor): Summarizer {
+  return {
+    ...summarizer,
+    async summarise(request) {
+      const answer = await summarizer.summarise({
+        ...request,
+        system: redact(request.system),
+        prompt: redact(request.prompt),
+      })
+      return { ...answer, text: redact(answer.text) }
+    },
+  }
+}
+
+/** The engine's parts with every border guarded. */
+export function redactingDeps(deps: EngineDeps, redact: Redactor): EngineDeps {
+  const { summarizer } = deps
+  return {
+    ...deps,
+    redact,
+    sessions: redactingStore(deps.sessions, redact),
+    artifacts: redactingArtifacts(deps.artifacts, redact),
+    addressOf: redactingAddress(deps.addressOf, redact),
+    ...(summarizer !== undefined && { summarizer: redactingSummarizer(summarizer, redact) }),
+  }
+}

@@ -1,0 +1,93 @@
+import { withoutPassword } from '../../../drivers/open-store.ts'
+import { loadConfig, policyOf, windowOf, type Config } from '../../../engine/config/index.ts'
+import { policyNamed } from '../../../engine/policies/index.ts'
+import { readConfig, type ProxyConfig } from '../../gateway/config.ts'
+import { settingsOf, type ProxyFlags } from '../proxy-options.ts'
+import { defaultStoreUrl } from '../stores/open.ts'
+
+export interface Setting {
+  readonly name: string
+  readonly value: unknown
+  readonly from: 'environment' | 'file' | 'preset' | 'default'
+}
+
+/** The policy as it would be applied, number by number. */
+export async function policySettings(file: string | undefined, agent: string): Promise<readonly Setting[]> {
+  const config: Config = file === undefined ? {} : await loadConfig(file)
+  const policy = policyOf(config, agent)
+  const named = config.agents?.[agent]?.policy ?? config.policy
+  const base =
+    named === undefined
+      ? 'plimsoll'
+      : (config.policies?.[named]?.extends ?? (config.policies?.[named] === undefined ? named : 'plimsoll'))
+  const preset = new Map(leaves(policyNamed(base, {})))
+  const withEnvironment = new Map(leaves(policyNamed(base)))
+  const window = windowOf(config, agent)
+  return [
+    { name: 'policy', value: named ?? 'plimsoll', from: named === undefined ? 'default' : 'file' },
+    { name: 'window', value: window ?? 'by model', from: window === undefined ? 'default' : 'file' },
+    place('store', config.store, defaultStoreUrl()),
+    place('artifacts', config.artifacts, 'beside the store'),
+    ...leaves(policy)
+      .filter(([name]) => name !== 'name')
+      .map(([name, value]): Setting => {
+        const inEnvironment = withEnvironment.get(name)
+        const from = value !== inEnvironment ? 'file' : inEnvironment !== preset.get(name) ? 'environment' : 'preset'
+        return { name: `policy.${name}`, value, from }
+      }),
+  ]
+}
+
+const place = (name: string, given: string | undefined, fallback: string): Setting => {
+  const byHome = name === 'store' && process.env['PLIMSOLL_HOME'] !== undefined
+  return {
+    name,
+    value: withoutPassword(given ?? fallback),
+    from: given !== undefined ? 'file' : byHome ? 'environment' : 'default',
+  }
+}
+
+/** `water.high`, `cascade.0.step` and so on, with their values as text that can be compared. */
+function leaves(value: unknown, path = ''): readonly (readonly [name: string, value: string | number | boolean])[] {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return [[path, value]]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => leaves(inner, path === '' ? key : `${path}.${key}`))
+}
+
+const PROXY_DEFAULTS: Readonly<Record<string, unknown>> = {
+  port: 4141,
+  host: '127.0.0.1',
+  policy: 'plimsoll',
+  window: 'by model',
+  observe: false,
+  tools: true,
+  artifacts: 'beside the store',
+  maxBodyBytes: 64 * 2 ** 20,
+  workers: 1,
+}
+
+export function proxySettings(file: string): readonly Setting[] {
+  const own: ProxyConfig = readConfig(file)
+  const caFile = process.env['PLIMSOLL_CA_FILE']
+  const flags: ProxyFlags = { config: file, ...(caFile !== undefined && { caFile }) }
+  const merged: Readonly<Record<string, unknown>> = {
+    store: defaultStoreUrl(),
+    ...PROXY_DEFAULTS,
+    ...settingsOf(flags),
+  }
+  return Object.entries(merged).map(([name, value]): Setting => {
+    const byHome = name === 'store' && own.store === undefined && process.env['PLIMSOLL_HOME'] !== undefined
+    const inEnvironment = byHome || (name === 'caFile' && caFile !== undefined)
+    const from = inEnvironment ? 'environment' : name in own ? 'file' : 'default'
+    return { name, value: withoutSecrets(value), from }
+  })
+}
+
+/** A report gets pasted into issues: no passwords, no header values. */
+function withoutSecrets(value: unknown): unknown {
+  const text = JSON.stringify(value, (key, inner: unknown) => {
+    if (key === 'headers') return Object.keys(inner as object)
+    return typeof inner === 'string' ? withoutPassword(inner) : inner
+  })
+  return JSON.parse(text) as unknown
+}

@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest'
+import { runLoop } from './support/loop.ts'
+import { fakeSummariser, summarisingEngine } from './support/summariser.ts'
+
+describe('C11: a summariser that is down', () => {
+  it('is asked once per compaction on every route: high water, on demand, forced, another model, another agent', async () => {
+    const summariser = fakeSummariser(() => Promise.reject(new Error('503')))
+    const { agent, events } = summarisingEngine(summariser)
+    const epochs = () => events.filter((event) => event.type === 'epoch-declared').length
+    await runLoop(agent, { to: 60 })
+    const byWater = epochs()
+    expect(byWater).toBeGreaterThan(0)
+    await agent.compact()
+    await runLoop(agent, { from: 61, to: 61 })
+    // A smaller window forces the next one.
+    const forced = await runLoop(agent, { from: 62, to: 62, window: 3_000 })
+    expect(forced.load.count.high).toBeLessThanOrEqual(forced.limit.tokens)
+    expect(epochs()).toBeGreaterThan(byWater)
+    expect(summariser.requests.length).toBeLessThanOrEqual(epochs() + 1)
+    expect(events.filter((event) => event.type === 'degraded').length).toBe(summariser.requests.length)
+  })
+})
