@@ -53,7 +53,7 @@ export interface PlimsollOptions {
   /** Limits on spending; over one, a closing answer and then none. */
   readonly budgets?: readonly Budget[]
   /** By agent name, what differs from the rest. */
-  readonly agents?: Readonly<Record<string, { readonly policy?: string | Policy }>>
+  readonly agents?: Readonly<Record<string, AgentOptions>>
   /** Writes summaries: a driver, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
   readonly summarizer?: SummarizerChoice
   /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
@@ -83,6 +83,12 @@ export interface PlimsollOptions {
   readonly maxBodyBytes?: number
   /** What `plimsoll.fetch` calls. @default the global fetch */
   readonly fetch?: Fetch
+}
+
+export interface AgentOptions {
+  readonly policy?: string | Policy
+  /** Where a request's target names none. */
+  readonly window?: number
 }
 
 export interface Plimsoll {
@@ -176,8 +182,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
 
   const tokenizerOf = createTokenizerById()
   const emitBudget = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
-  const under = (policy: Policy) => async (): Promise<EngineDeps> => {
-    const all = await deps()
+  const under = (policy: Policy, window?: number) => async (): Promise<EngineDeps> => {
+    const all = withWindow(await deps(), window)
     const { estimator, asDesigned = false, tokenBudget } = policy
     const own: Budget | undefined =
       tokenBudget === undefined
@@ -202,7 +208,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const session = (wanted: SessionOptions, policy?: string): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
     const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
-    const found = open.get(key) ?? createSession(once(under(chosen())), wanted)
+    const found =
+      open.get(key) ?? createSession(once(under(chosen(), options.agents?.[wanted.agent ?? 'main']?.window)), wanted)
     // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
     open.delete(key)
     open.set(key, found)
@@ -263,6 +270,13 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       await sessions.close()
     },
   }
+}
+
+/** An agent's own window, for targets that name none. */
+function withWindow(deps: EngineDeps, window: number | undefined): EngineDeps {
+  if (window === undefined) return deps
+  const { meter } = deps
+  return { ...deps, meter: { ...meter, limitOf: (target, ...rest) => meter.limitOf({ window, ...target }, ...rest) } }
 }
 
 export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(homedir(), '.plimsoll')

@@ -177,7 +177,7 @@ describe('count, models, config, doctor', () => {
     writeFileSync(join(home.path, 'proxy.json'), '{ "port": 1, "prot": 1 }')
     const { code, err } = await run('config', 'check', 'proxy.json')
     expect(code).toBe(2)
-    expect(err).toMatch(/mine.json:1: There is no \w+ "prot"/)
+    expect(err).toMatch(/proxy.json:1: There is no key "prot"/)
   })
 
   it('finds a healthy machine healthy, and never prints a key', async () => {

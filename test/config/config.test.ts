@@ -7,12 +7,14 @@ import {
   checkConfigText,
   configJsonSchema,
   loadConfig,
+  optionsOf,
   policyOf,
   problemLine,
   targetOf,
   windowOf,
 } from '../../src/engine/config/index.ts'
 import { policies } from '../../src/engine/policies/index.ts'
+import { createPlimsoll } from '../../src/plimsoll.ts'
 import { readConfig } from '../../src/surfaces/gateway/config.ts'
 
 /** The example of the ai-agent document, as it stands. */
@@ -146,6 +148,21 @@ agents:
       water: { high: 0.6, low: 0.1 },
     })
     expect([windowOf(config), windowOf(config, 'reviewer')]).toEqual([200_000, 64_000])
+  })
+
+  it('gives agents of one session their own policy and window', async () => {
+    const { config } = check('policy: contextguard\nagents:\n  small: { policy: adk-code, window: 32k }\n')
+    const plimsoll = createPlimsoll({ ...optionsOf(config, {}), store: 'memory:', artifacts: 'memory:' })
+    const body = { contents: [{ role: 'user', parts: [{ text: 'Hi.' }] }] }
+    const limitOf = async (agent: string) =>
+      (
+        await plimsoll
+          .session({ id: 's', agent })
+          .prepare({ format: 'gemini', body, targets: [{ model: 'gemini-2.5-pro' }] })
+      ).limit
+    expect(await limitOf('small')).toMatchObject({ window: 32_000, tokens: 30_400 })
+    expect((await limitOf('main')).window).toBeGreaterThan(1_000_000)
+    await plimsoll.close()
   })
 
   it.each([...policies.keys()])('gives %s back as it is without overrides', (name) => {

@@ -21,6 +21,30 @@ export function policyOf(config: Config, agent = 'main', env: Environment = proc
 export const windowOf = (config: Config, agent = 'main'): number | undefined =>
   config.agents?.[agent]?.window ?? config.window
 
+/** The file as options of `createPlimsoll`: policy, window, stores, and what differs by agent. */
+export function optionsOf(config: Config, env: Environment = process.env): PlimsollSettings {
+  const { window, store, artifacts } = config
+  const agents = Object.keys(config.agents ?? {}).map((agent) => {
+    const own = config.agents?.[agent]?.window
+    return [agent, { policy: policyOf(config, agent, env), ...(own !== undefined && { window: own }) }] as const
+  })
+  return {
+    policy: policyOf(config, 'main', env),
+    ...(window !== undefined && { window }),
+    ...(store !== undefined && { store }),
+    ...(artifacts !== undefined && { artifacts }),
+    ...(agents.length > 0 && { agents: Object.fromEntries(agents) }),
+  }
+}
+
+export interface PlimsollSettings {
+  readonly policy: Policy
+  readonly window?: number
+  readonly store?: string
+  readonly artifacts?: string
+  readonly agents?: Readonly<Record<string, { readonly policy: Policy; readonly window?: number }>>
+}
+
 /** What the file says about a model of a provider, as ai-agent resolves it: model, then provider, then defaults. */
 export function targetOf(config: Config, provider: string, model: string): Target {
   const owner = config.providers?.[provider]

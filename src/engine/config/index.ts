@@ -1,4 +1,4 @@
-export { policyOf, targetOf, windowOf } from './apply.ts'
+export { optionsOf, policyOf, targetOf, windowOf, type PlimsollSettings } from './apply.ts'
 export type { Config, Override } from './config.ts'
 export { configJsonSchema } from './json-schema.ts'
 export { checkConfig, checkConfigText, loadConfig, problemLine, type CheckedConfig } from './load.ts'
