@@ -7,12 +7,13 @@ import { postgresArtifacts } from './artifacts/postgres.ts'
 import { s3Artifacts } from './artifacts/s3/index.ts'
 import { aesSeal } from './crypto/aes-seal.ts'
 import { aesByteSeal } from './crypto/byte-seal.ts'
+import { keyFromEnvironment } from './crypto/key-source.ts'
 import { schemaOf, withoutPassword } from './open-store.ts'
 
 export interface OpenArtifactsOptions {
   /** Key of the handles, e.g. from `storeSecret`. */
   secret: Uint8Array
-  /** Encryption at rest, in Postgres and S3. @default none */
+  /** Encryption at rest, in Postgres and S3. @default PLIMSOLL_KEY or PLIMSOLL_KEY_FILE, else none */
   encryptionKey?: Uint8Array
   quotaBytes?: number
   clock?: Clock
@@ -22,7 +23,7 @@ export interface OpenArtifactsOptions {
 
 /** `memory:`, `file:./artifacts`, `postgres://user@host/database`, `s3://bucket/prefix?region=…&endpoint=…`. */
 export function openArtifacts(url: string, options: OpenArtifactsOptions): ArtifactStore {
-  const { encryptionKey, environment = process.env, ...common } = options
+  const { environment = process.env, encryptionKey = keyFromEnvironment(environment), ...common } = options
   const scheme = url.slice(0, url.indexOf(':'))
   const rest = url.slice(scheme.length + 1)
   const seals =

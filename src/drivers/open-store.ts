@@ -2,20 +2,23 @@ import { PlimsollError } from '../core/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { MaintainedStore } from '../ports/store-maintenance.ts'
 import { aesSeal } from './crypto/aes-seal.ts'
+import { keyFromEnvironment } from './crypto/key-source.ts'
 import { memoryStore } from './sessions/memory.ts'
 import { nullStore } from './sessions/null.ts'
 import { postgresStore } from './sessions/postgres/index.ts'
 import { sqliteStore } from './sessions/sqlite/index.ts'
 
 export interface OpenStoreOptions {
-  /** Encryption at rest, in SQLite and Postgres; see `keyFromEnvironment`. @default none */
+  /** Encryption at rest, in SQLite and Postgres. @default PLIMSOLL_KEY or PLIMSOLL_KEY_FILE, else none */
   encryptionKey?: Uint8Array
+  /** @default process.env */
+  environment?: Readonly<Record<string, string | undefined>>
   clock?: Clock
 }
 
 /** `memory:`, `null:`, `sqlite:./plimsoll.db`, `postgres://user@host/database`. Nothing is touched before the first call to the store. */
 export function openStore(url: string, options: OpenStoreOptions = {}): MaintainedStore {
-  const { encryptionKey, ...common } = options
+  const { environment = process.env, encryptionKey = keyFromEnvironment(environment), ...common } = options
   const sealed = encryptionKey === undefined ? common : { ...common, seal: aesSeal(encryptionKey) }
   const colon = url.indexOf(':')
   const scheme = url.slice(0, colon)
