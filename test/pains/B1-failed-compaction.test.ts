@@ -13,7 +13,6 @@ import { ANTHROPIC, targets } from './support/loop.ts'
 const secret = Buffer.alloc(32, 7)
 const FAULTS = {
   'a full disk': Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' }),
-  'a lost connection': new PlimsollError('store-unavailable', 'The connection was reset.', { retryable: true }),
   'a time-out': new PlimsollError('timeout', 'The store did not answer.'),
 }
 

@@ -50,13 +50,11 @@ describe('H2: pictures', () => {
 
   it('never start a reduction on a first turn', async () => {
     const plimsoll = createPlimsoll({ store: 'memory:', secret: Buffer.alloc(32, 1) })
-    const turn = await plimsoll
-      .session({ id: 's' })
-      .prepare({
-        format: ANTHROPIC,
-        body: JSON.stringify(body([png(1_200, 900, 3_000_000)])),
-        targets: [{ model: MODEL, window: 32_000 }],
-      })
+    const turn = await plimsoll.session({ id: 's' }).prepare({
+      format: ANTHROPIC,
+      body: JSON.stringify(body([png(1_200, 900, 3_000_000)])),
+      targets: [{ model: MODEL, window: 32_000 }],
+    })
     expect(turn.report.untouched).toBe(true)
     await plimsoll.close()
   })
