@@ -1,4 +1,3 @@
-import { identityOf } from '../core/identity.ts'
 import { RECORD_VERSION, type ItemSeen, type LogRecord } from '../core/records.ts'
 import type { Branch } from './branch.ts'
 import type { StoredText } from './cascade/draft.ts'
@@ -48,12 +47,14 @@ interface Archivable {
 }
 
 /** Every item, those outside the chain (reasoning, reminders) under an identity of their own: a fold takes them out as well. */
-function archivable({ deps, conversation, links }: PrepareContext): Archivable[] {
+function archivable({ deps, codec, conversation, links }: PrepareContext): Archivable[] {
   const chained = new Map(links.map((link) => [link.index, link]))
   let chain = ''
   return conversation.items.map((item, index) => {
     const link = chained.get(index)
-    if (link === undefined) return { index, identity: identityOf(item, deps.hash) ?? deps.hash(item.text), chain }
+    // By its bytes: two thoughts of equal text differ in their signatures.
+    if (link === undefined)
+      return { index, identity: deps.hash(`outside:${codec.fragment(conversation, item)}`), chain }
     chain = link.chain
     return link
   })

@@ -48,6 +48,8 @@ export interface View {
   /** Counted from nothing but the text. */
   readonly measurement: Measurement
   /** Measured prompt of the last call plus what came since, where there was one; else the measurement. */
+  readonly estimate: Load
+  /** The same with caution where nobody knows the model: what reductions go by. */
   readonly load: Load
 }
 
@@ -142,13 +144,10 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const measurement = deps.meter.measure(context.gauge, conversation, Buffer.byteLength(outgoing))
   const anchor = anchorFor(context, standing.epoch?.id)
   const { design } = deps.meter
-  const load =
+  const epoch = standing.epoch?.id
+  const estimate: Load =
     design === undefined
-      ? cautiousLoad(
-          occupancy(deps.meter, context.gauge, conversation, measurement, anchor, standing.epoch?.id),
-          conversation.items,
-          cautionOf(context),
-        )
+      ? occupancy(deps.meter, context.gauge, conversation, measurement, anchor, epoch)
       : design.load({
           target: context.target,
           gauge: context.gauge,
@@ -156,9 +155,18 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
           measurement,
           last: lastOn(context),
           anchor,
-          epoch: standing.epoch?.id,
+          epoch,
         })
-  return { plan, conversation, text: outgoing, headers: release.stale ? STALE_THINKING_HEADERS : {}, measurement, load }
+  const load = design === undefined ? cautiousLoad(estimate, conversation.items, cautionOf(context)) : estimate
+  return {
+    plan,
+    conversation,
+    text: outgoing,
+    headers: release.stale ? STALE_THINKING_HEADERS : {},
+    measurement,
+    estimate,
+    load,
+  }
 }
 
 const bindsThinking = ({ deps, target }: PrepareContext): boolean =>

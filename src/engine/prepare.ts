@@ -100,7 +100,8 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
       : undefined
   const leaving = closing?.view ?? view
   for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
-  if (isOver(leaving.load, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
+  // Caution alone refuses nothing: a guess about an unknown tokenizer may cost an epoch, not the request.
+  if (isOver(leaving.estimate, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
   const permitted = closing ?? permit(context, view)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
   if (permission.view.text !== context.text) validate(context, permission.view.text)

@@ -15,6 +15,10 @@ const OPEN: Readonly<Record<string, string>> = {
   '200k_ToolDefsAndInlineImages': 'a factor for pictures, learned from usage',
   '200k_MagecProductionScenario': 'a factor for pictures, learned from usage',
   '8k_HeavyToolDefinitions': 'a breaker after two epochs in a row',
+  CompactionNoInfiniteLoop:
+    'instructions too large by a tokenizer that nobody has measured: sent, and refused by the provider',
+  '8k_SystemPromptLargerThanWindow': 'the same',
+  '200k_ToolDefinitionsDominateWindow': 'a calibration of tool declarations of their own',
 }
 
 /** A session of ten megabytes and hundreds of calls; `PLIMSOLL_LONG=1` runs these too. */
