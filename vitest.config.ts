@@ -10,5 +10,7 @@ export default defineConfig({
     allowOnly: false,
     passWithNoTests: false,
     pool: 'forks',
+    // Both cores: the default leaves one to the main process, which mostly waits.
+    maxWorkers: 2,
   },
 })

@@ -44,7 +44,7 @@ describe('plimsoll proxy', () => {
     expect(JSON.parse(lines[1]!)).toMatchObject({ method: 'POST', path: '/anthropic/v1/messages', status: 200 })
     writeFileSync(config, '{"upstreams":')
     child.kill('SIGHUP')
-    await expect.poll(() => errors.join('\n'), poll).toContain('cannot be read')
+    await expect.poll(() => errors.join('\n'), poll).toContain('proxy.json:1:')
     writeFileSync(config, JSON.stringify({ upstreams: { anthropic: second.url } }))
     child.kill('SIGHUP')
     await expect.poll(() => errors.join('\n'), poll).toContain('read again')
