@@ -49,7 +49,9 @@ async function write(bytes: number): Promise<number> {
           type: 'message',
           role: 'assistant',
           model: 'claude-sonnet-4-5',
-          content: [{ type: 'tool_use', id, name: 'Read', input: { file_path: `/srv/app/src/file-${calls % 200}.ts` } }],
+          content: [
+            { type: 'tool_use', id, name: 'Read', input: { file_path: `/srv/app/src/file-${calls % 200}.ts` } },
+          ],
           usage,
         },
       },
