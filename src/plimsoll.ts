@@ -171,6 +171,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       artifacts: typeof options.artifacts === 'object' ? options.artifacts : openArtifacts(url, { secret: key, clock }),
       addressOf: artifactAddress(key),
       present: presentText,
+      provenance: readerProvenance(key),
       clock,
       hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 40),
       emit,

@@ -8,8 +8,9 @@ import { appendTo } from './restore.ts'
 
 /** Makes texts durable behind their handles, before any view mentions them. */
 export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
-  for (const { text, content, mime, tool, callId } of texts) {
+  for (const { text, content, mime, tool, callId, about } of texts) {
     await deps.artifacts.put(branch.tenant, content ?? Buffer.from(text), {
+      ...about,
       session: branch.session,
       ...(tool !== undefined && { tool }),
       ...(callId !== undefined && { callId }),

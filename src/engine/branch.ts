@@ -1,8 +1,10 @@
+import type { Handle } from '../core/handles.ts'
 import type { Epoch, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
 import type { Anchor, Calibration } from '../meter/index.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
+import { NOTHING_USED, type BudgetSnapshot } from './tool-budget.ts'
 
 /**
  * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
@@ -45,6 +47,10 @@ export interface Branch {
   isHigh: boolean
   /** First-send edits of this branch, for the time when the store cannot be asked. */
   readonly edits: EditMemory
+  /** Views that `toolResult` gave out, by hash → the artifacts that they were made from. */
+  readonly views: Map<string, readonly Handle[]>
+  /** Tokens that results took since the last request, and in the session as far as this process knows. */
+  toolUse: BudgetSnapshot
   readonly owed: Owed
   /** Learned from this branch's own log, so that every process that reads the log counts alike. */
   calibration?: Calibration
@@ -65,6 +71,7 @@ export interface OpenTurn {
   readonly model: string
   readonly endpoint?: string
   readonly format: string
+  readonly limit: Limit
   readonly measured: MeasuredRequest
   /** Raw tokens of the whole request. */
   readonly estimated: number
@@ -104,5 +111,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     compactRequested: false,
     isHigh: false,
     readers: new Map(),
+    views: new Map(),
+    toolUse: NOTHING_USED,
   }
 }

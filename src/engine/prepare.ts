@@ -14,7 +14,7 @@ import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View }
 import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
 import { askBeforeEpoch, noteHighWater, placeOf, tellAfterEpoch } from './epoch-hooks.ts'
-import { newFirstSendEdits, type NewEdit } from './first-send.ts'
+import { newFirstSendEdits, toolUseOf, type NewEdit } from './first-send.ts'
 import { debugLines, reductionLines } from './design-log.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn.ts'
 import { permit, type Permission } from './guard.ts'
@@ -78,7 +78,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await storeTexts(
     deps,
     branch,
-    newEdits.map((edit) => storedText(items[edit.index]!)),
+    newEdits.flatMap(({ index, about }) => (about === undefined ? [] : [{ ...storedText(items[index]!), about }])),
   )
   const standing: Standing = {
     ...found,
@@ -272,6 +272,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   branch.load = view.load
   branch.readers = context.readers
   branch.limit = limit
+  branch.toolUse = toolUseOf(context, outcome.standing)
   const tight = epoch !== undefined && high > lowWater(deps.policy, limit)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
@@ -315,7 +316,7 @@ function seenItem({ identity }: Link, { kind, toolName, text }: Item): SeenItem 
 }
 
 function openTurn(
-  { deps, branch, target, links }: PrepareContext,
+  { deps, branch, target, links, limit }: PrepareContext,
   format: string,
   permission: Permission,
   epoch: string | undefined,
@@ -328,6 +329,7 @@ function openTurn(
     id,
     model: target.model,
     format,
+    limit,
     estimated: measurement.raw.tokens,
     measured: {
       chain: links.at(-1)?.chain ?? '',

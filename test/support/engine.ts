@@ -9,6 +9,7 @@ import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import type { EngineDeps, EngineMeter } from '../../src/engine/deps.ts'
 import { policyNamed } from '../../src/engine/policies/index.ts'
 import { presentText } from '../../src/engine/present.ts'
+import { readerProvenance } from '../../src/engine/readers/provenance.ts'
 import { createSession, type Session } from '../../src/engine/session.ts'
 import { codecs } from '../../src/formats/registry.ts'
 import type { ModelInfo } from '../../src/ports/catalogue.ts'
@@ -80,6 +81,7 @@ export function testEngine(
     artifacts: memoryArtifacts({ secret }),
     addressOf: artifactAddress(secret),
     present: presentText,
+    provenance: readerProvenance(secret),
     clock: { now: () => now++ },
     hash,
     emit: (event) => events.push(event),
