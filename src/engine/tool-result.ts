@@ -208,7 +208,9 @@ async function withNote(
   const { tenant, session, agent } = branch
   const { text, artifact: handle, truncated, originalBytes } = shown
   const info = {
-    ...{ tenant, session, agent },
+    tenant,
+    session,
+    agent,
     via: 'tool-result' as const,
     tool,
     text,
