@@ -3,7 +3,6 @@ import type { Handle } from '../core/handles.ts'
 import type { Item } from '../core/item.ts'
 import type { ToolBudgetRule } from '../core/policy.ts'
 import { RECORD_VERSION, type FirstSendEdit } from '../core/records.ts'
-import { turnsOf } from '../core/turns.ts'
 import { fixedTokensOf, textTokensOf, tokensOf, type PrepareContext } from './context.ts'
 import type { Presented } from './deps.ts'
 import { isLarge } from './intake-guard.ts'
@@ -30,8 +29,8 @@ export interface NewEdit {
  * time. Everything is told from the transcript and the edits that stand: every process decides the same.
  */
 export async function newFirstSendEdits(context: PrepareContext, standing: Standing): Promise<NewEdit[]> {
-  const { deps, branch, conversation, links } = context
-  const fresh = links.filter(({ index, chain }) => {
+  const { deps, branch, conversation, links, known } = context
+  const fresh = links.slice(known.links).filter(({ index, chain }) => {
     const item = conversation.items[index]!
     return mayShorten(item) && !standing.firstSend.has(index) && !branch.sent.has(chain)
   })
@@ -66,34 +65,44 @@ export async function newFirstSendEdits(context: PrepareContext, standing: Stand
 
 const mayShorten = (item: Item): boolean => item.kind === 'result' && item.sealed !== true
 
-/** The results of one tool step: those that were never sent, and the rest of it as it stands. */
+/** Results between two answers of the model: those that were never sent, and the rest as it stands. */
 interface ResultTurn {
   readonly fresh: readonly Link[]
   readonly others: readonly Item[]
 }
 
-/** Steps with fresh results, in order; with a budget for the session, every step with results. */
+/** Turns with fresh results, in order; with a budget for the session, every turn with results. */
 function turnsIn(context: PrepareContext, standing: Standing, fresh: readonly Link[]): ResultTurn[] {
   const { deps, conversation } = context
+  const { items } = conversation
   const { budget } = deps.policy.intake
   // Without a budget each result stands for itself.
   if (budget === undefined) return fresh.map((link) => ({ fresh: [link], others: [] }))
   const byIndex = new Map(fresh.map((link) => [link.index, link]))
   const countsAll = hasSessionLimit(budget)
   const turns: ResultTurn[] = []
-  for (const { from, to } of turnsOf(conversation.items).steps) {
-    const own: Link[] = []
-    const others: Item[] = []
-    for (let index = from; index < to; index++) {
-      const item = conversation.items[index]!
-      const link = byIndex.get(index)
-      if (link !== undefined) own.push(link)
-      else if (item.kind === 'result') others.push(asShown(item, index, standing))
-    }
+  let own: Link[] = []
+  let others: Item[] = []
+  const close = (): void => {
     if (own.length > 0 || (countsAll && others.length > 0)) turns.push({ fresh: own, others })
+    own = []
+    others = []
   }
+  // What is new is at the end: nothing before the turn of the first fresh result is looked at.
+  let from = countsAll ? 0 : fresh[0]!.index
+  while (from > 0 && !endsTurn(items[from - 1]!)) from--
+  for (let index = from; index < items.length; index++) {
+    const item = items[index]!
+    const link = byIndex.get(index)
+    if (link !== undefined) own.push(link)
+    else if (item.kind === 'result') others.push(asShown(item, index, standing))
+    else if (endsTurn(item)) close()
+  }
+  close()
   return turns
 }
+
+const endsTurn = ({ role, kind }: Item): boolean => role === 'assistant' && kind !== 'result'
 
 const hasSessionLimit = ({ sessionTokens, tools = {} }: ToolBudgetRule): boolean =>
   sessionTokens !== undefined || Object.values(tools).some((limits) => limits.sessionTokens !== undefined)
