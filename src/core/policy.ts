@@ -15,6 +15,8 @@ export interface Policy {
   readonly estimator?: EstimatorRule
   /** The window of models that the catalogue does not know. @default the catalogue's */
   readonly defaultWindow?: number
+  /** Stored outputs that no session references any more: from `cleanAt` artifacts on, the newest `keep` stay. @default all stay */
+  readonly retention?: { readonly keep: number; readonly cleanAt: number }
   /** Tokens of a whole session; over it a closing answer, then none. @default no bound */
   readonly tokenBudget?: number
   /** Tools that a request keeps when its declarations alone make it too large; before a closing turn is forced. @default all */

@@ -59,6 +59,10 @@ export interface Branch {
   readonly edits: EditMemory
   /** Views that `toolResult` gave out, by hash → the artifacts that they were made from. */
   readonly views: Map<string, readonly Handle[]>
+  /** Artifacts that the store knows as this session's. */
+  readonly referenced: Set<Handle>
+  /** Artifacts written by this process. */
+  writes: number
   /** Tokens that results took since the last request, and in the session as far as this process knows. */
   toolUse: BudgetSnapshot
   readonly owed: Owed
@@ -123,6 +127,8 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     isHigh: false,
     readers: new Map(),
     views: new Map(),
+    referenced: new Set(),
+    writes: 0,
     toolUse: NOTHING_USED,
   }
 }

@@ -20,6 +20,7 @@ import { callHook } from './hooks.ts'
 import { largestParts } from './largest-parts.ts'
 import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
+import { keepAlive } from './retention.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
@@ -82,6 +83,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
     ...found,
     firstSend: new Map([...found.firstSend, ...newEdits.map((edit) => [edit.index, edit.record] as const)]),
   }
+  await keepAlive(deps, branch, standing)
   const asked = viewOf(opened, standing)
   noteHighWater(opened, asked)
   const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)

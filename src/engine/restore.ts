@@ -29,7 +29,10 @@ function absorb(branch: Branch, record: LogRecord): void {
     return
   }
   if (record.type === 'audit') return rememberView(branch, record)
-  if (record.type === 'edit') return rememberEdit(branch.edits, record)
+  if (record.type === 'edit') {
+    branch.referenced.add(record.handle)
+    return rememberEdit(branch.edits, record)
+  }
   // The archive is shared by the agents of a session; what they decided is not.
   if ((record.agent ?? branch.agent) !== branch.agent) return
   if (record.type === 'epoch' || record.type === 'undo') delete branch.trail

@@ -10,6 +10,7 @@ import { viewKey } from './derived.ts'
 import { callHook, NOTE_CHARACTERS } from './hooks.ts'
 import { wellFormed, type ShowReport } from './intake/index.ts'
 import { appendTo } from './restore.ts'
+import { cleanUp, reference } from './retention.ts'
 import { budgetOf, draftResult, type ResultDraft, type ResultScale } from './result-forms.ts'
 import type { BudgetGrant, BudgetStep, ToolBudget } from './tool-budget.ts'
 
@@ -171,8 +172,11 @@ async function keep(
   const { derived } = draft
   const handle = derived?.handles[0] ?? measured.handle
   const call = callId === undefined ? {} : { callId }
-  if (derived === undefined)
+  if (derived === undefined) {
     await deps.artifacts.put(branch.tenant, bytes, { session: branch.session, tool, ...call, ...about })
+    branch.referenced.add(handle)
+    await cleanUp(deps, branch)
+  } else await reference(deps, branch, derived.handles)
   const audit: Audit = {
     v: RECORD_VERSION,
     at,
