@@ -123,7 +123,9 @@ const MAX_OPEN_SESSIONS = 1_000
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const clock = options.clock ?? systemClock
   const storeUrl = typeof options.store === 'string' ? options.store : `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
-  const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, { clock })
+  // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
+  const given = options.clock === undefined ? {} : { clock: options.clock }
+  const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, given)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
 
