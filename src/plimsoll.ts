@@ -122,7 +122,7 @@ const MAX_OPEN_SESSIONS = 1_000
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const clock = options.clock ?? systemClock
-  const storeUrl = typeof options.store === 'string' ? options.store : `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
+  const storeUrl = typeof options.store === 'string' ? options.store : defaultStore()
   // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
   const given = options.clock === undefined ? {} : { clock: options.clock }
   const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, given)
@@ -282,6 +282,9 @@ function withWindow(deps: EngineDeps, window: number | undefined): EngineDeps {
 }
 
 export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(homedir(), '.plimsoll')
+
+/** The embedded store of this user. */
+export const defaultStore = (): string => `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
 
 /** The key of handles and tenants: as given, else PLIMSOLL_SECRET, else the one that the store keeps (and exports). */
 export async function findSecret(given: Uint8Array | undefined, store: SessionStore): Promise<Uint8Array> {

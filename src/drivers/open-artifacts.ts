@@ -8,7 +8,7 @@ import { s3Artifacts } from './artifacts/s3/index.ts'
 import { aesSeal } from './crypto/aes-seal.ts'
 import { aesByteSeal } from './crypto/byte-seal.ts'
 import { keyFromEnvironment } from './crypto/key-source.ts'
-import { schemaOf, withoutPassword } from './open-store.ts'
+import { schemaOf, sqlitePath, withoutPassword } from './open-store.ts'
 
 export interface OpenArtifactsOptions {
   /** Key of the handles, e.g. from `storeSecret`. */
@@ -77,6 +77,5 @@ const notEncrypted = (): PlimsollError =>
 export function artifactsBeside(store: string): string {
   if (store.startsWith('postgres:') || store.startsWith('postgresql:')) return store
   if (!store.startsWith('sqlite:')) return 'memory:'
-  const path = store.slice(7).replace(/^\/\/(?=\/|\.)/, '')
-  return `file:${path.replace(/\.db$/, '')}-artifacts`
+  return `file:${sqlitePath(store).replace(/\.db$/, '')}-artifacts`
 }
