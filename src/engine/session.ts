@@ -8,7 +8,7 @@ import { prepare, type PreparedTurn, type PrepareRequest } from './prepare.ts'
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { recall, type Recalled, type RecallOptions } from './recall.ts'
 import { appendTo, catchUp } from './restore.ts'
-import { exportStore } from './store-export.ts'
+import { exportStore, forkSession } from './store-admin.ts'
 import { statusOf, type SessionStatus } from './status.ts'
 import { toolResult, type ShownResult, type ToolResultRequest } from './tool-result.ts'
 
@@ -91,7 +91,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),
     fork: (to) =>
       run(async (engine) => {
-        await engine.sessions.fork(tenant, id, to)
+        await forkSession(engine.sessions, engine.artifacts, { tenant, from: id, to })
         return createSession(deps, { id: to, agent, tenant })
       }),
     audit: () => run((engine) => audit(engine, branch)),
