@@ -13,7 +13,7 @@ import { schemaOf, sqlitePath, withoutPassword } from './open-store.ts'
 export interface OpenArtifactsOptions {
   /** Key of the handles, e.g. from `storeSecret`. */
   secret: Uint8Array
-  /** Encryption at rest, in Postgres and S3. @default PLIMSOLL_KEY or PLIMSOLL_KEY_FILE, else none */
+  /** Encryption at rest, in files, Postgres and S3. @default PLIMSOLL_KEY or PLIMSOLL_KEY_FILE, else none */
   encryptionKey?: Uint8Array
   quotaBytes?: number
   clock?: Clock
@@ -30,8 +30,7 @@ export function openArtifacts(url: string, options: OpenArtifactsOptions): Artif
     encryptionKey === undefined ? {} : { seals: { bytes: aesByteSeal(encryptionKey), text: aesSeal(encryptionKey) } }
   if (scheme === 'memory' && rest === '') return memoryArtifacts(common)
   if (scheme === 'file' && rest !== '') {
-    if (encryptionKey !== undefined) throw notEncrypted()
-    return fileArtifacts({ ...common, directory: rest.replace(/^\/\/(?=\/|\.)/, '') })
+    return fileArtifacts({ ...common, ...seals, directory: rest.replace(/^\/\/(?=\/|\.)/, '') })
   }
   if (scheme === 'postgres' || scheme === 'postgresql')
     return postgresArtifacts({ ...common, ...seals, ...schemaOf(url) })
@@ -66,12 +65,6 @@ function bucketOf(url: string, environment: Readonly<Record<string, string | und
     credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
   }
 }
-
-/** Files are read by shells through their links; an encrypted disk protects them without taking that away. */
-const notEncrypted = (): PlimsollError =>
-  new PlimsollError('bad-config', 'Artifacts in files are not encrypted by Plimsoll, but a key was given.', {
-    advice: 'Put the folder on an encrypted disk, or keep artifacts in Postgres or S3.',
-  })
 
 /** Artifacts live beside the session store unless told otherwise. */
 export function artifactsBeside(store: string): string {
