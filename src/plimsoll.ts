@@ -17,7 +17,7 @@ import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
 import type { EngineDeps } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'
-import { storedCalibration } from './engine/learn.ts'
+import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from './engine/learn.ts'
 import { presentText } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
 import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
@@ -135,6 +135,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
 
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
+  let keeper: CalibrationKeeper | undefined
   const secret = once(() => findSecret(options.secret, sessions))
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
@@ -147,6 +148,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     // Ratios only: without the store the meter begins with its own.
     const state = await storedCalibration(sessions).catch(() => undefined)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
+    const kept = calibrationKeeper(sessions, calibration)
+    keeper = kept
     const tokenizers = options.exactTokens === true ? createTokenizers({ onEvent: note }) : undefined
     const meter = createMeter({
       catalogue,
@@ -165,6 +168,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
       calibration,
+      keepCalibration: () => kept.note(),
       ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
       meter: {
         ...meter,
@@ -278,6 +282,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     },
     async close() {
       open.clear()
+      await keeper?.flush()
       if (deps.started()) await (await deps()).artifacts.close()
       await sessions.close()
     },

@@ -1,4 +1,4 @@
-import type { Epoch, MeasuredRequest } from '../core/records.ts'
+import type { CalibrationSeed, Epoch, LogRecord, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
 import type { Anchor, Calibration } from '../meter/index.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
@@ -14,16 +14,16 @@ export interface Branch {
   readonly agent: string
   /** Every chain hash that was sent, to tell a resend or rewind from something new. */
   readonly sent: Set<string>
-  /** Identities that the archive is known to hold. */
+  /** What the session's own log holds: identities of items, ids of epochs, keys of first-send edits. */
   readonly archived: Set<string>
+  readonly heldEpochs: Set<string>
+  readonly heldEdits: Set<string>
   epoch?: Epoch
   readonly pins: Set<string>
   /** Epochs that were taken back; the next one gets another id. */
   readonly undone: Set<string>
   /** Version of the log that this memory reflects. */
   version: number
-  /** Work on the last request that nobody waits for; the next call of the session comes after it. */
-  later?: () => Promise<void>
   /** Items of the last request. */
   items: readonly SeenItem[]
   /** Growth of the load over the last calls, epochs left out. */
@@ -48,6 +48,8 @@ export interface Branch {
   readonly owed: Owed
   /** Learned from this branch's own log, so that every process that reads the log counts alike. */
   calibration?: Calibration
+  /** What the calibration began with, until the next write takes it along. */
+  seed?: CalibrationSeed
 }
 
 /** What a person sees of an item when choosing what to pin. */
@@ -72,6 +74,8 @@ export interface OpenTurn {
   readonly reservation?: string
   readonly epoch?: string
   readonly startedAt: number
+  /** What the log does not hold of this request yet; written together with its answer. */
+  readonly unwritten?: () => readonly LogRecord[]
 }
 
 /** What the provider said about the last request of this branch, and which request that was. */
@@ -91,6 +95,8 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     agent,
     sent: new Set(),
     archived: new Set(),
+    heldEpochs: new Set(),
+    heldEdits: new Set(),
     pins: new Set(),
     edits: { byKey: new Map(), characters: 0 },
     owed: newOwed(),

@@ -1,7 +1,7 @@
 import { exactAnchors } from '../core/epochs.ts'
 import { RECORD_VERSION, type Epoch } from '../core/records.ts'
 import { turnsOf } from '../core/turns.ts'
-import { storeTexts } from './archive.ts'
+import { referenceHandles, storeTexts } from './archive.ts'
 import type { Draft, Proposal } from './cascade/draft.ts'
 import { coverage } from './cascade/plan-epoch.ts'
 import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
@@ -39,8 +39,14 @@ async function planAndClaim(
 ): Promise<Epoch | undefined> {
   const { deps, branch } = context
   const draft = draftOf(context, standing, cause.preserve)
-  const claim = async (epoch: Epoch): Promise<Epoch> =>
-    (await deps.sessions.claimEpoch(branch.tenant, branch.session, epoch)).epoch
+  const claim = async (epoch: Epoch): Promise<Epoch> => {
+    // Together, so that a store can make them durable with one flush.
+    const [won] = await Promise.all([
+      deps.sessions.claimEpoch(branch.tenant, branch.session, epoch),
+      cause.alongside?.(),
+    ])
+    return won.epoch
+  }
   const { passes = PASSES, cascade } = deps.policy
   const writer = summaryWriter(context)
   for (let pass = 1; pass <= passes; pass++) {
@@ -54,7 +60,10 @@ async function planAndClaim(
     const fits = (candidate: Proposal): boolean =>
       draft.asDesigned || !isOver(viewOfPlan(candidate).load, context.limit)
     const right = writer.wouldAsk(plan) ? await lease.take() : 'busy'
-    if (typeof right === 'object') return claim(right)
+    if (typeof right === 'object') {
+      await referenceHandles(deps, branch, [right])
+      return claim(right)
+    }
     const proposal = right === 'ours' ? await writer.fulfil(plan, fits) : plan
     const planned = epochOf(context, standing, cause, proposal)
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
@@ -75,6 +84,8 @@ export interface Cause {
   readonly preserve?: ReadonlySet<string>
   /** Whether an epoch that nothing forces is worth its price, by the view that it would give. */
   readonly accepts?: (planned: View) => boolean
+  /** What the log needs about the request anyway, written with the epoch. */
+  readonly alongside?: () => Promise<void>
 }
 
 /** The view if this epoch stood. */

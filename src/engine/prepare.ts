@@ -3,9 +3,9 @@ import type { Conversation } from '../core/conversation.ts'
 import type { Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { Item } from '../core/item.ts'
-import type { Epoch } from '../core/records.ts'
+import type { Epoch, LogRecord } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
-import { logRequest, storeTexts } from './archive.ts'
+import { isNews, logRequest, storeTexts, unwrittenOf, type Decided } from './archive.ts'
 import type { Branch, SeenItem } from './branch.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
@@ -36,7 +36,7 @@ export interface PrepareRequest {
   readonly expectedCalls?: number
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
-  /** `meanwhile`: an untouched request need not wait for the archive; `record` does. @default 'before' */
+  /** `meanwhile`: a request about which nothing new was decided is archived together with its answer. @default 'before' */
   readonly archive?: 'before' | 'meanwhile'
 }
 
@@ -90,7 +90,10 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const context = roomier ?? opened
   const before = roomier === undefined ? asked : viewOf(roomier, standing)
   const isReduced = roomier === undefined && needsEpoch(context, standing, before)
-  const declared = isReduced ? await reduce(context, standing, before) : undefined
+  const decided: Decided = { standing: moved === undefined ? found : withoutEpoch(found), edits: newEdits }
+  let logged: Promise<void> | undefined
+  const log = (): Promise<void> => (logged ??= logRequest(context, decided))
+  const declared = isReduced ? await reduce(context, standing, before, log) : undefined
   const view = declared?.view ?? before
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   const final = finalStepOf(context)
@@ -105,13 +108,15 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const permitted = closing ?? permit(context, view)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
   if (permission.view.text !== context.text) validate(context, permission.view.text)
-  // What was changed is durable before it leaves. What passes untouched may be archived while the model answers.
-  if (request.archive === 'meanwhile' && permission.view.text === context.text) {
-    branch.later = () => logRequest(context, newEdits)
-  } else await logRequest(context, newEdits)
+  // What was decided is durable before it leaves. The client's own items may wait for the answer: it sends them again.
+  const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt' && logged === undefined
+  const unwritten = mayWait && !isNews(context, decided) ? () => unwrittenOf(context, decided) : undefined
+  if (unwritten === undefined) await log()
   await tellHooks(context, newEdits, permission)
-  return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
+  return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing, unwritten })
 }
+
+const withoutEpoch = ({ anchors, firstSend }: Standing): Standing => ({ anchors, firstSend })
 
 /** What stands on top of the view for this one request. */
 const dressed = (context: PrepareContext, view: View): View => withCacheMarks(context, withContextNotice(context, view))
@@ -181,6 +186,7 @@ async function reduce(
   context: PrepareContext,
   standing: Standing,
   before: View,
+  log: () => Promise<void>,
 ): Promise<{ epoch: Epoch; view: View } | undefined> {
   const { branch, emit, limit } = context
   const forced = isOver(before.load, limit)
@@ -194,6 +200,7 @@ async function reduce(
     loadBefore: before.load.count.high,
     bytesBefore: before.load.bytes,
     preserve: wish.preserve,
+    alongside: log,
   })
   branch.compactRequested = false
   if (epoch === undefined) return undefined
@@ -254,6 +261,7 @@ interface Outcome {
   readonly newEdits: readonly NewEdit[]
   readonly epoch: Epoch | undefined
   readonly standing: Standing
+  readonly unwritten: (() => readonly LogRecord[]) | undefined
 }
 
 function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
@@ -262,7 +270,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   const { view, verdict } = permission
   const epochId = epoch?.id ?? outcome.standing.epoch?.id
   const { high } = view.load.count
-  const id = openTurn(context, request.format, permission, epochId)
+  const id = openTurn(context, request.format, permission, epochId, outcome.unwritten)
   for (const link of links) branch.sent.add(link.chain)
   branch.items = links.map((link) => seenItem(link, conversation.items[link.index]!))
   if (epoch === undefined && branch.load !== undefined && branch.model === target.model) {
@@ -319,6 +327,7 @@ function openTurn(
   format: string,
   permission: Permission,
   epoch: string | undefined,
+  unwritten: Outcome['unwritten'],
 ): string {
   const id = `turn-${++branch.turnCount}`
   // A halted request is never sent, so there is nothing to record about it.
@@ -339,6 +348,7 @@ function openTurn(
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),
     ...(epoch !== undefined && { epoch }),
+    ...(unwritten !== undefined && { unwritten }),
   })
   return id
 }

@@ -60,7 +60,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     inOrder(async () => {
       const engine = await deps()
       await catchUp(engine, branch)
-      await seedCalibration(engine, branch)
+      seedCalibration(engine, branch)
       return work(engine)
     })
   /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
@@ -70,7 +70,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const { deps: engine } = tolerant
       await settleOwed(tolerant, branch)
       await catchUp(engine, branch)
-      await seedCalibration(engine, branch)
+      seedCalibration(engine, branch)
       const { summarizer: _, ...modelFree } = engine
       return work(tolerant.isDown() ? modelFree : engine)
     })
@@ -78,11 +78,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     id,
     agent,
     toolResult: (request) => runAnyway((engine) => toolResult(engine, branch, request)),
-    prepare: async (request) => {
-      const turn = await runAnyway((engine) => prepare(engine, branch, request))
-      void inOrder(() => settleLater(branch))
-      return turn
-    },
+    prepare: (request) => runAnyway((engine) => prepare(engine, branch, request)),
     record: (request) => runAnyway((engine) => record(engine, branch, request)),
     status: () => runAnyway(async (engine) => statusOf(engine, branch)),
     compact: () => run(async () => void (branch.compactRequested = true)),
@@ -135,16 +131,6 @@ async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[
     if (entry.type === 'audit' || entry.type === 'epoch') found.push(entry)
   }
   return found
-}
-
-/** A request that could not be archived is archived with the next one: the client sends all of it again. */
-async function settleLater(branch: Branch): Promise<void> {
-  const { later } = branch
-  if (later === undefined) return
-  delete branch.later
-  // The request leaves first: writing to a disk holds this process up.
-  await new Promise((resolve) => setImmediate(resolve))
-  await later().catch(() => undefined)
 }
 
 /** Calls that overlap run one after another, in the order in which they came. */
