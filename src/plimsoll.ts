@@ -17,7 +17,7 @@ import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
 import type { EngineDeps } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'
-import { storedCalibration } from './engine/learn.ts'
+import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from './engine/learn.ts'
 import { presentText } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
 import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
@@ -126,13 +126,16 @@ const hash = (text: string): string => createHash('sha256').update(text).digest(
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const clock = options.clock ?? systemClock
-  const storeUrl = typeof options.store === 'string' ? options.store : `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
-  const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, { clock })
+  const storeUrl = typeof options.store === 'string' ? options.store : defaultStore()
+  // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
+  const given = options.clock === undefined ? {} : { clock: options.clock }
+  const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, given)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
 
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
+  let keeper: CalibrationKeeper | undefined
   const secret = once(() => findSecret(options.secret, sessions))
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
@@ -145,6 +148,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     // Ratios only: without the store the meter begins with its own.
     const state = await storedCalibration(sessions).catch(() => undefined)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
+    const kept = calibrationKeeper(sessions, calibration)
+    keeper = kept
     const tokenizers = options.exactTokens === true ? createTokenizers({ onEvent: note }) : undefined
     const meter = createMeter({
       catalogue,
@@ -163,6 +168,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
       calibration,
+      keepCalibration: () => kept.note(),
       ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
       meter: {
         ...meter,
@@ -277,6 +283,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     },
     async close() {
       open.clear()
+      await keeper?.flush()
       if (deps.started()) await (await deps()).artifacts.close()
       await sessions.close()
     },
@@ -291,6 +298,9 @@ function withWindow(deps: EngineDeps, window: number | undefined): EngineDeps {
 }
 
 export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(homedir(), '.plimsoll')
+
+/** The embedded store of this user. */
+export const defaultStore = (): string => `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
 
 /** The key of handles and tenants: as given, else PLIMSOLL_SECRET, else the one that the store keeps (and exports). */
 export async function findSecret(given: Uint8Array | undefined, store: SessionStore): Promise<Uint8Array> {

@@ -141,6 +141,13 @@ function tolerantArtifacts(
 ): ArtifactStore {
   return {
     ...artifacts,
+    // A mark that is missing is made again from the log before anything is pruned.
+    reference: (tenant, session, handles) =>
+      ask(
+        'artifact store',
+        () => artifacts.reference(tenant, session, handles),
+        () => undefined,
+      ),
     put: (tenant, bytes, meta = {}) =>
       ask(
         'artifact store',

@@ -9,7 +9,7 @@ import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { recall, type Recalled, type RecallOptions } from './recall.ts'
 import { appendTo, catchUp } from './restore.ts'
 import { seenItems, type SeenItem } from './seen-items.ts'
-import { exportStore } from './store-export.ts'
+import { exportStore, forkSession } from './store-admin.ts'
 import { statusOf, type SessionStatus } from './status.ts'
 import { toolResult, type ShownResult, type ToolResultRequest } from './tool-result.ts'
 
@@ -61,7 +61,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     inOrder(async () => {
       const engine = await deps()
       await catchUp(engine, branch)
-      await seedCalibration(engine, branch)
+      seedCalibration(engine, branch)
       return work(engine)
     })
   /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
@@ -71,7 +71,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const { deps: engine } = tolerant
       await settleOwed(tolerant, branch)
       await catchUp(engine, branch)
-      await seedCalibration(engine, branch)
+      seedCalibration(engine, branch)
       const { summarizer: _, ...modelFree } = engine
       try {
         return await work(tolerant.isDown() ? modelFree : engine)
@@ -84,11 +84,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     id,
     agent,
     toolResult: (request) => runAnyway((engine) => toolResult(engine, branch, request)),
-    prepare: async (request) => {
-      const turn = await runAnyway((engine) => prepare(engine, branch, request))
-      void inOrder(() => settleLater(branch))
-      return turn
-    },
+    prepare: (request) => runAnyway((engine) => prepare(engine, branch, request)),
     record: (request) => runAnyway((engine) => record(engine, branch, request)),
     status: () => runAnyway(async (engine) => statusOf(engine, branch)),
     compact: () => run(async () => void (branch.compactRequested = true)),
@@ -97,7 +93,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),
     fork: (to) =>
       run(async (engine) => {
-        await engine.sessions.fork(tenant, id, to)
+        await forkSession(engine.sessions, engine.artifacts, { tenant, from: id, to })
         return createSession(deps, { id: to, agent, tenant })
       }),
     audit: () => run((engine) => audit(engine, branch)),
@@ -141,16 +137,6 @@ async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[
     if (entry.type === 'audit' || entry.type === 'epoch') found.push(entry)
   }
   return found
-}
-
-/** A request that could not be archived is archived with the next one: the client sends all of it again. */
-async function settleLater(branch: Branch): Promise<void> {
-  const { later } = branch
-  if (later === undefined) return
-  delete branch.later
-  // The request leaves first: writing to a disk holds this process up.
-  await new Promise((resolve) => setImmediate(resolve))
-  await later().catch(() => undefined)
 }
 
 /** Calls that overlap run one after another, in the order in which they came. */
