@@ -9,16 +9,20 @@ import type { NewEdit } from './first-send.ts'
 import { handlesOfRecord } from './record-handles.ts'
 import { appendTo } from './restore.ts'
 import type { Standing } from './standing.ts'
+import { cleanUp } from './retention.ts'
 
 /** Makes texts durable behind their handles, before any view mentions them. */
 export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
-  for (const { text, content, mime, tool, callId } of texts) {
-    await deps.artifacts.put(branch.tenant, content ?? Buffer.from(text), {
+  for (const { text, content, mime, tool, callId, about } of texts) {
+    const { handle } = await deps.artifacts.put(branch.tenant, content ?? Buffer.from(text), {
+      ...about,
       session: branch.session,
       ...(tool !== undefined && { tool }),
       ...(callId !== undefined && { callId }),
       ...(mime !== undefined && { mime }),
     })
+    branch.referenced.add(handle)
+    await cleanUp(deps, branch)
   }
 }
 

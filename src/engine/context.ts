@@ -94,8 +94,11 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
   }
 }
 
+/** What counting needs to know about where a text goes. */
+export type Weighing = Pick<PrepareContext, 'deps' | 'branch' | 'target' | 'gauge'>
+
 /** What fits. A policy that holds back a share of the window first has to know the window. */
-function limitFor(
+export function limitFor(
   { meter, policy }: Pick<EngineDeps, 'meter' | 'policy'>,
   target: Target,
   { format, settings }: Pick<Conversation, 'format' | 'settings'>,
@@ -126,7 +129,7 @@ function codecFor(deps: EngineDeps, format: string): Codec {
 }
 
 /** The last measured call on the same model, whatever became of its bytes. */
-function lastOn({ branch: { last }, target }: PrepareContext): Anchor | undefined {
+function lastOn({ branch: { last }, target }: Weighing): Anchor | undefined {
   return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
 }
 
@@ -193,7 +196,7 @@ export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   return (item) => cautiousItem(item, deps.meter.countItem(gauge, item).high, caution)
 }
 
-export const textTokensOf = (context: PrepareContext): ((text: string) => number) => {
+export const textTokensOf = (context: Weighing): ((text: string) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context))
   if (factor !== undefined) return (text) => deps.meter.countText(gauge, text).high * factor

@@ -12,7 +12,7 @@ import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View }
 import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
 import { askBeforeEpoch, noteHighWater, placeOf, tellAfterEpoch } from './epoch-hooks.ts'
-import { newFirstSendEdits, type NewEdit } from './first-send.ts'
+import { newFirstSendEdits, toolUseOf, type NewEdit } from './first-send.ts'
 import { debugLines, reductionLines } from './design-log.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn.ts'
 import { permit, type Permission } from './guard.ts'
@@ -20,6 +20,7 @@ import { callHook } from './hooks.ts'
 import { largestParts } from './largest-parts.ts'
 import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
+import { keepAlive } from './retention.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
@@ -76,12 +77,13 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await storeTexts(
     deps,
     branch,
-    newEdits.map((edit) => storedText(items[edit.index]!)),
+    newEdits.flatMap(({ index, about }) => (about === undefined ? [] : [{ ...storedText(items[index]!), about }])),
   )
   const standing: Standing = {
     ...found,
     firstSend: new Map([...found.firstSend, ...newEdits.map((edit) => [edit.index, edit.record] as const)]),
   }
+  await keepAlive(deps, branch, standing)
   const asked = viewOf(opened, standing)
   noteHighWater(opened, asked)
   const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
@@ -295,6 +297,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   branch.load = view.load
   branch.readers = context.readers
   branch.limit = limit
+  branch.toolUse = toolUseOf(context, outcome.standing)
   const tight = epoch !== undefined && high > lowWater(deps.policy, limit)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
@@ -334,7 +337,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
 }
 
 function openTurn(
-  { deps, branch, target, links }: PrepareContext,
+  { deps, branch, target, links, limit }: PrepareContext,
   format: string,
   permission: Permission,
   epoch: string | undefined,
@@ -348,6 +351,7 @@ function openTurn(
     id,
     model: target.model,
     format,
+    limit,
     estimated: measurement.raw.tokens,
     measured: {
       chain: links.at(-1)?.chain ?? '',

@@ -64,6 +64,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     model: turn.model,
     estimated: turn.estimated,
     measured: turn.measured,
+    limit: turn.limit,
     purpose: 'turn',
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
     ...(usage !== undefined && { usage }),
