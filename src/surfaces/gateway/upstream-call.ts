@@ -1,0 +1,113 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import { request as callUpstream, type Dispatcher } from 'undici'
+import { PlimsollError } from '../../core/errors.ts'
+import type { Upstream, UpstreamAnswer } from './exchange.ts'
+import { goesToClient, goesUpstream } from './headers.ts'
+import type { HeaderReader } from './identity.ts'
+import { pump } from './pump.ts'
+import { upstreamUrl, type ProxyPlace } from './upstreams.ts'
+
+/** The client's own request with changes, sent to a place. */
+export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, signal: AbortSignal): Upstream<Readable> {
+  return {
+    async send({ place, path, body, headers: changes }) {
+      const { headers: own } = place as ProxyPlace
+      const headers: Record<string, string> = {}
+      const merged = { ...forwarded(incoming), ...changes, ...own }
+      for (const [name, value] of Object.entries(merged)) if (value !== undefined) headers[name] = value
+      const call = (): Promise<Dispatcher.ResponseData> =>
+        callUpstream(upstreamUrl(place as ProxyPlace, path), {
+          method: incoming.method ?? 'POST',
+          headers,
+          body: body.length > 0 ? body : null,
+          dispatcher,
+          signal,
+        })
+      // A kept connection may be closed at the very moment it is used again; a fresh one tells that from a dead upstream.
+      const given = await call().catch((error: unknown) =>
+        isStale(error) && !signal.aborted ? call().catch(unreachable) : unreachable(error),
+      )
+      return answerOf(given)
+    },
+  }
+}
+
+/** Everything that is no model call: streamed both ways, never read. */
+export async function passThrough(
+  dispatcher: Dispatcher,
+  place: ProxyPlace,
+  path: string,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  const length = incoming.headers['content-length']
+  const hasBody = length !== undefined || incoming.headers['transfer-encoding'] !== undefined
+  const given = await callUpstream(upstreamUrl(place, path), {
+    method: incoming.method ?? 'GET',
+    headers: { ...forwarded(incoming), ...(length !== undefined && { 'content-length': length }), ...place.headers },
+    body: hasBody ? incoming : null,
+    dispatcher,
+    signal,
+  }).catch(unreachable)
+  response.writeHead(given.statusCode, clientHeaders(given.headers))
+  await pump(given.body, response)
+}
+
+const isStale = (error: unknown): boolean =>
+  ['EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+const unreachable = (cause: unknown): never => {
+  const error = cause as NodeJS.ErrnoException
+  const late = error.code === 'UND_ERR_HEADERS_TIMEOUT' || error.code === 'UND_ERR_CONNECT_TIMEOUT'
+  throw new PlimsollError(late ? 'timeout' : 'upstream', `The upstream failed: ${error.code ?? error.message}.`, {
+    retryable: true,
+    cause,
+  })
+}
+
+/** An answer with the headers that its client gets. */
+export interface SocketAnswer extends UpstreamAnswer<Readable> {
+  readonly headers: Dispatcher.ResponseData['headers']
+}
+
+function answerOf({ statusCode, headers, body }: Dispatcher.ResponseData): SocketAnswer {
+  return {
+    status: statusCode,
+    headers,
+    header: (name) => first(headers[name]),
+    body,
+    async bytes(limit) {
+      const chunks: Buffer[] = []
+      let size = 0
+      for await (const chunk of body) {
+        if (size < limit) chunks.push((chunk as Buffer).subarray(0, limit - size))
+        size += (chunk as Buffer).length
+      }
+      return Buffer.concat(chunks)
+    },
+    discard: () => void body.destroy(),
+  }
+}
+
+const first = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
+
+export const headerReader =
+  (incoming: IncomingMessage): HeaderReader =>
+  (name) =>
+    first(incoming.headers[name])
+
+function forwarded(incoming: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(incoming.headers)) {
+    if (value !== undefined && goesUpstream(name)) headers[name] = Array.isArray(value) ? value.join(', ') : value
+  }
+  return headers
+}
+
+export function clientHeaders(headers: Dispatcher.ResponseData['headers']): Record<string, string | string[]> {
+  const out: Record<string, string | string[]> = {}
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined && goesToClient(name)) out[name] = value
+  return out
+}
