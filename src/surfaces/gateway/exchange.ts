@@ -35,8 +35,13 @@ export interface Outbound {
 export interface UpstreamAnswer<B> {
   readonly status: number
   readonly header: HeaderReader
+  /** What follows on `taken`. */
   readonly body: B
-  /** Reads the whole body, up to `limit` bytes; the rest is thrown away. */
+  /** Pieces that `peek` has read; they come before `body`. */
+  readonly taken: readonly Uint8Array[]
+  /** Reads the next piece. It stays part of the answer. `late` when none came in time, and nothing is lost. */
+  peek(waitMs: number): Promise<Uint8Array | 'end' | 'late'>
+  /** Reads the whole answer, up to `limit` bytes; the rest is thrown away. */
   bytes(limit: number): Promise<Uint8Array>
   /** Lets the connection go. */
   discard(): void

@@ -113,7 +113,7 @@ async function answer(reply: Reply<Readable>, response: ServerResponse): Promise
   }
   response.writeHead(from.status, headers)
   response.flushHeaders()
-  await pump(from.body, response, tap)
+  await pump(from, response, tap)
 }
 
 function send(response: ServerResponse, { status, headers, body }: Answer): void {

@@ -5,6 +5,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { Upstream, UpstreamAnswer } from './exchange.ts'
 import { goesToClient, goesUpstream } from './headers.ts'
 import type { HeaderReader } from './identity.ts'
+import { piecesOf } from './pieces.ts'
 import { pump } from './pump.ts'
 import { upstreamUrl, type ProxyPlace } from './upstreams.ts'
 
@@ -52,7 +53,7 @@ export async function passThrough(
     signal,
   }).catch(unreachable)
   response.writeHead(given.statusCode, clientHeaders(given.headers))
-  await pump(given.body, response)
+  await pump({ taken: [], body: given.body }, response)
 }
 
 const isStale = (error: unknown): boolean =>
@@ -73,14 +74,17 @@ export interface SocketAnswer extends UpstreamAnswer<Readable> {
 }
 
 function answerOf({ statusCode, headers, body }: Dispatcher.ResponseData): SocketAnswer {
+  const pieces = piecesOf(body)
   return {
     status: statusCode,
     headers,
     header: (name) => first(headers[name]),
     body,
+    taken: pieces.taken,
+    peek: (waitMs) => pieces.next(waitMs).catch(unreachable),
     async bytes(limit) {
-      const chunks: Buffer[] = []
-      let size = 0
+      const chunks = [...pieces.taken]
+      let size = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
       for await (const chunk of body) {
         if (size < limit) chunks.push((chunk as Buffer).subarray(0, limit - size))
         size += (chunk as Buffer).length
