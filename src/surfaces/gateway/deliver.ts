@@ -2,6 +2,7 @@ import { isPlimsollError } from '../../core/errors.ts'
 import type { LearnedLimit, Target } from '../../core/target.ts'
 import { lessonOf } from '../../engine/learned-limits.ts'
 import { classifyProviderError, type ClassifiedError } from '../../formats/overflow/index.ts'
+import { isForeign, sendAcross } from './cross-wire.ts'
 import { decodeBody, isEncoded, readableEncodings } from './encoding.ts'
 import type { Outbound, UpstreamAnswer } from './exchange.ts'
 import { DOES_NOT_FIT, prepareFor, type Attempt } from './fit.ts'
@@ -28,7 +29,7 @@ export interface Sent<B> {
 export async function deliver<B>(
   managed: ManagedRequest<B>,
   attempt: Attempt,
-  isLast: boolean,
+  isLast: () => boolean,
 ): Promise<Sent<B> | undefined> {
   const first = await send(managed, attempt, isLast)
   if (first?.refusal === undefined) return first
@@ -40,16 +41,21 @@ export async function deliver<B>(
       return again
     }
   }
-  if (isLast || !(isTooLarge(refusal) || isPassing(answer.status) || refusal.kind === 'throttle')) return first
+  const mayMoveOn = isTooLarge(refusal) || isPassing(answer.status) || refusal.kind === 'throttle'
+  if (!mayMoveOn || isLast()) return first
   answer.discard()
   await close(managed, attempt)
   managed.emit({ type: 'degraded', what: `upstream ${attempt.place.endpoint}`, cause: `status ${answer.status}` })
   return undefined
 }
 
-async function send<B>(managed: ManagedRequest<B>, attempt: Attempt, isLast: boolean): Promise<Sent<B> | undefined> {
+async function send<B>(
+  managed: ManagedRequest<B>,
+  attempt: Attempt,
+  isLast: () => boolean,
+): Promise<Sent<B> | undefined> {
   try {
-    const answer = await managed.upstream.send(outboundOf(managed, attempt))
+    const answer = await call(managed, attempt)
     if (answer.status >= 400) {
       const errorBody = await answer.bytes(MAX_ERROR_BYTES)
       return { attempt, answer, errorBody, refusal: await understand(answer, errorBody), recovered: false }
@@ -58,10 +64,29 @@ async function send<B>(managed: ManagedRequest<B>, attempt: Attempt, isLast: boo
     return { attempt, answer, ...(refusal !== undefined && { refusal }), recovered: false }
   } catch (error) {
     await close(managed, attempt)
-    if (isLast) throw error
+    if (isLast()) throw error
     managed.emit({ type: 'degraded', what: `upstream ${attempt.place.endpoint}`, cause: (error as Error).message })
     return undefined
   }
+}
+
+function call<B>(managed: ManagedRequest<B>, attempt: Attempt): Promise<UpstreamAnswer<B>> {
+  const { place, prepared } = attempt
+  const { route, codec, codecs, upstream } = managed
+  if (!isForeign(place, route)) return upstream.send(outboundOf(managed, attempt))
+  const text = managed.mode === 'observe' ? managed.clientText : prepared.text
+  const { outputReserve } = prepared.limit
+  return sendAcross(upstream, {
+    from: codec,
+    to: codecs.get(place.wire)!,
+    place,
+    route,
+    text,
+    conversation: codec.decode(text),
+    ...(outputReserve > 0 && { maxOutputTokens: outputReserve }),
+    nowSeconds: Math.floor(managed.now() / 1000),
+    emit: managed.emit,
+  })
 }
 
 /** Statuses that say something about the place and nothing about the request. */
@@ -94,7 +119,7 @@ async function reduceAndRetry<B>(
   try {
     const smaller = { ...target, learned: { ...target.learned, ...lesson } }
     const attempt: Attempt = { place, target: smaller, prepared: await prepareFor(managed, smaller) }
-    const again = await send(managed, attempt, true)
+    const again = await send(managed, attempt, () => true)
     if (again === undefined) return undefined
     const recovered = again.refusal === undefined
     if (recovered) {

@@ -96,6 +96,14 @@ export interface CopyDecoder {
   end(): Promise<void>
 }
 
+/** Unpacks a body on its way; undefined when it is plain. @throws PlimsollError `unsupported` for what this Node cannot read. */
+export function unpacker(encoding: string | undefined): zlib.Gunzip | undefined {
+  if (!isEncoded(encoding)) return undefined
+  const open = STREAMED[encoding.toLowerCase().trim()]
+  if (open === undefined) throw new PlimsollError('unsupported', `The answer is packed as ${JSON.stringify(encoding)}.`)
+  return open()
+}
+
 export function copyDecoder(
   encoding: string | undefined,
   onBytes: (bytes: Uint8Array) => void,

@@ -34,9 +34,11 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
 
 function upstreamOf(request: Request, signal: AbortSignal | null, url: URL, upstream: Fetch): Upstream<Body> {
   return {
-    async send({ path, body, headers: changes }) {
+    async send({ path, body, headers: changes, foreign }) {
       const headers = new Headers()
-      for (const [name, value] of request.headers) if (goesUpstream(name)) headers.append(name, value)
+      for (const [name, value] of foreign === true ? [] : request.headers) {
+        if (goesUpstream(name)) headers.append(name, value)
+      }
       for (const [name, value] of Object.entries(changes)) {
         // The runtime's own fetch negotiates and unpacks by itself.
         if (name === 'accept-encoding') continue
@@ -71,6 +73,16 @@ function answerOf(response: Response): FetchAnswer {
       for (let next = await source.next(); !next.done; next = await source.next()) chunks.push(next.value)
       const bytes = Buffer.concat(chunks)
       return bytes.length > limit ? bytes.subarray(0, limit) : bytes
+    },
+    rewritten({ contentType, chunk, end }) {
+      const rewriting = new TransformStream<Uint8Array, Uint8Array>({
+        transform: (bytes, controller) => controller.enqueue(chunk(bytes)),
+        flush: (controller) => controller.enqueue(end()),
+      })
+      const headers = new Headers(response.headers)
+      headers.set('content-type', contentType)
+      const { status, statusText } = response
+      return answerOf(new Response(response.body?.pipeThrough(rewriting) ?? null, { status, statusText, headers }))
     },
     discard: () => void source.cancel().catch(() => undefined),
   }

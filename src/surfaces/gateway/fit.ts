@@ -12,7 +12,11 @@ export interface Attempt {
 }
 
 /** Undefined when it does not fit here and another place is left. */
-export async function fit<B>(managed: ManagedRequest<B>, place: Place, isLast: boolean): Promise<Attempt | undefined> {
+export async function fit<B>(
+  managed: ManagedRequest<B>,
+  place: Place,
+  isLast: () => boolean,
+): Promise<Attempt | undefined> {
   const model = place.model ?? managed.route.model ?? managed.conversation.settings.model ?? 'unknown'
   const learned = await managed.learned.of({ tenant: managed.tenant, endpoint: place.endpoint, model })
   const window = place.window ?? managed.window
@@ -25,7 +29,7 @@ export async function fit<B>(managed: ManagedRequest<B>, place: Place, isLast: b
   try {
     return { place, target, prepared: await prepareFor(managed, target) }
   } catch (error) {
-    if (isLast || !isPlimsollError(error) || !DOES_NOT_FIT.has(error.code)) throw error
+    if (!isPlimsollError(error) || !DOES_NOT_FIT.has(error.code) || isLast()) throw error
     managed.emit({
       type: 'verdict-given',
       verdict: { kind: 'skip', target, reason: error.message, ...numbersOf(error) },

@@ -15,6 +15,7 @@ import type { Ledger } from './ledger.ts'
 import { exchange } from './managed.ts'
 import type { ResponseSessions } from './response-sessions.ts'
 import { routeOf, type Route } from './routes.ts'
+import { ownPlace } from './upstreams.ts'
 
 export interface GatewayDeps {
   readonly secret: () => Promise<Uint8Array>
@@ -84,8 +85,9 @@ async function unread<B>(
   upstream: Upstream<B>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Reply<B>> {
-  const { path, body, places } = request
-  return { kind: 'relay', from: await upstream.send({ place: places[0]!, path, body, headers: {} }), headers }
+  const { method, path, body } = request
+  const place = ownPlace(request.places, routeOf(method, path)?.wire)
+  return { kind: 'relay', from: await upstream.send({ place, path, body, headers: {} }), headers }
 }
 
 /** Errors that say nothing about the request: a store that is away, a defect of ours. */
@@ -145,6 +147,7 @@ async function manage<B>(
     request,
     route,
     codec,
+    codecs: deps.codecs,
     clientText: text,
     text: hidden?.text ?? text,
     conversation: hidden?.conversation ?? conversation,

@@ -1,5 +1,6 @@
 import type { ModelResponse } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
+import { isForeign } from './cross-wire.ts'
 import { close, deliver, type Sent } from './deliver.ts'
 import type { Place, Reply, Tap, UpstreamAnswer } from './exchange.ts'
 import { fit, type Attempt } from './fit.ts'
@@ -17,7 +18,14 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
   const reply = {
     kind: 'relay' as const,
     from: answer,
-    headers: reportHeaders({ session, prepared, mode, recovered, costUsd: managed.costUsd() }),
+    headers: reportHeaders({
+      session,
+      prepared,
+      mode,
+      recovered,
+      costUsd: managed.costUsd(),
+      wire: isForeign(place, managed.route) ? place.wire : undefined,
+    }),
     turn: { session, agent, prepared, recovered, place },
   }
   const finished = (): void =>
@@ -52,8 +60,8 @@ const PLAIN = { 'content-encoding': 'identity' }
 /** The request after a hidden step, to the same place and with the same care. */
 async function goOn<B>(managed: ManagedRequest<B>, place: Place, text: string): Promise<Sent<B>> {
   const next = { ...managed, text, conversation: managed.codec.decode(text) }
-  const attempt = await fit(next, place, true)
-  const sent = attempt === undefined ? undefined : await deliver(next, attempt, true)
+  const attempt = await fit(next, place, () => true)
+  const sent = attempt === undefined ? undefined : await deliver(next, attempt, () => true)
   if (sent !== undefined && sent.refusal === undefined) return sent
   if (sent !== undefined) await close(managed, sent.attempt)
   throw new PlimsollError('upstream', `The model could not go on after reading: status ${sent?.answer.status ?? 0}.`, {

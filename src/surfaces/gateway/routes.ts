@@ -40,6 +40,15 @@ export function routeOf(method: string, path: string): Route | undefined {
   }
 }
 
+/** Where a wire's model calls go, for a place that the client's own path means nothing to. */
+export function pathOf(wire: string, model: string, stream: boolean): string {
+  if (wire === 'anthropic-messages') return '/v1/messages'
+  if (wire === 'openai-responses') return '/v1/responses'
+  if (wire === 'openai-chat') return '/v1/chat/completions'
+  const verb = stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
+  return `/v1beta/models/${encodeURIComponent(model)}:${verb}`
+}
+
 export const isBedrock = (path: string): boolean => BEDROCK.test(path.split('?')[0]!)
 
 /** The same path asking for another model, where the path names one. */

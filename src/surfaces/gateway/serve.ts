@@ -13,7 +13,7 @@ import { pump } from './pump.ts'
 import { isBedrock, routeOf } from './routes.ts'
 import type { Sidecar } from './sidecar.ts'
 import { clientHeaders, headerReader, passThrough, upstreamOf, type SocketAnswer } from './upstream-call.ts'
-import type { UpstreamTable } from './upstreams.ts'
+import { ownPlace, type UpstreamTable } from './upstreams.ts'
 
 /** What a request needs; the parts that may change while the proxy runs are read when a request comes in. */
 export interface ServeDeps {
@@ -81,7 +81,8 @@ async function route(
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   if (deps.gateway.routeOf(method, meant.path) === undefined) {
-    await passThrough(deps.dispatcher, meant.places[0]!, meant.path, incoming, response, gone.signal)
+    const place = ownPlace(meant.places, undefined)
+    await passThrough(deps.dispatcher, place, meant.path, incoming, response, gone.signal)
     return {}
   }
   const body = await readBody(incoming, deps.gateway.maxBodyBytes)

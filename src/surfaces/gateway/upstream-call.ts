@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Readable } from 'node:stream'
+import { pipeline, Transform, type Readable, type TransformCallback } from 'node:stream'
 import { request as callUpstream, type Dispatcher } from 'undici'
 import { PlimsollError } from '../../core/errors.ts'
+import { unpacker } from './encoding.ts'
 import type { Upstream, UpstreamAnswer } from './exchange.ts'
 import { goesToClient, goesUpstream } from './headers.ts'
 import type { HeaderReader } from './identity.ts'
@@ -12,14 +13,14 @@ import { upstreamUrl, type ProxyPlace } from './upstreams.ts'
 /** The client's own request with changes, sent to a place. */
 export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, signal: AbortSignal): Upstream<Readable> {
   return {
-    async send({ place, path, body, headers: changes }) {
+    async send({ place, path, body, headers: changes, foreign }) {
       const { headers: own } = place as ProxyPlace
       const headers: Record<string, string> = {}
-      const merged = { ...forwarded(incoming), ...changes, ...own }
+      const merged = { ...(foreign === true ? {} : forwarded(incoming)), ...changes, ...own }
       for (const [name, value] of Object.entries(merged)) if (value !== undefined) headers[name] = value
       const call = (): Promise<Dispatcher.ResponseData> =>
         callUpstream(upstreamUrl(place as ProxyPlace, path), {
-          method: incoming.method ?? 'POST',
+          method: 'POST',
           headers,
           body: body.length > 0 ? body : null,
           dispatcher,
@@ -29,7 +30,7 @@ export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, si
       const given = await call().catch((error: unknown) =>
         isStale(error) && !signal.aborted ? call().catch(unreachable) : unreachable(error),
       )
-      return answerOf(given)
+      return answerOf(given.statusCode, given.headers, given.body)
     },
   }
 }
@@ -73,10 +74,10 @@ export interface SocketAnswer extends UpstreamAnswer<Readable> {
   readonly headers: Dispatcher.ResponseData['headers']
 }
 
-function answerOf({ statusCode, headers, body }: Dispatcher.ResponseData): SocketAnswer {
+function answerOf(status: number, headers: SocketAnswer['headers'], body: Readable): SocketAnswer {
   const pieces = piecesOf(body)
   return {
-    status: statusCode,
+    status,
     headers,
     header: (name) => first(headers[name]),
     body,
@@ -92,6 +93,25 @@ function answerOf({ statusCode, headers, body }: Dispatcher.ResponseData): Socke
       return Buffer.concat(chunks)
     },
     discard: () => void body.destroy(),
+    rewritten({ contentType, chunk, end }) {
+      const { 'content-encoding': encoding, 'content-length': _length, ...rest } = headers
+      const write = new Transform({
+        transform: (bytes: Buffer, _encoding, done) => attempt(done, () => chunk(bytes)),
+        flush: (done) => attempt(done, end),
+      })
+      const unpack = unpacker(first(encoding))
+      // A failure on the way shows where the rewritten stream is read.
+      pipeline([body, ...(unpack === undefined ? [] : [unpack]), write], () => undefined)
+      return answerOf(status, { ...rest, 'content-type': contentType }, write)
+    },
+  }
+}
+
+function attempt(done: TransformCallback, work: () => Uint8Array): void {
+  try {
+    done(null, work())
+  } catch (error) {
+    done(error as Error)
   }
 }
 
