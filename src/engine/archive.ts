@@ -1,3 +1,5 @@
+import { linksBefore } from '../core/chain.ts'
+import { sharedItems } from '../core/grown-lists.ts'
 import { RECORD_VERSION, type ItemSeen, type LogRecord } from '../core/records.ts'
 import type { Branch } from './branch.ts'
 import type { StoredText } from './cascade/draft.ts'
@@ -37,6 +39,8 @@ export async function logRequest(context: PrepareContext, edits: readonly NewEdi
     ...edits.map((edit) => auditOf(edit, at)),
   ]
   if (records.length > 0) await appendTo(deps, branch, records)
+  // What is only owed to a store that is away is tried again with the next request.
+  if (items.every(({ identity }) => branch.archived.has(identity))) branch.archivedItems = context.conversation.items
   for (const edit of edits) context.emit({ type: 'item-offloaded', ...sizesOf(edit) })
 }
 
@@ -46,15 +50,18 @@ interface Archivable {
   readonly chain: string
 }
 
-/** Every item, those outside the chain (reasoning, reminders) under an identity of their own: a fold takes them out as well. */
-function archivable({ deps, codec, conversation, links }: PrepareContext): Archivable[] {
-  const chained = new Map(links.map((link) => [link.index, link]))
-  let chain = ''
-  return conversation.items.map((item, index) => {
-    const link = chained.get(index)
+/** Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a fold takes them out as well. */
+function archivable({ deps, branch, codec, conversation, links }: PrepareContext): Archivable[] {
+  const { items } = conversation
+  const from = sharedItems(branch.archivedItems ?? [], items)
+  const known = linksBefore(links, from)
+  const chained = new Map(links.slice(known).map((link) => [link.index, link]))
+  let chain = links[known - 1]?.chain ?? ''
+  return items.slice(from).map((item, at) => {
+    const link = chained.get(from + at)
     // By its bytes: two thoughts of equal text differ in their signatures.
     if (link === undefined)
-      return { index, identity: deps.hash(`outside:${codec.fragment(conversation, item)}`), chain }
+      return { index: from + at, identity: deps.hash(`outside:${codec.fragment(conversation, item)}`), chain }
     chain = link.chain
     return link
   })

@@ -1,8 +1,12 @@
-import type { Epoch, MeasuredRequest } from '../core/records.ts'
+import type { Link } from '../core/chain.ts'
+import type { Item } from '../core/item.ts'
+import type { Epoch, FirstSendEdit, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
 import type { Anchor, Calibration } from '../meter/index.ts'
+import type { FoundEpoch } from '../ports/session-store.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
+import type { ReducedHead } from './reduced-head.ts'
 
 /**
  * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
@@ -24,8 +28,14 @@ export interface Branch {
   version: number
   /** Work on the last request that nobody waits for; the next call of the session comes after it. */
   later?: () => Promise<void>
-  /** Items of the last request. */
-  items: readonly SeenItem[]
+  /** The last request. */
+  request?: ChainedItems
+  /** The same with what the store said about it; gone as soon as the log holds another decision. */
+  trail?: Trail
+  /** The last request that the archive holds as a whole. */
+  archivedItems?: readonly Item[]
+  /** What the standing epoch makes of the items that it covers. */
+  head?: ReducedHead
   /** Growth of the load over the last calls, epochs left out. */
   growth: readonly number[]
   readonly turns: Map<string, OpenTurn>
@@ -50,13 +60,15 @@ export interface Branch {
   calibration?: Calibration
 }
 
-/** What a person sees of an item when choosing what to pin. */
-export interface SeenItem {
-  readonly identity: string
-  readonly kind: string
-  readonly toolName?: string
-  /** The first characters. */
-  readonly excerpt: string
+export interface ChainedItems {
+  readonly items: readonly Item[]
+  readonly links: readonly Link[]
+}
+
+/** A request, and what stood for it: the next one asks only about what it adds. */
+export interface Trail extends ChainedItems {
+  readonly epochs: readonly FoundEpoch[]
+  readonly firstSend: ReadonlyMap<number, FirstSendEdit>
 }
 
 /** A prepared request whose response has not been recorded yet. */
@@ -96,7 +108,6 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     owed: newOwed(),
     undone: new Set(),
     version: 0,
-    items: [],
     growth: [],
     turns: new Map(),
     turnCount: 0,

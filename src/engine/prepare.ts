@@ -1,12 +1,10 @@
-import type { Link } from '../core/chain.ts'
 import type { Conversation } from '../core/conversation.ts'
 import type { Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
-import type { Item } from '../core/item.ts'
 import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
 import { logRequest, storeTexts } from './archive.ts'
-import type { Branch, SeenItem } from './branch.ts'
+import type { Branch } from './branch.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
 import { withContextNotice } from './context-notice.ts'
@@ -110,7 +108,14 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
     branch.later = () => logRequest(context, newEdits)
   } else await logRequest(context, newEdits)
   await tellHooks(context, newEdits, permission)
-  return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
+  return finish(context, request, {
+    before,
+    permission,
+    newEdits,
+    epoch: declared?.epoch,
+    standing,
+    moved: moved !== undefined,
+  })
 }
 
 /** What stands on top of the view for this one request. */
@@ -254,6 +259,8 @@ interface Outcome {
   readonly newEdits: readonly NewEdit[]
   readonly epoch: Epoch | undefined
   readonly standing: Standing
+  /** The standing epoch had to be moved, and was recorded anew. */
+  readonly moved: boolean
 }
 
 function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
@@ -263,8 +270,12 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   const epochId = epoch?.id ?? outcome.standing.epoch?.id
   const { high } = view.load.count
   const id = openTurn(context, request.format, permission, epochId)
-  for (const link of links) branch.sent.add(link.chain)
-  branch.items = links.map((link) => seenItem(link, conversation.items[link.index]!))
+  for (const link of links.slice(context.known.links)) branch.sent.add(link.chain)
+  branch.request = { items: conversation.items, links }
+  // An epoch of this request is found by the next one, like any other.
+  if (epoch === undefined && !outcome.moved) {
+    branch.trail = { ...branch.request, epochs: outcome.standing.epochs, firstSend: outcome.standing.firstSend }
+  } else delete branch.trail
   if (epoch === undefined && branch.load !== undefined && branch.model === target.model) {
     branch.growth = [...branch.growth.slice(-9), high - branch.load.count.high]
   }
@@ -308,10 +319,6 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
       tight,
     },
   }
-}
-
-function seenItem({ identity }: Link, { kind, toolName, text }: Item): SeenItem {
-  return { identity, kind, ...(toolName !== undefined && { toolName }), excerpt: text.slice(0, 80) }
 }
 
 function openTurn(

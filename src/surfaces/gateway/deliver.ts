@@ -82,7 +82,7 @@ function call<B>(managed: ManagedRequest<B>, attempt: Attempt): Promise<Upstream
     place,
     route,
     text,
-    conversation: codec.decode(text),
+    conversation: managed.decode(text),
     ...(outputReserve > 0 && { maxOutputTokens: outputReserve }),
     nowSeconds: Math.floor(managed.now() / 1000),
     emit: managed.emit,

@@ -18,6 +18,7 @@ export interface ManagedRequest<B> {
   readonly request: IncomingRequest
   readonly route: Route
   readonly codec: Codec
+  readonly decode: (text: string) => Conversation
   /** By wire, for places that speak another. */
   readonly codecs: ReadonlyMap<string, Codec>
   /** The body as the client wrote it, unpacked. */

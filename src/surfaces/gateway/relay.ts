@@ -59,7 +59,7 @@ const PLAIN = { 'content-encoding': 'identity' }
 
 /** The request after a hidden step, to the same place and with the same care. */
 async function goOn<B>(managed: ManagedRequest<B>, place: Place, text: string): Promise<Sent<B>> {
-  const next = { ...managed, text, conversation: managed.codec.decode(text) }
+  const next = { ...managed, text, conversation: managed.decode(text) }
   const attempt = await fit(next, place, () => true)
   const sent = attempt === undefined ? undefined : await deliver(next, attempt, () => true)
   if (sent !== undefined && sent.refusal === undefined) return sent
