@@ -25,6 +25,7 @@ export function routeOf(method: string, path: string): Route | undefined {
     const deployment = AZURE_DEPLOYMENT.exec(pathname)?.[1]
     return { wire: 'openai-chat', action: 'generate', ...(deployment !== undefined && { model: decode(deployment) }) }
   }
+  if (pathname.endsWith('/responses/input_tokens')) return { wire: 'openai-responses', action: 'count' }
   if (pathname.endsWith('/responses')) return { wire: 'openai-responses', action: 'generate' }
   const vertex = VERTEX_CLAUDE.exec(pathname)
   if (vertex !== null) return { wire: 'anthropic-messages', action: 'generate', model: decode(vertex[1]!) }
