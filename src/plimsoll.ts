@@ -217,7 +217,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
     const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
     const found =
-      open.get(key) ?? createSession(once(under(chosen(), options.agents?.[wanted.agent ?? 'main']?.window)), wanted)
+      open.get(key) ??
+      createSession(once(under(chosen(), options.agents?.[wanted.agent ?? 'main']?.window ?? options.window)), wanted)
     if (!keep) return found
     // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
     open.delete(key)
