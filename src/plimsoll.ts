@@ -229,12 +229,13 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
   const policyFor = (agent: string): Policy => policyOf(options.agents?.[agent]?.policy ?? options.policy)
   const open = new Map<string, Session>()
-  const session = (wanted: SessionOptions, policy?: string): Session => {
+  const session = (wanted: SessionOptions, policy?: string, keep = true): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
     const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
     const found =
       open.get(key) ??
       createSession(once(under(chosen(), options.agents?.[wanted.agent ?? 'main']?.window ?? options.window)), wanted)
+    if (!keep) return found
     // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
     open.delete(key)
     open.set(key, found)
@@ -263,7 +264,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     codecs,
     chain,
     bodies,
-    session,
+    session: (wanted, policy) => session(wanted, policy),
+    glance: (wanted, policy) => session(wanted, policy, false),
     learned: learnedLimits(sessions, clock),
     responses: responseSessions(sessions),
     ledger,

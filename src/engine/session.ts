@@ -2,6 +2,7 @@ import { PlimsollError } from '../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../core/records.ts'
 import { newBranch, type Branch } from './branch.ts'
 import { settleOwed, tolerantDeps } from './degraded.ts'
+import type { ContextRequest } from './context.ts'
 import type { EngineDeps } from './deps.ts'
 import { seedCalibration } from './learn.ts'
 import { prepare, type PreparedTurn, type PrepareRequest } from './prepare.ts'
@@ -10,6 +11,7 @@ import { recall, type Recalled, type RecallOptions } from './recall.ts'
 import { appendTo, catchUp } from './restore.ts'
 import { seenItems, type SeenItem } from './seen-items.ts'
 import { exportStore, forkSession } from './store-admin.ts'
+import { standingView, type StandingView } from './standing-view.ts'
 import { statusOf, type SessionStatus } from './status.ts'
 import { canExecute, toolResults, type ShownResult, type ToolOutcome, type ToolResultRequest } from './tool-result.ts'
 import type { ToolBudget } from './tool-budget.ts'
@@ -33,6 +35,8 @@ export interface Session {
   canExecute(tool: string): ReturnType<ToolBudget['canExecute']>
   /** Before the model is called: the request that fits. */
   prepare(request: PrepareRequest): Promise<PreparedTurn>
+  /** The request under the edits that stand, without deciding anything new: what a count is about. */
+  standing(request: ContextRequest): Promise<StandingView>
   /** After the model answered. */
   record(request: RecordRequest): Promise<RecordedTurn>
   /** Used, free, percent, threshold and turns left, from the last request. */
@@ -91,6 +95,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     ),
     canExecute: (tool) => runAnyway((engine) => canExecute(engine, branch, tool)),
     prepare: (request) => runAnyway((engine) => prepare(engine, branch, request)),
+    standing: (request) => runAnyway((engine) => standingView(engine, branch, request)),
     record: (request) => runAnyway((engine) => record(engine, branch, request)),
     status: () => runAnyway(async (engine) => statusOf(engine, branch)),
     compact: () => run(async () => void (branch.compactRequested = true)),
