@@ -18,7 +18,7 @@ import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
 import type { EngineDeps } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'
 import { createToolRegistry, type ToolSummary } from './engine/intake/index.ts'
-import { storedCalibration } from './engine/learn.ts'
+import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from './engine/learn.ts'
 import { presenter } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
 import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
@@ -134,13 +134,16 @@ const hash = (text: string): string => createHash('sha256').update(text).digest(
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const clock = options.clock ?? systemClock
-  const storeUrl = typeof options.store === 'string' ? options.store : `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
-  const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, { clock })
+  const storeUrl = typeof options.store === 'string' ? options.store : defaultStore()
+  // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
+  const given = options.clock === undefined ? {} : { clock: options.clock }
+  const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, given)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
 
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
+  let keeper: CalibrationKeeper | undefined
   let models = options.catalogue
   const catalogue = (): Catalogue => (models ??= bundledCatalogue())
   const secret = once(() => findSecret(options.secret, sessions))
@@ -154,6 +157,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     // Ratios only: without the store the meter begins with its own.
     const state = await storedCalibration(sessions).catch(() => undefined)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
+    const kept = calibrationKeeper(sessions, calibration)
+    keeper = kept
     const tokenizers = options.exactTokens === true ? createTokenizers({ onEvent: note }) : undefined
     const meter = createMeter({
       catalogue: catalogue(),
@@ -172,6 +177,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
       calibration,
+      keepCalibration: () => kept.note(),
       ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
       meter: {
         ...meter,
@@ -229,12 +235,13 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
   const policyFor = (agent: string): Policy => policyOf(options.agents?.[agent]?.policy ?? options.policy)
   const open = new Map<string, Session>()
-  const session = (wanted: SessionOptions, policy?: string): Session => {
+  const session = (wanted: SessionOptions, policy?: string, keep = true): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
     const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
     const found =
       open.get(key) ??
       createSession(once(under(chosen(), options.agents?.[wanted.agent ?? 'main']?.window ?? options.window)), wanted)
+    if (!keep) return found
     // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
     open.delete(key)
     open.set(key, found)
@@ -263,7 +270,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     codecs,
     chain,
     bodies,
-    session,
+    session: (wanted, policy) => session(wanted, policy),
+    glance: (wanted, policy) => session(wanted, policy, false),
     learned: learnedLimits(sessions, clock),
     responses: responseSessions(sessions),
     ledger,
@@ -305,6 +313,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     },
     async close() {
       open.clear()
+      await keeper?.flush()
       await readers.close()
       if (deps.started()) await (await deps()).artifacts.close()
       await sessions.close()
@@ -320,6 +329,9 @@ function withWindow(deps: EngineDeps, window: number | undefined): EngineDeps {
 }
 
 export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(homedir(), '.plimsoll')
+
+/** The embedded store of this user. */
+export const defaultStore = (): string => `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
 
 /** The key of handles and tenants: as given, else PLIMSOLL_SECRET, else the one that the store keeps (and exports). */
 export async function findSecret(given: Uint8Array | undefined, store: SessionStore): Promise<Uint8Array> {

@@ -11,7 +11,7 @@ interface Base {
   readonly agent?: string
 }
 
-/** Something the client sent or the model answered. Stored once per tenant and identity; the archive is made of these. */
+/** Something the client sent or the model answered. Once per session and identity, so that a session stands without any other. */
 export interface ItemSeen extends Base {
   readonly type: 'item-seen'
   readonly identity: string

@@ -1,7 +1,7 @@
 import type { Link } from '../core/chain.ts'
 import type { Handle } from '../core/handles.ts'
 import type { Item } from '../core/item.ts'
-import type { Epoch, FirstSendEdit, MeasuredRequest } from '../core/records.ts'
+import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
 import type { Anchor, Calibration } from '../meter/index.ts'
 import type { FoundEpoch } from '../ports/session-store.ts'
@@ -20,16 +20,16 @@ export interface Branch {
   readonly agent: string
   /** Every chain hash that was sent, to tell a resend or rewind from something new. */
   readonly sent: Set<string>
-  /** Identities that the archive is known to hold. */
+  /** What the session's own log holds: identities of items, ids of epochs, keys of first-send edits. */
   readonly archived: Set<string>
+  readonly heldEpochs: Set<string>
+  readonly heldEdits: Set<string>
   epoch?: Epoch
   readonly pins: Set<string>
   /** Epochs that were taken back; the next one gets another id. */
   readonly undone: Set<string>
   /** Version of the log that this memory reflects. */
   version: number
-  /** Work on the last request that nobody waits for; the next call of the session comes after it. */
-  later?: () => Promise<void>
   /** The last request. */
   request?: ChainedItems
   /** The same with what the store said about it; gone as soon as the log holds another decision. */
@@ -68,6 +68,8 @@ export interface Branch {
   readonly owed: Owed
   /** Learned from this branch's own log, so that every process that reads the log counts alike. */
   calibration?: Calibration
+  /** What the calibration began with, until the next write takes it along. */
+  seed?: CalibrationSeed
 }
 
 export interface ChainedItems {
@@ -79,6 +81,13 @@ export interface ChainedItems {
 export interface Trail extends ChainedItems {
   readonly epochs: readonly FoundEpoch[]
   readonly firstSend: ReadonlyMap<number, FirstSendEdit>
+}
+
+/** Records that wait for the answer to be written with. */
+export interface Unwritten {
+  records(): readonly LogRecord[]
+  /** They are in the log. */
+  written(): void
 }
 
 /** A prepared request whose response has not been recorded yet. */
@@ -95,6 +104,8 @@ export interface OpenTurn {
   readonly reservation?: string
   readonly epoch?: string
   readonly startedAt: number
+  /** What the log does not hold of this request yet; written together with its answer. */
+  readonly unwritten?: Unwritten
 }
 
 /** What the provider said about the last request of this branch, and which request that was. */
@@ -114,6 +125,8 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     agent,
     sent: new Set(),
     archived: new Set(),
+    heldEpochs: new Set(),
+    heldEdits: new Set(),
     pins: new Set(),
     edits: { byKey: new Map(), characters: 0 },
     owed: newOwed(),

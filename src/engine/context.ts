@@ -25,6 +25,8 @@ export interface PrepareContext {
   readonly codec: Codec
   /** The body as it came. */
   readonly text: string
+  /** Its length in UTF-8. */
+  readonly bytes: number
   readonly conversation: Conversation
   readonly links: readonly Link[]
   /** Items and links at the start that the last request had as well: whatever is asked once about an item was asked then. */
@@ -78,6 +80,7 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     branch,
     codec,
     text,
+    bytes: conversation.bytes ?? Buffer.byteLength(text),
     conversation,
     links,
     known: { items: shared, links: linksBefore(links, shared) },
@@ -146,7 +149,8 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const edited = plan.length === 0 ? context.conversation : { ...context.conversation, items }
   const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const outgoing = plan.length === 0 && conversation.changes === undefined ? text : codec.encode(conversation).text
-  const measurement = deps.meter.measure(context.gauge, conversation, Buffer.byteLength(outgoing))
+  const bytes = outgoing === text ? context.bytes : Buffer.byteLength(outgoing)
+  const measurement = deps.meter.measure(context.gauge, conversation, bytes)
   const anchor = anchorFor(context, standing.epoch?.id)
   const { design } = deps.meter
   const epoch = standing.epoch?.id

@@ -2,15 +2,16 @@ import { exactAnchors } from '../core/epochs.ts'
 import type { Handle } from '../core/handles.ts'
 import { RECORD_VERSION, type Epoch } from '../core/records.ts'
 import { turnsOf } from '../core/turns.ts'
-import { storeTexts } from './archive.ts'
+import { referenceHandles, storeTexts } from './archive.ts'
 import type { Draft, Proposal, StoredText } from './cascade/draft.ts'
 import { coverage } from './cascade/plan-epoch.ts'
 import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
 import { fixedTokensOf, isOver, textTokensOf, tokensOf, viewOf, type PrepareContext, type View } from './context.ts'
 import { epochsInARow } from './breaker.ts'
+import { SUMMARY_TIME_MS, summaryWriter } from './cascade/fulfil.ts'
+import { summaryLease, type SummaryLease } from './cascade/summary-lease.ts'
 import type { PresentOptions } from './deps.ts'
 import { derivedFrom } from './derived.ts'
-import { summaryWriter } from './cascade/fulfil.ts'
 import { protectedItems } from './protected.ts'
 import type { Standing } from './standing.ts'
 import { lowWater, marginOf } from './water.ts'
@@ -25,8 +26,30 @@ export async function declareEpoch(
   standing: Standing,
   cause: Cause,
 ): Promise<Epoch | undefined> {
+  const lease = summaryLease(context, context.deps.policy.timeMs ?? SUMMARY_TIME_MS, standing.epoch)
+  try {
+    return await planAndClaim(context, standing, cause, lease)
+  } finally {
+    await lease.release()
+  }
+}
+
+async function planAndClaim(
+  context: PrepareContext,
+  standing: Standing,
+  cause: Cause,
+  lease: SummaryLease,
+): Promise<Epoch | undefined> {
   const { deps, branch } = context
   const draft = draftOf(context, standing, cause.preserve)
+  const claim = async (epoch: Epoch): Promise<Epoch> => {
+    // Together, so that a store can make them durable with one flush.
+    const [won] = await Promise.all([
+      deps.sessions.claimEpoch(branch.tenant, branch.session, epoch),
+      cause.alongside?.(),
+    ])
+    return won.epoch
+  }
   const { passes = PASSES, cascade } = deps.policy
   const writer = summaryWriter(context)
   for (let pass = 1; pass <= passes; pass++) {
@@ -39,15 +62,19 @@ export async function declareEpoch(
     if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false) return undefined
     const fits = (candidate: Proposal): boolean =>
       draft.asDesigned || !isOver(viewOfPlan(candidate).load, context.limit)
-    const proposal = await writer.fulfil(plan, fits)
+    const right = writer.wouldAsk(plan) ? await lease.take() : 'busy'
+    if (typeof right === 'object') {
+      await referenceHandles(deps, branch, [right])
+      return claim(right)
+    }
+    const proposal = right === 'ours' ? await writer.fulfil(plan, fits) : plan
     const planned = epochOf(context, standing, cause, proposal)
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
     const { load } = viewUnder(context, standing, planned)
     if (isOver(load, context.limit) && pass < passes && !draft.asDesigned) continue
     if (!draft.asDesigned && load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore) return undefined
     await storeTexts(deps, branch, ownTexts(context, proposal))
-    const epoch: Epoch = { ...planned, after: load.count.high }
-    return (await deps.sessions.claimEpoch(branch.tenant, branch.session, epoch)).epoch
+    return claim({ ...planned, after: load.count.high })
   }
   return undefined
 }
@@ -60,6 +87,8 @@ export interface Cause {
   readonly preserve?: ReadonlySet<string>
   /** Whether an epoch that nothing forces is worth its price, by the view that it would give. */
   readonly accepts?: (planned: View) => boolean
+  /** What the log needs about the request anyway, written with the epoch. */
+  readonly alongside?: () => Promise<void>
 }
 
 /** The view if this epoch stood. */

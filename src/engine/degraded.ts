@@ -141,7 +141,7 @@ function tolerantArtifacts(
 ): ArtifactStore {
   return {
     ...artifacts,
-    // Without the store there is nothing that could be pruned either.
+    // A mark that is missing is made again from the log before anything is pruned.
     reference: (tenant, session, handles) =>
       ask(
         'artifact store',

@@ -42,6 +42,8 @@ export interface EngineDeps {
   readonly loadTokenizer?: (model: string) => Promise<void>
   /** Learns from reported usage; absent, estimates stay as fitted. */
   readonly calibration?: Calibration
+  /** Told that `calibration` has learned something. */
+  readonly keepCalibration?: () => void
   readonly budgets?: Budgets
   readonly hooks?: Hooks
   /** Takes secrets out of what is summarised, previewed or stored. See `redaction/borders.ts`. */

@@ -3,8 +3,8 @@ import type { Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
-import { logRequest, storeTexts } from './archive.ts'
-import type { Branch } from './branch.ts'
+import { isNews, logRequest, noteArchived, storeTexts, unwrittenOf, type Decided } from './archive.ts'
+import type { Branch, Unwritten } from './branch.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
 import { withContextNotice } from './context-notice.ts'
@@ -35,7 +35,7 @@ export interface PrepareRequest {
   readonly expectedCalls?: number
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
-  /** `meanwhile`: an untouched request need not wait for the archive; `record` does. @default 'before' */
+  /** `meanwhile`: a request about which nothing new was decided is archived together with its answer. @default 'before' */
   readonly archive?: 'before' | 'meanwhile'
 }
 
@@ -90,7 +90,10 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const context = roomier ?? opened
   const before = roomier === undefined ? asked : viewOf(roomier, standing)
   const isReduced = roomier === undefined && needsEpoch(context, standing, before)
-  const declared = isReduced ? await reduce(context, standing, before) : undefined
+  const decided: Decided = { standing: moved === undefined ? found : withoutEpoch(found), edits: newEdits }
+  let logged: Promise<void> | undefined
+  const log = (): Promise<void> => (logged ??= logRequest(context, decided))
+  const declared = isReduced ? await reduce(context, standing, before, log) : undefined
   const view = declared?.view ?? before
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   const final = finalStepOf(context)
@@ -105,10 +108,13 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const permitted = closing ?? permit(context, view)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
   if (permission.view.text !== context.text) validate(context, permission.view.text)
-  // What was changed is durable before it leaves. What passes untouched may be archived while the model answers.
-  if (request.archive === 'meanwhile' && permission.view.text === context.text) {
-    branch.later = () => logRequest(context, newEdits)
-  } else await logRequest(context, newEdits)
+  // What was decided is durable before it leaves. The client's own items may wait for the answer: it sends them again.
+  const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt' && logged === undefined
+  const unwritten: Unwritten | undefined =
+    mayWait && !isNews(context, decided)
+      ? { records: () => unwrittenOf(context, decided), written: () => noteArchived(context) }
+      : undefined
+  if (unwritten === undefined) await log()
   await tellHooks(context, newEdits, permission)
   return finish(context, request, {
     before,
@@ -116,9 +122,12 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
     newEdits,
     epoch: declared?.epoch,
     standing,
+    unwritten,
     moved: moved !== undefined,
   })
 }
+
+const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({ epochs, anchors, firstSend })
 
 /** What stands on top of the view for this one request. */
 const dressed = (context: PrepareContext, view: View): View => withCacheMarks(context, withContextNotice(context, view))
@@ -188,6 +197,7 @@ async function reduce(
   context: PrepareContext,
   standing: Standing,
   before: View,
+  log: () => Promise<void>,
 ): Promise<{ epoch: Epoch; view: View } | undefined> {
   const { branch, emit, limit } = context
   const forced = isOver(before.load, limit)
@@ -201,6 +211,7 @@ async function reduce(
     loadBefore: before.load.count.high,
     bytesBefore: before.load.bytes,
     preserve: wish.preserve,
+    alongside: log,
   })
   branch.compactRequested = false
   if (epoch === undefined) return undefined
@@ -263,6 +274,7 @@ interface Outcome {
   readonly standing: Standing
   /** The standing epoch had to be moved, and was recorded anew. */
   readonly moved: boolean
+  readonly unwritten: Unwritten | undefined
 }
 
 function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
@@ -271,7 +283,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   const { view, verdict } = permission
   const epochId = epoch?.id ?? outcome.standing.epoch?.id
   const { high } = view.load.count
-  const id = openTurn(context, request.format, permission, epochId)
+  const id = openTurn(context, request.format, permission, epochId, outcome.unwritten)
   for (const link of links.slice(context.known.links)) branch.sent.add(link.chain)
   branch.request = { items: conversation.items, links }
   // An epoch of this request is found by the next one, like any other.
@@ -329,6 +341,7 @@ function openTurn(
   format: string,
   permission: Permission,
   epoch: string | undefined,
+  unwritten: Outcome['unwritten'],
 ): string {
   const id = `turn-${++branch.turnCount}`
   // A halted request is never sent, so there is nothing to record about it.
@@ -350,6 +363,7 @@ function openTurn(
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),
     ...(epoch !== undefined && { epoch }),
+    ...(unwritten !== undefined && { unwritten }),
   })
   return id
 }

@@ -2,6 +2,7 @@ import { PlimsollError } from '../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../core/records.ts'
 import { newBranch, type Branch } from './branch.ts'
 import { settleOwed, tolerantDeps } from './degraded.ts'
+import type { ContextRequest } from './context.ts'
 import type { EngineDeps } from './deps.ts'
 import { seedCalibration } from './learn.ts'
 import { prepare, type PreparedTurn, type PrepareRequest } from './prepare.ts'
@@ -9,7 +10,8 @@ import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { recall, type Recalled, type RecallOptions } from './recall.ts'
 import { appendTo, catchUp } from './restore.ts'
 import { seenItems, type SeenItem } from './seen-items.ts'
-import { exportStore } from './store-export.ts'
+import { exportStore, forkSession } from './store-admin.ts'
+import { standingView, type StandingView } from './standing-view.ts'
 import { statusOf, type SessionStatus } from './status.ts'
 import { canExecute, toolResults, type ShownResult, type ToolOutcome, type ToolResultRequest } from './tool-result.ts'
 import type { ToolBudget } from './tool-budget.ts'
@@ -33,6 +35,8 @@ export interface Session {
   canExecute(tool: string): ReturnType<ToolBudget['canExecute']>
   /** Before the model is called: the request that fits. */
   prepare(request: PrepareRequest): Promise<PreparedTurn>
+  /** The request under the edits that stand, without deciding anything new: what a count is about. */
+  standing(request: ContextRequest): Promise<StandingView>
   /** After the model answered. */
   record(request: RecordRequest): Promise<RecordedTurn>
   /** Used, free, percent, threshold and turns left, from the last request. */
@@ -64,7 +68,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     inOrder(async () => {
       const engine = await deps()
       await catchUp(engine, branch)
-      await seedCalibration(engine, branch)
+      seedCalibration(engine, branch)
       return work(engine)
     })
   /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
@@ -74,7 +78,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const { deps: engine } = tolerant
       await settleOwed(tolerant, branch)
       await catchUp(engine, branch)
-      await seedCalibration(engine, branch)
+      seedCalibration(engine, branch)
       const { summarizer: _, ...modelFree } = engine
       try {
         return await work(tolerant.isDown() ? modelFree : engine)
@@ -90,11 +94,8 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       runAnyway((engine) => toolResults(engine, branch, requests)),
     ),
     canExecute: (tool) => runAnyway((engine) => canExecute(engine, branch, tool)),
-    prepare: async (request) => {
-      const turn = await runAnyway((engine) => prepare(engine, branch, request))
-      void inOrder(() => settleLater(branch))
-      return turn
-    },
+    prepare: (request) => runAnyway((engine) => prepare(engine, branch, request)),
+    standing: (request) => runAnyway((engine) => standingView(engine, branch, request)),
     record: (request) => runAnyway((engine) => record(engine, branch, request)),
     status: () => runAnyway(async (engine) => statusOf(engine, branch)),
     compact: () => run(async () => void (branch.compactRequested = true)),
@@ -103,7 +104,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),
     fork: (to) =>
       run(async (engine) => {
-        await engine.sessions.fork(tenant, id, to)
+        await forkSession(engine.sessions, engine.artifacts, { tenant, from: id, to })
         return createSession(deps, { id: to, agent, tenant })
       }),
     audit: () => run((engine) => audit(engine, branch)),
@@ -147,16 +148,6 @@ async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[
     if (entry.type === 'audit' || entry.type === 'epoch') found.push(entry)
   }
   return found
-}
-
-/** A request that could not be archived is archived with the next one: the client sends all of it again. */
-async function settleLater(branch: Branch): Promise<void> {
-  const { later } = branch
-  if (later === undefined) return
-  delete branch.later
-  // The request leaves first: writing to a disk holds this process up.
-  await new Promise((resolve) => setImmediate(resolve))
-  await later().catch(() => undefined)
 }
 
 /** Calls that overlap run one after another, in the order in which they came. */

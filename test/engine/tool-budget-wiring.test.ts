@@ -60,13 +60,7 @@ describe('the verb', () => {
     const shown = []
     for (const output of outputs) shown.push(await agent.toolResult({ tool: 'bash', output, window: WINDOW }))
     const more = await agent.toolResult({ tool: 'bash', output: text(5, 600), window: WINDOW })
-    expect([...shown, more].map(({ report }) => report.step)).toEqual([
-      'full',
-      'handle',
-      'handle',
-      'handle',
-      'refusal',
-    ])
+    expect([...shown, more].map(({ report }) => report.step)).toEqual(['full', 'handle', 'handle', 'handle', 'refusal'])
     expect(more.text).toMatch(
       /^The result of bash \(600 tokens\) is not shown: bash may show 700 tokens per turn, \d+ are used\. The whole result is kept: art_\w{26}\./,
     )
