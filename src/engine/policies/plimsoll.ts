@@ -11,8 +11,9 @@ export const plimsoll: Policy = {
   caution: 2.5,
   priceGate: true,
   lowerOutput: { minTokens: 4_096, minShare: 0.25 },
-  // Parallel results together take half of the limit at most: what an epoch would have to squeeze is not sent in the first place.
-  intake: { maxShare: 0.25, previewShare: 0.06, budget: { turnShare: 0.5 } },
+  // Parallel results together take three quarters of the limit at most: beside instructions and task, more would not fit anyway, and
+  // what an epoch would have to squeeze need not be sent whole first.
+  intake: { maxShare: 0.25, previewShare: 0.06, budget: { turnShare: 0.75 } },
   cascade: [
     { step: 'fold', tailShare: 0.15, summaryShare: 0.4 },
     { step: 'squeeze', floorTokens: 120 },
