@@ -1,5 +1,7 @@
+import { linksBefore } from '../core/chain.ts'
+import { sharedItems } from '../core/grown-lists.ts'
 import { RECORD_VERSION, type Epoch, type FirstSendEdit, type ItemSeen, type LogRecord } from '../core/records.ts'
-import type { Branch } from './branch.ts'
+import type { Branch, Unwritten } from './branch.ts'
 import type { StoredText } from './cascade/draft.ts'
 import type { PrepareContext } from './context.ts'
 import type { EngineDeps } from './deps.ts'
@@ -21,7 +23,7 @@ export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterab
 }
 
 /** Everything of a request that the session's own log does not hold: its items, and what was decided about it. */
-export function unwrittenOf(context: PrepareContext, decided: Decided): LogRecord[] {
+function unwrittenOf(context: PrepareContext, decided: Decided): LogRecord[] {
   const at = context.deps.clock.now()
   return [
     ...newItems(context, at),
@@ -29,6 +31,21 @@ export function unwrittenOf(context: PrepareContext, decided: Decided): LogRecor
     ...decided.edits.map((edit) => edit.record),
     ...decided.edits.map((edit) => auditOf(edit, at)),
   ]
+}
+
+/** The same for a request that need not wait for it. */
+export function unwrittenPart(context: PrepareContext, decided: Decided): Unwritten {
+  let records: readonly LogRecord[] = []
+  return {
+    records: () => (records = unwrittenOf(context, decided)),
+    settle: () => noteArchived(context, records),
+  }
+}
+
+/** What is only owed to a store that is away is tried again with the next request. */
+function noteArchived({ branch, conversation }: PrepareContext, records: readonly LogRecord[]): void {
+  const isWhole = records.every((record) => record.type !== 'item-seen' || branch.archived.has(record.identity))
+  if (isWhole) branch.archivedItems = conversation.items
 }
 
 export interface Decided {
@@ -47,6 +64,7 @@ export async function logRequest(context: PrepareContext, decided: Decided): Pro
   const records = unwrittenOf(context, decided)
   await referenceHandles(deps, branch, adopted(context, decided.standing))
   if (records.length > 0) await appendTo(deps, branch, records)
+  noteArchived(context, records)
   for (const edit of decided.edits) context.emit({ type: 'item-offloaded', ...sizesOf(edit) })
 }
 
@@ -78,15 +96,18 @@ interface Archivable {
   readonly chain: string
 }
 
-/** Every item, those outside the chain (reasoning, reminders) under an identity of their own: a fold takes them out as well. */
-function archivable({ deps, codec, conversation, links }: PrepareContext): Archivable[] {
-  const chained = new Map(links.map((link) => [link.index, link]))
-  let chain = ''
-  return conversation.items.map((item, index) => {
-    const link = chained.get(index)
+/** Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a fold takes them out as well. */
+function archivable({ deps, branch, codec, conversation, links }: PrepareContext): Archivable[] {
+  const { items } = conversation
+  const from = sharedItems(branch.archivedItems ?? [], items)
+  const known = linksBefore(links, from)
+  const chained = new Map(links.slice(known).map((link) => [link.index, link]))
+  let chain = links[known - 1]?.chain ?? ''
+  return items.slice(from).map((item, at) => {
+    const link = chained.get(from + at)
     // By its bytes: two thoughts of equal text differ in their signatures.
     if (link === undefined)
-      return { index, identity: deps.hash(`outside:${codec.fragment(conversation, item)}`), chain }
+      return { index: from + at, identity: deps.hash(`outside:${codec.fragment(conversation, item)}`), chain }
     chain = link.chain
     return link
   })

@@ -1,8 +1,12 @@
-import type { CalibrationSeed, Epoch, LogRecord, MeasuredRequest } from '../core/records.ts'
+import type { Link } from '../core/chain.ts'
+import type { Item } from '../core/item.ts'
+import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
 import type { Anchor, Calibration } from '../meter/index.ts'
+import type { FoundEpoch } from '../ports/session-store.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
+import type { ReducedHead } from './reduced-head.ts'
 
 /**
  * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
@@ -24,8 +28,14 @@ export interface Branch {
   readonly undone: Set<string>
   /** Version of the log that this memory reflects. */
   version: number
-  /** Items of the last request. */
-  items: readonly SeenItem[]
+  /** The last request. */
+  request?: ChainedItems
+  /** The same with what the store said about it; gone as soon as the log holds another decision. */
+  trail?: Trail
+  /** The last request that the archive holds as a whole. */
+  archivedItems?: readonly Item[]
+  /** What the standing epoch makes of the items that it covers. */
+  head?: ReducedHead
   /** Growth of the load over the last calls, epochs left out. */
   growth: readonly number[]
   readonly turns: Map<string, OpenTurn>
@@ -52,13 +62,15 @@ export interface Branch {
   seed?: CalibrationSeed
 }
 
-/** What a person sees of an item when choosing what to pin. */
-export interface SeenItem {
-  readonly identity: string
-  readonly kind: string
-  readonly toolName?: string
-  /** The first characters. */
-  readonly excerpt: string
+export interface ChainedItems {
+  readonly items: readonly Item[]
+  readonly links: readonly Link[]
+}
+
+/** A request, and what stood for it: the next one asks only about what it adds. */
+export interface Trail extends ChainedItems {
+  readonly epochs: readonly FoundEpoch[]
+  readonly firstSend: ReadonlyMap<number, FirstSendEdit>
 }
 
 /** A prepared request whose response has not been recorded yet. */
@@ -74,8 +86,16 @@ export interface OpenTurn {
   readonly reservation?: string
   readonly epoch?: string
   readonly startedAt: number
-  /** What the log does not hold of this request yet; written together with its answer. */
-  readonly unwritten?: () => readonly LogRecord[]
+  /** Written together with the answer. */
+  readonly unwritten?: Unwritten
+}
+
+/** What the log does not hold of a request yet. */
+export interface Unwritten {
+  /** As of now: another request may have written some of it meanwhile. */
+  records(): readonly LogRecord[]
+  /** Called once they are written. */
+  settle(): void
 }
 
 /** What the provider said about the last request of this branch, and which request that was. */
@@ -102,7 +122,6 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     owed: newOwed(),
     undone: new Set(),
     version: 0,
-    items: [],
     growth: [],
     turns: new Map(),
     turnCount: 0,

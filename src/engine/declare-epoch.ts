@@ -90,7 +90,7 @@ export interface Cause {
 
 /** The view if this epoch stood. */
 export const viewUnder = (context: PrepareContext, standing: Standing, epoch: Epoch): View =>
-  viewOf(context, { epoch, anchors: exactAnchors(epoch), firstSend: standing.firstSend })
+  viewOf(context, { ...standing, epoch, anchors: exactAnchors(epoch) })
 
 function epochOf(context: PrepareContext, standing: Standing, cause: Cause, { edits }: Proposal): Epoch {
   const { deps, branch, links } = context

@@ -13,12 +13,12 @@ export interface NewEdit {
 
 /** Results too large for the window are shown as preview + handle before they are sent for the first time. */
 export async function newFirstSendEdits(context: PrepareContext, standing: Standing): Promise<NewEdit[]> {
-  const { deps, branch, conversation, links, limit } = context
+  const { deps, branch, conversation, links, known, limit } = context
   const maxTokens = deps.policy.intake.maxShare * limit.tokens
   const count = tokensOf(context)
   const readers = new Set(context.readers.values())
   // Only results large enough to matter need the question whether they were sent before.
-  const large = links.filter((link) => {
+  const large = links.slice(known.links).filter((link) => {
     const item = conversation.items[link.index]!
     if (!mayShorten(item) || standing.firstSend.has(link.index) || branch.sent.has(link.chain)) return false
     // What a reader tool brought back is not stored a second time by a design's guard.

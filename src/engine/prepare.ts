@@ -1,12 +1,10 @@
-import type { Link } from '../core/chain.ts'
 import type { Conversation } from '../core/conversation.ts'
 import type { Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
-import type { Item } from '../core/item.ts'
-import type { Epoch, LogRecord } from '../core/records.ts'
+import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
-import { isNews, logRequest, storeTexts, unwrittenOf, type Decided } from './archive.ts'
-import type { Branch, SeenItem } from './branch.ts'
+import { isNews, logRequest, storeTexts, unwrittenPart, type Decided } from './archive.ts'
+import type { Branch, Unwritten } from './branch.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
 import { withContextNotice } from './context-notice.ts'
@@ -110,13 +108,21 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   if (permission.view.text !== context.text) validate(context, permission.view.text)
   // What was decided is durable before it leaves. The client's own items may wait for the answer: it sends them again.
   const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt' && logged === undefined
-  const unwritten = mayWait && !isNews(context, decided) ? () => unwrittenOf(context, decided) : undefined
+  const unwritten = mayWait && !isNews(context, decided) ? unwrittenPart(context, decided) : undefined
   if (unwritten === undefined) await log()
   await tellHooks(context, newEdits, permission)
-  return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing, unwritten })
+  return finish(context, request, {
+    before,
+    permission,
+    newEdits,
+    epoch: declared?.epoch,
+    standing,
+    moved: moved !== undefined,
+    unwritten,
+  })
 }
 
-const withoutEpoch = ({ anchors, firstSend }: Standing): Standing => ({ anchors, firstSend })
+const withoutEpoch = ({ epoch: _, ...rest }: Standing): Standing => rest
 
 /** What stands on top of the view for this one request. */
 const dressed = (context: PrepareContext, view: View): View => withCacheMarks(context, withContextNotice(context, view))
@@ -261,7 +267,9 @@ interface Outcome {
   readonly newEdits: readonly NewEdit[]
   readonly epoch: Epoch | undefined
   readonly standing: Standing
-  readonly unwritten: (() => readonly LogRecord[]) | undefined
+  readonly unwritten: Unwritten | undefined
+  /** The standing epoch had to be moved, and was recorded anew. */
+  readonly moved: boolean
 }
 
 function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
@@ -271,8 +279,12 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   const epochId = epoch?.id ?? outcome.standing.epoch?.id
   const { high } = view.load.count
   const id = openTurn(context, request.format, permission, epochId, outcome.unwritten)
-  for (const link of links) branch.sent.add(link.chain)
-  branch.items = links.map((link) => seenItem(link, conversation.items[link.index]!))
+  for (const link of links.slice(context.known.links)) branch.sent.add(link.chain)
+  branch.request = { items: conversation.items, links }
+  // An epoch of this request is found by the next one, like any other.
+  if (epoch === undefined && !outcome.moved) {
+    branch.trail = { ...branch.request, epochs: outcome.standing.epochs, firstSend: outcome.standing.firstSend }
+  } else delete branch.trail
   if (epoch === undefined && branch.load !== undefined && branch.model === target.model) {
     branch.growth = [...branch.growth.slice(-9), high - branch.load.count.high]
   }
@@ -318,16 +330,12 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   }
 }
 
-function seenItem({ identity }: Link, { kind, toolName, text }: Item): SeenItem {
-  return { identity, kind, ...(toolName !== undefined && { toolName }), excerpt: text.slice(0, 80) }
-}
-
 function openTurn(
   { deps, branch, target, links }: PrepareContext,
   format: string,
   permission: Permission,
   epoch: string | undefined,
-  unwritten: Outcome['unwritten'],
+  unwritten: Unwritten | undefined,
 ): string {
   const id = `turn-${++branch.turnCount}`
   // A halted request is never sent, so there is nothing to record about it.

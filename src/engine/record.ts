@@ -33,10 +33,11 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     })
   }
   branch.turns.delete(turn.id)
-  const unwritten = turn.unwritten?.() ?? []
+  const unwritten = turn.unwritten?.records() ?? []
   if (request.refused === true) {
     if (turn.reservation !== undefined) deps.budgets?.release(turn.reservation)
     if (unwritten.length > 0) await appendTo(deps, branch, unwritten)
+    turn.unwritten?.settle()
     return {}
   }
   const usage = request.usage ?? usageOf(deps, request.format ?? turn.format, request.response)
@@ -75,6 +76,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   }
   // One write for the request and its answer: what is acknowledged here is durable as a whole.
   await appendTo(deps, branch, [...unwritten, entry])
+  turn.unwritten?.settle()
   return { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) }
 }
 

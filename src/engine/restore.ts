@@ -36,6 +36,7 @@ function absorb(branch: Branch, record: LogRecord): void {
   if (record.type === 'epoch') branch.heldEpochs.add(record.id)
   // The archive is shared by the agents of a session; what they decided is not.
   if ((record.agent ?? branch.agent) !== branch.agent) return
+  if (record.type === 'epoch' || record.type === 'undo') delete branch.trail
   if (record.type === 'epoch') branch.epoch = record
   else if (record.type === 'undo') {
     if (branch.epoch?.id === record.epoch) delete branch.epoch

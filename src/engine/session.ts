@@ -1,6 +1,6 @@
 import { PlimsollError } from '../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../core/records.ts'
-import { newBranch, type Branch, type SeenItem } from './branch.ts'
+import { newBranch, type Branch } from './branch.ts'
 import { settleOwed, tolerantDeps } from './degraded.ts'
 import type { EngineDeps } from './deps.ts'
 import { seedCalibration } from './learn.ts'
@@ -8,6 +8,7 @@ import { prepare, type PreparedTurn, type PrepareRequest } from './prepare.ts'
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { recall, type Recalled, type RecallOptions } from './recall.ts'
 import { appendTo, catchUp } from './restore.ts'
+import { seenItems, type SeenItem } from './seen-items.ts'
 import { exportStore, forkSession } from './store-admin.ts'
 import { statusOf, type SessionStatus } from './status.ts'
 import { toolResult, type ShownResult, type ToolResultRequest } from './tool-result.ts'
@@ -72,7 +73,12 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       await catchUp(engine, branch)
       seedCalibration(engine, branch)
       const { summarizer: _, ...modelFree } = engine
-      return work(tolerant.isDown() ? modelFree : engine)
+      try {
+        return await work(tolerant.isDown() ? modelFree : engine)
+      } finally {
+        // What memory answered in the store's place is asked again.
+        if (tolerant.isDown()) delete branch.trail
+      }
     })
   return {
     id,
@@ -83,10 +89,12 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     status: () => runAnyway(async (engine) => statusOf(engine, branch)),
     compact: () => run(async () => void (branch.compactRequested = true)),
     undo: () => run((engine) => undo(engine, branch)),
-    items: () => run(async () => branch.items),
+    items: () => run(async () => seenItems(branch.request)),
     pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),
     fork: (to) =>
       run(async (engine) => {
+        // A session that has written nothing yet can be forked all the same.
+        if (branch.seed !== undefined) await appendTo(engine, branch, [])
         await forkSession(engine.sessions, engine.artifacts, { tenant, from: id, to })
         return createSession(deps, { id: to, agent, tenant })
       }),
