@@ -122,7 +122,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   })
 }
 
-const withoutEpoch = ({ epoch: _, ...rest }: Standing): Standing => rest
+const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({ epochs, anchors, firstSend })
 
 /** What stands on top of the view for this one request. */
 const dressed = (context: PrepareContext, view: View): View => withCacheMarks(context, withContextNotice(context, view))

@@ -10,6 +10,7 @@ import { checkedStore } from '../checked-store.ts'
 import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
 import { warnOfDamage } from '../damage.ts'
 import { lru } from '../../lru.ts'
+import { pagedLog } from '../paged-log.ts'
 import { check } from './check.ts'
 import { SERVER_NOW, ensureTenant, fromColumn, int, tenantId, text, toColumn } from './context.ts'
 import type { Context } from './context.ts'
@@ -70,15 +71,15 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
       return append(await ready(), context, tenant, session, records, expectedVersion)
     },
 
-    async *read(tenant, session, afterVersion = 0) {
-      const postgres = await ready()
-      const { id } = await headOf(postgres, context, tenant, session)
-      let after: number | undefined = id === 0 ? undefined : afterVersion
-      while (after !== undefined) {
-        const page = await readPage(postgres, context, tenant, { id, name: session }, after, PAGE)
-        yield* page.records
-        after = page.last
-      }
+    read(tenant, session, afterVersion = 0) {
+      let id = 0
+      return pagedLog(
+        async () => {
+          ;({ id } = await headOf(await ready(), context, tenant, session))
+          return id === 0 ? undefined : afterVersion
+        },
+        async (after) => readPage(await ready(), context, tenant, { id, name: session }, after, PAGE),
+      )
     },
 
     async version(tenant, session) {

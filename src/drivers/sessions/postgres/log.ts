@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { LogRecord } from '../../../core/records.ts'
-import type { StoredRecord } from '../../../ports/session-store.ts'
 import { isUncertain, isUniqueViolation } from '../../postgres/connection.ts'
 import type { Postgres, Queries } from '../../postgres/connection.ts'
 import { badForkVersion, conflict, forkTargetExists, noSuchSession } from '../checks.ts'
+import type { LogPage } from '../paged-log.ts'
 import { appendBatch } from './append.ts'
 import { SERVER_NOW, ensureTenant, int, recordOf, tenantId, text } from './context.ts'
 import type { Context } from './context.ts'
@@ -72,7 +72,6 @@ async function versionOfBatch(postgres: Postgres, batch: string, size: number): 
   return row === undefined ? undefined : int(row, 'version') + size - 1
 }
 
-/** One page of a log; pages keep a long session from being held in memory twice. */
 export async function readPage(
   queries: Queries,
   context: Context,
@@ -80,7 +79,7 @@ export async function readPage(
   session: { readonly id: number; readonly name: string },
   after: number,
   limit: number,
-): Promise<{ readonly records: readonly StoredRecord[]; readonly last: number | undefined }> {
+): Promise<LogPage> {
   const rows = await queries.query(
     'SELECT version, body, sum FROM records WHERE session = $1 AND version > $2 ORDER BY version LIMIT $3',
     [session.id, after, limit],

@@ -10,6 +10,7 @@ import { checkedStore } from '../checked-store.ts'
 import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
 import { warnOfDamage } from '../damage.ts'
 import { lru } from '../../lru.ts'
+import { pagedLog } from '../paged-log.ts'
 import { check } from './check.ts'
 import { connect, reading } from './connect.ts'
 import { ensureTenant, int, tenantId, text } from './context.ts'
@@ -84,15 +85,15 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
       return write((db) => append(db, context, tenant, session, records, expectedVersion))
     },
 
-    async *read(tenant, session, afterVersion = 0) {
-      const { id } = await find(tenant, session)
-      let after: number | undefined = id === 0 ? undefined : afterVersion
-      while (after !== undefined) {
-        const from: number = after
-        const page = await ask((db) => readPage(db, context, tenant, { id, name: session }, from, PAGE))
-        yield* page.records
-        after = page.last
-      }
+    read(tenant, session, afterVersion = 0) {
+      let id = 0
+      return pagedLog(
+        async () => {
+          ;({ id } = await find(tenant, session))
+          return id === 0 ? undefined : afterVersion
+        },
+        (after) => ask((db) => readPage(db, context, tenant, { id, name: session }, after, PAGE)),
+      )
     },
 
     async version(tenant, session) {

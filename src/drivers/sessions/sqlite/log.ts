@@ -1,6 +1,6 @@
 import type { LogRecord } from '../../../core/records.ts'
-import type { StoredRecord } from '../../../ports/session-store.ts'
 import { badForkVersion, conflict, forkTargetExists, noSuchSession } from '../checks.ts'
+import type { LogPage } from '../paged-log.ts'
 import { keyOf } from '../record-keys.ts'
 import { toStored } from '../record-text.ts'
 import { wordsOf } from '../search-words.ts'
@@ -123,7 +123,6 @@ const tokensOf = (context: Context, tenantName: string, tenant: number, text: st
 export const wordKey = (context: Context, tenantName: string, tenant: number, word: string): string =>
   `${tenant}x${context.seal.blindWord(tenantName, word)}`
 
-/** One page of a log; pages keep a long session from being held in memory twice. */
 export function readPage(
   db: SqliteDatabase,
   context: Context,
@@ -131,7 +130,7 @@ export function readPage(
   session: { readonly id: number; readonly name: string },
   after: number,
   limit: number,
-): { readonly records: readonly StoredRecord[]; readonly last: number | undefined } {
+): LogPage {
   const rows = db.all(
     'SELECT version, body, sum FROM records WHERE session = ? AND version > ? ORDER BY version LIMIT ?',
     session.id,
