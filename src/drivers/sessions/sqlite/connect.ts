@@ -11,7 +11,7 @@ import { migrate } from './schema.ts'
 
 /*
  * synchronous=FULL: an acknowledged record survives power loss, not only a killed process; one flush per commit is the price
- * and writes that arrive together share it. secure_delete: what retention removed is overwritten, not only unlinked.
+ * and writes that arrive together share it. The write queue lowers it for transactions that hold leases only. secure_delete: what retention removed is overwritten, not only unlinked.
  * busy_timeout is short, because the engine waits with the whole process; the patience is in the queue above it.
  */
 const PRAGMAS =

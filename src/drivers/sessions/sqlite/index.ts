@@ -64,7 +64,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   }
 
   const explain = (error: unknown): unknown => engineError(error, path)
-  const { write, idle } = writeQueue(open, { lockTimeoutMs, explain })
+  const { write, writePassing, idle } = writeQueue(open, { lockTimeoutMs, explain })
   const ask = <T>(job: (db: SqliteDatabase) => T): Promise<T> => reading(open, job, { lockTimeoutMs, explain })
   const find = (tenant: string, session: string) => ask((db) => headOf(db, tenantId(db, tenant), session))
 
@@ -160,7 +160,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     },
 
     async lease(tenant, work, holder, ttlMs) {
-      return write((db) => {
+      return writePassing((db) => {
         const now = clock.now()
         const taken = db.run(
           `INSERT INTO leases (tenant, work, holder, until) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, work)
@@ -176,7 +176,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     },
 
     async releaseLease(tenant, work, holder) {
-      await write((db) =>
+      await writePassing((db) =>
         db.run(
           'DELETE FROM leases WHERE tenant = ? AND work = ? AND holder = ?',
           tenantId(db, tenant) ?? 0,
