@@ -48,7 +48,9 @@ for (let turn = 1; turn <= BEFORE + REQUESTS; turn++) {
 }
 const [memory, sqlite] = lanes.map(({ prepare, record }) => ({ prepare: median(prepare), record: median(record) }))
 const added = (part: 'prepare' | 'record'): string => (sqlite![part] - memory![part]).toFixed(2)
-console.info(`SQLite adds ${added('prepare')} ms before an untouched request leaves (memory ${memory!.prepare.toFixed(2)} ms)`)
+console.info(
+  `SQLite adds ${added('prepare')} ms before an untouched request leaves (memory ${memory!.prepare.toFixed(2)} ms)`,
+)
 console.info(`SQLite adds ${added('record')} ms after it (memory ${memory!.record.toFixed(2)} ms)`)
 for (const { plimsoll } of lanes) await plimsoll.close()
 rmSync(folder, { recursive: true })

@@ -1,7 +1,7 @@
 import { linksBefore } from '../core/chain.ts'
 import { sharedItems } from '../core/grown-lists.ts'
 import { RECORD_VERSION, type Epoch, type FirstSendEdit, type ItemSeen, type LogRecord } from '../core/records.ts'
-import type { Branch, Unwritten } from './branch.ts'
+import type { Branch } from './branch.ts'
 import type { StoredText } from './cascade/draft.ts'
 import type { PrepareContext } from './context.ts'
 import type { EngineDeps } from './deps.ts'
@@ -9,21 +9,25 @@ import type { NewEdit } from './first-send.ts'
 import { handlesOfRecord } from './record-handles.ts'
 import { appendTo } from './restore.ts'
 import type { Standing } from './standing.ts'
+import { cleanUp } from './retention.ts'
 
 /** Makes texts durable behind their handles, before any view mentions them. */
 export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
-  for (const { text, content, mime, tool, callId } of texts) {
-    await deps.artifacts.put(branch.tenant, content ?? Buffer.from(text), {
+  for (const { text, content, mime, tool, callId, about } of texts) {
+    const { handle } = await deps.artifacts.put(branch.tenant, content ?? Buffer.from(text), {
+      ...about,
       session: branch.session,
       ...(tool !== undefined && { tool }),
       ...(callId !== undefined && { callId }),
       ...(mime !== undefined && { mime }),
     })
+    branch.referenced.add(handle)
+    await cleanUp(deps, branch)
   }
 }
 
 /** Everything of a request that the session's own log does not hold: its items, and what was decided about it. */
-function unwrittenOf(context: PrepareContext, decided: Decided): LogRecord[] {
+export function unwrittenOf(context: PrepareContext, decided: Decided): LogRecord[] {
   const at = context.deps.clock.now()
   return [
     ...newItems(context, at),
@@ -31,21 +35,6 @@ function unwrittenOf(context: PrepareContext, decided: Decided): LogRecord[] {
     ...decided.edits.map((edit) => edit.record),
     ...decided.edits.map((edit) => auditOf(edit, at)),
   ]
-}
-
-/** The same for a request that need not wait for it. */
-export function unwrittenPart(context: PrepareContext, decided: Decided): Unwritten {
-  let records: readonly LogRecord[] = []
-  return {
-    records: () => (records = unwrittenOf(context, decided)),
-    settle: () => noteArchived(context, records),
-  }
-}
-
-/** What is only owed to a store that is away is tried again with the next request. */
-function noteArchived({ branch, conversation }: PrepareContext, records: readonly LogRecord[]): void {
-  const isWhole = records.every((record) => record.type !== 'item-seen' || branch.archived.has(record.identity))
-  if (isWhole) branch.archivedItems = conversation.items
 }
 
 export interface Decided {
@@ -64,7 +53,7 @@ export async function logRequest(context: PrepareContext, decided: Decided): Pro
   const records = unwrittenOf(context, decided)
   await referenceHandles(deps, branch, adopted(context, decided.standing))
   if (records.length > 0) await appendTo(deps, branch, records)
-  noteArchived(context, records)
+  noteArchived(context)
   for (const edit of decided.edits) context.emit({ type: 'item-offloaded', ...sizesOf(edit) })
 }
 
@@ -96,7 +85,17 @@ interface Archivable {
   readonly chain: string
 }
 
-/** Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a fold takes them out as well. */
+/** The next request need not look at these items again; what is only owed to a store that is away is tried again. */
+export function noteArchived(context: PrepareContext): void {
+  const { branch, conversation } = context
+  if (archivable(context).every(({ identity }) => branch.archived.has(identity)))
+    branch.archivedItems = conversation.items
+}
+
+/**
+ * Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a
+ * fold takes them out as well.
+ */
 function archivable({ deps, branch, codec, conversation, links }: PrepareContext): Archivable[] {
   const { items } = conversation
   const from = sharedItems(branch.archivedItems ?? [], items)

@@ -1,4 +1,5 @@
 import type { Link } from '../core/chain.ts'
+import type { Handle } from '../core/handles.ts'
 import type { Item } from '../core/item.ts'
 import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
@@ -7,6 +8,7 @@ import type { FoundEpoch } from '../ports/session-store.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
 import type { ReducedHead } from './reduced-head.ts'
+import { NOTHING_USED, type BudgetSnapshot } from './tool-budget.ts'
 
 /**
  * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
@@ -55,6 +57,14 @@ export interface Branch {
   isHigh: boolean
   /** First-send edits of this branch, for the time when the store cannot be asked. */
   readonly edits: EditMemory
+  /** Views that `toolResult` gave out, by hash → the artifacts that they were made from. */
+  readonly views: Map<string, readonly Handle[]>
+  /** Artifacts that the store knows as this session's. */
+  readonly referenced: Set<Handle>
+  /** Artifacts written by this process. */
+  writes: number
+  /** Tokens that results took since the last request, and in the session as far as this process knows. */
+  toolUse: BudgetSnapshot
   readonly owed: Owed
   /** Learned from this branch's own log, so that every process that reads the log counts alike. */
   calibration?: Calibration
@@ -73,12 +83,20 @@ export interface Trail extends ChainedItems {
   readonly firstSend: ReadonlyMap<number, FirstSendEdit>
 }
 
+/** Records that wait for the answer to be written with. */
+export interface Unwritten {
+  records(): readonly LogRecord[]
+  /** They are in the log. */
+  written(): void
+}
+
 /** A prepared request whose response has not been recorded yet. */
 export interface OpenTurn {
   readonly id: string
   readonly model: string
   readonly endpoint?: string
   readonly format: string
+  readonly limit: Limit
   readonly measured: MeasuredRequest
   /** Raw tokens of the whole request. */
   readonly estimated: number
@@ -86,16 +104,8 @@ export interface OpenTurn {
   readonly reservation?: string
   readonly epoch?: string
   readonly startedAt: number
-  /** Written together with the answer. */
+  /** What the log does not hold of this request yet; written together with its answer. */
   readonly unwritten?: Unwritten
-}
-
-/** What the log does not hold of a request yet. */
-export interface Unwritten {
-  /** As of now: another request may have written some of it meanwhile. */
-  records(): readonly LogRecord[]
-  /** Called once they are written. */
-  settle(): void
 }
 
 /** What the provider said about the last request of this branch, and which request that was. */
@@ -129,5 +139,9 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     compactRequested: false,
     isHigh: false,
     readers: new Map(),
+    views: new Map(),
+    referenced: new Set(),
+    writes: 0,
+    toolUse: NOTHING_USED,
   }
 }

@@ -25,6 +25,8 @@ export interface PrepareContext {
   readonly codec: Codec
   /** The body as it came. */
   readonly text: string
+  /** Its length in UTF-8. */
+  readonly bytes: number
   readonly conversation: Conversation
   readonly links: readonly Link[]
   /** Items and links at the start that the last request had as well: whatever is asked once about an item was asked then. */
@@ -78,6 +80,7 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     branch,
     codec,
     text,
+    bytes: conversation.bytes ?? Buffer.byteLength(text),
     conversation,
     links,
     known: { items: shared, links: linksBefore(links, shared) },
@@ -91,8 +94,11 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
   }
 }
 
+/** What counting needs to know about where a text goes. */
+export type Weighing = Pick<PrepareContext, 'deps' | 'branch' | 'target' | 'gauge'>
+
 /** What fits. A policy that holds back a share of the window first has to know the window. */
-function limitFor(
+export function limitFor(
   { meter, policy }: Pick<EngineDeps, 'meter' | 'policy'>,
   target: Target,
   { format, settings }: Pick<Conversation, 'format' | 'settings'>,
@@ -123,7 +129,7 @@ function codecFor(deps: EngineDeps, format: string): Codec {
 }
 
 /** The last measured call on the same model, whatever became of its bytes. */
-function lastOn({ branch: { last }, target }: PrepareContext): Anchor | undefined {
+function lastOn({ branch: { last }, target }: Weighing): Anchor | undefined {
   return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
 }
 
@@ -143,7 +149,8 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const edited = plan.length === 0 ? context.conversation : { ...context.conversation, items }
   const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const outgoing = plan.length === 0 && conversation.changes === undefined ? text : codec.encode(conversation).text
-  const measurement = deps.meter.measure(context.gauge, conversation, Buffer.byteLength(outgoing))
+  const bytes = outgoing === text ? context.bytes : Buffer.byteLength(outgoing)
+  const measurement = deps.meter.measure(context.gauge, conversation, bytes)
   const anchor = anchorFor(context, standing.epoch?.id)
   const { design } = deps.meter
   const epoch = standing.epoch?.id
@@ -189,7 +196,7 @@ export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   return (item) => cautiousItem(item, deps.meter.countItem(gauge, item).high, caution)
 }
 
-export const textTokensOf = (context: PrepareContext): ((text: string) => number) => {
+export const textTokensOf = (context: Weighing): ((text: string) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context))
   if (factor !== undefined) return (text) => deps.meter.countText(gauge, text).high * factor

@@ -150,6 +150,12 @@ function tolerantArtifacts(
         () => artifacts.reference(tenant, session, handles),
         () => undefined,
       ),
+    prune: (tenant, rule) =>
+      ask(
+        'artifact store',
+        () => artifacts.prune(tenant, rule),
+        () => [],
+      ),
     put: (tenant, bytes, meta = {}) =>
       ask(
         'artifact store',

@@ -3,7 +3,7 @@ import type { Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
-import { isNews, logRequest, storeTexts, unwrittenPart, type Decided } from './archive.ts'
+import { isNews, logRequest, noteArchived, storeTexts, unwrittenOf, type Decided } from './archive.ts'
 import type { Branch, Unwritten } from './branch.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
@@ -12,7 +12,7 @@ import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View }
 import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
 import { askBeforeEpoch, noteHighWater, placeOf, tellAfterEpoch } from './epoch-hooks.ts'
-import { newFirstSendEdits, type NewEdit } from './first-send.ts'
+import { newFirstSendEdits, toolUseOf, type NewEdit } from './first-send.ts'
 import { debugLines, reductionLines } from './design-log.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn.ts'
 import { permit, type Permission } from './guard.ts'
@@ -20,6 +20,7 @@ import { callHook } from './hooks.ts'
 import { largestParts } from './largest-parts.ts'
 import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
+import { keepAlive } from './retention.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
@@ -76,12 +77,13 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await storeTexts(
     deps,
     branch,
-    newEdits.map((edit) => storedText(items[edit.index]!)),
+    newEdits.flatMap(({ index, about }) => (about === undefined ? [] : [{ ...storedText(items[index]!), about }])),
   )
   const standing: Standing = {
     ...found,
     firstSend: new Map([...found.firstSend, ...newEdits.map((edit) => [edit.index, edit.record] as const)]),
   }
+  await keepAlive(deps, branch, standing)
   const asked = viewOf(opened, standing)
   noteHighWater(opened, asked)
   const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
@@ -108,7 +110,10 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   if (permission.view.text !== context.text) validate(context, permission.view.text)
   // What was decided is durable before it leaves. The client's own items may wait for the answer: it sends them again.
   const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt' && logged === undefined
-  const unwritten = mayWait && !isNews(context, decided) ? unwrittenPart(context, decided) : undefined
+  const unwritten: Unwritten | undefined =
+    mayWait && !isNews(context, decided)
+      ? { records: () => unwrittenOf(context, decided), written: () => noteArchived(context) }
+      : undefined
   if (unwritten === undefined) await log()
   await tellHooks(context, newEdits, permission)
   return finish(context, request, {
@@ -117,8 +122,8 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
     newEdits,
     epoch: declared?.epoch,
     standing,
-    moved: moved !== undefined,
     unwritten,
+    moved: moved !== undefined,
   })
 }
 
@@ -267,9 +272,9 @@ interface Outcome {
   readonly newEdits: readonly NewEdit[]
   readonly epoch: Epoch | undefined
   readonly standing: Standing
-  readonly unwritten: Unwritten | undefined
   /** The standing epoch had to be moved, and was recorded anew. */
   readonly moved: boolean
+  readonly unwritten: Unwritten | undefined
 }
 
 function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
@@ -292,6 +297,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   branch.load = view.load
   branch.readers = context.readers
   branch.limit = limit
+  branch.toolUse = toolUseOf(context, outcome.standing)
   const tight = epoch !== undefined && high > lowWater(deps.policy, limit)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
@@ -331,11 +337,11 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
 }
 
 function openTurn(
-  { deps, branch, target, links }: PrepareContext,
+  { deps, branch, target, links, limit }: PrepareContext,
   format: string,
   permission: Permission,
   epoch: string | undefined,
-  unwritten: Unwritten | undefined,
+  unwritten: Outcome['unwritten'],
 ): string {
   const id = `turn-${++branch.turnCount}`
   // A halted request is never sent, so there is nothing to record about it.
@@ -345,6 +351,7 @@ function openTurn(
     id,
     model: target.model,
     format,
+    limit,
     estimated: measurement.raw.tokens,
     measured: {
       chain: links.at(-1)?.chain ?? '',

@@ -37,7 +37,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   if (request.refused === true) {
     if (turn.reservation !== undefined) deps.budgets?.release(turn.reservation)
     if (unwritten.length > 0) await appendTo(deps, branch, unwritten)
-    turn.unwritten?.settle()
+    turn.unwritten?.written()
     return {}
   }
   const usage = request.usage ?? usageOf(deps, request.format ?? turn.format, request.response)
@@ -64,6 +64,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     model: turn.model,
     estimated: turn.estimated,
     measured: turn.measured,
+    limit: turn.limit,
     purpose: 'turn',
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
     ...(usage !== undefined && { usage }),
@@ -76,7 +77,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   }
   // One write for the request and its answer: what is acknowledged here is durable as a whole.
   await appendTo(deps, branch, [...unwritten, entry])
-  turn.unwritten?.settle()
+  turn.unwritten?.written()
   return { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) }
 }
 

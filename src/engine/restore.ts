@@ -1,4 +1,4 @@
-import type { CalibrationSeed, LogRecord, UsageSeen } from '../core/records.ts'
+import type { Audit, CalibrationSeed, LogRecord, UsageSeen } from '../core/records.ts'
 import { isKnownUsage } from '../meter/index.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
@@ -29,8 +29,10 @@ function absorb(branch: Branch, record: LogRecord): void {
     if (record.chain !== '') branch.sent.add(record.chain)
     return
   }
+  if (record.type === 'audit') return rememberView(branch, record)
   if (record.type === 'edit') {
     branch.heldEdits.add(record.key)
+    branch.referenced.add(record.handle)
     return rememberEdit(branch.edits, record)
   }
   if (record.type === 'epoch') branch.heldEpochs.add(record.id)
@@ -60,6 +62,7 @@ function absorbUsage(branch: Branch, record: UsageSeen): void {
   if (branch.calibration !== undefined) teach(branch.calibration, branch.last, record)
   branch.turnCount = Math.max(branch.turnCount, Number(record.turn.split('-')[1] ?? 0))
   branch.model = record.model
+  if (record.limit !== undefined) branch.limit = record.limit
   const { usage, measured, epoch, endpoint } = record
   // Some servers report zeros for what they did not count; as a measurement that would be an empty window.
   if (!isKnownUsage(usage) || measured === undefined) return
@@ -75,4 +78,13 @@ function absorbUsage(branch: Branch, record: UsageSeen): void {
     ...(endpoint !== undefined && { endpoint }),
     ...(epoch !== undefined && { epoch }),
   }
+}
+
+const MOST_VIEWS = 1_000
+
+/** A view that comes back in a request is known for one in every process that reads the log. */
+function rememberView({ views }: Branch, { view, handle }: Audit): void {
+  if (view === undefined || handle === undefined) return
+  views.set(view, [handle])
+  if (views.size > MOST_VIEWS) views.delete(views.keys().next().value!)
 }
