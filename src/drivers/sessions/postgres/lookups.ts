@@ -68,10 +68,10 @@ export async function claimEpoch(
   const id = context.seal.blind(tenantName, epoch.id)
   await queries.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`plimsoll claim ${tenant} ${cover}`])
   const [winner] = await queries.query(
-    `SELECT epoch FROM epochs e WHERE tenant = $1 AND cover = $2 AND (epoch = $3 OR NOT EXISTS
+    `SELECT epoch FROM epochs e WHERE tenant = $1 AND cover = $2 AND epoch <> $4 AND (epoch = $3 OR NOT EXISTS
        (SELECT 1 FROM undos u WHERE u.tenant = e.tenant AND u.epoch = e.epoch AND u.session = e.session))
      ORDER BY epoch = $3, record LIMIT 1`,
-    [tenant, cover, id],
+    [tenant, cover, id, context.seal.blind(tenantName, epoch.replaces ?? '')],
   )
   const write = async (winning: Epoch): Promise<void> => {
     await appendBatch(queries, context, { tenantName, tenant, session }, [winning], { batch: randomUUID() })

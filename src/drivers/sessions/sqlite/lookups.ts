@@ -63,12 +63,14 @@ export function claimEpoch(
   const tenant = ensureTenant(db, tenantName)
   const cover = context.seal.blind(tenantName, epoch.cover)
   const id = context.seal.blind(tenantName, epoch.id)
+  const replaces = context.seal.blind(tenantName, epoch.replaces ?? '')
   const winner = db.all(
-    `SELECT epoch FROM epochs e WHERE tenant = ? AND cover = ? AND (epoch = ? OR NOT EXISTS
+    `SELECT epoch FROM epochs e WHERE tenant = ? AND cover = ? AND epoch <> ? AND (epoch = ? OR NOT EXISTS
        (SELECT 1 FROM undos u WHERE u.tenant = e.tenant AND u.epoch = e.epoch AND u.session = e.session))
      ORDER BY epoch = ?, record LIMIT 1`,
     tenant,
     cover,
+    replaces,
     id,
     id,
   )[0]
