@@ -79,6 +79,8 @@ export interface Epoch extends Base {
   readonly policy: string
   readonly before: number
   readonly after: number
+  /** The epoch on the same cover that this one goes beyond: it left too much for the limit at hand. */
+  readonly replaces?: string
   /** How many epochs were declared on requests one after another, this one included. @default 1 */
   readonly inARow?: number
 }

@@ -114,6 +114,8 @@ function epochOf(context: PrepareContext, standing: Standing, cause: Cause, { ed
     policy: deps.policy.name,
     before: cause.loadBefore,
     after: 0,
+    // The same request again, for a smaller limit: a fallback model, or a window that the provider named when it refused.
+    ...(standing.epoch?.cover === chain && { replaces: standing.epoch.id }),
     inARow: epochsInARow(context, standing.epoch) + 1,
   }
 }

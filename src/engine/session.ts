@@ -104,6 +104,8 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),
     fork: (to) =>
       run(async (engine) => {
+        // A session that has written nothing yet can be forked all the same.
+        if (branch.seed !== undefined) await appendTo(engine, branch, [])
         await forkSession(engine.sessions, engine.artifacts, { tenant, from: id, to })
         return createSession(deps, { id: to, agent, tenant })
       }),

@@ -71,11 +71,15 @@ function newestEpoch(found: readonly FoundEpoch[], session: string): Epoch | und
   let best: Epoch | undefined
   for (const { epoch, undoneIn } of found) {
     if (undoneIn.includes(session)) continue
-    if (best === undefined || epoch.count > best.count || (epoch.count === best.count && epoch.at > best.at))
+    if (best === undefined || epoch.count > best.count || (epoch.count === best.count && isLater(epoch, best)))
       best = epoch
   }
   return best
 }
+
+/** A clock may say the same for both. */
+const isLater = (epoch: Epoch, than: Epoch): boolean =>
+  epoch.replaces === than.id || (epoch.at > than.at && than.replaces !== epoch.id)
 
 /** Where a known epoch stands in a chain that it no longer matches; no anchors when too little of it or its cut is left. */
 export function reanchor(epoch: Epoch, links: readonly Link[]): { anchors?: Anchors; matched: number } {
