@@ -36,7 +36,7 @@ export interface OpenReaders {
   close(): Promise<void>
 }
 
-/** The declarations of all readers take some 1,300 tokens of every request; below this window the basic ones have to do. */
+/** The declarations of all readers take some 900 tokens of every request; below this window the basic ones have to do. */
 const AMPLE_WINDOW = 32_000
 /** Readers keep line indexes; those of tenants that were quiet for long are made again. */
 const MOST_OWNERS = 100

@@ -220,10 +220,16 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
             enforce: 'settled',
           }
     const budgets = own === undefined ? all.budgets : createBudgets([...(options.budgets ?? []), own], emitBudget)
-    const common = { ...all, policy, ...(budgets !== undefined && { budgets }) }
+    const common = { ...all, policy: withoutAnalysis(policy), ...(budgets !== undefined && { budgets }) }
     if (estimator === undefined) return common
     const meter = { ...all.meter, ...designMeter(all.meter, estimator, { tokenizerOf, asDesigned }) }
     return { ...common, meter }
+  }
+  /** AutoSRE's document ties its analysis to a sandbox. */
+  const withoutAnalysis = (policy: Policy): Policy => {
+    const { intake } = policy
+    if (options.sandbox !== false || intake.guard === undefined) return policy
+    return { ...policy, intake: { ...intake, guard: { sandbox: false, ...intake.guard } } }
   }
   const policyOf = (given: string | Policy | undefined): Policy =>
     typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')

@@ -141,6 +141,8 @@ export interface GuardRule {
   readonly lines?: number
   /** What is shown of a text that was stored. @default the design's own */
   readonly shownChars?: number
+  /** AutoSRE: analyses large data; false gives three items, their fields and how to work on the rest. @default true */
+  readonly sandbox?: boolean
 }
 
 export type CascadeStep =

@@ -1,4 +1,4 @@
-import type { Policy } from '../../core/policy.ts'
+import type { Policy, ToolBudgetRule } from '../../core/policy.ts'
 import type { Target } from '../../core/target.ts'
 import { policyNamed } from '../policies/index.ts'
 import type { Environment } from '../policies/environment.ts'
@@ -81,7 +81,7 @@ function withDefaults(policy: Policy, { defaults, providers }: Config): Policy {
 }
 
 function applyOverride(policy: Policy, override: Override): Policy {
-  const { water, buffer, intake, guard, estimator, steps, ...numbers } = override
+  const { water, buffer, intake, budget, retention, guard, estimator, steps, ...numbers } = override
   const guarded =
     guard !== undefined && policy.intake.guard !== undefined ? { ...policy.intake.guard, ...guard } : undefined
   return {
@@ -89,8 +89,26 @@ function applyOverride(policy: Policy, override: Override): Policy {
     ...numbers,
     water: { ...policy.water, ...water },
     buffer: { ...policy.buffer, ...buffer },
-    intake: { ...policy.intake, ...intake, ...(guarded !== undefined && { guard: guarded }) },
+    intake: {
+      ...policy.intake,
+      ...intake,
+      ...(guarded !== undefined && { guard: guarded }),
+      ...(budget !== undefined && { budget: withBudget(policy.intake.budget, budget) }),
+    },
+    ...(retention !== undefined && { retention: withRetention({ ...policy.retention, ...retention }) }),
     ...(policy.estimator !== undefined && { estimator: { ...policy.estimator, ...estimator } }),
     cascade: policy.cascade.map((step) => ({ ...step, ...steps?.[step.step] })),
   }
 }
+
+const withBudget = (base: ToolBudgetRule = {}, own: ToolBudgetRule): ToolBudgetRule => ({
+  ...base,
+  ...own,
+  ...((base.tools !== undefined || own.tools !== undefined) && { tools: { ...base.tools, ...own.tools } }),
+})
+
+/** One number alone says both: what stays, and from how many on. */
+const withRetention = ({ keep, cleanAt }: NonNullable<Override['retention']>): NonNullable<Policy['retention']> => ({
+  keep: keep ?? cleanAt ?? Infinity,
+  cleanAt: cleanAt ?? keep ?? Infinity,
+})

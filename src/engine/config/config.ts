@@ -1,4 +1,4 @@
-import type { Policy } from '../../core/policy.ts'
+import type { Policy, ToolBudgetRule } from '../../core/policy.ts'
 
 /** A config file, validated. */
 export interface Config {
@@ -42,6 +42,8 @@ export interface Override {
   readonly water?: Partial<Policy['water']>
   readonly buffer?: Partial<Policy['buffer']>
   readonly intake?: Partial<Pick<Policy['intake'], 'maxShare' | 'previewShare'>>
+  readonly budget?: ToolBudgetRule
+  readonly retention?: Partial<NonNullable<Policy['retention']>>
   readonly guard?: Readonly<Record<string, number>>
   readonly estimator?: { readonly defaultFactor?: number }
   readonly defaultWindow?: number

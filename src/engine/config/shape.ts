@@ -101,6 +101,22 @@ const override = object('Numbers that differ from the policy', {
     maxShare: share('Larger results are shown as preview + handle'),
     previewShare: share('Size of such a preview'),
   }),
+  budget: object('What tool results may take together', {
+    turnShare: share('Results of one turn, of the limit'),
+    turnTokens: tokens('Results of one turn'),
+    sessionTokens: tokens('Results of a session'),
+    withinWindow: { kind: 'switch', about: 'No more than the window has left' },
+    minPreviewTokens: tokens('Smaller previews give way to the handle'),
+    tools: {
+      kind: 'map',
+      about: 'Single tools, by name',
+      of: object('A tool', { turnTokens: tokens('In one turn'), sessionTokens: tokens('In a session') }),
+    },
+  }),
+  retention: object('Stored outputs that no session references', {
+    keep: count('The newest so many stay'),
+    cleanAt: count('From so many on', 1),
+  }),
   guard: object('Triggers of the design’s guard', {
     items: count('Items of a list or object'),
     chars: count('Characters'),
