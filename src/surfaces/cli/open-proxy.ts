@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import type { PlimsollEvent } from '../../core/events.ts'
-import { createPlimsoll, type Plimsoll } from '../../plimsoll.ts'
+import { createPlimsoll, type LiveOptions, type Plimsoll } from '../../plimsoll.ts'
 import type { ProxyConfig } from '../gateway/config.ts'
 import { createControl } from '../gateway/control.ts'
 import { createEventHub, type EventHub } from '../gateway/event-hub.ts'
@@ -12,15 +12,18 @@ export interface OpenProxy {
   readonly proxy: Proxy
   readonly plimsoll: Plimsoll
   readonly hub: EventHub
+  /** Takes what may change while requests are under way; gives back the names of what needs a restart. */
+  readonly reload: (settings: ProxySettings) => readonly string[]
   readonly close: () => Promise<void>
 }
 
+export type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }
+
+/** Bound to a socket, a file or a process that is there already. */
+const FIXED = ['port', 'host', 'store', 'artifacts', 'workers', 'drainMs', 'requestTimeoutMs'] as const
+
 /** A proxy with everything around it: store, events, metrics, control routes. */
-export async function openProxy(
-  settings: ProxyConfig & { readonly upstreams: Upstreams },
-  onRequest: (line: ProxyLine) => void,
-): Promise<OpenProxy> {
-  const { policy, store, artifacts, window, observe, tools, maxBodyBytes, upstreams, ...rest } = settings
+export async function openProxy(settings: ProxySettings, onRequest: (line: ProxyLine) => void): Promise<OpenProxy> {
   const hub = createEventHub()
   const metrics = createMetrics()
   const count = (event: PlimsollEvent): void => {
@@ -28,13 +31,9 @@ export async function openProxy(
     metrics.take(event)
   }
   const plimsoll = createPlimsoll({
-    ...(policy !== undefined && { policy }),
-    ...(store !== undefined && { store }),
-    ...(artifacts !== undefined && { artifacts }),
-    ...(window !== undefined && { window }),
-    ...(observe !== undefined && { observe }),
-    ...(tools !== undefined && { tools }),
-    ...(maxBodyBytes !== undefined && { maxBodyBytes }),
+    ...liveOptions(settings),
+    ...(settings.store !== undefined && { store: settings.store }),
+    ...(settings.artifacts !== undefined && { artifacts: settings.artifacts }),
     onEvent(event) {
       count(event)
       if (cluster.isWorker) process.send?.({ plimsollEvent: event })
@@ -49,8 +48,7 @@ export async function openProxy(
   if (cluster.isWorker) process.on('message', onMessage)
   const token = process.env['PLIMSOLL_TOKEN']
   const proxy = await startProxy(plimsoll.gateway, {
-    ...rest,
-    upstreams,
+    ...settings,
     ...(token !== undefined && { token }),
     control: createControl({ hub, ledger: plimsoll.ledger, metrics, isReady: () => plimsoll.isReady() }),
     sidecar: plimsoll.sidecar,
@@ -60,10 +58,27 @@ export async function openProxy(
     proxy,
     plimsoll,
     hub,
+    reload(next) {
+      // First what can fail: a file that names a wrong host changes nothing.
+      proxy.reload(next)
+      plimsoll.reconfigure(liveOptions(next))
+      return FIXED.filter((name) => next[name] !== settings[name])
+    },
     async close() {
       process.off('message', onMessage)
       await proxy.close()
       await plimsoll.close()
     },
+  }
+}
+
+function liveOptions({ policy, agents, window, observe, tools, maxBodyBytes }: ProxySettings): LiveOptions {
+  return {
+    ...(policy !== undefined && { policy }),
+    ...(agents !== undefined && { agents }),
+    ...(window !== undefined && { window }),
+    ...(observe !== undefined && { observe }),
+    ...(tools !== undefined && { tools }),
+    ...(maxBodyBytes !== undefined && { maxBodyBytes }),
   }
 }
