@@ -100,6 +100,9 @@ export interface PlimsollOptions {
   readonly fetch?: Fetch
 }
 
+/** What may change while requests are under way. Stores, secret and clock may not. */
+export type LiveOptions = Pick<PlimsollOptions, 'policy' | 'agents' | 'window' | 'tools' | 'observe' | 'maxBodyBytes'>
+
 export interface AgentOptions {
   readonly policy?: string | Policy
   /** Where a request's target names none. */
@@ -120,6 +123,11 @@ export interface Plimsoll {
   readonly sidecar: Sidecar
   /** Sessions of this process, summed up from their events. */
   readonly ledger: Ledger
+  /**
+   * Other settings for the requests to come; what is left out is as if it had never been set. Requests under way end as they began, and
+   * sessions go on from their log.
+   */
+  reconfigure(options: LiveOptions): void
   /** Whether the store answers. */
   isReady(): Promise<boolean>
   on(listener: EventSink): () => void
@@ -141,6 +149,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
 
+  let live: LiveOptions = options
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
   let keeper: CalibrationKeeper | undefined
@@ -233,14 +242,14 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   }
   const policyOf = (given: string | Policy | undefined): Policy =>
     typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
-  const policyFor = (agent: string): Policy => policyOf(options.agents?.[agent]?.policy ?? options.policy)
+  const policyFor = (agent: string): Policy => policyOf(live.agents?.[agent]?.policy ?? live.policy)
   const open = new Map<string, Session>()
   const session = (wanted: SessionOptions, policy?: string, keep = true): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
     const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
     const found =
       open.get(key) ??
-      createSession(once(under(chosen(), options.agents?.[wanted.agent ?? 'main']?.window ?? options.window)), wanted)
+      createSession(once(under(chosen(), live.agents?.[wanted.agent ?? 'main']?.window ?? live.window)), wanted)
     if (!keep) return found
     // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
     open.delete(key)
@@ -277,19 +286,15 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     ledger,
     clock,
     emit,
-    ...(options.tools !== false && {
-      hidden: {
-        steps: hiddenSteps(sessions),
-        tools: {
-          sessions,
-          readers: readers.of,
-          names: (model = 'unknown') => readers.names(options.window ?? catalogue().resolve(model).info.window),
-        },
+    hidden: {
+      steps: hiddenSteps(sessions),
+      tools: {
+        sessions,
+        readers: readers.of,
+        names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
       },
-    }),
-    ...(options.window !== undefined && { window: options.window }),
-    ...(options.observe !== undefined && { observe: options.observe }),
-    ...(options.maxBodyBytes !== undefined && { maxBodyBytes: options.maxBodyBytes }),
+    },
+    settings: () => live,
   })
   return {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
@@ -302,9 +307,14 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       session: (wanted) => session(wanted),
       read: async (tenant, handle) => (await deps()).artifacts.read(tenant, handle),
       values: sessions,
-      ...(options.window !== undefined && { window: options.window }),
+      window: () => live.window,
     }),
     ledger,
+    reconfigure(next) {
+      live = next
+      // Each is rebuilt from its log under the new settings; whoever is at work keeps the one it has.
+      open.clear()
+    },
     isReady: async () => (await secret()).length > 0 && (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
     artifacts: artifactFace(async () => (await deps()).artifacts, readers),
     on(listener) {

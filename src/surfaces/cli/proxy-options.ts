@@ -1,9 +1,10 @@
 import { Option, type Command } from 'commander'
-import { readConfig, type ProxyConfig } from '../gateway/config.ts'
+import { readConfig, readPolicies, type ProxyConfig } from '../gateway/config.ts'
 import type { Upstreams } from '../gateway/upstreams.ts'
 import { wholeNumber } from './whole-number.ts'
 
-export interface ProxyFlags extends Omit<ProxyConfig, 'upstreams' | 'maxBodyBytes'> {
+export interface ProxyFlags extends Omit<ProxyConfig, 'upstreams' | 'maxBodyBytes' | 'agents' | 'policy'> {
+  readonly policy?: string
   readonly anthropic?: string[]
   readonly openai?: string[]
   readonly gemini?: string[]
@@ -42,12 +43,13 @@ export function addProxyOptions(command: Command): Command {
 
 /** Flags over the file over the defaults. */
 export function settingsOf(flags: ProxyFlags): ProxyConfig & { readonly upstreams: Upstreams } {
-  const file = flags.config === undefined ? {} : readConfig(flags.config)
-  const { anthropic, openai, gemini, maxBody, config: _config, json: _json, tools, ...rest } = flags
+  const file: ProxyConfig = flags.config === undefined ? {} : readConfig(flags.config)
+  const { anthropic, openai, gemini, maxBody, config: _config, json: _json, tools, policy, ...rest } = flags
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
   return {
     ...file,
     ...given,
+    ...(flags.config === undefined ? policy !== undefined && { policy } : readPolicies(flags.config, policy)),
     ...(maxBody !== undefined && { maxBodyBytes: maxBody }),
     // Commander says true when `--no-tools` is absent; then the file decides.
     tools: tools === false ? false : (file.tools ?? true),
