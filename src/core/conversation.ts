@@ -13,6 +13,8 @@ export interface RequestSettings {
   /** Responses API: history that the provider holds and the body does not show. */
   readonly previousResponseId?: string
   readonly conversationId?: string
+  /** A schema or a forced tool decides what the answer looks like: free text cannot be asked for. */
+  readonly shapesAnswer?: true
 }
 
 /** Changes to the envelope, written by the codec when the conversation is encoded. */
@@ -20,6 +22,8 @@ export interface EnvelopeChanges {
   readonly maxOutputTokens?: number
   /** Only these declared tools stay; the final turn's allow-list. */
   readonly keepTools?: readonly string[]
+  /** Tools stay declared and may not be called, as far as the wire can say so without giving up its cache. */
+  readonly forbidTools?: true
   /** Tools of ours, appended after the client's own. */
   readonly addTools?: readonly NewTool[]
   /** Appended to the instructions, where the wire keeps them. */

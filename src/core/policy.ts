@@ -31,12 +31,28 @@ export interface Policy {
   readonly passes?: number
   /** A reduction that takes longer goes on without a model. @default 30000 */
   readonly timeMs?: number
+  /** How a model writes summaries, where one is at hand. @default out of band, while the request waits */
+  readonly summaries?: SummaryRule
   /**
    * Behaves as its document does, faults included: the formula alone decides, the open tool step is folded too, the continuation is
    * taken back with the next request, nothing stops a loop, and what does not fit is sent. Only for holding a preset against its
    * design's own tables. @default false
    */
   readonly asDesigned?: boolean
+}
+
+/** How a model is asked for a summary; what code wrote serves whenever it does not answer soundly. */
+export interface SummaryRule {
+  /**
+   * `in-band`: the request's own prefix and one instruction more, on its own wire and with its own credentials, so that the provider reads
+   * its cache; only while that cache is warm and all of it fits. `out-of-band`: the summariser's own prompt. Where the first is not
+   * possible, the second serves. @default 'out-of-band'
+   */
+  readonly via?: 'in-band' | 'out-of-band'
+  /** Calls of a model per reduction, the parts of a long history included. @default `passes` */
+  readonly calls?: number
+  /** From this share of the limit on a summary is written in the background, out of band. @default never */
+  readonly backgroundFrom?: number
 }
 
 export type DesignName = 'autosre' | 'cyber-autoagent' | 'contextguard' | 'adk-code' | 'ai-agent'
@@ -119,7 +135,13 @@ export interface GuardRule {
 
 export type CascadeStep =
   /** Folds old steps into one message: carried facts and a digest of verbatim lines. The newest steps stay whole. */
-  | { readonly step: 'fold'; readonly tailShare: number; readonly summaryShare: number }
+  | {
+      readonly step: 'fold'
+      readonly tailShare: number
+      readonly summaryShare: number
+      /** Share of that message for a model's own account, where there is a model. The rest is code's, facts first. @default 0 */
+      readonly modelShare?: number
+    }
   /**
    * Shows the largest items that are left as preview + handle, down to `floorTokens` each. It acts above the share `above` of the limit
    * (default 1) and goes down to the share `to` (default 0.95): shortening what the model is about to read hurts.

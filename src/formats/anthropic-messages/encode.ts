@@ -113,6 +113,7 @@ function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
   if (changes.maxOutputTokens !== undefined)
     splices.push(spliceMember(root, 'max_tokens', String(changes.maxOutputTokens)))
   if (changes.addInstruction !== undefined) splices.push(systemSplice(root, changes.addInstruction))
+  // `forbidTools` changes nothing here: another `tool_choice` would throw the cached messages away.
   splices.push(...toolSplices(source, changes))
   if (changes.dropStaleThinking === true) splices.push(...bindingSplice(root))
   return splices
