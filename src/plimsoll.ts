@@ -54,7 +54,7 @@ export interface PlimsollOptions {
   readonly budgets?: readonly Budget[]
   /** By agent name, what differs from the rest. */
   readonly agents?: Readonly<Record<string, AgentOptions>>
-  /** Writes summaries: a driver, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
+  /** Writes summaries: a driver, a model behind HTTP, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
   readonly summarizer?: SummarizerChoice
   /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
   readonly hooks?: Hooks
@@ -127,6 +127,11 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
 
+  // Opened here, so that a summariser that cannot work is an error at the start.
+  const summarizer = openSummarizer(options.summarizer, {
+    codecs,
+    windowOf: (model) => (options.catalogue ?? bundledCatalogue()).resolve(model).info.window,
+  })
   const secret = once(() => findSecret(options.secret, sessions))
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
@@ -146,7 +151,6 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
     })
-    const summarizer = openSummarizer(options.summarizer)
     const all: EngineDeps = {
       ...(tokenizers !== undefined && {
         loadTokenizer: async (model: string) => void (await tokenizers.load(meter.familyOf(model))),

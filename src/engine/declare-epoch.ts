@@ -25,7 +25,7 @@ export async function declareEpoch(
   const { deps, branch } = context
   const draft = draftOf(context, standing, cause.preserve)
   const { passes = PASSES, cascade } = deps.policy
-  const writer = summaryWriter(context)
+  const writer = summaryWriter(context, cause.before === undefined ? {} : { before: cause.before })
   for (let pass = 1; pass <= passes; pass++) {
     const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
     const plan = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
@@ -53,6 +53,8 @@ export interface Cause {
   readonly forced: boolean
   readonly loadBefore: number
   readonly bytesBefore: number
+  /** The view as it was, where its prefix may serve for a summary in band. */
+  readonly before?: View
   /** Identities that stay in view like pins, this time. */
   readonly preserve?: ReadonlySet<string>
   /** Whether an epoch that nothing forces is worth its price, by the view that it would give. */
@@ -123,5 +125,6 @@ function draftOf(context: PrepareContext, standing: Standing, preserve: Readonly
         : deps.addressOf(branch.tenant, content),
     present: deps.present,
     readers: context.readers,
+    hasModel: deps.summarizer !== undefined || context.send !== undefined,
   }
 }

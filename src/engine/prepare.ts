@@ -5,6 +5,7 @@ import { PlimsollError } from '../core/errors.ts'
 import type { Item } from '../core/item.ts'
 import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
+import type { SendToModel } from '../ports/model-call.ts'
 import { logRequest, storeTexts } from './archive.ts'
 import type { Branch, SeenItem } from './branch.ts'
 import { withCacheMarks } from './cache-marks.ts'
@@ -34,6 +35,8 @@ export interface PrepareRequest {
   readonly targets?: readonly Target[]
   /** Model calls still to come, for weighing an epoch's price. @default max(5, half the calls so far) */
   readonly expectedCalls?: number
+  /** Sends one more request to the model at hand: policies with summaries in band need it. */
+  readonly send?: SendToModel
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
   /** `meanwhile`: an untouched request need not wait for the archive; `record` does. @default 'before' */
@@ -193,6 +196,7 @@ async function reduce(
     forced,
     loadBefore: before.load.count.high,
     bytesBefore: before.load.bytes,
+    before,
     preserve: wish.preserve,
   })
   branch.compactRequested = false

@@ -29,6 +29,8 @@ export interface Outbound {
   readonly body: Uint8Array
   /** Headers to set; undefined takes one out. */
   readonly headers: Readonly<Record<string, string | undefined>>
+  /** A request of our own beside the client's: for a summary. */
+  readonly aside?: true
 }
 
 /** An upstream's answer whose body has not been read. `B` is the shell's own kind of stream. */

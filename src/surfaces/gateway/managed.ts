@@ -15,9 +15,10 @@ import type { IncomingRequest, Outbound, Place, Reply, Tap, Upstream, UpstreamAn
 import { reportHeaders } from './headers.ts'
 import { observeResponse } from './observe.ts'
 import { withPathModel, type Route } from './routes.ts'
+import { besideOwn } from './beside-own.ts'
+import { askAside } from './ask-aside.ts'
 import { say } from './say.ts'
 import { withModel } from './with-model.ts'
-import type { HeaderReader } from './identity.ts'
 
 /** One request for a model, on its way through the gateway. */
 export interface ManagedRequest<B> {
@@ -83,7 +84,7 @@ async function fit<B>(managed: ManagedRequest<B>, place: Place, isLast: boolean)
     ...(learned !== undefined && { learned }),
   }
   try {
-    return { place, target, prepared: await prepareFor(managed, target) }
+    return { place, target, prepared: await prepareFor(managed, place, target) }
   } catch (error) {
     if (isLast || !isPlimsollError(error) || !DOES_NOT_FIT.has(error.code)) throw error
     managed.emit({
@@ -102,8 +103,10 @@ function numbersOf({ fields }: PlimsollError): { projected: number; limit: numbe
   return { projected, limit: number('limit'), margin: number('limit') - projected }
 }
 
-const prepareFor = <B>(managed: ManagedRequest<B>, target: Target): Promise<PreparedTurn> =>
+const prepareFor = <B>(managed: ManagedRequest<B>, place: Place, target: Target): Promise<PreparedTurn> =>
   managed.session.prepare({
+    // What is only observed asks nobody.
+    ...(managed.mode === 'apply' && { send: askAside(managed, place) }),
     format: managed.codec.format,
     body: managed.text,
     conversation: managed.conversation,
@@ -176,7 +179,7 @@ async function reduceAndRetry<B>(
   await teach(managed, target, lesson)
   try {
     const smaller = { ...target, learned: { ...target.learned, ...lesson } }
-    const attempt: Attempt = { place, target: smaller, prepared: await prepareFor(managed, smaller) }
+    const attempt: Attempt = { place, target: smaller, prepared: await prepareFor(managed, place, smaller) }
     const again = await send(managed, attempt, true)
     if (again === undefined) return undefined
     if (again.errorBody === undefined) {
@@ -219,19 +222,6 @@ function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt)
       ...(mode === 'apply' && besideOwn(prepared.headers, request.header)),
     },
   }
-}
-
-/** Lists such as `anthropic-beta` grow by our entry; what the client asked for stays in them. */
-export function besideOwn(needed: Readonly<Record<string, string>>, own: HeaderReader): Record<string, string> {
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(needed)) {
-    const list = (own(name) ?? '')
-      .split(',')
-      .map((entry) => entry.trim())
-      .filter((entry) => entry !== '' && entry !== value)
-    headers[name] = [...list, value].join(',')
-  }
-  return headers
 }
 
 async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, startedAt: number): Promise<Reply<B>> {
