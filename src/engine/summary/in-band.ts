@@ -31,7 +31,7 @@ export function inBandRequest(context: PrepareContext, before: View, ask: Summar
   if (!isWarm(context)) return { reason: 'the provider’s cache is cold' }
   const instruction: Item = { id: 'summary', kind: 'user', role: 'user', text: instructionOf(ask), message: -1 }
   const maxOutputTokens = ask.maxOutputTokens + (settings.thinkingBudget ?? 0)
-  for (const cut of cutsFor(context, conversation, ask, maxOutputTokens, instruction)) {
+  for (const cut of cutsFor(context, before, ask, maxOutputTokens, instruction)) {
     const shorter: Conversation = { ...conversation, items: [...conversation.items.slice(0, cut), instruction] }
     const asked = changeEnvelope(shorter, { maxOutputTokens, forbidTools: true })
     const body = context.codec.encode(asked).text
@@ -67,7 +67,7 @@ function isWarm({ branch: { last }, target, links, deps }: PrepareContext): bool
 /** Ends of whole steps behind everything that is folded, the longest that fits first. */
 function cutsFor(
   context: PrepareContext,
-  { items }: Conversation,
+  { conversation: { items }, load }: View,
   { folded }: SummaryAsk,
   maxOutputTokens: number,
   instruction: Item,
@@ -78,16 +78,13 @@ function cutsFor(
   const least = items.findLastIndex(({ id }) => ids.has(id)) + 1
   const pendingFrom = turns.steps.find(({ pending }) => pending)?.from ?? items.length
   const count = tokensOf(context)
-  const room =
-    limit.tokens +
-    limit.outputReserve -
-    maxOutputTokens -
-    fixedTokensOf(context) -
-    textTokensOf(context)(instruction.text)
-  const sums = [0]
+  const sums = [fixedTokensOf(context)]
   for (const item of items) sums.push(sums.at(-1)! + count(item))
+  // The items' upper bounds add up to more than the view's, most of which was measured.
+  const share = Math.min(1, load.count.high / sums.at(-1)!)
+  const room = limit.tokens + limit.outputReserve - maxOutputTokens - textTokensOf(context)(instruction.text)
   return cutsOf(turns)
-    .filter((cut) => cut > 0 && cut >= least && cut <= pendingFrom && sums[cut]! <= room)
+    .filter((cut) => cut > 0 && cut >= least && cut <= pendingFrom && sums[cut]! * share <= room)
     .slice(-CUTS)
     .reverse()
 }
