@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { createChains } from './core/chain.ts'
 import type { EventBody, EventSink, PlimsollEvent } from './core/events.ts'
 import type { Handle } from './core/handles.ts'
+import { CLAUDE_CODE } from './core/identity.ts'
 import type { Policy } from './core/policy.ts'
 import { artifactAddress } from './drivers/artifacts/address.ts'
 import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
@@ -22,6 +24,7 @@ import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
 import { learnedLimits } from './engine/learned-limits.ts'
 import { artifactReaders, type ArtifactReaders } from './engine/readers/index.ts'
 import { readerProvenance } from './engine/readers/provenance.ts'
+import { createRecentBodies } from './engine/recent-bodies.ts'
 import { redactingDeps } from './engine/redaction/borders.ts'
 import { createRedactor, type RedactionOptions } from './engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
@@ -118,6 +121,7 @@ export interface Plimsoll {
 /** Settings of the whole installation live under a tenant that no credential can hash to. */
 const SYSTEM_TENANT = 'plimsoll'
 const MAX_OPEN_SESSIONS = 1_000
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
 
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
@@ -132,6 +136,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     codecs,
     windowOf: (model) => (options.catalogue ?? bundledCatalogue()).resolve(model).info.window,
   })
+  const chain = createChains(hash, CLAUDE_CODE)
+  const bodies = createRecentBodies()
   const secret = once(() => findSecret(options.secret, sessions))
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
@@ -176,7 +182,9 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       addressOf: artifactAddress(key),
       present: presentText,
       clock,
-      hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 40),
+      hash,
+      chain,
+      bodies,
       emit,
       policy: plimsollPolicy,
     }
@@ -232,6 +240,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const gateway = createGateway({
     secret,
     codecs,
+    chain,
+    bodies,
     session,
     learned: learnedLimits(sessions, clock),
     responses: responseSessions(sessions),

@@ -1,10 +1,9 @@
-import { chainOf, type Link } from '../core/chain.ts'
+import type { Link } from '../core/chain.ts'
 import type { Codec } from '../core/codec.ts'
 import type { Conversation } from '../core/conversation.ts'
 import { applyEdits, changeEnvelope, type Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { EventBody } from '../core/events.ts'
-import { CLAUDE_CODE } from '../core/identity.ts'
 import type { Item } from '../core/item.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
 import { occupancy, type Anchor, type Measurement, type TargetRef } from '../meter/index.ts'
@@ -69,7 +68,7 @@ export interface ContextRequest {
 export function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): PrepareContext {
   const codec = codecFor(deps, request.format)
   const text = typeof request.body === 'string' ? request.body : JSON.stringify(request.body)
-  const decoded = request.conversation ?? codec.decode(text)
+  const decoded = request.conversation ?? deps.bodies.decode(branch.tenant, codec, text)
   const target = request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' }
   const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
   return {
@@ -78,7 +77,7 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     codec,
     text,
     conversation,
-    links: chainOf(conversation.items, deps.hash, CLAUDE_CODE),
+    links: deps.chain(conversation.items),
     target,
     gauge: { ...target, ...(branch.calibration !== undefined && { calibration: branch.calibration }) },
     limit,

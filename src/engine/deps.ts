@@ -1,8 +1,10 @@
+import type { Link } from '../core/chain.ts'
 import type { Codec } from '../core/codec.ts'
 import type { Conversation, RequestSettings } from '../core/conversation.ts'
 import type { EventSink } from '../core/events.ts'
 import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
+import type { Item } from '../core/item.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
 import type { Anchor, Budgets, Calibration, Measurement, Meter, TargetRef } from '../meter/index.ts'
@@ -12,6 +14,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
 import type { Hooks } from './hooks.ts'
+import type { RecentBodies } from './recent-bodies.ts'
 import type { Readers } from './reader-tools.ts'
 
 /** Everything the engine is given; `src/index.ts` composes it. */
@@ -26,6 +29,9 @@ export interface EngineDeps {
   readonly present: Presenter
   readonly clock: Clock
   readonly hash: Hash
+  /** The content chain of a history, with a memory of those seen before. */
+  readonly chain: (items: readonly Item[]) => readonly Link[]
+  readonly bodies: RecentBodies
   readonly emit: EventSink
   readonly policy: Policy
   /** Makes exact counts of a model ready before its first request is measured, so that every process counts alike. */

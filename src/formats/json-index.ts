@@ -1,4 +1,5 @@
 import { PlimsollError } from '../core/errors.ts'
+import { commonPrefix } from '../core/common-prefix.ts'
 import { skipSpace, skipString, Spans } from './json-scan.ts'
 
 /** Members that are searched one by one. */
@@ -80,6 +81,27 @@ export class JsonNode {
     return at === undefined ? undefined : spans.raw(at)
   }
 
+  /** This root's index for a text that begins as this one's does. Undefined where too little of the list is the same. */
+  grownTo(text: string, own: string, list: readonly string[]): { root: JsonNode; kept: number } | undefined {
+    const spans = this.#spans()
+    const open = pathIn(spans, list)
+    const elements = open === undefined ? [] : (spans.children(open.at(-1)!) ?? [])
+    const shared = commonPrefix(own, text)
+    // An element is the same when the character behind it is the same as well.
+    let kept = elements.length
+    while (kept > 0 && spans.end(elements[kept - 1]!) >= shared) kept--
+    if (open === undefined || kept === 0) return undefined
+    const last = elements[kept - 1]!
+    const rest = restAfter(text, spans.end(last))
+    if (rest === undefined) return undefined
+    const value = parseOrNothing(text.slice(0, spans.start(elements[0]!)) + rest)
+    if (value === undefined || !prepend(value, list, this.value, kept)) return undefined
+    const grown = new Spans(text, { spans, open, last })
+    // A key that comes again later would make another list the list.
+    if (pathIn(grown, list)?.at(-1) !== open.at(-1)) return undefined
+    return { root: new JsonNode(() => grown, 0, value), kept }
+  }
+
   #readMembers(): readonly JsonMember[] | undefined {
     const spans = this.#spans()
     const values = this.value as Record<string, unknown>
@@ -114,6 +136,67 @@ export function indexJson(text: string): JsonNode {
   let spans: Spans | undefined
   return new JsonNode(() => (spans ??= new Spans(text)), 0, value)
 }
+
+/** A body that was indexed before. */
+export interface Indexed {
+  readonly text: string
+  readonly root: JsonNode
+}
+
+/**
+ * The same as `indexJson` for a body that begins as an earlier one did: clients send their whole history again, and only what is
+ * new is parsed. `kept` elements of the list at `list` have the very values that they had.
+ */
+export function indexGrown(
+  text: string,
+  before: Indexed | undefined,
+  list: readonly string[],
+): { readonly root: JsonNode; readonly kept: number } {
+  return before?.root.grownTo(text, before.text, list) ?? { root: indexJson(text), kept: 0 }
+}
+
+function pathIn(spans: Spans, keys: readonly string[]): number[] | undefined {
+  const path = [0]
+  for (const key of keys) {
+    const at = spans.child(path.at(-1)!, key)
+    if (at === undefined) return undefined
+    path.push(at)
+  }
+  return path
+}
+
+/** What stands behind an element, so that it can follow the list's opening bracket; undefined where no JSON goes on like that. */
+function restAfter(text: string, end: number): string | undefined {
+  const next = skipSpace(text, end)
+  if (text[next] === ']') return text.slice(next)
+  if (text[next] !== ',') return undefined
+  const after = skipSpace(text, next + 1)
+  return text[after] === ']' ? undefined : text.slice(after)
+}
+
+/** Errors are the business of the parse of the whole: it knows the position. */
+function parseOrNothing(text: string): unknown {
+  if (!text.isWellFormed()) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Puts the first elements of an earlier body's list in front of the same list of a parsed one. */
+function prepend(value: unknown, list: readonly string[], before: unknown, kept: number): boolean {
+  const at = (root: unknown): unknown => list.slice(0, -1).reduce<unknown>((node, key) => fieldOf(node, key), root)
+  const holder = at(value)
+  const key = list.at(-1)!
+  const [own, known] = [fieldOf(holder, key), fieldOf(at(before), key)]
+  if (!Array.isArray(own) || !Array.isArray(known)) return false
+  ;(holder as Record<string, unknown>)[key] = [...(known as unknown[]).slice(0, kept), ...(own as unknown[])]
+  return true
+}
+
+const fieldOf = (node: unknown, key: string): unknown =>
+  typeof node === 'object' && node !== null ? (node as Record<string, unknown>)[key] : undefined
 
 /** The last member wins where a key is repeated, as in the language's own parser. */
 export function member(node: JsonNode | undefined, key: string): JsonNode | undefined {

@@ -10,6 +10,8 @@ export interface Source {
   readonly root: JsonNode
   /** The items as they were read; the same list coming back means that nothing changed. */
   readonly items: readonly Item[]
+  /** The same by message. */
+  readonly itemsOf: readonly (readonly Item[])[]
 }
 
 /** Where an item stands: a block of a message, or the content that is a message's only item. */

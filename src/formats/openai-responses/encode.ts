@@ -31,7 +31,7 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
     if (message.own === undefined) parts.push(writeMessage(message.inserted, marks.get(message.inserted.id)))
     else {
       parts.push(message.own)
-      if (message.kept.length < source.counts[message.own]!) {
+      if (message.kept.length < source.itemsOf[message.own]!.length) {
         const content = member(own[message.own], 'content')!
         const left = message.kept.map((item) => placeOf(item)!.index)
         splices.push(...spliceArray(source.text, content, left))

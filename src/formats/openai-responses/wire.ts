@@ -13,8 +13,8 @@ export interface Source {
   readonly headCount: number
   /** The history as it was read; the same list coming back means that nothing changed. */
   readonly items: readonly Item[]
-  /** How many items each element gave, so that the encoder knows whether some were dropped. */
-  readonly counts: readonly number[]
+  /** What each element gave when it was read, so that the encoder knows whether some were dropped. */
+  readonly itemsOf: readonly (readonly Item[])[]
 }
 
 /**

@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto'
+import type { Link } from '../../core/chain.ts'
 import type { Codec } from '../../core/codec.ts'
+import type { Conversation } from '../../core/conversation.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody, EventSink } from '../../core/events.ts'
+import type { Item } from '../../core/item.ts'
 import type { LearnedLimits } from '../../engine/learned-limits.ts'
+import type { RecentBodies } from '../../engine/recent-bodies.ts'
 import type { Session, SessionOptions } from '../../engine/session.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { errorAnswer } from './answer.ts'
@@ -19,6 +23,8 @@ import { routeOf, type Route } from './routes.ts'
 export interface GatewayDeps {
   readonly secret: () => Promise<Uint8Array>
   readonly codecs: ReadonlyMap<string, Codec>
+  readonly bodies: RecentBodies
+  readonly chain: (items: readonly Item[]) => readonly Link[]
   readonly session: (options: SessionOptions, policy?: string) => Session
   readonly learned: LearnedLimits
   readonly responses: ResponseSessions
@@ -120,12 +126,13 @@ async function manage<B>(
 ): Promise<Reply<B>> {
   const codec = deps.codecs.get(route.wire)!
   const text = utf8(await decodeBody(request.body, request.header('content-encoding'), maxBodyBytes))
-  const conversation = codec.decode(text)
   const asked = request.header(POLICY_HEADER)
   const mode = asked === 'observe' || (deps.observe === true && asked === undefined) ? 'observe' : 'apply'
   const client = tenantOf(await deps.secret(), request.header, request.path)
   // What is only observed is kept apart, so that nothing of it can ever be applied.
   const tenant = mode === 'observe' ? `observed-${client}` : client
+  const decode = (body: string): Conversation => deps.bodies.decode(tenant, codec, body)
+  const conversation = decode(text)
   const { session: sessionId, agent } = await speakerOf({
     header: request.header,
     text,
@@ -140,11 +147,19 @@ async function manage<B>(
   const hidden =
     mode === 'observe' || deps.hidden === undefined || route.stream === 'json-array'
       ? undefined
-      : await openHidden(deps.hidden, { owner, codec, conversation, text, hash })
+      : await openHidden(deps.hidden, {
+          owner,
+          codec,
+          conversation,
+          text,
+          links: deps.chain(conversation.items),
+          decode,
+        })
   return exchange({
     request,
     route,
     codec,
+    decode,
     clientText: text,
     text: hidden?.text ?? text,
     conversation: hidden?.conversation ?? conversation,

@@ -25,6 +25,7 @@ export interface ManagedRequest<B> {
   readonly request: IncomingRequest
   readonly route: Route
   readonly codec: Codec
+  readonly decode: (text: string) => Conversation
   /** The body as the client wrote it, unpacked. */
   readonly clientText: string
   /** The same with what we put in before the engine sees it. */
@@ -265,7 +266,7 @@ const PLAIN = { 'content-encoding': 'identity' }
 
 /** The request after a hidden step, to the same place and with the same care. */
 async function goOn<B>(managed: ManagedRequest<B>, place: Place, text: string): Promise<Sent<B>> {
-  const next = { ...managed, text, conversation: managed.codec.decode(text) }
+  const next = { ...managed, text, conversation: managed.decode(text) }
   const attempt = await fit(next, place, true)
   const sent = attempt === undefined ? undefined : await deliver(next, attempt, true)
   if (sent !== undefined && sent.errorBody === undefined) return sent
