@@ -15,6 +15,7 @@ import { createTokenizers } from './drivers/tokenizers/index.ts'
 import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer.ts'
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
+import { backgroundWork } from './engine/background-work.ts'
 import type { EngineDeps } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'
 import { storedCalibration } from './engine/learn.ts'
@@ -138,6 +139,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   })
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
+  const background = backgroundWork()
   const secret = once(() => findSecret(options.secret, sessions))
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
@@ -162,6 +164,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         loadTokenizer: async (model: string) => void (await tokenizers.load(meter.familyOf(model))),
       }),
       ...(summarizer !== undefined && { summarizer }),
+      background,
       ...(options.hooks !== undefined && { hooks: options.hooks }),
       ...(options.contextNotice !== undefined && { contextNotice: options.contextNotice }),
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
@@ -279,6 +282,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       return () => listeners.delete(listener)
     },
     async close() {
+      await background.close()
       open.clear()
       if (deps.started()) await (await deps()).artifacts.close()
       await sessions.close()

@@ -1,6 +1,8 @@
 import type { Epoch, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
 import type { Anchor, Calibration } from '../meter/index.ts'
+import type { BackgroundSummary } from './background-summary.ts'
+import type { EngineDeps } from './deps.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
 
@@ -41,6 +43,12 @@ export interface Branch {
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
   last?: Measured
+  /** A summary that is written in the background. */
+  summary?: BackgroundSummary
+  /** The load at which the last one was started. */
+  summaryRest?: number
+  /** Runs work of the background in its turn with the session's calls. */
+  inTurn?: <T>(work: (engine: EngineDeps) => Promise<T>) => Promise<T>
   /** The last request came in at or above high water. */
   isHigh: boolean
   /** First-send edits of this branch, for the time when the store cannot be asked. */

@@ -25,7 +25,10 @@ export async function declareEpoch(
   const { deps, branch } = context
   const draft = draftOf(context, standing, cause.preserve)
   const { passes = PASSES, cascade } = deps.policy
-  const writer = summaryWriter(context, cause.before === undefined ? {} : { before: cause.before })
+  const writer = summaryWriter(context, {
+    modelFree: cause.modelFree === true,
+    ...(cause.before !== undefined && { before: cause.before }),
+  })
   for (let pass = 1; pass <= passes; pass++) {
     const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
     const plan = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
@@ -55,6 +58,8 @@ export interface Cause {
   readonly bytesBefore: number
   /** The view as it was, where its prefix may serve for a summary in band. */
   readonly before?: View
+  /** No model is asked. @default false */
+  readonly modelFree?: boolean
   /** Identities that stay in view like pins, this time. */
   readonly preserve?: ReadonlySet<string>
   /** Whether an epoch that nothing forces is worth its price, by the view that it would give. */
@@ -65,8 +70,16 @@ export interface Cause {
 export const viewUnder = (context: PrepareContext, standing: Standing, epoch: Epoch): View =>
   viewOf(context, { epoch, anchors: exactAnchors(epoch), firstSend: standing.firstSend })
 
-function epochOf(context: PrepareContext, standing: Standing, cause: Cause, { edits }: Proposal): Epoch {
-  const { deps, branch, links } = context
+/** The epoch that these edits make of the first `count` links of the chain. */
+export function epochOf(
+  context: PrepareContext,
+  standing: Standing,
+  cause: Cause,
+  { edits }: Proposal,
+  count = context.links.length,
+): Epoch {
+  const { deps, branch } = context
+  const links = context.links.slice(0, count)
   const { chain } = links.at(-1)!
   return {
     v: RECORD_VERSION,
@@ -88,7 +101,7 @@ function epochOf(context: PrepareContext, standing: Standing, cause: Cause, { ed
   }
 }
 
-function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
+export function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
   const { deps, branch, conversation, links, limit } = context
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {

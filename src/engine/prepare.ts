@@ -12,11 +12,13 @@ import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
 import { withContextNotice } from './context-notice.ts'
 import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
-import { declareEpoch, viewUnder } from './declare-epoch.ts'
+import { announceEpoch } from './announce-epoch.ts'
+import { dropSummary, isWriting, startSummary, takeSummary } from './background-summary.ts'
+import { declareEpoch } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
-import { askBeforeEpoch, noteHighWater, placeOf, tellAfterEpoch } from './epoch-hooks.ts'
+import { askBeforeEpoch, noteHighWater, placeOf } from './epoch-hooks.ts'
 import { newFirstSendEdits, type NewEdit } from './first-send.ts'
-import { debugLines, reductionLines } from './design-log.ts'
+import { debugLines } from './design-log.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn.ts'
 import { permit, type Permission } from './guard.ts'
 import { callHook } from './hooks.ts'
@@ -92,8 +94,9 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
   const context = roomier ?? opened
   const before = roomier === undefined ? asked : viewOf(roomier, standing)
-  const isReduced = roomier === undefined && needsEpoch(context, standing, before)
-  const declared = isReduced ? await reduce(context, standing, before) : undefined
+  const ready = branch.compactRequested ? undefined : await takeSummary(context, standing, before)
+  const isReduced = ready === undefined && roomier === undefined && needsEpoch(context, standing, before)
+  const declared = ready ?? (isReduced ? await reduce(context, standing, before) : undefined)
   const view = declared?.view ?? before
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   const final = finalStepOf(context)
@@ -113,6 +116,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
     branch.later = () => logRequest(context, newEdits)
   } else await logRequest(context, newEdits)
   await tellHooks(context, newEdits, permission)
+  if (declared === undefined && closing === undefined) await startSummary(context, standing, view)
   return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
 }
 
@@ -161,6 +165,7 @@ function needsEpoch(context: PrepareContext, standing: Standing, { load, convers
   if (branch.compactRequested) return true
   if (deps.policy.asDesigned !== true && epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
+  if (isWriting(branch)) return false
   const { policy } = deps
   if (hasManyMessages(context, standing, conversation)) return true
   if (!isHigh(policy, limit, load, branch.cacheIsWarm)) return false
@@ -185,8 +190,11 @@ async function reduce(
   standing: Standing,
   before: View,
 ): Promise<{ epoch: Epoch; view: View } | undefined> {
-  const { branch, emit, limit } = context
+  const { branch, limit } = context
   const forced = isOver(before.load, limit)
+  // Whoever has to fit now does not wait for a summary that another call has started.
+  const modelFree = isWriting(branch)
+  dropSummary(branch)
   const why = forced ? 'overflow' : branch.compactRequested ? 'requested' : 'high-water'
   const wish = await askBeforeEpoch(context, before, why)
   if (wish === undefined) return undefined
@@ -197,26 +205,13 @@ async function reduce(
     loadBefore: before.load.count.high,
     bytesBefore: before.load.bytes,
     before,
+    modelFree,
     preserve: wish.preserve,
   })
   branch.compactRequested = false
   if (epoch === undefined) return undefined
-  const view = viewUnder(context, standing, epoch)
-  branch.epoch = epoch
   const price = gate?.quote()
-  emit({
-    type: 'epoch-declared',
-    epoch: epoch.id,
-    forced,
-    reason: epoch.reason,
-    before: before.load.count.high,
-    after: view.load.count.high,
-    covered: epoch.count,
-    ...(price !== undefined && { price }),
-  })
-  await tellAfterEpoch(context, why, epoch, before, view)
-  for (const line of reductionLines(context, { before, after: view, epoch })) emit(line)
-  return { epoch, view }
+  return announceEpoch(context, standing, before, epoch, { why, forced, ...(price !== undefined && { price }) })
 }
 
 /** A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. */

@@ -74,6 +74,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const { summarizer: _, ...modelFree } = engine
       return work(tolerant.isDown() ? modelFree : engine)
     })
+  branch.inTurn = runAnyway
   return {
     id,
     agent,
