@@ -41,6 +41,7 @@ const steps = object('Numbers of cascade steps, by step', {
   fold: object('Folds old steps into one message', {
     tailShare: share('Newest steps that stay whole'),
     summaryShare: share('The message that stands for the rest'),
+    modelShare: share('Its part for a model’s own account'),
   }),
   squeeze: object('Shows the largest items as preview + handle', {
     floorTokens: tokens('No item is shown with fewer'),
@@ -115,6 +116,11 @@ const override = object('Numbers that differ from the policy', {
   tokenBudget: tokens('Tokens of a session'),
   passes: count('Plans and summariser calls per reduction', 1, 20),
   timeMs: count('Milliseconds of one reduction', 1),
+  summaries: object('How a model writes summaries', {
+    via: text('On the request’s own cached prefix, or with a prompt of its own', ['in-band', 'out-of-band']),
+    calls: count('Calls of a model per reduction', 0, 20),
+    backgroundFrom: share('A summary is written in the background from here on'),
+  }),
   steps,
 })
 
@@ -136,6 +142,13 @@ export const CONFIG: Shape & { kind: 'object' } = {
     window: tokens('Overrides the model’s window', 1),
     store: text('memory:, sqlite:…, postgres://…'),
     artifacts: text('memory:, file:…, postgres://…, s3://…'),
+    summarizer: object('A model that writes summaries', {
+      format: text('Its wire', ['anthropic-messages', 'openai-chat', 'openai-responses', 'gemini']),
+      model: text('Its name'),
+      baseUrl: text('Where it is, when not at its vendor'),
+      apiKeyEnv: text('The environment variable that holds its key'),
+      window: tokens('Its window', 1),
+    }),
     override,
     policies: {
       kind: 'map',
