@@ -42,6 +42,10 @@ export interface Branch {
   cacheIsWarm: boolean
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
+  /** What was asked of it. */
+  compactRequest?: CompactRequest
+  /** Why the last reduction that was asked for came to nothing. */
+  compactOutcome?: string
   last?: Measured
   /** A summary that is written in the background. */
   summary?: BackgroundSummary
@@ -56,6 +60,12 @@ export interface Branch {
   readonly owed: Owed
   /** Learned from this branch's own log, so that every process that reads the log counts alike. */
   calibration?: Calibration
+}
+
+/** What a person asks of a reduction. */
+export interface CompactRequest {
+  /** What the summary should hold; it goes to the model that writes it, and stays in view. */
+  readonly instructions?: string
 }
 
 /** What a person sees of an item when choosing what to pin. */

@@ -6,6 +6,7 @@ import type { Draft, Proposal } from './cascade/draft.ts'
 import { coverage } from './cascade/plan-epoch.ts'
 import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
 import { fixedTokensOf, isOver, textTokensOf, tokensOf, viewOf, type PrepareContext, type View } from './context.ts'
+import type { CompactRequest } from './branch.ts'
 import { epochsInARow } from './breaker.ts'
 import { summaryWriter } from './cascade/fulfil.ts'
 import { protectedItems } from './protected.ts'
@@ -16,14 +17,17 @@ import { lowWater, marginOf } from './water.ts'
 const PASSES = 3
 const AIM_STEP = 0.2
 
-/** Plans a reduction and makes it an epoch; undefined when there is nothing to gain. */
+/** A person who asks for a reduction below low water means less than there is: this share of it. */
+const ASKED_SHARE = 0.5
+
+/** Plans a reduction and makes it an epoch; without one, why there is nothing to gain. */
 export async function declareEpoch(
   context: PrepareContext,
   standing: Standing,
   cause: Cause,
-): Promise<Epoch | undefined> {
+): Promise<Epoch | { readonly nothing: string }> {
   const { deps, branch } = context
-  const draft = draftOf(context, standing, cause.preserve)
+  const draft = aimed(draftOf(context, standing, cause.preserve), cause)
   const { passes = PASSES, cascade } = deps.policy
   const writer = summaryWriter(context, {
     modelFree: cause.modelFree === true,
@@ -32,11 +36,12 @@ export async function declareEpoch(
   for (let pass = 1; pass <= passes; pass++) {
     const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
     const plan = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
-    if (plan.edits.length === 0) return undefined
+    if (plan.edits.length === 0) return { nothing: 'everything in view has to stay, or is too small to be worth it' }
     const viewOfPlan = (candidate: Proposal): View =>
       viewUnder(context, standing, epochOf(context, standing, cause, candidate))
     // Weighed before a summariser is asked: its call costs money too.
-    if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false) return undefined
+    if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false)
+      return { nothing: 'it would cost more than it saves' }
     const fits = (candidate: Proposal): boolean =>
       draft.asDesigned || !isOver(viewOfPlan(candidate).load, context.limit)
     const proposal = await writer.fulfil(plan, fits)
@@ -44,12 +49,23 @@ export async function declareEpoch(
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
     const { load } = viewUnder(context, standing, planned)
     if (isOver(load, context.limit) && pass < passes && !draft.asDesigned) continue
-    if (!draft.asDesigned && load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore) return undefined
+    if (!draft.asDesigned && load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
+      return { nothing: 'the shorter view would be no smaller' }
     await storeTexts(deps, branch, proposal.stored.values())
     const epoch: Epoch = { ...planned, after: load.count.high }
     return (await deps.sessions.claimEpoch(branch.tenant, branch.session, epoch)).epoch
   }
-  return undefined
+  return { nothing: 'no plan made the request fit' }
+}
+
+function aimed(draft: Draft, { requested, loadBefore }: Cause): Draft {
+  if (requested === undefined) return draft
+  const { instructions } = requested
+  return {
+    ...draft,
+    ...(loadBefore <= draft.lowTokens && { lowTokens: loadBefore * ASKED_SHARE }),
+    ...(instructions !== undefined && { instructions }),
+  }
 }
 
 export interface Cause {
@@ -60,6 +76,8 @@ export interface Cause {
   readonly before?: View
   /** No model is asked. @default false */
   readonly modelFree?: boolean
+  /** A person asked for it, and perhaps said what the summary should hold. */
+  readonly requested?: CompactRequest
   /** Identities that stay in view like pins, this time. */
   readonly preserve?: ReadonlySet<string>
   /** Whether an epoch that nothing forces is worth its price, by the view that it would give. */
@@ -93,7 +111,11 @@ export function epochOf(
     identities: links.map((link) => link.identity),
     edits,
     forced: cause.forced,
-    reason: cause.forced ? 'the load is above the limit' : 'the load is above high water',
+    reason: cause.forced
+      ? 'the load is above the limit'
+      : cause.requested === undefined
+        ? 'the load is above high water'
+        : 'it was asked for',
     policy: deps.policy.name,
     before: cause.loadBefore,
     after: 0,

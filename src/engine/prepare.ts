@@ -198,7 +198,8 @@ async function reduce(
   const why = forced ? 'overflow' : branch.compactRequested ? 'requested' : 'high-water'
   const wish = await askBeforeEpoch(context, before, why)
   if (wish === undefined) return undefined
-  const gate = forced || branch.compactRequested ? undefined : priceGate(context, before)
+  const requested = branch.compactRequested ? (branch.compactRequest ?? {}) : undefined
+  const gate = forced || requested !== undefined ? undefined : priceGate(context, before)
   const epoch = await declareEpoch(context, standing, {
     ...(gate !== undefined && { accepts: (planned) => gate.accepts(planned) }),
     forced,
@@ -206,10 +207,15 @@ async function reduce(
     bytesBefore: before.load.bytes,
     before,
     modelFree,
+    ...(requested !== undefined && { requested }),
     preserve: wish.preserve,
   })
   branch.compactRequested = false
-  if (epoch === undefined) return undefined
+  delete branch.compactRequest
+  if ('nothing' in epoch) {
+    if (requested !== undefined) branch.compactOutcome = epoch.nothing
+    return undefined
+  }
   const price = gate?.quote()
   return announceEpoch(context, standing, before, epoch, { why, forced, ...(price !== undefined && { price }) })
 }
