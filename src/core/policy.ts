@@ -156,6 +156,7 @@ export type CascadeStep =
       /** Histories with fewer items are left alone. @default 0 */
       readonly minimum?: number
     }
+  | StripStep
   | CollapseStep
   | CompressStep
   | OffloadStep
@@ -171,6 +172,17 @@ export interface Zones {
   readonly preserveLast: number
   /** The zones together are at most this share of `window`, by lowering the last one. @default no bound */
   readonly cap?: { readonly share: number; readonly window: number }
+}
+
+/**
+ * Takes reasoning of finished steps out, where the wire takes a turn without it: all of it on Anthropic outside the open step, what is not
+ * signed on Gemini, what led to no call on OpenAI chat, nothing on Responses. Where thinking is bound to its prefix, all later blocks
+ * leave with the first.
+ */
+export interface StripStep {
+  readonly step: 'strip-reasoning'
+  /** Newest finished model turns that keep theirs. @default 0 */
+  readonly keep?: number
 }
 
 /** Old results whose text a newer result repeats give way to a pointer at the newer one. */

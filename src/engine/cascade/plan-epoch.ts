@@ -8,6 +8,7 @@ import { emergencyFold } from './emergency.ts'
 import { fold } from './fold.ts'
 import { offload } from './offload.ts'
 import { squeeze } from './squeeze.ts'
+import { strippedIn, stripReasoning } from './strip-reasoning.ts'
 import { summarise } from './summarise.ts'
 import { slideWindow } from './window.ts'
 
@@ -51,6 +52,8 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
       return projected <= draft.limitTokens * (step.above ?? 0) ? NOTHING : summarise(draft, step)
     case 'emergency':
       return emergencyFold(draft, step, goneIn(draft, before))
+    case 'strip-reasoning':
+      return stripReasoning(draft, step)
     case 'final':
       // Changes the envelope, not the history: see `final-turn.ts`.
       return NOTHING
@@ -60,7 +63,9 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
 export function projectedTokens(draft: Draft, proposal: Proposal): number {
   const gone = goneIn(draft, proposal)
   let sum = draft.fixedTokens
-  for (const [index, item] of draft.items.entries()) if (!gone(index)) sum += draft.tokensOf(item)
+  const stripped = strippedIn(draft, proposal)
+  for (const [index, item] of draft.items.entries())
+    if (!gone(index) && !stripped.has(index)) sum += draft.tokensOf(item)
   for (const edit of proposal.edits) {
     if (edit.op === 'insert') sum += draft.countText(edit.text)
     if (edit.op === 'replace')
@@ -127,7 +132,7 @@ function withoutOverlaps(edits: readonly EpochEdit[]): EpochEdit[] {
 /** How many chained items the edits reach over. */
 export function coverage(edits: readonly EpochEdit[]): number {
   return edits.reduce(
-    (most, edit) => Math.max(most, edit.op === 'drop' ? edit.to : edit.op === 'insert' ? edit.at : edit.at + 1),
+    (most, edit) => Math.max(most, 'to' in edit ? edit.to : edit.op === 'insert' ? edit.at : edit.at + 1),
     0,
   )
 }

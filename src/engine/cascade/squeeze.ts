@@ -92,7 +92,7 @@ function capsFor(
   return { texts: floor, calls: levelFor(calls, excess - freed(texts, floor), floor) }
 }
 
-const placeOfEdit = (edit: EpochEdit): number => (edit.op === 'drop' ? edit.from : edit.at)
+const placeOfEdit = (edit: EpochEdit): number => ('at' in edit ? edit.at : edit.from)
 
 /** The common height to cut the largest down to, so that together they give up the excess: like levelling a pile of sand. */
 function levelFor(sizes: readonly number[], excess: number, floor: number): number {

@@ -50,6 +50,9 @@ const steps = object('Numbers of cascade steps, by step', {
     tokens: tokens('Both come to at most so many'),
     minimum: count('Histories with fewer items are left alone'),
   }),
+  'strip-reasoning': object('Takes reasoning of finished steps out', {
+    keep: count('Newest finished turns that keep theirs'),
+  }),
   'collapse-duplicates': object('Points repeated results at the newest', { minTokens: tokens('Smaller ones stay') }),
   'compress-results': object('Compresses old results', {
     fromChars: count('From this size on'),
