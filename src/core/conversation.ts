@@ -17,6 +17,16 @@ export interface RequestSettings {
   readonly shapesAnswer?: true
 }
 
+/** What the provider is asked to do with a history by itself, in tokens of the prompt. */
+export interface NativeManagement {
+  /** Compacts from here on. */
+  readonly compactAtTokens?: number
+  /** Clears old tool results from here on, all but the newest `keep`, and at least so many tokens at a time. */
+  readonly clearToolUses?: { readonly atTokens: number; readonly keep: number; readonly atLeastTokens: number }
+  /** Clears thinking of all but the newest turns. */
+  readonly clearThinking?: { readonly keepTurns: number }
+}
+
 /** Changes to the envelope, written by the codec when the conversation is encoded. */
 export interface EnvelopeChanges {
   readonly maxOutputTokens?: number
@@ -29,6 +39,8 @@ export interface EnvelopeChanges {
   /** Appended to the instructions, where the wire keeps them. */
   readonly addInstruction?: string
   readonly dropPreviousResponseId?: true
+  /** The provider's own context management, where the wire has it and the client asked for none itself. */
+  readonly native?: NativeManagement
   /** Thinking that is bound to a changed prefix is left out by the provider instead of refused. */
   readonly dropStaleThinking?: true
 }

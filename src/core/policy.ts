@@ -156,6 +156,7 @@ export type CascadeStep =
       /** Histories with fewer items are left alone. @default 0 */
       readonly minimum?: number
     }
+  | NativeStep
   | StripStep
   | CollapseStep
   | CompressStep
@@ -172,6 +173,23 @@ export interface Zones {
   readonly preserveLast: number
   /** The zones together are at most this share of `window`, by lowering the last one. @default no bound */
   readonly cap?: { readonly share: number; readonly window: number }
+}
+
+/**
+ * Lets the provider manage the history itself, on Anthropic and OpenAI Responses, as shares of the limit; requests of clients that ask for
+ * it themselves stay as they are. In the cascade it takes out what stands before the provider's newest compaction, which the
+ * provider no longer reads; the compaction itself is sealed and stays.
+ */
+export interface NativeStep {
+  readonly step: 'native'
+  /** The provider compacts from here on; Anthropic from 50,000 tokens at the earliest. @default never */
+  readonly compactAt?: number
+  /** Anthropic clears old tool results from here on. @default never */
+  readonly clearToolUsesAt?: number
+  /** Newest tool uses that it leaves alone. @default 3 */
+  readonly keepToolUses?: number
+  /** Anthropic clears thinking of all but this many turns. @default it decides */
+  readonly keepThinkingTurns?: number
 }
 
 /**

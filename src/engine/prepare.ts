@@ -23,6 +23,7 @@ import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn
 import { permit, type Permission } from './guard.ts'
 import { callHook } from './hooks.ts'
 import { largestParts } from './largest-parts.ts'
+import { withNative } from './native.ts'
 import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
 import { settleStanding } from './settle-standing.ts'
@@ -121,7 +122,8 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
 }
 
 /** What stands on top of the view for this one request. */
-const dressed = (context: PrepareContext, view: View): View => withCacheMarks(context, withContextNotice(context, view))
+const dressed = (context: PrepareContext, view: View): View =>
+  withCacheMarks(context, withContextNotice(context, withNative(context, view)))
 
 async function tellHooks(
   context: PrepareContext,

@@ -1,6 +1,7 @@
 import type { Handle } from '../../core/handles.ts'
 import type { CascadeStep } from '../../core/policy.ts'
 import type { EpochEdit } from '../../core/records.ts'
+import { behindCompaction } from './behind-compaction.ts'
 import { collapseDuplicates } from './collapse-duplicates.ts'
 import { compressResults } from './compress-results.ts'
 import { linkPlaces, NOTHING, type Draft, type Proposal, type StoredText } from './draft.ts'
@@ -16,8 +17,9 @@ import { slideWindow } from './window.ts'
  * Runs the cascade until the projected load is at low water or the steps are used up. Projections here are sums of upper
  * bounds; the caller measures the real view afterwards and decides.
  */
-export function planEpoch(draft: Draft, steps: readonly CascadeStep[]): Proposal {
-  let proposal = NOTHING
+export function planEpoch(whole: Draft, steps: readonly CascadeStep[]): Proposal {
+  const { draft, proposal: before } = behindCompaction(whole)
+  let proposal = before
   for (const step of steps) {
     const projected = projectedTokens(draft, proposal)
     if (projected <= draft.lowTokens && !isAboutNumber(step)) continue
@@ -54,8 +56,9 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
       return emergencyFold(draft, step, goneIn(draft, before))
     case 'strip-reasoning':
       return stripReasoning(draft, step)
+    case 'native':
     case 'final':
-      // Changes the envelope, not the history: see `final-turn.ts`.
+      // Change the envelope, not the history: see `native.ts` and `final-turn.ts`.
       return NOTHING
   }
 }

@@ -50,6 +50,12 @@ const steps = object('Numbers of cascade steps, by step', {
     tokens: tokens('Both come to at most so many'),
     minimum: count('Histories with fewer items are left alone'),
   }),
+  native: object('The provider’s own context management', {
+    compactAt: share('It compacts from here on'),
+    clearToolUsesAt: share('It clears old tool results from here on'),
+    keepToolUses: count('Newest tool uses that it leaves alone'),
+    keepThinkingTurns: count('Turns whose thinking it keeps', 1),
+  }),
   'strip-reasoning': object('Takes reasoning of finished steps out', {
     keep: count('Newest finished turns that keep theirs'),
   }),

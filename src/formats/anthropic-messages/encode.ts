@@ -9,6 +9,7 @@ import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
 import { decode } from './decode.ts'
 import { FORMAT, messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { nativeSplice } from './native.ts'
 import { writeAnthropicMessages } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -116,6 +117,7 @@ function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
   // `forbidTools` changes nothing here: another `tool_choice` would throw the cached messages away.
   splices.push(...toolSplices(source, changes))
   if (changes.dropStaleThinking === true) splices.push(...bindingSplice(root))
+  if (changes.native !== undefined) splices.push(...nativeSplice(root, changes.native))
   return splices
 }
 

@@ -4,11 +4,8 @@ import type { HeaderReader } from './identity.ts'
 export function besideOwn(needed: Readonly<Record<string, string>>, own: HeaderReader): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(needed)) {
-    const list = (own(name) ?? '')
-      .split(',')
-      .map((entry) => entry.trim())
-      .filter((entry) => entry !== '' && entry !== value)
-    headers[name] = [...list, value].join(',')
+    const entries = [...(own(name) ?? '').split(','), ...value.split(',')].map((entry) => entry.trim())
+    headers[name] = [...new Set(entries.filter((entry) => entry !== ''))].join(',')
   }
   return headers
 }
