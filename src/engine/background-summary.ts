@@ -5,9 +5,10 @@ import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
 import type { Branch } from './branch.ts'
 import type { Proposal } from './cascade/draft.ts'
 import { summaryWriter } from './cascade/fulfil.ts'
+import { summaryLease } from './cascade/summary-lease.ts'
 import { planWithinBytes } from './cascade/plan-within-bytes.ts'
 import { isOver, type PrepareContext, type View } from './context.ts'
-import { draftOf, epochOf, viewUnder, type Cause } from './declare-epoch.ts'
+import { draftOf, epochOf, ownTexts, viewUnder, type Cause } from './declare-epoch.ts'
 import { announceEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import { askBeforeEpoch } from './epoch-hooks.ts'
 import { priceGate } from './price-gate.ts'
@@ -54,7 +55,10 @@ export async function startSummary(context: PrepareContext, standing: Standing, 
   }
   const work = deps.background.run(async (signal) => {
     const records: LogRecord[] = []
+    const lease = summaryLease(context, 0, standing.epoch)
     try {
+      // Another process writes about the same history, or has written: this one does not wait for it.
+      if ((await lease.take()) !== 'ours') return
       const log = async (record: LogRecord): Promise<void> => void records.push(record)
       const cause = causeOf(view, false)
       const fits = (candidate: Proposal): boolean =>
@@ -64,6 +68,7 @@ export async function startSummary(context: PrepareContext, standing: Standing, 
       if (written !== plan && !signal.aborted) summary.proposal = written
     } finally {
       summary.isOver = true
+      await lease.release()
       if (records.length > 0) await branch.inTurn?.((engine) => appendTo(engine, branch, records))
     }
   })
@@ -88,6 +93,7 @@ export async function takeSummary(
   context: PrepareContext,
   standing: Standing,
   before: View,
+  log: () => Promise<void>,
 ): Promise<DeclaredEpoch | undefined> {
   const { deps, branch, links, limit, emit } = context
   const { summary } = branch
@@ -112,11 +118,12 @@ export async function takeSummary(
   if (gate?.accepts(view) === false) return undefined
   dropSummary(branch)
   if (isOver(load, limit) || load.count.high >= before.load.count.high) return undefined
-  await storeTexts(deps, branch, proposal.stored.values())
-  const { epoch } = await deps.sessions.claimEpoch(branch.tenant, branch.session, {
-    ...planned,
-    after: load.count.high,
-  })
+  await storeTexts(deps, branch, ownTexts(context, proposal))
+  // Together, so that a store can make them durable with one flush.
+  const [{ epoch }] = await Promise.all([
+    deps.sessions.claimEpoch(branch.tenant, branch.session, { ...planned, after: load.count.high }),
+    log(),
+  ])
   const price = gate?.quote()
   return announceEpoch(context, standing, before, epoch, {
     why: 'background',

@@ -9,7 +9,7 @@ const BYTES_PER_TOKEN = 4
  * How much more than estimated a request may be on a model that no catalogue knows and nobody has measured yet: some
  * tokenizers make more than twice as many tokens. Reported usage ends it. 1 means that the estimate stands.
  */
-export function cautionOf({ deps, branch, target }: PrepareContext): number {
+export function cautionOf({ deps, branch, target }: Pick<PrepareContext, 'deps' | 'branch' | 'target'>): number {
   const { caution = 1 } = deps.policy
   if (caution === 1 || deps.catalogue.resolve(target.model).match !== 'default') return 1
   // Small prompts say little about a tokenizer: caution fades with what was seen and ends with one whole sample.

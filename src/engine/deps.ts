@@ -8,15 +8,17 @@ import type { Item } from '../core/item.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
 import type { Anchor, Budgets, Calibration, Measurement, Meter, TargetRef } from '../meter/index.ts'
-import type { ArtifactStore } from '../ports/artifact-store.ts'
+import type { ArtifactMeta, ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
 import type { BackgroundWork } from './background-work.ts'
 import type { Hooks } from './hooks.ts'
+import type { ShowReport } from './intake/types.ts'
 import type { RecentBodies } from './recent-bodies.ts'
 import type { Readers } from './reader-tools.ts'
+import type { ReaderProvenance } from './readers/provenance.ts'
 
 /** Everything the engine is given; `src/index.ts` composes it. */
 export interface EngineDeps {
@@ -28,6 +30,8 @@ export interface EngineDeps {
   /** The address that `artifacts.put` will give these bytes. */
   readonly addressOf: (tenant: string, bytes: Uint8Array) => Handle
   readonly present: Presenter
+  /** Tells what a reader answered from what a tool wrote. */
+  readonly provenance: ReaderProvenance
   readonly clock: Clock
   readonly hash: Hash
   /** The content chain of a history, with a memory of those seen before. */
@@ -39,6 +43,8 @@ export interface EngineDeps {
   readonly loadTokenizer?: (model: string) => Promise<void>
   /** Learns from reported usage; absent, estimates stay as fitted. */
   readonly calibration?: Calibration
+  /** Told that `calibration` has learned something. */
+  readonly keepCalibration?: () => void
   readonly budgets?: Budgets
   readonly hooks?: Hooks
   /** Takes secrets out of what is summarised, previewed or stored. See `redaction/borders.ts`. */
@@ -77,8 +83,15 @@ export interface DesignArithmetic {
   }): Load
 }
 
-/** Shows a long text under a token budget, with its size, what was left out and the handle. */
-export type Presenter = (text: string, options: PresentOptions) => string
+/** Shows a long output under a token budget, with its size, what was left out and the handle. */
+export type Presenter = (output: string | Uint8Array, options: PresentOptions) => Presented
+
+export interface Presented {
+  readonly text: string
+  readonly report: ShowReport
+  /** What the output is, to be stored beside its bytes. */
+  readonly about: Pick<ArtifactMeta, 'mime' | 'encoding' | 'lines' | 'items' | 'contentKind'>
+}
 
 export interface PresentOptions {
   readonly budgetTokens: number
@@ -87,4 +100,6 @@ export interface PresentOptions {
   readonly tool?: string
   /** Tools in the request that can open a handle, by our name for them; empty when there are none. */
   readonly readers: Readers
+  /** Milliseconds, for the report. */
+  readonly now?: () => number
 }

@@ -5,7 +5,7 @@ import { RECORD_VERSION, type UsageSeen } from '../core/records.ts'
 import type { Usage } from '../core/usage.ts'
 import type { Branch, OpenTurn } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
-import { shareCalibration, teach } from './learn.ts'
+import { teach } from './learn.ts'
 import { appendTo } from './restore.ts'
 
 export interface RecordRequest {
@@ -33,8 +33,11 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     })
   }
   branch.turns.delete(turn.id)
+  const unwritten = turn.unwritten?.records() ?? []
   if (request.refused === true) {
     if (turn.reservation !== undefined) deps.budgets?.release(turn.reservation)
+    if (unwritten.length > 0) await appendTo(deps, branch, unwritten)
+    turn.unwritten?.written()
     return {}
   }
   const usage = request.usage ?? usageOf(deps, request.format ?? turn.format, request.response)
@@ -61,6 +64,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     model: turn.model,
     estimated: turn.estimated,
     measured: turn.measured,
+    limit: turn.limit,
     purpose: 'turn',
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
     ...(usage !== undefined && { usage }),
@@ -69,9 +73,11 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   }
   if (deps.calibration !== undefined) {
     teach(deps.calibration, branch.last, entry)
-    await shareCalibration(deps)
+    deps.keepCalibration?.()
   }
-  await appendTo(deps, branch, [entry])
+  // One write for the request and its answer: what is acknowledged here is durable as a whole.
+  await appendTo(deps, branch, [...unwritten, entry])
+  turn.unwritten?.written()
   return { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) }
 }
 

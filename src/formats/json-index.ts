@@ -70,6 +70,27 @@ export class JsonNode {
     return this.#items
   }
 
+  /** One element of an array, without nodes for the others. */
+  at(index: number): JsonNode | undefined {
+    if (this.#items !== undefined) return this.#items[index]
+    if (!Array.isArray(this.value)) return undefined
+    const at = this.#spans().child(this.#at, index)
+    return at === undefined ? undefined : new JsonNode(this.#spans, at, (this.value as readonly unknown[])[index])
+  }
+
+  /** Which element of an array lies over a place in the text. */
+  indexAt(place: number): number | undefined {
+    const spans = this.#spans()
+    const children = Array.isArray(this.value) ? (spans.children(this.#at) ?? []) : []
+    let [low, high] = [0, children.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (spans.end(children[middle]!) <= place) low = middle + 1
+      else high = middle
+    }
+    return low < children.length && spans.start(children[low]!) <= place ? low : undefined
+  }
+
   /** The text of a value below this one, or undefined where there is none. Cheaper than nodes all the way down. */
   rawAt(path: readonly (string | number)[]): string | undefined {
     const spans = this.#spans()
@@ -82,14 +103,13 @@ export class JsonNode {
   }
 
   /** This root's index for a text that begins as this one's does. Undefined where too little of the list is the same. */
-  grownTo(text: string, own: string, list: readonly string[]): { root: JsonNode; kept: number } | undefined {
+  grownTo(text: string, own: string, list: readonly string[]): Grown | undefined {
     const spans = this.#spans()
     const open = pathIn(spans, list)
     const elements = open === undefined ? [] : (spans.children(open.at(-1)!) ?? [])
     const shared = commonPrefix(own, text)
-    // An element is the same when the character behind it is the same as well.
     let kept = elements.length
-    while (kept > 0 && spans.end(elements[kept - 1]!) >= shared) kept--
+    while (kept > 0 && !isWithin(text, spans.end(elements[kept - 1]!), shared)) kept--
     if (open === undefined || kept === 0) return undefined
     const last = elements[kept - 1]!
     const rest = restAfter(text, spans.end(last))
@@ -99,7 +119,7 @@ export class JsonNode {
     const grown = new Spans(text, { spans, open, last })
     // A key that comes again later would make another list the list.
     if (pathIn(grown, list)?.at(-1) !== open.at(-1)) return undefined
-    return { root: new JsonNode(() => grown, 0, value), kept }
+    return { root: new JsonNode(() => grown, 0, value), kept, from: spans.end(last) }
   }
 
   #readMembers(): readonly JsonMember[] | undefined {
@@ -143,17 +163,35 @@ export interface Indexed {
   readonly root: JsonNode
 }
 
+export interface Grown {
+  readonly root: JsonNode
+  /** Elements of the list that are the very values of the earlier body. */
+  readonly kept: number
+  /** Where they end in the text, in both; 0 when there are none. */
+  readonly from: number
+}
+
 /**
  * The same as `indexJson` for a body that begins as an earlier one did: clients send their whole history again, and only what is
- * new is parsed. `kept` elements of the list at `list` have the very values that they had.
+ * new is parsed.
  */
-export function indexGrown(
-  text: string,
-  before: Indexed | undefined,
-  list: readonly string[],
-): { readonly root: JsonNode; readonly kept: number } {
-  return before?.root.grownTo(text, before.text, list) ?? { root: indexJson(text), kept: 0 }
+export function indexGrown(text: string, before: Indexed | undefined, list: readonly string[]): Grown {
+  return before?.root.grownTo(text, before.text, list) ?? { root: indexJson(text), kept: 0, from: 0 }
 }
+
+/** UTF-8 length of a text, counted behind `from` only where an earlier text and its length are known. */
+export function bytesOf(
+  text: string,
+  before: { readonly text: string; readonly bytes: number } | undefined,
+  from: number,
+): number {
+  if (before === undefined || from === 0) return Buffer.byteLength(text)
+  return before.bytes - Buffer.byteLength(before.text.slice(from)) + Buffer.byteLength(text.slice(from))
+}
+
+/** A value that ends where two texts part is the same in both only if nothing can be added to it. */
+const isWithin = (text: string, end: number, shared: number): boolean =>
+  end < shared || (end === shared && text[end - 1] === '}')
 
 function pathIn(spans: Spans, keys: readonly string[]): number[] | undefined {
   const path = [0]

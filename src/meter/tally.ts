@@ -88,7 +88,7 @@ export function createTally(): (items: readonly Item[], rules: TallyRules) => Ta
       running = step(running, items[at]!, rules)
       steps.push(running)
     }
-    lists.keep(items, steps)
+    lists.keep(items, steps, near)
     return { sum: addSums(running.sum, running.thinking), messages: running.messages }
   }
 }

@@ -11,6 +11,7 @@ import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import type { EngineDeps, EngineMeter } from '../../src/engine/deps.ts'
 import { policyNamed } from '../../src/engine/policies/index.ts'
 import { presentText } from '../../src/engine/present.ts'
+import { readerProvenance } from '../../src/engine/readers/provenance.ts'
 import { createRecentBodies } from '../../src/engine/recent-bodies.ts'
 import { createSession, type Session } from '../../src/engine/session.ts'
 import { codecs } from '../../src/formats/registry.ts'
@@ -83,6 +84,7 @@ export function testEngine(
     artifacts: memoryArtifacts({ secret }),
     addressOf: artifactAddress(secret),
     present: presentText,
+    provenance: readerProvenance(secret),
     clock: { now: () => now++ },
     hash,
     chain: createChains(hash, CLAUDE_CODE),

@@ -11,10 +11,13 @@ import { askOutOfBand } from '../summary/out-of-band.ts'
 import { withDeadline } from '../summary/with-deadline.ts'
 import type { Proposal, SummaryAsk } from './draft.ts'
 
-const TIME_MS = 30_000
+/** Unless the policy says otherwise, models have this long for one reduction. */
+export const SUMMARY_TIME_MS = 30_000
 const CALLS = 3
 
 export interface SummaryWriter {
+  /** Whether `fulfil` has anything to ask and anybody to ask it. */
+  wouldAsk(proposal: Proposal): boolean
   /** Puts a model's words in the place of code's, where a plan asks for them, the answer is sound and the result fits. */
   fulfil(proposal: Proposal, fits: (proposal: Proposal) => boolean): Promise<Proposal>
 }
@@ -44,7 +47,7 @@ interface Way {
  */
 export function summaryWriter(context: PrepareContext, options: WriterOptions = {}): SummaryWriter {
   const { deps, branch, emit } = context
-  const { passes = CALLS, timeMs = TIME_MS, summaries = {} } = deps.policy
+  const { passes = CALLS, timeMs = SUMMARY_TIME_MS, summaries = {} } = deps.policy
   const { calls: most = passes } = summaries
   const log = options.log ?? ((record) => appendTo(deps, branch, [record]))
   const count = textTokensOf(context)
@@ -130,6 +133,7 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
   }
 
   return {
+    wouldAsk: ({ asks = [] }) => hasModel && calls < most && asks.length > 0,
     async fulfil(proposal, fits) {
       let written = proposal
       for (const ask of hasModel ? (proposal.asks ?? []) : []) {

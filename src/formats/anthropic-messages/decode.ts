@@ -1,15 +1,16 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
-import { indexGrown, member, rawText, type JsonNode } from '../json-index.ts'
+import { placesOf } from '../cache-marks.ts'
+import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { spliceMemberOut } from '../splice.ts'
 import { readBlock } from './blocks.ts'
 import { toolNamesIn } from '../tool-names.ts'
-import { FORMAT, messagesOf, nodeAt, sourceOf, type Place, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, messagesOf, nodeAt, sourceOf, type Place, type Source } from './wire.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined
-  const { root, kept } = indexGrown(text, known, ['messages'])
+  const { root, kept, from } = indexGrown(text, known, ['messages'])
   const body = recordOf(root.value)
   if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
   const messages = body['messages']
@@ -20,13 +21,16 @@ export function decode(text: string, before?: Conversation): Conversation {
     (message, index) => resent[index] ?? readMessage(text, root, message, index, toolNames),
   )
   const items = itemsOf.flat()
-  const source: Source = { text, root, items, itemsOf }
+  const bytes = bytesOf(text, known, from)
+  const marks = placesOf(text, MARK_KEYS, known?.marks, from)
+  const source: Source = { text, bytes, root, marks, items, itemsOf }
   return {
     format: FORMAT,
     head: readSystem(text, root, body['system']),
     items,
     tools: readTools(text, root, body['tools']),
     settings: readSettings(body),
+    bytes,
     source: { format: FORMAT, value: source },
   }
 }

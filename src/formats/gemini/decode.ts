@@ -1,6 +1,6 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
-import { indexGrown, rawText, type JsonNode } from '../json-index.ts'
+import { bytesOf, indexGrown, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { toolNamesIn } from '../tool-names.ts'
 import { readPart, type ItemCore } from './read-part.ts'
@@ -21,7 +21,11 @@ import {
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined
-  const { root: body, kept } = indexGrown(text, known && { text: known.text, root: known.body }, contentsPath(known))
+  const {
+    root: body,
+    kept,
+    from,
+  } = indexGrown(text, known && { text: known.text, root: known.body }, contentsPath(known))
   const fields = recordOf(body.value)
   if (fields === undefined) throw badInput(FORMAT, 'the body', 'an object')
   const request = requestIn(fields)
@@ -32,13 +36,15 @@ export function decode(text: string, before?: Conversation): Conversation {
     (content, index) => resent[index] ?? withToolNames(readContent(body, content, index), toolNames),
   )
   const items = itemsOf.flat()
-  const source: Source = { text, body, items, itemsOf }
+  const bytes = bytesOf(text, known, from)
+  const source: Source = { text, bytes, body, items, itemsOf }
   return {
     format: FORMAT,
     head: readSystem(text, body, valueAt(request, 'systemInstruction')),
     items,
     tools: readTools(text, body, request['tools']),
     settings: readSettings(fields, request),
+    bytes,
     source: { format: FORMAT, value: source },
   }
 }

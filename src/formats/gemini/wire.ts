@@ -8,6 +8,7 @@ export const FORMAT = 'gemini'
 /** The codec's private index of a decoded body. */
 export interface Source {
   readonly text: string
+  readonly bytes: number
   readonly body: JsonNode
   /** The history as it was read; the same list coming back means that nothing changed. */
   readonly items: readonly Item[]

@@ -1,14 +1,15 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
-import { indexGrown, member, rawText, type JsonNode } from '../json-index.ts'
+import { placesOf } from '../cache-marks.ts'
+import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { kindOf, readItem, readPart, type ItemCore } from './items.ts'
 import { toolNamesIn } from '../tool-names.ts'
-import { FORMAT, nodeAt, sourceOf, typeOf, type Place, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, nodeAt, sourceOf, typeOf, type Place, type Source } from './wire.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined
-  const { root, kept } = indexGrown(text, known, ['input'])
+  const { root, kept, from } = indexGrown(text, known, ['input'])
   const body = recordOf(root.value)
   if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
   const input = readInputList(body['input'])
@@ -18,7 +19,9 @@ export function decode(text: string, before?: Conversation): Conversation {
   const reader: Reader = { text, root, toolNames: toolNamesIn(resent) }
   const itemsOf = input.map((fields, index) => resent[index] ?? readElement(reader, fields, index))
   const items = [...readInputText(body['input']), ...itemsOf.slice(headCount).flat()]
-  const source: Source = { text, root, headCount, items, itemsOf }
+  const bytes = bytesOf(text, known, from)
+  const marks = placesOf(text, MARK_KEYS, known?.marks, from)
+  const source: Source = { text, bytes, root, marks, headCount, items, itemsOf }
   return {
     format: FORMAT,
     head: [
@@ -28,6 +31,7 @@ export function decode(text: string, before?: Conversation): Conversation {
     items,
     tools: readTools(reader, body['tools']),
     settings: readSettings(body),
+    bytes,
     source: { format: FORMAT, value: source },
   }
 }

@@ -1,13 +1,20 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
+import type { MarkPlaces } from '../cache-marks.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
 import type { Fields } from '../reading.ts'
 
 export const FORMAT = 'openai-responses'
 
+/** Members that hold a client's cache mark. */
+export const MARK_KEYS = ['prompt_cache_breakpoint']
+
 /** The codec's private index of a decoded body. */
 export interface Source {
   readonly text: string
+  readonly bytes: number
+  /** Where keys of cache marks stand in the text. */
+  readonly marks: MarkPlaces
   readonly root: JsonNode
   /** Leading system and developer messages; they are the head and always stay. */
   readonly headCount: number

@@ -49,7 +49,7 @@ export function errorAnswer(wire: string | undefined, error: PlimsollError, stat
 export const statusOf = (error: PlimsollError): number =>
   typeof error.fields['encoding'] === 'string' ? 415 : (STATUS[error.code] ?? 400)
 
-function errorBody(wire: string | undefined, status: number, code: string, message: string): unknown {
+export function errorBody(wire: string | undefined, status: number, code: string, message: string): unknown {
   const type =
     status === 413
       ? 'request_too_large'
