@@ -15,6 +15,7 @@ import { createTokenizers } from './drivers/tokenizers/index.ts'
 import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer.ts'
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
+import { backgroundWork } from './engine/background-work.ts'
 import type { EngineDeps } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'
 import { createToolRegistry, type ToolSummary } from './engine/intake/index.ts'
@@ -61,7 +62,7 @@ export interface PlimsollOptions {
   readonly budgets?: readonly Budget[]
   /** By agent name, what differs from the rest. */
   readonly agents?: Readonly<Record<string, AgentOptions>>
-  /** Writes summaries: a driver, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
+  /** Writes summaries: a driver, a model behind HTTP, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
   readonly summarizer?: SummarizerChoice
   /** The model that reads artifacts for `artifact_extract`, in the same forms. @default the summariser */
   readonly extraction?: SummarizerChoice
@@ -152,9 +153,15 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   let live: LiveOptions = options
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
+  const background = backgroundWork()
   let keeper: CalibrationKeeper | undefined
   let models = options.catalogue
   const catalogue = (): Catalogue => (models ??= bundledCatalogue())
+  const openModel = (choice: SummarizerChoice | undefined): Summarizer | undefined =>
+    openSummarizer(choice, { codecs, windowOf: (model) => catalogue().resolve(model).info.window })
+  // Opened here, so that a model that cannot work is an error at the start.
+  const summarizer = openModel(options.summarizer)
+  const extractionModel = openModel(options.extraction)
   const secret = once(() => findSecret(options.secret, sessions))
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
@@ -175,12 +182,12 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
     })
-    const summarizer = openSummarizer(options.summarizer)
     const all: EngineDeps = {
       ...(tokenizers !== undefined && {
         loadTokenizer: async (model: string) => void (await tokenizers.load(meter.familyOf(model))),
       }),
       ...(summarizer !== undefined && { summarizer }),
+      background,
       ...(options.hooks !== undefined && { hooks: options.hooks }),
       ...(options.contextNotice !== undefined && { contextNotice: options.contextNotice }),
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
@@ -258,9 +265,9 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     return found
   }
   const extraction = once(async (): Promise<Summarizer | undefined> => {
-    const { summarizer, redact } = await deps()
-    if (options.extraction === undefined) return summarizer
-    const own = openSummarizer(options.extraction)
+    const { summarizer: shared, redact } = await deps()
+    if (options.extraction === undefined) return shared
+    const own = extractionModel
     return own === undefined || redact === undefined ? own : redactingSummarizer(own, redact)
   })
   const extractor = options.extraction ?? options.summarizer
@@ -322,6 +329,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       return () => listeners.delete(listener)
     },
     async close() {
+      await background.close()
       open.clear()
       await keeper?.flush()
       await readers.close()

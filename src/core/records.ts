@@ -41,6 +41,8 @@ export interface FirstSendEdit extends Base {
 /** Edits of an epoch address items by their place in the covered chain, since the chain hash fixes what stands there. */
 export type EpochEdit =
   | { readonly op: 'drop'; readonly from: number; readonly to: number; readonly reason: string }
+  /** Reasoning stands outside the chain: what led directly to the items in these places goes, the items stay. */
+  | { readonly op: 'strip'; readonly from: number; readonly to: number; readonly reason: string }
   | {
       readonly op: 'replace'
       readonly at: number

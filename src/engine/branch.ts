@@ -4,6 +4,8 @@ import type { Item } from '../core/item.ts'
 import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
 import type { Anchor, Calibration } from '../meter/index.ts'
+import type { BackgroundSummary } from './background-summary.ts'
+import type { EngineDeps } from './deps.ts'
 import type { FoundEpoch } from '../ports/session-store.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
@@ -52,7 +54,17 @@ export interface Branch {
   cacheIsWarm: boolean
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
+  /** What was asked of it. */
+  compactRequest?: CompactRequest
+  /** Why the last reduction that was asked for came to nothing. */
+  compactOutcome?: string
   last?: Measured
+  /** A summary that is written in the background. */
+  summary?: BackgroundSummary
+  /** The load at which the last one was started. */
+  summaryRest?: number
+  /** Runs work of the background in its turn with the session's calls. */
+  inTurn?: <T>(work: (engine: EngineDeps) => Promise<T>) => Promise<T>
   /** The last request came in at or above high water. */
   isHigh: boolean
   /** First-send edits of this branch, for the time when the store cannot be asked. */
@@ -70,6 +82,12 @@ export interface Branch {
   calibration?: Calibration
   /** What the calibration began with, until the next write takes it along. */
   seed?: CalibrationSeed
+}
+
+/** What a person asks of a reduction. */
+export interface CompactRequest {
+  /** What the summary should hold; it goes to the model that writes it, and stays in view. */
+  readonly instructions?: string
 }
 
 export interface ChainedItems {

@@ -8,6 +8,7 @@ import { sharedItems } from '../core/grown-lists.ts'
 import type { Item } from '../core/item.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
 import { occupancy, type Anchor, type Measurement, type TargetRef } from '../meter/index.ts'
+import type { SendToModel } from '../ports/model-call.ts'
 import { STALE_THINKING_HEADERS } from './bound-thinking.ts'
 import type { Branch } from './branch.ts'
 import { cautionOf, cautiousItem, cautiousLoad, cautiousText } from './caution.ts'
@@ -39,6 +40,8 @@ export interface PrepareContext {
   readonly readers: Readers
   /** Calls that the caller still counts on; the price gate's horizon. */
   readonly expectedCalls?: number
+  /** Asks the model at hand, for a summary in band. */
+  readonly send?: SendToModel
   readonly emit: (body: EventBody) => void
 }
 
@@ -63,6 +66,7 @@ export interface ContextRequest {
   readonly format: string
   readonly body: string | object
   readonly targets?: readonly Target[]
+  readonly send?: SendToModel
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
 }
@@ -89,6 +93,7 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     limit,
     readers: readersIn(conversation.tools),
     ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
+    ...(request.send !== undefined && { send: request.send }),
     emit: (body) =>
       deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
   }

@@ -13,6 +13,7 @@ import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
+import type { BackgroundWork } from './background-work.ts'
 import type { Hooks } from './hooks.ts'
 import type { ShowReport } from './intake/types.ts'
 import type { RecentBodies } from './recent-bodies.ts'
@@ -54,6 +55,8 @@ export interface EngineDeps {
   readonly cacheMarks?: boolean
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
+  /** Where work goes on that no request waits for; without it there is none. */
+  readonly background?: BackgroundWork
 }
 
 /** What the engine asks of the meter; `Meter` of `src/meter` with the limits of the catalogue beside it. */

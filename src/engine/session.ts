@@ -1,6 +1,7 @@
 import { PlimsollError } from '../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../core/records.ts'
 import { newBranch, type Branch } from './branch.ts'
+import { compact, type Compaction, type CompactOptions } from './compact.ts'
 import { settleOwed, tolerantDeps } from './degraded.ts'
 import type { ContextRequest } from './context.ts'
 import type { EngineDeps } from './deps.ts'
@@ -41,8 +42,8 @@ export interface Session {
   record(request: RecordRequest): Promise<RecordedTurn>
   /** Used, free, percent, threshold and turns left, from the last request. */
   status(): Promise<SessionStatus>
-  /** The next `prepare` declares an epoch, whether it is needed or not. */
-  compact(): Promise<void>
+  /** Reduces, whether it is needed or not: at once when the request is given, else with the next `prepare`. */
+  compact(options?: CompactOptions): Promise<Compaction>
   /** Takes the standing epoch back: the next request is built as if it had never been. Its id, or undefined without one. */
   undo(): Promise<string | undefined>
   /** Items of the last request, to choose pins from. */
@@ -87,6 +88,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
         if (tolerant.isDown()) delete branch.trail
       }
     })
+  branch.inTurn = runAnyway
   return {
     id,
     agent,
@@ -98,7 +100,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     standing: (request) => runAnyway((engine) => standingView(engine, branch, request)),
     record: (request) => runAnyway((engine) => record(engine, branch, request)),
     status: () => runAnyway(async (engine) => statusOf(engine, branch)),
-    compact: () => run(async () => void (branch.compactRequested = true)),
+    compact: (options = {}) => runAnyway((engine) => compact(engine, branch, options)),
     undo: () => run((engine) => undo(engine, branch)),
     items: () => run(async () => seenItems(branch.request)),
     pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),

@@ -1,13 +1,16 @@
 import { rangesOf } from '../../core/epochs.ts'
 import type { EpochEdit } from '../../core/records.ts'
 import { mechanicalSummary } from '../summary/mechanical.ts'
-import { linkPlaces, NOTHING, type Draft, type Proposal } from './draft.ts'
+import { linkPlaces, NOTHING, type Draft, type Proposal, type SummaryAsk } from './draft.ts'
+import { sourceOf, STYLES, WORDS_PER_TOKEN } from './styles.ts'
 
 export interface FoldOptions {
   /** Share of the limit for the newest steps that stay whole. */
   readonly tailShare: number
   /** Share of the limit for the message that stands for the folded ones. */
   readonly summaryShare: number
+  /** Share of that message for a model's account. @default 0 */
+  readonly modelShare?: number
 }
 
 /** Less than this says nothing; the squeeze after the fold makes room for it. */
@@ -57,6 +60,7 @@ function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: nu
   const summaryTokens = Math.max(MIN_SUMMARY_TOKENS, Math.min(room, options.summaryShare * draft.limitTokens))
   const { text, stored } = mechanicalSummary(draft, folded, Math.floor(summaryTokens))
   const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
+  const { modelShare = 0 } = options
   // A summary that is as long as its source would be a rewrite without a gain.
   const used = draft.countText(text)
   if (used >= saved) return NO_FOLD
@@ -67,6 +71,34 @@ function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: nu
       { op: 'insert', at, role: 'user', text, reason: `stands for ${folded.length} folded items` },
     ],
     stored,
+    ...(modelShare > 0 &&
+      draft.hasModel && { asks: [accountOf(draft, folded, text, summaryTokens, saved, modelShare)] }),
+  }
+}
+
+/** A model's account between the head of the record and what code keeps of it; both together are no longer than code's alone. */
+function accountOf(
+  draft: Draft,
+  folded: readonly number[],
+  text: string,
+  summaryTokens: number,
+  sourceTokens: number,
+  modelShare: number,
+): SummaryAsk {
+  const maxOutputTokens = Math.floor(summaryTokens * modelShare)
+  const { head, body, facts } = mechanicalSummary(draft, folded, Math.floor(summaryTokens) - maxOutputTokens)
+  const source = sourceOf(draft, folded)
+  return {
+    text,
+    system: STYLES.handover.system(Math.floor(maxOutputTokens * WORDS_PER_TOKEN)),
+    folded: source.items,
+    items: source.items,
+    prompt: (transcript) => STYLES.handover.prompt(source, transcript),
+    ...(draft.instructions !== undefined && { instructions: draft.instructions }),
+    maxOutputTokens,
+    sourceTokens,
+    wrap: (answer) => `${head}\n\nA model’s account of it:\n${answer}\n\n${body}`,
+    carried: [facts].filter((part) => part !== ''),
   }
 }
 

@@ -2,11 +2,11 @@ import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import type { SummariseStep } from '../../core/policy.ts'
 import type { EpochEdit } from '../../core/records.ts'
-import { newestUserIndex } from '../../core/turns.ts'
+import { askedFor } from '../summary/asked-for.ts'
 import { factsOf } from '../summary/facts.ts'
 import { NOTHING, storedText, type Draft, type Proposal, type StoredText, type SummaryAsk } from './draft.ts'
 import { mustStayWhole, summaryPlace } from './fold.ts'
-import { STYLES, type StyleSource } from './styles.ts'
+import { sourceOf, STYLES, WORDS_PER_TOKEN, type StyleSource } from './styles.ts'
 import { excerptOf } from './transcript.ts'
 import { dropEdits, foldableIn, headEnd, placeFrom, sizeOf, tailStart } from './zones.ts'
 
@@ -19,7 +19,6 @@ const CONTINUATION =
 const QUOTE_BYTES = 2_000
 const FACTS_SHARE = 0.3
 const TASK_LINE_BYTES = 120
-const WORDS_PER_TOKEN = 0.75
 const MIN_SUMMARY_TOKENS = 60
 
 /** Puts one message in the place of a part of the history, and perhaps a second one that says how to go on. */
@@ -32,7 +31,8 @@ export function summarise(draft: Draft, step: SummariseStep): Proposal {
   const style = STYLES[step.style]
   const facts = step.facts === false || draft.asDesigned ? '' : factsBlock(draft, source, cap * FACTS_SHARE)
   const room = cap - draft.countText(SUMMARY_OPEN) - (facts === '' ? 0 : draft.countText(facts))
-  const wrap = (body: string): string => [SUMMARY_OPEN, body, facts].filter((part) => part !== '').join('\n\n')
+  const asked = askedFor(draft)
+  const wrap = (body: string): string => [SUMMARY_OPEN, asked, body, facts].filter((part) => part !== '').join('\n\n')
   const text = wrap(style.fallback(source, Math.max(0, room), draft.countText))
   const next = step.continuation === undefined ? undefined : continuation(draft, source.request)
   const inserted = draft.countText(text) + (next === undefined ? 0 : draft.countText(next.text))
@@ -40,10 +40,14 @@ export function summarise(draft: Draft, step: SummariseStep): Proposal {
   const ask: SummaryAsk = {
     text,
     system: style.system(Math.floor(cap * WORDS_PER_TOKEN)),
-    prompt: (maxTokens, countText) => style.prompt(source, maxTokens, countText),
+    folded: source.items,
+    items: style.reads?.(source.items) ?? source.items,
+    prompt: (transcript) => style.prompt(source, transcript),
+    ...(draft.instructions !== undefined && { instructions: draft.instructions }),
     maxOutputTokens: Math.floor(cap),
     sourceTokens,
     wrap,
+    carried: [asked, facts].filter((part) => part !== ''),
   }
   return {
     edits: [...dropEdits(draft, folded, 'folded into the summary'), ...inserts(draft, step, folded, text, next?.text)],
@@ -72,17 +76,6 @@ function everything(draft: Draft, to: number): number[] {
     for (let i = step.from; i < step.to; i++) if (!draft.pinned.has(i)) indexes.push(i)
   }
   return indexes
-}
-
-function sourceOf(draft: Draft, folded: readonly number[]): StyleSource {
-  const items = folded.map((index) => draft.items[index]!)
-  const newest = newestUserIndex(draft.items)
-  const plan = factsOf(items).find(({ heading }) => heading.startsWith('Plan'))
-  return {
-    items,
-    request: newest < 0 ? '' : draft.items[newest]!.text,
-    ...(plan !== undefined && { plan: plan.text }),
-  }
 }
 
 function capOf({ marginTokens, limitTokens }: Draft, { share, maxTokens = Infinity }: SummariseStep): number {

@@ -1,8 +1,9 @@
+import { PlimsollError } from '../../core/errors.ts'
 import type { Policy, ToolBudgetRule } from '../../core/policy.ts'
 import type { Target } from '../../core/target.ts'
 import { policyNamed } from '../policies/index.ts'
 import type { Environment } from '../policies/environment.ts'
-import type { Config, Override } from './config.ts'
+import type { Config, Override, SummarizerConfig } from './config.ts'
 
 /** The policy of an agent: its preset, the policy's override, the file's, the agent's; the last one wins. */
 export function policyOf(config: Config, agent = 'main', env: Environment = process.env): Policy {
@@ -33,6 +34,7 @@ export function optionsOf(config: Config, env: Environment = process.env): Plims
     ...(window !== undefined && { window }),
     ...(store !== undefined && { store }),
     ...(artifacts !== undefined && { artifacts }),
+    ...(config.summarizer !== undefined && { summarizer: summarizerOf(config.summarizer, env) }),
     ...(agents.length > 0 && { agents: Object.fromEntries(agents) }),
   }
 }
@@ -42,7 +44,33 @@ export interface PlimsollSettings {
   readonly window?: number
   readonly store?: string
   readonly artifacts?: string
+  readonly summarizer?: SummarizerSettings
   readonly agents?: Readonly<Record<string, { readonly policy: Policy; readonly window?: number }>>
+}
+
+/** A summariser with its key, which no file should hold. */
+export interface SummarizerSettings {
+  readonly format: string
+  readonly model: string
+  readonly baseUrl?: string
+  readonly apiKey?: string
+  readonly window?: number
+}
+
+function summarizerOf(config: SummarizerConfig, env: Environment): SummarizerSettings {
+  const { format, model, baseUrl, apiKeyEnv, window } = config
+  if (format === undefined || model === undefined)
+    throw new PlimsollError('bad-config', 'The summarizer needs a format and a model.')
+  const apiKey = apiKeyEnv === undefined ? undefined : env[apiKeyEnv]
+  if (apiKeyEnv !== undefined && (apiKey === undefined || apiKey === ''))
+    throw new PlimsollError('bad-config', `The summarizer's key is not there: ${apiKeyEnv} is not set.`)
+  return {
+    format,
+    model,
+    ...(baseUrl !== undefined && { baseUrl }),
+    ...(apiKey !== undefined && { apiKey }),
+    ...(window !== undefined && { window }),
+  }
 }
 
 /** What the file says about a model of a provider, as ai-agent resolves it: model, then provider, then defaults. */
@@ -81,7 +109,7 @@ function withDefaults(policy: Policy, { defaults, providers }: Config): Policy {
 }
 
 function applyOverride(policy: Policy, override: Override): Policy {
-  const { water, buffer, intake, budget, retention, guard, estimator, steps, ...numbers } = override
+  const { water, buffer, intake, budget, retention, guard, estimator, steps, summaries, ...numbers } = override
   const guarded =
     guard !== undefined && policy.intake.guard !== undefined ? { ...policy.intake.guard, ...guard } : undefined
   return {
@@ -96,6 +124,7 @@ function applyOverride(policy: Policy, override: Override): Policy {
       ...(budget !== undefined && { budget: withBudget(policy.intake.budget, budget) }),
     },
     ...(retention !== undefined && { retention: withRetention({ ...policy.retention, ...retention }) }),
+    ...(summaries !== undefined && { summaries: { ...policy.summaries, ...summaries } }),
     ...(policy.estimator !== undefined && { estimator: { ...policy.estimator, ...estimator } }),
     cascade: policy.cascade.map((step) => ({ ...step, ...steps?.[step.step] })),
   }

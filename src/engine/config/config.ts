@@ -1,4 +1,4 @@
-import type { Policy, ToolBudgetRule } from '../../core/policy.ts'
+import type { Policy, SummaryRule, ToolBudgetRule } from '../../core/policy.ts'
 
 /** A config file, validated. */
 export interface Config {
@@ -6,6 +6,7 @@ export interface Config {
   readonly window?: number
   readonly store?: string
   readonly artifacts?: string
+  readonly summarizer?: SummarizerConfig
   readonly override?: Override
   readonly policies?: Readonly<Record<string, { readonly extends?: string; readonly override?: Override }>>
   readonly agents?: Readonly<
@@ -14,6 +15,14 @@ export interface Config {
   readonly providers?: Readonly<Record<string, ProviderConfig>>
   readonly defaults?: DefaultsConfig
   readonly instructions?: { readonly trustProject?: boolean; readonly globalDir?: string; readonly maxBytes?: number }
+}
+
+export interface SummarizerConfig {
+  readonly format?: string
+  readonly model?: string
+  readonly baseUrl?: string
+  readonly apiKeyEnv?: string
+  readonly window?: number
 }
 
 export interface ModelConfig {
@@ -50,5 +59,6 @@ export interface Override {
   readonly tokenBudget?: number
   readonly passes?: number
   readonly timeMs?: number
+  readonly summaries?: SummaryRule
   readonly steps?: Readonly<Record<string, Readonly<Record<string, number>>>>
 }

@@ -41,6 +41,7 @@ const steps = object('Numbers of cascade steps, by step', {
   fold: object('Folds old steps into one message', {
     tailShare: share('Newest steps that stay whole'),
     summaryShare: share('The message that stands for the rest'),
+    modelShare: share('Its part for a model’s own account'),
   }),
   squeeze: object('Shows the largest items as preview + handle', {
     floorTokens: tokens('No item is shown with fewer'),
@@ -48,6 +49,15 @@ const steps = object('Numbers of cascade steps, by step', {
     to: share('Goes down to this share'),
     tokens: tokens('Both come to at most so many'),
     minimum: count('Histories with fewer items are left alone'),
+  }),
+  native: object('The provider’s own context management', {
+    compactAt: share('It compacts from here on'),
+    clearToolUsesAt: share('It clears old tool results from here on'),
+    keepToolUses: count('Newest tool uses that it leaves alone'),
+    keepThinkingTurns: count('Turns whose thinking it keeps', 1),
+  }),
+  'strip-reasoning': object('Takes reasoning of finished steps out', {
+    keep: count('Newest finished turns that keep theirs'),
   }),
   'collapse-duplicates': object('Points repeated results at the newest', { minTokens: tokens('Smaller ones stay') }),
   'compress-results': object('Compresses old results', {
@@ -131,6 +141,11 @@ const override = object('Numbers that differ from the policy', {
   tokenBudget: tokens('Tokens of a session'),
   passes: count('Plans and summariser calls per reduction', 1, 20),
   timeMs: count('Milliseconds of one reduction', 1),
+  summaries: object('How a model writes summaries', {
+    via: text('On the request’s own cached prefix, or with a prompt of its own', ['in-band', 'out-of-band']),
+    calls: count('Calls of a model per reduction', 0, 20),
+    backgroundFrom: share('A summary is written in the background from here on'),
+  }),
   steps,
 })
 
@@ -152,6 +167,13 @@ export const CONFIG: Shape & { kind: 'object' } = {
     window: tokens('Overrides the model’s window', 1),
     store: text('memory:, sqlite:…, postgres://…'),
     artifacts: text('memory:, file:…, postgres://…, s3://…'),
+    summarizer: object('A model that writes summaries', {
+      format: text('Its wire', ['anthropic-messages', 'openai-chat', 'openai-responses', 'gemini']),
+      model: text('Its name'),
+      baseUrl: text('Where it is, when not at its vendor'),
+      apiKeyEnv: text('The environment variable that holds its key'),
+      window: tokens('Its window', 1),
+    }),
     override,
     policies: {
       kind: 'map',

@@ -5,7 +5,8 @@ import type { Target } from '../../../core/target.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
 import { learnedLimits, lessonOf } from '../../../engine/learned-limits.ts'
-import type { PreparedTurn } from '../../../engine/prepare.ts'
+import type { Compaction } from '../../../engine/compact.ts'
+import type { PreparedTurn, PrepareRequest } from '../../../engine/prepare.ts'
 import type { Session } from '../../../engine/session.ts'
 import { codecs } from '../../../formats/registry.ts'
 import type { Budget } from '../../../meter/index.ts'
@@ -69,8 +70,8 @@ export interface Chat {
   open(): Promise<void>
   /** One turn: the model answers, its tools run, until it has nothing more to call. */
   send(text: string, signal: AbortSignal): Promise<void>
-  /** Reduces now; undefined when there was nothing to reduce. */
-  compact(instructions: string): Promise<{ readonly before: number; readonly after: number } | undefined>
+  /** Reduces now, and says from where to where, or why not. */
+  compact(instructions: string): Promise<Exclude<Compaction, { status: 'with-next-request' }>>
   change(wish: { provider?: Provider; policy?: string; budgetUsd?: number; sessionId?: string }): Promise<void>
 }
 
@@ -143,12 +144,14 @@ export function createChat(setup: ChatSetup): Chat {
 
   async function prepare(): Promise<PreparedTurn> {
     view.onWait('preparing')
-    return session.prepare({
-      format: provider.wire.format,
-      body: bodyOf(journal.entries),
-      targets: [await target()],
-    })
+    return session.prepare(await request())
   }
+
+  const request = async (): Promise<PrepareRequest> => ({
+    format: provider.wire.format,
+    body: bodyOf(journal.entries),
+    targets: [await target()],
+  })
 
   /** prepare → ask → record. A request that the provider finds too large is reduced once more. */
   async function step(signal: AbortSignal): Promise<Answered | undefined> {
@@ -225,17 +228,11 @@ export function createChat(setup: ChatSetup): Chat {
       view.onNotice(`Stopped after ${MOST_STEPS} steps. Say "go on" to continue.`)
     },
     async compact(instructions) {
-      if (journal.entries.length === 0) return undefined
-      // The newest message is never folded away, so what the reader wants kept stays in view.
-      if (instructions !== '')
-        journal.add({ type: 'user', text: `Keep in mind when the conversation is shortened: ${instructions}` })
-      await session.compact()
+      const nothing = { status: 'nothing', reason: 'nothing was said yet', before: 0, after: 0 } as const
+      if (journal.entries.length === 0) return nothing
       view.onWait('compacting')
-      const turn = await prepare()
-      await session.record({ turn: turn.id, refused: true })
-      return turn.report.newEpoch === undefined
-        ? undefined
-        : { before: turn.report.loadBefore, after: turn.report.loadAfter }
+      const done = await session.compact({ instructions, request: await request() })
+      return done.status === 'with-next-request' ? nothing : done
     },
     async change(wish) {
       provider = wish.provider ?? provider
