@@ -1,6 +1,6 @@
 import type { Epoch, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
-import type { Anchor, Calibration } from '../meter/index.ts'
+import { createLedger, type Anchor, type Calibration, type Ledger, type Spender } from '../meter/index.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
 
@@ -12,6 +12,10 @@ export interface Branch {
   readonly tenant: string
   readonly session: string
   readonly agent: string
+  /** Who pays, when that is not the tenant: the name of an API key, never the key. */
+  key?: string
+  /** Every call of the session, of all its agents, from its log. */
+  readonly calls: Ledger
   /** Every chain hash that was sent, to tell a resend or rewind from something new. */
   readonly sent: Set<string>
   /** Identities that the archive is known to hold. */
@@ -89,6 +93,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     tenant,
     session,
     agent,
+    calls: createLedger(),
     sent: new Set(),
     archived: new Set(),
     pins: new Set(),
@@ -106,3 +111,11 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     readers: new Map(),
   }
 }
+
+/** Who a call of this branch is booked on. */
+export const spenderOf = ({ tenant, session, agent, key }: Branch): Required<Spender> => ({
+  tenant,
+  session,
+  agent,
+  key: key ?? tenant,
+})

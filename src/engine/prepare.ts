@@ -102,15 +102,21 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
   // Caution alone refuses nothing: a guess about an unknown tokenizer may cost an epoch, not the request.
   if (isOver(leaving.estimate, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
-  const permitted = closing ?? permit(context, view)
+  const permitted = await permit(context, leaving, closing?.verdict)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
-  if (permission.view.text !== context.text) validate(context, permission.view.text)
-  // What was changed is durable before it leaves. What passes untouched may be archived while the model answers.
-  if (request.archive === 'meanwhile' && permission.view.text === context.text) {
-    branch.later = () => logRequest(context, newEdits)
-  } else await logRequest(context, newEdits)
-  await tellHooks(context, newEdits, permission)
-  return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
+  try {
+    if (permission.view.text !== context.text) validate(context, permission.view.text)
+    // What was changed is durable before it leaves. What passes untouched may be archived while the model answers.
+    if (request.archive === 'meanwhile' && permission.view.text === context.text) {
+      branch.later = () => logRequest(context, newEdits)
+    } else await logRequest(context, newEdits)
+    await tellHooks(context, newEdits, permission)
+    return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
+  } catch (error) {
+    // What never leaves is never billed.
+    if (permission.reservation !== undefined) await deps.budgets?.release(permission.reservation)
+    throw error
+  }
 }
 
 /** What stands on top of the view for this one request. */

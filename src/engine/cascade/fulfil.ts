@@ -1,9 +1,8 @@
 import type { EpochEdit } from '../../core/records.ts'
-import { RECORD_VERSION } from '../../core/records.ts'
 import type { Summarizer, SummaryAnswer } from '../../ports/summarizer.ts'
 import type { PrepareContext } from '../context.ts'
 import { textTokensOf } from '../context.ts'
-import { appendTo } from '../restore.ts'
+import { payForCall } from '../side-call.ts'
 import type { Proposal, SummaryAsk } from './draft.ts'
 
 /** The summariser's own request leaves this much of its window free. */
@@ -76,13 +75,19 @@ async function askOnce(
     const prompt = ask.prompt(Math.floor(summarizer.window * INPUT_SHARE) - ask.maxOutputTokens, count)
     // A style that reads only what people said may find nothing, and providers refuse an empty message.
     if (prompt.trim() === '') return { reason: 'there is nothing to read' }
-    const answer = await summarizer.summarise({
-      system: ask.system,
-      prompt,
+    const call = await payForCall(context, summarizer, {
+      inputHigh: count(ask.system) + count(prompt),
       maxOutputTokens: ask.maxOutputTokens,
-      signal: AbortSignal.timeout(timeMs),
     })
-    await logCall(context, summarizer, answer)
+    if (call === undefined) return { reason: 'no budget is left for it', isDown: true }
+    const answer = await call.made(() =>
+      summarizer.summarise({
+        system: ask.system,
+        prompt,
+        maxOutputTokens: ask.maxOutputTokens,
+        signal: AbortSignal.timeout(timeMs),
+      }),
+    )
     const text = ask.wrap(answer.text.trim())
     const reason = faultOf(answer, context.deps.policy.asDesigned !== true && count(text) >= ask.sourceTokens)
     return reason === undefined ? { text } : { reason }
@@ -99,26 +104,4 @@ function faultOf({ text, stop, toolCalls = 0 }: SummaryAnswer, isTooLong: boolea
   if (text.trim() === '') return 'it is empty'
   if (stop !== 'end') return `it stopped for ${stop}`
   return isTooLong ? 'it is as long as what it stands for' : undefined
-}
-
-async function logCall(
-  { deps, branch, emit }: PrepareContext,
-  { name, model = name }: Summarizer,
-  answer: SummaryAnswer,
-) {
-  const { usage } = answer
-  if (usage !== undefined) emit({ type: 'usage-recorded', usage, purpose: 'summary' })
-  await appendTo(deps, branch, [
-    {
-      v: RECORD_VERSION,
-      at: deps.clock.now(),
-      agent: branch.agent,
-      type: 'usage',
-      turn: 'summary',
-      model,
-      estimated: 0,
-      purpose: 'summary',
-      ...(usage !== undefined && { usage }),
-    },
-  ])
 }

@@ -1,8 +1,10 @@
 import type { Policy } from '../../core/policy.ts'
 import type { Target } from '../../core/target.ts'
+import type { Budget } from '../../meter/index.ts'
 import { policyNamed } from '../policies/index.ts'
 import type { Environment } from '../policies/environment.ts'
-import type { Config, Override } from './config.ts'
+import { budgetsOf } from './budgets.ts'
+import type { Config, KnownModel, Override } from './config.ts'
 
 /** The policy of an agent: its preset, the policy's override, the file's, the agent's; the last one wins. */
 export function policyOf(config: Config, agent = 'main', env: Environment = process.env): Policy {
@@ -23,7 +25,7 @@ export const windowOf = (config: Config, agent = 'main'): number | undefined =>
 
 /** The file as options of `createPlimsoll`: policy, window, stores, and what differs by agent. */
 export function optionsOf(config: Config, env: Environment = process.env): PlimsollSettings {
-  const { window, store, artifacts } = config
+  const { window, store, artifacts, budgets, models } = config
   const agents = Object.keys(config.agents ?? {}).map((agent) => {
     const own = config.agents?.[agent]?.window
     return [agent, { policy: policyOf(config, agent, env), ...(own !== undefined && { window: own }) }] as const
@@ -34,6 +36,8 @@ export function optionsOf(config: Config, env: Environment = process.env): Plims
     ...(store !== undefined && { store }),
     ...(artifacts !== undefined && { artifacts }),
     ...(agents.length > 0 && { agents: Object.fromEntries(agents) }),
+    ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),
+    ...(models !== undefined && { models }),
   }
 }
 
@@ -43,6 +47,8 @@ export interface PlimsollSettings {
   readonly store?: string
   readonly artifacts?: string
   readonly agents?: Readonly<Record<string, { readonly policy: Policy; readonly window?: number }>>
+  readonly budgets?: readonly Budget[]
+  readonly models?: Readonly<Record<string, KnownModel>>
 }
 
 /** What the file says about a model of a provider, as ai-agent resolves it: model, then provider, then defaults. */

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import type { PlimsollEvent } from '../../core/events.ts'
+import { budgetsOf } from '../../engine/config/index.ts'
 import { createPlimsoll, type Plimsoll } from '../../plimsoll.ts'
 import type { ProxyConfig } from '../gateway/config.ts'
 import { createControl } from '../gateway/control.ts'
@@ -20,7 +21,8 @@ export async function openProxy(
   settings: ProxyConfig & { readonly upstreams: Upstreams },
   onRequest: (line: ProxyLine) => void,
 ): Promise<OpenProxy> {
-  const { policy, store, artifacts, window, observe, tools, maxBodyBytes, upstreams, ...rest } = settings
+  const { policy, store, artifacts, window, observe, tools, maxBodyBytes, budgets, models, upstreams, ...rest } =
+    settings
   const hub = createEventHub()
   const metrics = createMetrics()
   const count = (event: PlimsollEvent): void => {
@@ -35,6 +37,8 @@ export async function openProxy(
     ...(observe !== undefined && { observe }),
     ...(tools !== undefined && { tools }),
     ...(maxBodyBytes !== undefined && { maxBodyBytes }),
+    ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),
+    ...(models !== undefined && { models }),
     onEvent(event) {
       count(event)
       if (cluster.isWorker) process.send?.({ plimsollEvent: event })

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { PlimsollError } from '../../core/errors.ts'
-import { checkConfigText, problemLine } from '../../engine/config/index.ts'
+import { checkConfigText, problemLine, type BudgetConfig, type KnownModel } from '../../engine/config/index.ts'
 import type { UpstreamConfig, Upstreams } from './upstreams.ts'
 
 /** What `plimsoll proxy --config` reads. Flags win over it. */
@@ -21,9 +21,12 @@ export interface ProxyConfig {
   readonly requestTimeoutMs?: number
   readonly upstreamTimeoutMs?: number
   readonly upstreamIdleMs?: number
+  readonly budgets?: readonly BudgetConfig[]
+  /** What is known about models, over the catalogue. */
+  readonly models?: Readonly<Record<string, KnownModel>>
 }
 
-const KINDS: Readonly<Record<keyof ProxyConfig, 'number' | 'string' | 'boolean' | 'upstreams'>> = {
+const KINDS: Readonly<Record<keyof ProxyConfig, 'number' | 'string' | 'boolean' | 'object' | 'upstreams'>> = {
   port: 'number',
   host: 'string',
   upstreams: 'upstreams',
@@ -40,6 +43,8 @@ const KINDS: Readonly<Record<keyof ProxyConfig, 'number' | 'string' | 'boolean' 
   requestTimeoutMs: 'number',
   upstreamTimeoutMs: 'number',
   upstreamIdleMs: 'number',
+  budgets: 'object',
+  models: 'object',
 }
 
 /** Reads YAML or JSON. @throws PlimsollError `bad-config` that names the file, the line and the nearest valid key. */
