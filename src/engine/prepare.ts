@@ -24,6 +24,7 @@ import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
+import { squeezeNew } from './squeeze-new.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
 import { isHigh, lowWater, messagesOf } from './water.ts'
 
@@ -74,24 +75,30 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await deps.loadTokenizer?.(opened.target.model)
   const { items } = opened.conversation
   const { standing: found, moved } = await settleStanding(opened)
-  const newEdits = await newFirstSendEdits(opened, found)
+  const intake = await newFirstSendEdits(opened, found)
   await storeTexts(
     deps,
     branch,
-    newEdits.map((edit) => storedText(items[edit.index]!)),
+    intake.map((edit) => storedText(items[edit.index]!)),
   )
-  const standing: Standing = {
+  const shown: Standing = {
     ...found,
-    firstSend: new Map([...found.firstSend, ...newEdits.map((edit) => [edit.index, edit.record] as const)]),
+    firstSend: new Map([...found.firstSend, ...intake.map((edit) => [edit.index, edit.record] as const)]),
   }
-  const asked = viewOf(opened, standing)
+  const asked = viewOf(opened, shown)
   noteHighWater(opened, asked)
   const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
   const context = roomier ?? opened
-  const before = roomier === undefined ? asked : viewOf(roomier, standing)
-  const isReduced = roomier === undefined && needsEpoch(context, standing, before)
-  const declared = isReduced ? await reduce(context, standing, before) : undefined
-  const view = declared?.view ?? before
+  const before = roomier === undefined ? asked : viewOf(roomier, shown)
+  const isReduced = roomier === undefined && needsEpoch(context, shown, before)
+  const declared = isReduced ? await reduce(context, shown, before) : undefined
+  const squeezed =
+    declared === undefined && isOver(before.estimate, context.limit) && deps.policy.asDesigned !== true
+      ? await squeezeNew(context, shown, before)
+      : undefined
+  const view = declared?.view ?? squeezed?.view ?? before
+  const standing = squeezed?.standing ?? shown
+  const newEdits = [...intake, ...(squeezed?.edits ?? [])]
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   const final = finalStepOf(context)
   const closing =

@@ -5,6 +5,7 @@ export {
   type Meter,
   type MeterOptions,
   type TargetRef,
+  type TokenClass,
 } from './meter.ts'
 export { bufferOf, type BufferSetting, DEFAULT_BODY_BYTES, limitOf, type LimitKnowledge } from './limit.ts'
 export {
@@ -35,7 +36,10 @@ export {
   type Growth,
   growthSince,
   looksTruncated,
+  type MeasuredOnce,
+  type Occupancy,
   occupancy,
+  occupancyByDifference,
 } from './occupancy.ts'
 export { refine, type RefineOptions, straddles } from './refine.ts'
 export { isKnownUsage, mergeReported, readUsage } from './usage.ts'

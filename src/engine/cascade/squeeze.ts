@@ -1,6 +1,7 @@
 import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import type { EpochEdit } from '../../core/records.ts'
+import { canShed, shedItem } from './shed-media.ts'
 import { linkPlaces, storedText, type Draft, type Proposal, type StoredText } from './draft.ts'
 
 export interface SqueezeOptions {
@@ -8,9 +9,16 @@ export interface SqueezeOptions {
   readonly floorTokens: number
 }
 
+interface Candidate {
+  readonly item: Item
+  readonly index: number
+  readonly tokens: number
+}
+
 /**
  * Shows the largest items that are still in view as preview + handle, wherever they stand: open step and pasted user
- * messages included. "Never folded" is not "never shortened".
+ * messages included. "Never folded" is not "never shortened". Pictures cannot be shortened: those above the common height leave
+ * whole, the oldest first, and only as many as it takes.
  */
 export function squeeze(
   draft: Draft,
@@ -19,21 +27,13 @@ export function squeeze(
   options: SqueezeOptions,
 ): Proposal {
   const places = linkPlaces(draft)
-  const candidates = draft.items
+  const inView = draft.items
     .map((item, index) => ({ item, index, tokens: draft.tokensOf(item) }))
-    .filter(
-      ({ item, index, tokens }) =>
-        places[index]! >= 0 && !gone(index) && canShorten(item) && tokens > options.floorTokens * 1.5,
-    )
-    .sort((a, b) => b.tokens - a.tokens)
-  const cap = levelFor(
-    candidates.map((candidate) => candidate.tokens),
-    excessTokens,
-    options.floorTokens,
-  )
-  const edits: EpochEdit[] = []
-  const stored = new Map<Handle, StoredText>()
-  for (const { item, index, tokens } of candidates) {
+    .filter(({ index, tokens }) => places[index]! >= 0 && !gone(index) && tokens > options.floorTokens * 1.5)
+  const { edits, stored, excess } = shedPictures(draft, excessTokens, inView, places, options)
+  const texts = inView.filter(({ item }) => canShorten(item) && !holdsMedia(item)).sort((a, b) => b.tokens - a.tokens)
+  const cap = excess <= 0 ? Infinity : levelFor(sizesOf(texts), excess, options.floorTokens)
+  for (const { item, index, tokens } of texts) {
     if (tokens <= cap) break
     const handle = draft.handleOf(item.text)
     const text = draft.present(item.text, {
@@ -49,6 +49,38 @@ export function squeeze(
   }
   return { edits: edits.sort((a, b) => placeOfEdit(a) - placeOfEdit(b)), stored }
 }
+
+/** Takes out pictures as long as one of them stands above the height that everything else would be cut to. */
+function shedPictures(
+  draft: Draft,
+  excessTokens: number,
+  inView: readonly Candidate[],
+  places: Int32Array,
+  { floorTokens }: SqueezeOptions,
+): { edits: EpochEdit[]; stored: Map<Handle, StoredText>; excess: number } {
+  const edits: EpochEdit[] = []
+  const stored = new Map<Handle, StoredText>()
+  let excess = excessTokens
+  let left = inView.filter(({ item }) => canShorten(item) || holdsMedia(item))
+  while (excess > 0 && !draft.asDesigned) {
+    const cap = levelFor(sizesOf(left), excess, floorTokens)
+    const oldest = left.find(({ item, tokens }) => holdsMedia(item) && tokens > cap)
+    if (oldest === undefined) break
+    const { edit, files } = shedItem(draft, oldest.index, places[oldest.index]!, 'the window')
+    left = left.filter((candidate) => candidate !== oldest)
+    const gain = oldest.tokens - draft.countText(edit.text)
+    if (gain <= 0) continue
+    edits.push(edit)
+    for (const { handle, stored: file } of files) stored.set(handle, file)
+    excess -= gain
+  }
+  return { edits, stored, excess }
+}
+
+const sizesOf = (candidates: readonly Candidate[]): number[] =>
+  candidates.map(({ tokens }) => tokens).sort((a, b) => b - a)
+
+const holdsMedia = (item: Item): boolean => item.media !== undefined && canShed(item)
 
 const placeOfEdit = (edit: EpochEdit): number => (edit.op === 'drop' ? edit.from : edit.at)
 
