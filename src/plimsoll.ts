@@ -1,8 +1,10 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { createChains } from './core/chain.ts'
+import { artifactFace, type Artifacts } from './artifact-face.ts'
 import type { EventBody, EventSink, PlimsollEvent } from './core/events.ts'
-import type { Handle } from './core/handles.ts'
+import { CLAUDE_CODE } from './core/identity.ts'
 import type { Policy } from './core/policy.ts'
 import { artifactAddress } from './drivers/artifacts/address.ts'
 import { amendedCatalogue, type ModelOverride } from './drivers/catalogue/amended.ts'
@@ -17,22 +19,27 @@ import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
 import { createBudgetBook } from './engine/budget-book.ts'
 import type { EngineDeps } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'
-import { storedCalibration } from './engine/learn.ts'
-import { presentText } from './engine/present.ts'
+import { createToolRegistry, type ToolSummary } from './engine/intake/index.ts'
+import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from './engine/learn.ts'
+import { presenter } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
 import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
 import { learnedLimits } from './engine/learned-limits.ts'
-import { artifactReaders, type ArtifactReaders } from './engine/readers/index.ts'
 import { readerProvenance } from './engine/readers/provenance.ts'
-import { redactingDeps } from './engine/redaction/borders.ts'
+import { createRecentBodies } from './engine/recent-bodies.ts'
+import { redactingDeps, redactingSummarizer } from './engine/redaction/borders.ts'
 import { createRedactor, type RedactionOptions } from './engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
 import { importStore, type ImportReport } from './engine/store-import.ts'
 import { codecs } from './formats/registry.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
-import type { ArtifactStat, ArtifactStore, ByteRange } from './ports/artifact-store.ts'
+import type { ArtifactStore } from './ports/artifact-store.ts'
 import type { Catalogue } from './ports/catalogue.ts'
 import { systemClock, type Clock } from './ports/clock.ts'
+import type { Sandbox } from './ports/sandbox.ts'
+import type { SqlEngine } from './ports/sql-engine.ts'
+import type { Summarizer } from './ports/summarizer.ts'
+import { openReaders } from './open-readers.ts'
 import type { SessionStore } from './ports/session-store.ts'
 import { createFetch, type Fetch } from './surfaces/gateway/fetch.ts'
 import { createGateway, type Gateway } from './surfaces/gateway/gateway.ts'
@@ -58,6 +65,14 @@ export interface PlimsollOptions {
   readonly agents?: Readonly<Record<string, AgentOptions>>
   /** Writes summaries: a driver, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
   readonly summarizer?: SummarizerChoice
+  /** The model that reads artifacts for `artifact_extract`, in the same forms. @default the summariser */
+  readonly extraction?: SummarizerChoice
+  /** Answers `artifact_query`; false for none. @default sql.js, where that optional package is installed */
+  readonly sql?: SqlEngine | false
+  /** Runs the code of `artifact_run`; false for none. @default QuickJS, where the optional package quickjs-wasi is installed */
+  readonly sandbox?: Sandbox | false
+  /** One sentence about a tool's result, by tool name, for views and notices. Eight tools of AutoSRE are known. */
+  readonly toolSummaries?: Readonly<Record<string, ToolSummary>>
   /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
   readonly hooks?: Hooks
   /** Ends each request with a line that tells the model how full its window is; the cached prefix stays as it is. @default false */
@@ -102,11 +117,7 @@ export interface Plimsoll {
   session(options: SessionOptions): Session
   /** Reads what `session.export()` wrote. A session that is there already gets only what it lacks. */
   importSession(lines: AsyncIterable<string> | Iterable<string>, options?: { tenant?: string }): Promise<ImportReport>
-  readonly artifacts: {
-    /** Exact bytes back. Undefined when there is no such artifact of this tenant. */
-    read(handle: Handle, options?: { tenant?: string; range?: ByteRange }): Promise<Uint8Array | undefined>
-    stat(handle: Handle, options?: { tenant?: string }): Promise<ArtifactStat | undefined>
-  }
+  readonly artifacts: Artifacts
   /** The handler behind `fetch` and the proxy. */
   readonly gateway: Gateway
   /** The same engine behind the contract by which other gateways call a compressor. */
@@ -122,12 +133,15 @@ export interface Plimsoll {
 /** Settings of the whole installation live under a tenant that no credential can hash to. */
 const SYSTEM_TENANT = 'plimsoll'
 const MAX_OPEN_SESSIONS = 1_000
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
 
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const clock = options.clock ?? systemClock
-  const storeUrl = typeof options.store === 'string' ? options.store : `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
-  const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, { clock })
+  const storeUrl = typeof options.store === 'string' ? options.store : defaultStore()
+  // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
+  const given = options.clock === undefined ? {} : { clock: options.clock }
+  const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, given)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
   const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
@@ -142,6 +156,12 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     onEvent: note,
   })
 
+  const chain = createChains(hash, CLAUDE_CODE)
+  const bodies = createRecentBodies()
+  let keeper: CalibrationKeeper | undefined
+  let models: Catalogue | undefined
+  const catalogue = (): Catalogue =>
+    (models ??= amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} }))
   const secret = once(() => findSecret(options.secret, sessions))
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
@@ -149,13 +169,14 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       typeof options.artifacts === 'string'
         ? options.artifacts
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
-    const catalogue = amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} })
     // Ratios only: without the store the meter begins with its own.
     const state = await storedCalibration(sessions).catch(() => undefined)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
+    const kept = calibrationKeeper(sessions, calibration)
+    keeper = kept
     const tokenizers = options.exactTokens === true ? createTokenizers({ onEvent: note }) : undefined
     const meter = createMeter({
-      catalogue,
+      catalogue: catalogue(),
       calibration,
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
@@ -171,24 +192,28 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
       calibration,
+      keepCalibration: () => kept.note(),
       ...((options.budgets ?? []).length > 0 && { budgets: book }),
       ledger,
       keyName: (credential) => `k_${createHmac('sha256', key).update(`key:${credential}`).digest('hex').slice(0, 32)}`,
       meter: {
         ...meter,
         limitOf: (target, settings, buffer) =>
-          limitOf(target, settings, buffer, catalogue, {
+          limitOf(target, settings, buffer, catalogue(), {
             ...(target.learned?.window !== undefined && { learnedWindow: target.learned.window }),
             ...(target.learned?.bodyBytes !== undefined && { bodyBytes: target.learned.bodyBytes }),
           }),
       },
-      catalogue,
+      catalogue: catalogue(),
       sessions,
       artifacts: typeof options.artifacts === 'object' ? options.artifacts : openArtifacts(url, { secret: key, clock }),
       addressOf: artifactAddress(key),
-      present: presentText,
+      present: presenter(createToolRegistry(options.toolSummaries)),
+      provenance: readerProvenance(key),
       clock,
       hash,
+      chain,
+      bodies,
       emit,
       policy: plimsollPolicy,
     }
@@ -211,35 +236,55 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
   const policyFor = (agent: string): Policy => policyOf(options.agents?.[agent]?.policy ?? options.policy)
   const open = new Map<string, Session>()
-  const session = (wanted: SessionOptions, policy?: string): Session => {
+  const session = (wanted: SessionOptions, policy?: string, keep = true): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
     const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
     const found =
-      open.get(key) ?? createSession(once(under(chosen(), options.agents?.[wanted.agent ?? 'main']?.window)), wanted)
+      open.get(key) ??
+      createSession(once(under(chosen(), options.agents?.[wanted.agent ?? 'main']?.window ?? options.window)), wanted)
+    if (!keep) return found
     // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
     open.delete(key)
     open.set(key, found)
     if (open.size > MAX_OPEN_SESSIONS) open.delete(open.keys().next().value!)
     return found
   }
-  const readersOf = async (tenant: string): Promise<ArtifactReaders> =>
-    artifactReaders({
-      store: (await deps()).artifacts,
-      tenant,
-      provenance: readerProvenance(await secret()),
-      clock,
-    })
+  const extraction = once(async (): Promise<Summarizer | undefined> => {
+    const { summarizer, redact } = await deps()
+    if (options.extraction === undefined) return summarizer
+    const own = openSummarizer(options.extraction)
+    return own === undefined || redact === undefined ? own : redactingSummarizer(own, redact)
+  })
+  const extractor = options.extraction ?? options.summarizer
+  const readers = openReaders({
+    deps,
+    extraction,
+    canExtract: extractor !== undefined && extractor !== 'mechanical',
+    ...(options.sql !== undefined && { sql: options.sql }),
+    ...(options.sandbox !== undefined && { sandbox: options.sandbox }),
+    emit: (body, { session: of = '', ...owner }) => emit({ ...body, ...owner, session: of, at: clock.now() }),
+  })
   const gateway = createGateway({
     secret,
     codecs,
-    session,
+    chain,
+    bodies,
+    session: (wanted, policy) => session(wanted, policy),
+    glance: (wanted, policy) => session(wanted, policy, false),
     learned: learnedLimits(sessions, clock),
     responses: responseSessions(sessions),
     ledger,
     clock,
     emit,
     ...(options.tools !== false && {
-      hidden: { steps: hiddenSteps(sessions), tools: { sessions, readers: readersOf } },
+      hidden: {
+        steps: hiddenSteps(sessions),
+        tools: {
+          sessions,
+          readers: readers.of,
+          names: (model = 'unknown') => readers.names(options.window ?? catalogue().resolve(model).info.window),
+        },
+      },
     }),
     ...(options.window !== undefined && { window: options.window }),
     ...(options.observe !== undefined && { observe: options.observe }),
@@ -260,23 +305,20 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     }),
     ledger,
     isReady: async () => (await secret()).length > 0 && (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
-    artifacts: {
-      read: async (handle, { tenant = 'local', range } = {}) => (await deps()).artifacts.read(tenant, handle, range),
-      stat: async (handle, { tenant = 'local' } = {}) => (await deps()).artifacts.stat(tenant, handle),
-    },
+    artifacts: artifactFace(async () => (await deps()).artifacts, readers),
     on(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
     async close() {
       open.clear()
+      await keeper?.flush()
+      await readers.close()
       if (deps.started()) await (await deps()).artifacts.close()
       await sessions.close()
     },
   }
 }
-
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
 
 /** A policy's budget lets the call that passes it through, as its design does. */
 const sessionTokens = (policy: string, hard: number): Budget => ({
@@ -302,6 +344,9 @@ function withPrices(deps: EngineDeps, prices: Policy['prices']): EngineDeps {
 }
 
 export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(homedir(), '.plimsoll')
+
+/** The embedded store of this user. */
+export const defaultStore = (): string => `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
 
 /** The key of handles and tenants: as given, else PLIMSOLL_SECRET, else the one that the store keeps (and exports). */
 export async function findSecret(given: Uint8Array | undefined, store: SessionStore): Promise<Uint8Array> {

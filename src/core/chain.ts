@@ -1,3 +1,4 @@
+import { createGrownLists } from './grown-lists.ts'
 import type { Hash } from './hash.ts'
 import { identityOf, type ClientProfile } from './identity.ts'
 import type { Item } from './item.ts'
@@ -17,9 +18,20 @@ export const EMPTY_CHAIN = ''
  * reasoning between requests, and so does text that the client's profile calls volatile.
  */
 export function chainOf(items: readonly Item[], hash: Hash, profile: ClientProfile): readonly Link[] {
-  const links: Link[] = []
-  let chain = EMPTY_CHAIN
-  for (const [index, item] of items.entries()) {
+  return extendChain([], items, 0, hash, profile)
+}
+
+/** Continues a chain of the items before `from`, in place. */
+function extendChain(
+  links: Link[],
+  items: readonly Item[],
+  from: number,
+  hash: Hash,
+  profile: ClientProfile,
+): readonly Link[] {
+  let chain = links.at(-1)?.chain ?? EMPTY_CHAIN
+  for (let index = from; index < items.length; index++) {
+    const item = items[index]!
     if (item.kind === 'reasoning') continue
     const identity = identityOf(item, hash, profile)
     if (identity === undefined) continue
@@ -27,6 +39,25 @@ export function chainOf(items: readonly Item[], hash: Hash, profile: ClientProfi
     links.push({ index, identity, chain })
   }
   return links
+}
+
+/** `chainOf` with a memory: items that stand at the start of a list seen before are not hashed again. */
+export function createChains(hash: Hash, profile: ClientProfile): (items: readonly Item[]) => readonly Link[] {
+  const lists = createGrownLists<readonly Link[]>()
+  return (items) => {
+    const near = lists.nearest(items)
+    const kept = near === undefined ? [] : near.value.slice(0, linksBefore(near.value, near.shared))
+    const links = extendChain(kept, items, near?.shared ?? 0, hash, profile)
+    lists.keep(items, links, near)
+    return links
+  }
+}
+
+/** How many links stand before an item. */
+export function linksBefore(links: readonly Link[], index: number): number {
+  let count = Math.min(links.length, index)
+  while (count > 0 && links[count - 1]!.index >= index) count--
+  return count
 }
 
 /** The key of a first-send edit. The call id alone would not do: some providers reuse short ids in every turn. */

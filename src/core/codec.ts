@@ -5,8 +5,12 @@ import type { Usage } from './usage.ts'
 /** Reads one wire format into items with their spans in the text, and splices edited items back into it. */
 export interface Codec {
   readonly format: string
-  /** @throws PlimsollError with code `bad-input` for text that is no request of this wire. */
-  decode(text: string): Conversation
+  /**
+   * Given an earlier body of the same client, what stands at the start of both is not read again: those items are the very same
+   * objects, so that work done for them once can be found by them.
+   * @throws PlimsollError with code `bad-input` for text that is no request of this wire.
+   */
+  decode(text: string, before?: Conversation): Conversation
   /** Untouched spans are byte-equal; `losses` is empty whenever the conversation came from this codec. */
   encode(conversation: Conversation): { readonly text: string; readonly losses: readonly Loss[] }
   /** The wire text that an item of this conversation was read from, exactly. */

@@ -46,6 +46,8 @@ export interface Conversation {
   readonly tools: readonly ToolDeclaration[]
   readonly settings: RequestSettings
   readonly changes?: EnvelopeChanges
+  /** UTF-8 length of the body as it came. */
+  readonly bytes?: number
   /** The codec's own index into the original text. Carried, never opened. */
   readonly source: Origin
 }
@@ -54,4 +56,6 @@ export interface Conversation {
 export interface Loss {
   readonly itemId: string
   readonly what: string
+  /** The answer means the same without it: a hint to the provider, a mark, reasoning that nobody else can read. */
+  readonly minor?: true
 }

@@ -11,6 +11,8 @@ export interface Count {
 
 const RANK: Record<CountSource, number> = { exact: 0, provider: 1, calibrated: 2, estimate: 3, unknown: 4 }
 
+export const weaker = (a: CountSource, b: CountSource): CountSource => (RANK[b] > RANK[a] ? b : a)
+
 export const NO_TOKENS: Count = { tokens: 0, low: 0, high: 0, source: 'exact' }
 
 export function exactly(tokens: number, source: CountSource = 'exact'): Count {
@@ -30,7 +32,7 @@ export function sumCounts(counts: Iterable<Count>): Count {
     tokens += count.tokens
     below += (count.tokens - count.low) ** 2
     above += (count.high - count.tokens) ** 2
-    if (RANK[count.source] > RANK[source]) source = count.source
+    source = weaker(source, count.source)
   }
   return { tokens, low: Math.max(0, tokens - Math.sqrt(below)), high: tokens + Math.sqrt(above), source }
 }

@@ -26,7 +26,7 @@ export type Edit =
 export type Plan = readonly Edit[]
 
 /** Applies a plan. Unknown ids are an error: an edit that silently does nothing would be reported as a saving. */
-export function applyEdits(conversation: Conversation, edits: Plan): Conversation {
+export function applyEdits<T extends Pick<Conversation, 'items'>>(conversation: T, edits: Plan): T {
   if (edits.length === 0) return conversation
   const replaced = new Map<string, string>()
   const dropped = new Set<string>()
@@ -62,9 +62,16 @@ export function changeEnvelope(conversation: Conversation, changes: EnvelopeChan
 
 /** Media leaves together with the text that stood beside it: the replacement speaks for both. */
 function replaceText(item: Item, text: string): Item {
+  const known = rewritten.get(item)
+  if (known?.text === text) return known
   const { media: _, ...rest } = item
-  return { ...rest, text, edited: true }
+  const edited: Item = { ...rest, text, edited: true }
+  rewritten.set(item, edited)
+  return edited
 }
+
+/** The same edit of the same item is the same item, so that what is known about it is found again. */
+const rewritten = new WeakMap<Item, Item>()
 
 function insertedItem(edit: Extract<Edit, { op: 'insert' }>): Item {
   return { id: edit.id, kind: edit.role, role: edit.role, text: edit.text, message: -1 }

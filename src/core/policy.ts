@@ -17,6 +17,8 @@ export interface Policy {
   readonly estimator?: EstimatorRule
   /** The window of models that the catalogue does not know. @default the catalogue's */
   readonly defaultWindow?: number
+  /** Stored outputs that no session references any more: from `cleanAt` artifacts on, the newest `keep` stay. @default all stay */
+  readonly retention?: { readonly keep: number; readonly cleanAt: number }
   /** Tokens of a whole session; over it a closing answer, then none. @default no bound */
   readonly tokenBudget?: number
   /** Prices that the design documents, by the head of a model's id; `default` for the rest. @default the catalogue's */
@@ -108,6 +110,30 @@ export interface IntakeRule {
   readonly previewShare: number
   /** The guard of a source design: its triggers, its way to shorten, its markers. The shares above still hold as the upper bound. */
   readonly guard?: GuardRule
+  /** What results may take together. @default no bound */
+  readonly budget?: ToolBudgetRule
+}
+
+/** Tokens that results may take. What is not named has no bound of its own. */
+export interface TokenLimits {
+  /** Of one turn: the results between two requests to the model. */
+  readonly turnTokens?: number
+  readonly sessionTokens?: number
+}
+
+/**
+ * Results of one turn share this: small ones stay whole, large ones get equal parts. What does not fit is shown as a preview, else
+ * as its handle, else as the reason why it is not shown.
+ */
+export interface ToolBudgetRule extends TokenLimits {
+  /** The results of one turn, as a share of the limit. */
+  readonly turnShare?: number
+  /** Results take no more than the window has left: for policies that reduce nothing. A result that does not fit closes the session. @default false */
+  readonly withinWindow?: boolean
+  /** Bounds of single tools, beside those for all. */
+  readonly tools?: Readonly<Record<string, TokenLimits>>
+  /** A preview smaller than this says nothing; the handle is shown instead. @default 200 */
+  readonly minPreviewTokens?: number
 }
 
 export interface GuardRule {

@@ -1,3 +1,4 @@
+import type { Limit } from './target.ts'
 import type { Usage } from './usage.ts'
 
 /** Records carry a version from day one; `upgradeRecord` lifts old ones one step at a time while they are read. */
@@ -10,7 +11,7 @@ interface Base {
   readonly agent?: string
 }
 
-/** Something the client sent or the model answered. Stored once per tenant and identity; the archive is made of these. */
+/** Something the client sent or the model answered. Once per session and identity, so that a session stands without any other. */
 export interface ItemSeen extends Base {
   readonly type: 'item-seen'
   readonly identity: string
@@ -33,6 +34,8 @@ export interface FirstSendEdit extends Base {
   readonly text: string
   readonly reason: string
   readonly handle: string
+  /** `window`: there was no room left for it. @default the result's own size */
+  readonly cause?: 'window'
 }
 
 /** Edits of an epoch address items by their place in the covered chain, since the chain hash fixes what stands there. */
@@ -104,6 +107,8 @@ export interface UsageSeen extends Base {
   /** What of the request the numbers measure, so that another process counts on from them. */
   readonly measured?: MeasuredRequest
   readonly epoch?: string
+  /** What fitted then, so that another process sizes the next tool result alike. */
+  readonly limit?: Limit
   readonly purpose: 'turn' | 'summary' | 'extract'
   /** From the request's leaving to its answer's end. */
   readonly durationMs?: number
@@ -146,6 +151,10 @@ export interface Audit extends Base {
   readonly originalBytes: number
   readonly shownBytes: number
   readonly handle?: string
+  readonly tool?: string
+  readonly callId?: string
+  /** Hash of what was shown, so that the view is known for one when a request brings it back. */
+  readonly view?: string
 }
 
 /** What the meter knew when the session began: later usage builds on it, in the same way in every process. */

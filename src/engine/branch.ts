@@ -1,8 +1,14 @@
-import type { Epoch, MeasuredRequest } from '../core/records.ts'
+import type { Link } from '../core/chain.ts'
+import type { Handle } from '../core/handles.ts'
+import type { Item } from '../core/item.ts'
+import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
 import { createLedger, type Anchor, type Calibration, type Ledger, type Spender } from '../meter/index.ts'
+import type { FoundEpoch } from '../ports/session-store.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
+import type { ReducedHead } from './reduced-head.ts'
+import { NOTHING_USED, type BudgetSnapshot } from './tool-budget.ts'
 
 /**
  * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
@@ -18,18 +24,24 @@ export interface Branch {
   readonly calls: Ledger
   /** Every chain hash that was sent, to tell a resend or rewind from something new. */
   readonly sent: Set<string>
-  /** Identities that the archive is known to hold. */
+  /** What the session's own log holds: identities of items, ids of epochs, keys of first-send edits. */
   readonly archived: Set<string>
+  readonly heldEpochs: Set<string>
+  readonly heldEdits: Set<string>
   epoch?: Epoch
   readonly pins: Set<string>
   /** Epochs that were taken back; the next one gets another id. */
   readonly undone: Set<string>
   /** Version of the log that this memory reflects. */
   version: number
-  /** Work on the last request that nobody waits for; the next call of the session comes after it. */
-  later?: () => Promise<void>
-  /** Items of the last request. */
-  items: readonly SeenItem[]
+  /** The last request. */
+  request?: ChainedItems
+  /** The same with what the store said about it; gone as soon as the log holds another decision. */
+  trail?: Trail
+  /** The last request that the archive holds as a whole. */
+  archivedItems?: readonly Item[]
+  /** What the standing epoch makes of the items that it covers. */
+  head?: ReducedHead
   /** Growth of the load over the last calls, epochs left out. */
   growth: readonly number[]
   readonly turns: Map<string, OpenTurn>
@@ -49,18 +61,37 @@ export interface Branch {
   isHigh: boolean
   /** First-send edits of this branch, for the time when the store cannot be asked. */
   readonly edits: EditMemory
+  /** Views that `toolResult` gave out, by hash → the artifacts that they were made from. */
+  readonly views: Map<string, readonly Handle[]>
+  /** Artifacts that the store knows as this session's. */
+  readonly referenced: Set<Handle>
+  /** Artifacts written by this process. */
+  writes: number
+  /** Tokens that results took since the last request, and in the session as far as this process knows. */
+  toolUse: BudgetSnapshot
   readonly owed: Owed
   /** Learned from this branch's own log, so that every process that reads the log counts alike. */
   calibration?: Calibration
+  /** What the calibration began with, until the next write takes it along. */
+  seed?: CalibrationSeed
 }
 
-/** What a person sees of an item when choosing what to pin. */
-export interface SeenItem {
-  readonly identity: string
-  readonly kind: string
-  readonly toolName?: string
-  /** The first characters. */
-  readonly excerpt: string
+export interface ChainedItems {
+  readonly items: readonly Item[]
+  readonly links: readonly Link[]
+}
+
+/** A request, and what stood for it: the next one asks only about what it adds. */
+export interface Trail extends ChainedItems {
+  readonly epochs: readonly FoundEpoch[]
+  readonly firstSend: ReadonlyMap<number, FirstSendEdit>
+}
+
+/** Records that wait for the answer to be written with. */
+export interface Unwritten {
+  records(): readonly LogRecord[]
+  /** They are in the log. */
+  written(): void
 }
 
 /** A prepared request whose response has not been recorded yet. */
@@ -69,6 +100,7 @@ export interface OpenTurn {
   readonly model: string
   readonly endpoint?: string
   readonly format: string
+  readonly limit: Limit
   readonly measured: MeasuredRequest
   /** Raw tokens of the whole request. */
   readonly estimated: number
@@ -76,6 +108,8 @@ export interface OpenTurn {
   readonly reservation?: string
   readonly epoch?: string
   readonly startedAt: number
+  /** What the log does not hold of this request yet; written together with its answer. */
+  readonly unwritten?: Unwritten
 }
 
 /** What the provider said about the last request of this branch, and which request that was. */
@@ -96,12 +130,13 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     calls: createLedger(),
     sent: new Set(),
     archived: new Set(),
+    heldEpochs: new Set(),
+    heldEdits: new Set(),
     pins: new Set(),
     edits: { byKey: new Map(), characters: 0 },
     owed: newOwed(),
     undone: new Set(),
     version: 0,
-    items: [],
     growth: [],
     turns: new Map(),
     turnCount: 0,
@@ -109,6 +144,10 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     compactRequested: false,
     isHigh: false,
     readers: new Map(),
+    views: new Map(),
+    referenced: new Set(),
+    writes: 0,
+    toolUse: NOTHING_USED,
   }
 }
 

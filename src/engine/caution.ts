@@ -16,7 +16,7 @@ export interface Caution {
  * On a model that no catalogue knows and nobody has measured yet: some tokenizers make more than twice as many tokens, and nobody
  * knows by which rule it counts pictures. Reported usage ends it, for each apart.
  */
-export function cautionOf({ deps, branch, target }: PrepareContext): Caution {
+export function cautionOf({ deps, branch, target }: Pick<PrepareContext, 'deps' | 'branch' | 'target'>): Caution {
   const { caution = 1 } = deps.policy
   if (caution === 1 || deps.catalogue.resolve(target.model).match !== 'default') return { text: 1, media: 1 }
   // Small prompts say little about a tokenizer: caution fades with what was seen and ends with one whole sample.

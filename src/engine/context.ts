@@ -1,10 +1,10 @@
-import { chainOf, type Link } from '../core/chain.ts'
+import { linksBefore, type Link } from '../core/chain.ts'
 import type { Codec } from '../core/codec.ts'
 import type { Conversation } from '../core/conversation.ts'
-import { applyEdits, changeEnvelope, type Plan } from '../core/edits.ts'
+import { changeEnvelope, type Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { EventBody } from '../core/events.ts'
-import { CLAUDE_CODE } from '../core/identity.ts'
+import { sharedItems } from '../core/grown-lists.ts'
 import type { Item } from '../core/item.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
 import {
@@ -15,13 +15,14 @@ import {
   type Occupancy,
   type TargetRef,
 } from '../meter/index.ts'
-import { releasedThinking, STALE_THINKING_HEADERS } from './bound-thinking.ts'
+import { STALE_THINKING_HEADERS } from './bound-thinking.ts'
 import type { Branch, Measured } from './branch.ts'
 import { cautionOf, cautiousItem, cautiousLoad, cautiousText, type CountedLoad } from './caution.ts'
 import type { EngineDeps } from './deps.ts'
 import { openLimit } from './output-reserve.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
-import { standingPlan, type Standing } from './standing.ts'
+import { shownItems } from './reduced-head.ts'
+import type { Standing } from './standing.ts'
 import { reserved } from './water.ts'
 
 /** One request on its way through `prepare`: what came in and where it is going. */
@@ -31,8 +32,12 @@ export interface PrepareContext {
   readonly codec: Codec
   /** The body as it came. */
   readonly text: string
+  /** Its length in UTF-8. */
+  readonly bytes: number
   readonly conversation: Conversation
   readonly links: readonly Link[]
+  /** Items and links at the start that the last request had as well: whatever is asked once about an item was asked then. */
+  readonly known: { readonly items: number; readonly links: number }
   readonly target: Target
   /** The target as the meter reads it: with what this branch has learned about its tokenizer. */
   readonly gauge: TargetRef
@@ -72,16 +77,20 @@ export interface ContextRequest {
 export function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): PrepareContext {
   const codec = codecFor(deps, request.format)
   const text = typeof request.body === 'string' ? request.body : JSON.stringify(request.body)
-  const decoded = request.conversation ?? codec.decode(text)
+  const decoded = request.conversation ?? deps.bodies.decode(branch.tenant, codec, text)
   const target = request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' }
   const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
+  const links = deps.chain(conversation.items)
+  const shared = branch.trail === undefined ? 0 : sharedItems(branch.trail.items, conversation.items)
   return {
     deps,
     branch,
     codec,
     text,
+    bytes: conversation.bytes ?? Buffer.byteLength(text),
     conversation,
-    links: chainOf(conversation.items, deps.hash, CLAUDE_CODE),
+    links,
+    known: { items: shared, links: linksBefore(links, shared) },
     target,
     gauge: { ...target, ...(branch.calibration !== undefined && { calibration: branch.calibration }) },
     limit,
@@ -92,8 +101,11 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
   }
 }
 
+/** What counting needs to know about where a text goes. */
+export type Weighing = Pick<PrepareContext, 'deps' | 'branch' | 'target' | 'gauge'>
+
 /** What fits. A policy that holds back a share of the window first has to know the window. */
-function limitFor(
+export function limitFor(
   { meter, policy }: Pick<EngineDeps, 'meter' | 'policy'>,
   target: Target,
   { format, settings }: Pick<Conversation, 'format' | 'settings'>,
@@ -124,7 +136,7 @@ function codecFor(deps: EngineDeps, format: string): Codec {
 }
 
 /** The last measured call on the same model, whatever became of its bytes. */
-function lastOn({ branch: { last }, target }: PrepareContext): Measured | undefined {
+function lastOn({ branch: { last }, target }: Weighing): Measured | undefined {
   return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
 }
 
@@ -133,7 +145,8 @@ function anchorFor({ branch, links, target }: PrepareContext, epoch: string | un
   const { last } = branch
   if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint || last.epoch !== epoch)
     return undefined
-  return links.some((link) => link.chain === last.chain) ? last : undefined
+  // Looked for from the end: it is the last request's.
+  return links.findLast((link) => link.chain === last.chain) === undefined ? undefined : last
 }
 
 /** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
@@ -152,17 +165,13 @@ function occupancyOf(
 
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
-  const { codec, text, links, deps } = context
-  const { items } = context.conversation
-  const edits = standingPlan(standing, items, links)
-  const release = bindsThinking(context)
-    ? releasedThinking(standing.epoch, edits, items, links)
-    : { drops: [], stale: false }
-  const plan = [...edits, ...release.drops]
-  const edited = applyEdits(context.conversation, plan)
-  const conversation = release.stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
+  const { codec, text, deps } = context
+  const { plan, items, stale } = shownItems(context, standing)
+  const edited = plan.length === 0 ? context.conversation : { ...context.conversation, items }
+  const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const outgoing = plan.length === 0 && conversation.changes === undefined ? text : codec.encode(conversation).text
-  const measurement = deps.meter.measure(context.gauge, conversation, Buffer.byteLength(outgoing))
+  const bytes = outgoing === text ? context.bytes : Buffer.byteLength(outgoing)
+  const measurement = deps.meter.measure(context.gauge, conversation, bytes)
   const anchor = anchorFor(context, standing.epoch?.id)
   const { design } = deps.meter
   const epoch = standing.epoch?.id
@@ -183,15 +192,12 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
     plan,
     conversation,
     text: outgoing,
-    headers: release.stale ? STALE_THINKING_HEADERS : {},
+    headers: stale ? STALE_THINKING_HEADERS : {},
     measurement,
     estimate,
     load,
   }
 }
-
-const bindsThinking = ({ deps, target }: PrepareContext): boolean =>
-  deps.catalogue.resolve(target.model).info.bindsThinking
 
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
 
@@ -214,7 +220,7 @@ export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   return (item) => cautiousItem(item, deps.meter.countItem(gauge, item).high, caution)
 }
 
-export const textTokensOf = (context: PrepareContext): ((text: string) => number) => {
+export const textTokensOf = (context: Weighing): ((text: string) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context))
   if (factor !== undefined) return (text) => deps.meter.countText(gauge, text).high * factor

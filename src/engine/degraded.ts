@@ -141,6 +141,19 @@ function tolerantArtifacts(
 ): ArtifactStore {
   return {
     ...artifacts,
+    // A mark that is missing is made again from the log before anything is pruned.
+    reference: (tenant, session, handles) =>
+      ask(
+        'artifact store',
+        () => artifacts.reference(tenant, session, handles),
+        () => undefined,
+      ),
+    prune: (tenant, rule) =>
+      ask(
+        'artifact store',
+        () => artifacts.prune(tenant, rule),
+        () => [],
+      ),
     put: (tenant, bytes, meta = {}) =>
       ask(
         'artifact store',

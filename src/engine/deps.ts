@@ -1,19 +1,24 @@
+import type { Link } from '../core/chain.ts'
 import type { Codec } from '../core/codec.ts'
 import type { Conversation, RequestSettings } from '../core/conversation.ts'
 import type { EventSink } from '../core/events.ts'
 import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
+import type { Item } from '../core/item.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
 import type { Anchor, Budget, Calibration, Ledger, Measurement, Meter, TargetRef } from '../meter/index.ts'
-import type { ArtifactStore } from '../ports/artifact-store.ts'
+import type { ArtifactMeta, ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
 import type { BudgetBook } from './budget-book.ts'
 import type { Hooks } from './hooks.ts'
+import type { ShowReport } from './intake/types.ts'
+import type { RecentBodies } from './recent-bodies.ts'
 import type { Readers } from './reader-tools.ts'
+import type { ReaderProvenance } from './readers/provenance.ts'
 
 /** Everything the engine is given; `src/index.ts` composes it. */
 export interface EngineDeps {
@@ -25,14 +30,21 @@ export interface EngineDeps {
   /** The address that `artifacts.put` will give these bytes. */
   readonly addressOf: (tenant: string, bytes: Uint8Array) => Handle
   readonly present: Presenter
+  /** Tells what a reader answered from what a tool wrote. */
+  readonly provenance: ReaderProvenance
   readonly clock: Clock
   readonly hash: Hash
+  /** The content chain of a history, with a memory of those seen before. */
+  readonly chain: (items: readonly Item[]) => readonly Link[]
+  readonly bodies: RecentBodies
   readonly emit: EventSink
   readonly policy: Policy
   /** Makes exact counts of a model ready before its first request is measured, so that every process counts alike. */
   readonly loadTokenizer?: (model: string) => Promise<void>
   /** Learns from reported usage; absent, estimates stay as fitted. */
   readonly calibration?: Calibration
+  /** Told that `calibration` has learned something. */
+  readonly keepCalibration?: () => void
   /** One for the whole installation; absent when nothing is limited. */
   readonly budgets?: BudgetBook
   /** What the policy limits beside it. */
@@ -76,8 +88,15 @@ export interface DesignArithmetic {
   }): Load
 }
 
-/** Shows a long text under a token budget, with its size, what was left out and the handle. */
-export type Presenter = (text: string, options: PresentOptions) => string
+/** Shows a long output under a token budget, with its size, what was left out and the handle. */
+export type Presenter = (output: string | Uint8Array, options: PresentOptions) => Presented
+
+export interface Presented {
+  readonly text: string
+  readonly report: ShowReport
+  /** What the output is, to be stored beside its bytes. */
+  readonly about: Pick<ArtifactMeta, 'mime' | 'encoding' | 'lines' | 'items' | 'contentKind'>
+}
 
 export interface PresentOptions {
   readonly budgetTokens: number
@@ -86,4 +105,6 @@ export interface PresentOptions {
   readonly tool?: string
   /** Tools in the request that can open a handle, by our name for them; empty when there are none. */
   readonly readers: Readers
+  /** Milliseconds, for the report. */
+  readonly now?: () => number
 }

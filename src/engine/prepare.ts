@@ -1,12 +1,10 @@
-import type { Link } from '../core/chain.ts'
 import type { Conversation } from '../core/conversation.ts'
 import type { Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
-import type { Item } from '../core/item.ts'
 import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
-import { logRequest, storeTexts } from './archive.ts'
-import type { Branch, SeenItem } from './branch.ts'
+import { isNews, logRequest, noteArchived, storeTexts, unwrittenOf, type Decided } from './archive.ts'
+import type { Branch, Unwritten } from './branch.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
 import { withContextNotice } from './context-notice.ts'
@@ -14,7 +12,7 @@ import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View }
 import { declareEpoch, viewUnder } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
 import { askBeforeEpoch, noteHighWater, placeOf, tellAfterEpoch } from './epoch-hooks.ts'
-import { newFirstSendEdits, type NewEdit } from './first-send.ts'
+import { newFirstSendEdits, toolUseOf, type NewEdit } from './first-send.ts'
 import { debugLines, reductionLines } from './design-log.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn.ts'
 import { permit, type Permission } from './guard.ts'
@@ -22,6 +20,7 @@ import { callHook } from './hooks.ts'
 import { largestParts } from './largest-parts.ts'
 import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
+import { keepAlive } from './retention.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
 import { squeezeNew } from './squeeze-new.ts'
@@ -37,7 +36,7 @@ export interface PrepareRequest {
   readonly expectedCalls?: number
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
-  /** `meanwhile`: an untouched request need not wait for the archive; `record` does. @default 'before' */
+  /** `meanwhile`: a request about which nothing new was decided is archived together with its answer. @default 'before' */
   readonly archive?: 'before' | 'meanwhile'
 }
 
@@ -79,19 +78,23 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await storeTexts(
     deps,
     branch,
-    intake.map((edit) => storedText(items[edit.index]!)),
+    intake.flatMap(({ index, about }) => (about === undefined ? [] : [{ ...storedText(items[index]!), about }])),
   )
   const shown: Standing = {
     ...found,
     firstSend: new Map([...found.firstSend, ...intake.map((edit) => [edit.index, edit.record] as const)]),
   }
+  await keepAlive(deps, branch, shown)
   const asked = viewOf(opened, shown)
   noteHighWater(opened, asked)
   const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
   const context = roomier ?? opened
   const before = roomier === undefined ? asked : viewOf(roomier, shown)
   const isReduced = roomier === undefined && needsEpoch(context, shown, before)
-  const declared = isReduced ? await reduce(context, shown, before) : undefined
+  let decided: Decided = { standing: moved === undefined ? found : withoutEpoch(found), edits: intake }
+  let logged: Promise<void> | undefined
+  const log = (): Promise<void> => (logged ??= logRequest(context, decided))
+  const declared = isReduced ? await reduce(context, shown, before, log) : undefined
   const squeezed =
     declared === undefined && isOver(before.estimate, context.limit) && deps.policy.asDesigned !== true
       ? await squeezeNew(context, shown, before)
@@ -99,6 +102,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const view = declared?.view ?? squeezed?.view ?? before
   const standing = squeezed?.standing ?? shown
   const newEdits = [...intake, ...(squeezed?.edits ?? [])]
+  decided = { ...decided, edits: newEdits }
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   const final = finalStepOf(context)
   const closing =
@@ -113,18 +117,31 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
   try {
     if (permission.view.text !== context.text) validate(context, permission.view.text)
-    // What was changed is durable before it leaves. What passes untouched may be archived while the model answers.
-    if (request.archive === 'meanwhile' && permission.view.text === context.text) {
-      branch.later = () => logRequest(context, newEdits)
-    } else await logRequest(context, newEdits)
+    // What was decided is durable before it leaves. The client's own items may wait for the answer: it sends them again.
+    const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt' && logged === undefined
+    const unwritten: Unwritten | undefined =
+      mayWait && !isNews(context, decided)
+        ? { records: () => unwrittenOf(context, decided), written: () => noteArchived(context) }
+        : undefined
+    if (unwritten === undefined) await log()
     await tellHooks(context, newEdits, permission)
-    return finish(context, request, { before, permission, newEdits, epoch: declared?.epoch, standing })
+    return finish(context, request, {
+      before,
+      permission,
+      newEdits,
+      epoch: declared?.epoch,
+      standing,
+      unwritten,
+      moved: moved !== undefined,
+    })
   } catch (error) {
     // What never leaves is never billed.
     if (permission.reservation !== undefined) await deps.budgets?.release(permission.reservation)
     throw error
   }
 }
+
+const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({ epochs, anchors, firstSend })
 
 /** What stands on top of the view for this one request. */
 const dressed = (context: PrepareContext, view: View): View => withCacheMarks(context, withContextNotice(context, view))
@@ -194,6 +211,7 @@ async function reduce(
   context: PrepareContext,
   standing: Standing,
   before: View,
+  log: () => Promise<void>,
 ): Promise<{ epoch: Epoch; view: View } | undefined> {
   const { branch, emit, limit } = context
   const forced = isOver(before.load, limit)
@@ -207,6 +225,7 @@ async function reduce(
     loadBefore: before.load.count.high,
     bytesBefore: before.load.bytes,
     preserve: wish.preserve,
+    alongside: log,
   })
   branch.compactRequested = false
   if (epoch === undefined) return undefined
@@ -267,6 +286,9 @@ interface Outcome {
   readonly newEdits: readonly NewEdit[]
   readonly epoch: Epoch | undefined
   readonly standing: Standing
+  /** The standing epoch had to be moved, and was recorded anew. */
+  readonly moved: boolean
+  readonly unwritten: Unwritten | undefined
 }
 
 function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
@@ -275,9 +297,13 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   const { view, verdict } = permission
   const epochId = epoch?.id ?? outcome.standing.epoch?.id
   const { high } = view.load.count
-  const id = openTurn(context, request.format, permission, epochId)
-  for (const link of links) branch.sent.add(link.chain)
-  branch.items = links.map((link) => seenItem(link, conversation.items[link.index]!))
+  const id = openTurn(context, request.format, permission, epochId, outcome.unwritten)
+  for (const link of links.slice(context.known.links)) branch.sent.add(link.chain)
+  branch.request = { items: conversation.items, links }
+  // An epoch of this request is found by the next one, like any other.
+  if (epoch === undefined && !outcome.moved) {
+    branch.trail = { ...branch.request, epochs: outcome.standing.epochs, firstSend: outcome.standing.firstSend }
+  } else delete branch.trail
   if (epoch === undefined && branch.load !== undefined && branch.model === target.model) {
     branch.growth = [...branch.growth.slice(-9), high - branch.load.count.high]
   }
@@ -285,6 +311,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   branch.load = view.load
   branch.readers = context.readers
   branch.limit = limit
+  branch.toolUse = toolUseOf(context, outcome.standing)
   const tight = epoch !== undefined && high > lowWater(deps.policy, limit)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
@@ -323,15 +350,12 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   }
 }
 
-function seenItem({ identity }: Link, { kind, toolName, text }: Item): SeenItem {
-  return { identity, kind, ...(toolName !== undefined && { toolName }), excerpt: text.slice(0, 80) }
-}
-
 function openTurn(
-  { deps, branch, target, links }: PrepareContext,
+  { deps, branch, target, links, limit }: PrepareContext,
   format: string,
   permission: Permission,
   epoch: string | undefined,
+  unwritten: Outcome['unwritten'],
 ): string {
   const id = `turn-${++branch.turnCount}`
   // A halted request is never sent, so there is nothing to record about it.
@@ -341,6 +365,7 @@ function openTurn(
     id,
     model: target.model,
     format,
+    limit,
     estimated: measurement.raw.tokens,
     measured: {
       chain: links.at(-1)?.chain ?? '',
@@ -352,6 +377,7 @@ function openTurn(
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),
     ...(epoch !== undefined && { epoch }),
+    ...(unwritten !== undefined && { unwritten }),
   })
   return id
 }

@@ -5,7 +5,7 @@ import type { Usage } from '../core/usage.ts'
 import type { Branch } from './branch.ts'
 import { callRecord, settleCall, tellCall } from './calls.ts'
 import type { EngineDeps } from './deps.ts'
-import { shareCalibration, teach } from './learn.ts'
+import { teach } from './learn.ts'
 import { appendTo } from './restore.ts'
 
 export interface RecordRequest {
@@ -33,8 +33,11 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     })
   }
   branch.turns.delete(turn.id)
+  const unwritten = turn.unwritten?.records() ?? []
   if (request.refused === true) {
     if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
+    if (unwritten.length > 0) await appendTo(deps, branch, unwritten)
+    turn.unwritten?.written()
     return {}
   }
   const usage = request.usage ?? usageOf(deps, request.format ?? turn.format, request.response)
@@ -44,6 +47,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     turn: turn.id,
     estimated: turn.estimated,
     measured: turn.measured,
+    limit: turn.limit,
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
     ...(turn.epoch !== undefined && { epoch: turn.epoch }),
   }
@@ -51,9 +55,11 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   tellCall(deps, branch, entry)
   if (deps.calibration !== undefined) {
     teach(deps.calibration, branch.last, entry)
-    await shareCalibration(deps)
+    deps.keepCalibration?.()
   }
-  await appendTo(deps, branch, [entry])
+  // One write for the request and its answer: what is acknowledged here is durable as a whole.
+  await appendTo(deps, branch, [...unwritten, entry])
+  turn.unwritten?.written()
   const { costUsd } = entry
   return { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) }
 }

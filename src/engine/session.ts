@@ -1,16 +1,20 @@
 import { PlimsollError } from '../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../core/records.ts'
-import { newBranch, type Branch, type SeenItem } from './branch.ts'
+import { newBranch, type Branch } from './branch.ts'
 import { settleOwed, tolerantDeps } from './degraded.ts'
+import type { ContextRequest } from './context.ts'
 import type { EngineDeps } from './deps.ts'
 import { seedCalibration } from './learn.ts'
 import { prepare, type PreparedTurn, type PrepareRequest } from './prepare.ts'
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { recall, type Recalled, type RecallOptions } from './recall.ts'
 import { appendTo, catchUp } from './restore.ts'
-import { exportStore } from './store-export.ts'
+import { seenItems, type SeenItem } from './seen-items.ts'
+import { exportStore, forkSession } from './store-admin.ts'
+import { standingView, type StandingView } from './standing-view.ts'
 import { statusOf, type SessionStatus } from './status.ts'
-import { toolResult, type ShownResult, type ToolResultRequest } from './tool-result.ts'
+import { canExecute, toolResults, type ShownResult, type ToolOutcome, type ToolResultRequest } from './tool-result.ts'
+import type { ToolBudget } from './tool-budget.ts'
 
 export interface SessionOptions {
   /** Names the log. Any text; it never becomes a path. */
@@ -27,10 +31,14 @@ export interface SessionOptions {
 export interface Session {
   readonly id: string
   readonly agent: string
-  /** After a tool ran: what goes into the conversation. */
+  /** After a tool ran: what goes into the conversation. Results that are handed over at once share what the turn has left. */
   toolResult(request: ToolResultRequest): Promise<ShownResult>
+  /** Before a tool runs: whether its result could still be shown; else the text that answers the call in its place. */
+  canExecute(tool: string): ReturnType<ToolBudget['canExecute']>
   /** Before the model is called: the request that fits. */
   prepare(request: PrepareRequest): Promise<PreparedTurn>
+  /** The request under the edits that stand, without deciding anything new: what a count is about. */
+  standing(request: ContextRequest): Promise<StandingView>
   /** After the model answered. */
   record(request: RecordRequest): Promise<RecordedTurn>
   /** Used, free, percent, threshold and turns left, from the last request. */
@@ -66,7 +74,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const engine = await deps()
       nameKey(engine)
       await catchUp(engine, branch)
-      await seedCalibration(engine, branch)
+      seedCalibration(engine, branch)
       return work(engine)
     })
   /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
@@ -77,28 +85,33 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const { deps: engine } = tolerant
       await settleOwed(tolerant, branch)
       await catchUp(engine, branch)
-      await seedCalibration(engine, branch)
+      seedCalibration(engine, branch)
       const { summarizer: _, ...modelFree } = engine
-      return work(tolerant.isDown() ? modelFree : engine)
+      try {
+        return await work(tolerant.isDown() ? modelFree : engine)
+      } finally {
+        // What memory answered in the store's place is asked again.
+        if (tolerant.isDown()) delete branch.trail
+      }
     })
   return {
     id,
     agent,
-    toolResult: (request) => runAnyway((engine) => toolResult(engine, branch, request)),
-    prepare: async (request) => {
-      const turn = await runAnyway((engine) => prepare(engine, branch, request))
-      void inOrder(() => settleLater(branch))
-      return turn
-    },
+    toolResult: together(async (requests: readonly ToolResultRequest[]) =>
+      runAnyway((engine) => toolResults(engine, branch, requests)),
+    ),
+    canExecute: (tool) => runAnyway((engine) => canExecute(engine, branch, tool)),
+    prepare: (request) => runAnyway((engine) => prepare(engine, branch, request)),
+    standing: (request) => runAnyway((engine) => standingView(engine, branch, request)),
     record: (request) => runAnyway((engine) => record(engine, branch, request)),
     status: () => runAnyway((engine) => statusOf(engine, branch)),
     compact: () => run(async () => void (branch.compactRequested = true)),
     undo: () => run((engine) => undo(engine, branch)),
-    items: () => run(async () => branch.items),
+    items: () => run(async () => seenItems(branch.request)),
     pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),
     fork: (to) =>
       run(async (engine) => {
-        await engine.sessions.fork(tenant, id, to)
+        await forkSession(engine.sessions, engine.artifacts, { tenant, from: id, to })
         return createSession(deps, { id: to, agent, tenant })
       }),
     audit: () => run((engine) => audit(engine, branch)),
@@ -144,16 +157,6 @@ async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[
   return found
 }
 
-/** A request that could not be archived is archived with the next one: the client sends all of it again. */
-async function settleLater(branch: Branch): Promise<void> {
-  const { later } = branch
-  if (later === undefined) return
-  delete branch.later
-  // The request leaves first: writing to a disk holds this process up.
-  await new Promise((resolve) => setImmediate(resolve))
-  await later().catch(() => undefined)
-}
-
 /** Calls that overlap run one after another, in the order in which they came. */
 function queue(): <T>(work: () => Promise<T>) => Promise<T> {
   let tail: Promise<unknown> = Promise.resolve()
@@ -161,5 +164,28 @@ function queue(): <T>(work: () => Promise<T>) => Promise<T> {
     const next = tail.then(work, work)
     tail = next.catch(() => undefined)
     return next
+  }
+}
+
+/** Calls that come while one is about to run are answered together, each with its own outcome. */
+function together(
+  work: (requests: readonly ToolResultRequest[]) => Promise<readonly ToolOutcome[]>,
+): (request: ToolResultRequest) => Promise<ShownResult> {
+  let waiting: ToolResultRequest[] = []
+  let next: Promise<ReadonlyMap<ToolResultRequest, ToolOutcome>> | undefined
+  return async (request) => {
+    // A caller may hand over the same object twice.
+    const own = { ...request }
+    waiting.push(own)
+    next ??= Promise.resolve().then(async () => {
+      const batch = waiting
+      waiting = []
+      next = undefined
+      const outcomes = await work(batch)
+      return new Map(batch.map((each, i) => [each, outcomes[i]!]))
+    })
+    const outcome = (await next).get(own)!
+    if ('error' in outcome) throw outcome.error
+    return outcome.shown
   }
 }

@@ -16,7 +16,7 @@ export interface Settled {
 export async function settleStanding(context: PrepareContext): Promise<Settled> {
   const { deps, branch, links, emit } = context
   const { items } = context.conversation
-  const standing = await findStanding(deps.sessions, branch.tenant, branch.session, items, links)
+  const standing = await findStanding(context)
   const known = branch.epoch
   if (standing.epoch !== undefined) branch.epoch = standing.epoch
   if (known === undefined || standing.epoch?.id === known.id) return { standing }

@@ -1,13 +1,16 @@
 import { alignChain, firstSendKey, type Link } from '../core/chain.ts'
-import type { Plan } from '../core/edits.ts'
+import type { Edit, Plan } from '../core/edits.ts'
 import { exactAnchors, planOfEpoch, type Anchors } from '../core/epochs.ts'
 import type { Item } from '../core/item.ts'
 import type { Epoch, FirstSendEdit } from '../core/records.ts'
 import type { FoundEpoch, SessionStore } from '../ports/session-store.ts'
+import type { PrepareContext } from './context.ts'
 
 /** The edits that already stand for a transcript: its epoch, if one applies, and the first-send edits of its items. */
 export interface Standing {
   readonly epoch?: Epoch
+  /** Every epoch that covers a part of the transcript, that one included. */
+  readonly epochs: readonly FoundEpoch[]
   readonly anchors: Anchors
   /** Item index → the edit made when it was first sent. */
   readonly firstSend: ReadonlyMap<number, FirstSendEdit>
@@ -16,31 +19,48 @@ export interface Standing {
 /** An epoch survives a client that rewrote some of its own history when this share of the covered items is still in order. */
 const REANCHOR_SHARE = 0.9
 
-export async function findStanding(
+/**
+ * Asks the store about what the last request did not have. An epoch that another session declares later for a prefix that this
+ * one has sent already is not taken up: what was sent once stays as it is.
+ */
+export async function findStanding({ deps, branch, conversation, links, known }: PrepareContext): Promise<Standing> {
+  const { items } = conversation
+  const { tenant, session, trail } = branch
+  const fresh = links.slice(known.links)
+  const found = await deps.sessions.findEpochs(
+    tenant,
+    fresh.map((link) => link.chain),
+  )
+  const epochs = [...(trail?.epochs ?? []).filter(({ epoch }) => epoch.count <= known.links), ...found]
+  const epoch = newestEpoch(epochs, session)
+  const firstSend = new Map([...(trail?.firstSend ?? [])].filter(([index]) => index < known.items))
+  for (const [index, edit] of await editsOf(deps.sessions, tenant, items, fresh)) firstSend.set(index, edit)
+  return {
+    ...(epoch !== undefined && { epoch }),
+    epochs,
+    anchors: epoch === undefined ? [] : exactAnchors(epoch),
+    firstSend,
+  }
+}
+
+async function editsOf(
   store: SessionStore,
   tenant: string,
-  session: string,
   items: readonly Item[],
   links: readonly Link[],
-): Promise<Standing> {
-  const epochs = await store.findEpochs(
-    tenant,
-    links.map((link) => link.chain),
-  )
-  const epoch = newestEpoch(epochs, session)
+): Promise<(readonly [number, FirstSendEdit])[]> {
+  const editable = links.filter((link) => isEditable(items[link.index]!))
   const edits = await store.findEdits(
     tenant,
-    links.filter((link) => isEditable(items[link.index]!)).flatMap((link) => keysOf(items, link)),
+    editable.flatMap((link) => keysOf(items, link)),
   )
   const byKey = new Map(edits.map((edit) => [edit.key, edit]))
-  const firstSend = new Map<number, FirstSendEdit>()
-  for (const link of links) {
+  return editable.flatMap((link) => {
     const edit = keysOf(items, link)
       .map((key) => byKey.get(key))
       .find((found) => found !== undefined)
-    if (edit !== undefined) firstSend.set(link.index, edit)
-  }
-  return { ...(epoch !== undefined && { epoch }), anchors: epoch === undefined ? [] : exactAnchors(epoch), firstSend }
+    return edit === undefined ? [] : [[link.index, edit] as const]
+  })
 }
 
 export const keyOf = (items: readonly Item[], link: Link): string =>
@@ -79,17 +99,18 @@ export function reanchor(epoch: Epoch, links: readonly Link[]): { anchors?: Anch
 
 /** The plan of a standing: an item that the epoch edits is not edited again by its first-send edit. */
 export function standingPlan(standing: Standing, items: readonly Item[], links: readonly Link[]): Plan {
-  const { epoch, anchors, firstSend } = standing
+  const { epoch, anchors } = standing
   const ofEpoch = epoch === undefined ? [] : planOfEpoch(epoch, items, links, anchors)
   const edited = new Set(ofEpoch.filter((edit) => edit.op !== 'insert').map((edit) => edit.id))
-  const ofFirstSend: Plan = [...firstSend]
-    .map(([index, edit]) => ({
-      op: 'replace' as const,
-      id: items[index]!.id,
-      text: edit.text,
-      reason: edit.reason,
-      handle: edit.handle,
-    }))
-    .filter((edit) => !edited.has(edit.id))
-  return [...ofEpoch, ...ofFirstSend]
+  return [...ofEpoch, ...firstSendPlan(standing, items, 0).filter((edit) => !edited.has(edit.id))]
+}
+
+/** The first-send edits of the items from some place on. */
+export function firstSendPlan({ firstSend }: Standing, items: readonly Item[], from: number): Plan {
+  const plan: Edit[] = []
+  for (const [index, { text, reason, handle }] of firstSend) {
+    const item = index < from ? undefined : items[index]
+    if (item !== undefined) plan.push({ op: 'replace', id: item.id, text, reason, handle })
+  }
+  return plan
 }

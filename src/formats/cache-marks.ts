@@ -12,8 +12,10 @@ export interface CacheMark {
 export interface MarkedWire {
   readonly text: string
   readonly keys: readonly string[]
-  /** Every block of the history that could carry a mark, in order. */
-  readonly blocks: () => Iterable<JsonNode>
+  /** Where the keys stand in the text. */
+  readonly places: readonly number[]
+  /** The block of the history that this place of the text lies in. */
+  blockAt(place: number): JsonNode | undefined
   /** Where an item of the client's stands; undefined for one that we insert. */
   nodeOf(item: Item): JsonNode | undefined
   /** Whether an item has room for a mark at all; that it has none yet is checked here. */
@@ -44,19 +46,53 @@ export function moveCacheMarks(wire: MarkedWire, messages: readonly OutgoingMess
 }
 
 function droppedMarks(wire: MarkedWire, carriers: readonly Item[]): (CacheMark & { readonly at: number })[] {
-  // Most bodies have no mark, and looking for one in every block would find every span.
-  const keys = wire.keys.filter((key) => wire.text.includes(`"${key}"`))
-  if (keys.length === 0) return []
+  if (wire.places.length === 0) return []
   const kept = new Set(carriers.map((item) => wire.nodeOf(item)?.start))
+  const marked = new Map<number, JsonNode>()
+  for (const place of wire.places) {
+    const block = wire.blockAt(place)
+    if (block !== undefined && !kept.has(block.start)) marked.set(block.start, block)
+  }
   const out: (CacheMark & { at: number })[] = []
-  for (const block of wire.blocks()) {
-    if (kept.has(block.start)) continue
-    for (const key of keys) {
+  for (const [at, block] of marked) {
+    for (const key of wire.keys) {
       const mark = member(block, key)
-      if (mark !== undefined && mark.value !== null) out.push({ at: block.start, key, json: rawText(wire.text, mark) })
+      if (mark !== undefined && mark.value !== null) out.push({ at, key, json: rawText(wire.text, mark) })
     }
   }
   return out
+}
+
+/** Where the keys stand in a text, in order; looked for when somebody asks, and behind `from` only where a text grew. */
+export function placesOf(text: string, keys: readonly string[], before?: MarkPlaces, from = 0): MarkPlaces {
+  const find = (): readonly number[] => [
+    ...(before === undefined ? [] : before().filter((place) => place < from)),
+    ...keys.flatMap((key) => allOf(text, `"${key}"`, before === undefined ? 0 : from)).sort((a, b) => a - b),
+  ]
+  if (before !== undefined) {
+    // At once: whoever waits with it holds on to every text before.
+    const found = find()
+    return () => found
+  }
+  let found: readonly number[] | undefined
+  return () => (found ??= find())
+}
+
+export type MarkPlaces = () => readonly number[]
+
+function allOf(text: string, part: string, from: number): number[] {
+  const found: number[] = []
+  for (let at = text.indexOf(part, from); at >= 0; at = text.indexOf(part, at + 1)) found.push(at)
+  return found
+}
+
+/** The element of `content`, in the message that a place of the text lies in; messages of the head do not count. */
+export function partAt(messages: JsonNode | undefined, place: number, headCount = 0): JsonNode | undefined {
+  const message = messages?.indexAt(place)
+  if (messages === undefined || message === undefined || message < headCount) return undefined
+  const content = member(messages.at(message), 'content')
+  const part = content?.type === 'array' ? content.indexAt(place) : undefined
+  return part === undefined ? undefined : content!.at(part)
 }
 
 export const markJson = (mark: CacheMark | undefined): string =>

@@ -1,4 +1,5 @@
 import { PlimsollError } from '../core/errors.ts'
+import { commonPrefix } from '../core/common-prefix.ts'
 import { skipSpace, skipString, Spans } from './json-scan.ts'
 
 /** Members that are searched one by one. */
@@ -69,6 +70,27 @@ export class JsonNode {
     return this.#items
   }
 
+  /** One element of an array, without nodes for the others. */
+  at(index: number): JsonNode | undefined {
+    if (this.#items !== undefined) return this.#items[index]
+    if (!Array.isArray(this.value)) return undefined
+    const at = this.#spans().child(this.#at, index)
+    return at === undefined ? undefined : new JsonNode(this.#spans, at, (this.value as readonly unknown[])[index])
+  }
+
+  /** Which element of an array lies over a place in the text. */
+  indexAt(place: number): number | undefined {
+    const spans = this.#spans()
+    const children = Array.isArray(this.value) ? (spans.children(this.#at) ?? []) : []
+    let [low, high] = [0, children.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (spans.end(children[middle]!) <= place) low = middle + 1
+      else high = middle
+    }
+    return low < children.length && spans.start(children[low]!) <= place ? low : undefined
+  }
+
   /** The text of a value below this one, or undefined where there is none. Cheaper than nodes all the way down. */
   rawAt(path: readonly (string | number)[]): string | undefined {
     const spans = this.#spans()
@@ -78,6 +100,26 @@ export class JsonNode {
       at = spans.child(at, step)
     }
     return at === undefined ? undefined : spans.raw(at)
+  }
+
+  /** This root's index for a text that begins as this one's does. Undefined where too little of the list is the same. */
+  grownTo(text: string, own: string, list: readonly string[]): Grown | undefined {
+    const spans = this.#spans()
+    const open = pathIn(spans, list)
+    const elements = open === undefined ? [] : (spans.children(open.at(-1)!) ?? [])
+    const shared = commonPrefix(own, text)
+    let kept = elements.length
+    while (kept > 0 && !isWithin(text, spans.end(elements[kept - 1]!), shared)) kept--
+    if (open === undefined || kept === 0) return undefined
+    const last = elements[kept - 1]!
+    const rest = restAfter(text, spans.end(last))
+    if (rest === undefined) return undefined
+    const value = parseOrNothing(text.slice(0, spans.start(elements[0]!)) + rest)
+    if (value === undefined || !prepend(value, list, this.value, kept)) return undefined
+    const grown = new Spans(text, { spans, open, last })
+    // A key that comes again later would make another list the list.
+    if (pathIn(grown, list)?.at(-1) !== open.at(-1)) return undefined
+    return { root: new JsonNode(() => grown, 0, value), kept, from: spans.end(last) }
   }
 
   #readMembers(): readonly JsonMember[] | undefined {
@@ -114,6 +156,85 @@ export function indexJson(text: string): JsonNode {
   let spans: Spans | undefined
   return new JsonNode(() => (spans ??= new Spans(text)), 0, value)
 }
+
+/** A body that was indexed before. */
+export interface Indexed {
+  readonly text: string
+  readonly root: JsonNode
+}
+
+export interface Grown {
+  readonly root: JsonNode
+  /** Elements of the list that are the very values of the earlier body. */
+  readonly kept: number
+  /** Where they end in the text, in both; 0 when there are none. */
+  readonly from: number
+}
+
+/**
+ * The same as `indexJson` for a body that begins as an earlier one did: clients send their whole history again, and only what is
+ * new is parsed.
+ */
+export function indexGrown(text: string, before: Indexed | undefined, list: readonly string[]): Grown {
+  return before?.root.grownTo(text, before.text, list) ?? { root: indexJson(text), kept: 0, from: 0 }
+}
+
+/** UTF-8 length of a text, counted behind `from` only where an earlier text and its length are known. */
+export function bytesOf(
+  text: string,
+  before: { readonly text: string; readonly bytes: number } | undefined,
+  from: number,
+): number {
+  if (before === undefined || from === 0) return Buffer.byteLength(text)
+  return before.bytes - Buffer.byteLength(before.text.slice(from)) + Buffer.byteLength(text.slice(from))
+}
+
+/** A value that ends where two texts part is the same in both only if nothing can be added to it. */
+const isWithin = (text: string, end: number, shared: number): boolean =>
+  end < shared || (end === shared && text[end - 1] === '}')
+
+function pathIn(spans: Spans, keys: readonly string[]): number[] | undefined {
+  const path = [0]
+  for (const key of keys) {
+    const at = spans.child(path.at(-1)!, key)
+    if (at === undefined) return undefined
+    path.push(at)
+  }
+  return path
+}
+
+/** What stands behind an element, so that it can follow the list's opening bracket; undefined where no JSON goes on like that. */
+function restAfter(text: string, end: number): string | undefined {
+  const next = skipSpace(text, end)
+  if (text[next] === ']') return text.slice(next)
+  if (text[next] !== ',') return undefined
+  const after = skipSpace(text, next + 1)
+  return text[after] === ']' ? undefined : text.slice(after)
+}
+
+/** Errors are the business of the parse of the whole: it knows the position. */
+function parseOrNothing(text: string): unknown {
+  if (!text.isWellFormed()) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Puts the first elements of an earlier body's list in front of the same list of a parsed one. */
+function prepend(value: unknown, list: readonly string[], before: unknown, kept: number): boolean {
+  const at = (root: unknown): unknown => list.slice(0, -1).reduce<unknown>((node, key) => fieldOf(node, key), root)
+  const holder = at(value)
+  const key = list.at(-1)!
+  const [own, known] = [fieldOf(holder, key), fieldOf(at(before), key)]
+  if (!Array.isArray(own) || !Array.isArray(known)) return false
+  ;(holder as Record<string, unknown>)[key] = [...(known as unknown[]).slice(0, kept), ...(own as unknown[])]
+  return true
+}
+
+const fieldOf = (node: unknown, key: string): unknown =>
+  typeof node === 'object' && node !== null ? (node as Record<string, unknown>)[key] : undefined
 
 /** The last member wins where a key is repeated, as in the language's own parser. */
 export function member(node: JsonNode | undefined, key: string): JsonNode | undefined {

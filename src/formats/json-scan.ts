@@ -21,6 +21,14 @@ const SMALL = 64
 /** Numbers per value: where it starts and ends, which value comes after all of its own, where its key starts. */
 const STRIDE = 4
 
+/** A text that begins as another one does, up to and including a value of it. */
+export interface Resumption {
+  readonly spans: Spans
+  /** The containers that are open there, outermost first. */
+  readonly open: readonly number[]
+  readonly last: number
+}
+
 /**
  * Spans of the values of a text in document order, as plain numbers: one pass, and nothing for the garbage collector to walk.
  * A value is known by its place in that order.
@@ -31,9 +39,15 @@ export class Spans {
   #count = 0
   readonly #large = new Map<number, { readonly children: number[]; readonly keys: ReadonlyMap<string, number> }>()
 
-  constructor(text: string) {
+  constructor(text: string, after?: Resumption) {
     this.#text = text
-    this.#scan()
+    if (after === undefined) this.#scan(0, [])
+    else this.#resume(after)
+  }
+
+  /** Values from the first one on that end with `value` and all that lies inside it. */
+  countThrough(value: number): number {
+    return Math.abs(this.#table[value * STRIDE + 2]!)
   }
 
   start(value: number): number {
@@ -96,12 +110,17 @@ export class Spans {
     return this.#text.charCodeAt(start + 1) === BACKSLASH && this.key(value) === key
   }
 
-  #scan(): void {
+  #resume({ spans, open, last }: Resumption): void {
+    this.#count = spans.countThrough(last)
+    this.#table = spans.#table.slice(0, Math.max(this.#count, 256) * STRIDE)
+    this.#scan(spans.end(last), [...open])
+  }
+
+  #scan(from: number, open: number[]): void {
     const text = this.#text
-    const open: number[] = []
     let key = -1
     let wantsKey = false
-    for (let at = 0; at < text.length;) {
+    for (let at = from; at < text.length;) {
       const code = text.charCodeAt(at)
       if (code === QUOTE) {
         const end = skipString(text, at)

@@ -3,6 +3,7 @@ import type { Item, Media, ToolDeclaration } from '../core/item.ts'
 import { turnsOf } from '../core/turns.ts'
 import type { JsonNode } from './json-index.ts'
 import { numberOf, recordOf, stringOf, type Fields } from './reading.ts'
+import { readToolChoice, type ToolChoice } from './tool-choice.ts'
 
 /**
  * A conversation on its way into another wire: what every wire has room for, in an order that all of them accept. What they
@@ -14,9 +15,10 @@ export interface Draft {
   readonly tools: readonly NewTool[]
   readonly settings: RequestSettings
   readonly sampling: Sampling
+  readonly toolChoice?: ToolChoice
   readonly losses: readonly Loss[]
-  /** Reports what the target wire has no room for. */
-  lose(item: Item | undefined, what: string): void
+  /** Reports what the target wire has no room for; `minor` where the answer means the same without it. */
+  lose(item: Item | undefined, what: string, minor?: 'minor'): void
   /**
    * The same for a picture or file. What a person sent leaves a word in its place, so that no message falls silent and out
    * of the order that a wire wants.
@@ -38,7 +40,8 @@ export interface Sampling {
 
 export function draftOf(conversation: Conversation): Draft {
   const losses: Loss[] = []
-  const lose = (item: Item | undefined, what: string): void => void losses.push({ itemId: item?.id ?? '', what })
+  const lose: Draft['lose'] = (item, what, minor) =>
+    void losses.push({ itemId: item?.id ?? '', what, ...(minor !== undefined && { minor: true }) })
   const { head, items, settings } = conversation
   if (settings.previousResponseId !== undefined)
     lose(undefined, 'history that the provider holds (previous_response_id)')
@@ -47,12 +50,15 @@ export function draftOf(conversation: Conversation): Draft {
     items.flatMap((item) => portableItem(item, lose)),
     lose,
   )
+  const body = requestOf(conversation)
+  const toolChoice = readToolChoice(body)
   return {
+    ...(toolChoice !== undefined && { toolChoice }),
     head: head.map((item) => item.text),
     turns: groupByRole(portable),
     tools: conversation.tools.flatMap((tool) => portableTool(tool, (what) => lose(undefined, what))),
     settings,
-    sampling: readSampling(bodyOf(conversation), (what) => lose(undefined, what)),
+    sampling: readSampling(body, (what, minor) => lose(undefined, what, minor)),
     losses,
     lose,
     omit: (item, { type, reference, mime }) => {
@@ -63,7 +69,7 @@ export function draftOf(conversation: Conversation): Draft {
 }
 
 function portableItem(item: Item, lose: Draft['lose']): Item[] {
-  if (item.kind === 'reasoning') lose(item, 'reasoning, which only its issuer takes back')
+  if (item.kind === 'reasoning') lose(item, 'reasoning, which only its issuer takes back', 'minor')
   else if (item.serverSide === true) lose(item, 'a tool that the provider ran')
   else if (item.kind === 'opaque') {
     lose(item, 'a block that only its own wire knows')
@@ -156,10 +162,11 @@ function lowerTypes(value: unknown, depth: number): unknown {
   )
 }
 
-/** The body that a conversation was read from; every codec keeps it in its source. */
-function bodyOf(conversation: Conversation): Fields {
+/** The body that a conversation was read from; every codec keeps it in its source. Code Assist wraps it once more. */
+function requestOf(conversation: Conversation): Fields {
   const source = conversation.source.value as { readonly root?: JsonNode; readonly body?: JsonNode } | null
-  return recordOf((source?.root ?? source?.body)?.value) ?? {}
+  const body = recordOf((source?.root ?? source?.body)?.value) ?? {}
+  return recordOf(body['request']) ?? body
 }
 
 /** Members that travel in another way, or that every wire has a default for. */
@@ -167,15 +174,29 @@ const CARRIED = new Set(
   (
     'model messages contents input system instructions systemInstruction system_instruction tools functions ' +
     'max_tokens max_completion_tokens max_output_tokens maxOutputTokens stream stream_options temperature top_p topP ' +
-    'stop stop_sequences stopSequences generationConfig generation_config previous_response_id conversation request'
+    'stop stop_sequences stopSequences generationConfig generation_config previous_response_id conversation request ' +
+    'tool_choice toolConfig tool_config parallel_tool_calls'
   ).split(' '),
 )
 
-function readSampling(body: Fields, lose: (what: string) => void): Sampling {
-  const request = recordOf(body['request']) ?? body
+/** Members that say how the answer is made, billed or kept, and nothing about what it is. */
+const MINOR = new Set(
+  (
+    'metadata user seed store service_tier serviceTier prompt_cache_key prompt_cache_retention safety_identifier cache_control ' +
+    'reasoning reasoning_effort thinking thinkingConfig thinking_config verbosity output_config include prediction labels ' +
+    'cachedContent anthropic_version anthropic_beta context_management client_metadata truncation top_k topK ' +
+    'project user_prompt_id session_id safetySettings safety_settings'
+  ).split(' '),
+)
+
+function readSampling(request: Fields, lose: (what: string, minor?: 'minor') => void): Sampling {
   const config = recordOf(request['generationConfig'] ?? request['generation_config']) ?? {}
   const all: Fields = { ...request, ...config }
-  for (const key of Object.keys(all)) if (!CARRIED.has(key)) lose(`the setting ${key}`)
+  for (const key of Object.keys(all)) {
+    if (CARRIED.has(key) || isDefault(key, all[key])) continue
+    if (MINOR.has(key)) lose(`the setting ${key}`, 'minor')
+    else lose(`the setting ${key}`)
+  }
   const temperature = numberOf(all['temperature'])
   const topP = numberOf(all['top_p'] ?? all['topP'])
   const stop = all['stop'] ?? all['stop_sequences'] ?? all['stopSequences']
@@ -185,6 +206,16 @@ function readSampling(body: Fields, lose: (what: string) => void): Sampling {
     ...(topP !== undefined && { topP }),
     ...(words.length > 0 && { stop: words }),
   }
+}
+
+/** Settings that say what would hold without them. */
+function isDefault(key: string, value: unknown): boolean {
+  if (value === null || value === undefined) return true
+  if (key === 'text' || key === 'response_format') {
+    const format = recordOf(recordOf(value)?.['format']) ?? recordOf(value)
+    return format?.['type'] === 'text' || (key === 'text' && recordOf(value)?.['format'] === undefined)
+  }
+  return (key === 'n' && value === 1) || (key === 'candidateCount' && value === 1) || value === false || value === 0
 }
 
 /** A call's arguments as the object that some wires want. */

@@ -4,12 +4,12 @@ import type { Item } from '../core/item.ts'
 import type { Load, Target } from '../core/target.ts'
 import type { Usage } from '../core/usage.ts'
 import type { Calibration } from './calibration.ts'
-import { addMedia } from './count-item.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 import { ignoreEvents, type MeterEvents, type ModelFacts, type ModelLookup, type TextCounter } from './needs.ts'
 import { framingOf, itemFramingOf, type Overhead, overheadOf } from './overhead.ts'
 import { createRawCounter, type Lens } from './raw-counter.ts'
-import { keepsOlderThinking, olderThinking } from './thinking.ts'
+import { addItem, addSums, type ClassTokens, countOf, createTally, NOTHING, type Tally, withTokens } from './tally.ts'
+import { keepsOlderThinking } from './thinking.ts'
 import { isKnownUsage } from './usage.ts'
 
 export interface MeterOptions {
@@ -25,15 +25,12 @@ export interface MeterOptions {
   readonly onEvent?: MeterEvents
 }
 
+const MOST_TALLIES = 64
+
 /** A model id, or a target with the endpoint whose calibration applies; a calibration of its own goes before the meter's. */
 export type TargetRef = string | (Pick<Target, 'model' | 'endpoint'> & { readonly calibration?: Calibration })
 
-/**
- * Raw tokens by what they are: kinds of text; `tools`, whose declarations a vendor rewrites; `media`, counted by rules of size;
- * `fixed`, the framing around all of it. Each is wrong in its own way.
- */
-export type TokenClass = ContentKind | 'fixed' | 'tools' | 'media'
-export type ClassTokens = Readonly<Partial<Record<TokenClass, number>>>
+export type { ClassTokens, TokenClass } from './tally.ts'
 
 /** A load with what calibration learns from: the count before any factor, whole and by class. */
 export interface Measurement extends Load {
@@ -107,43 +104,31 @@ export function createMeter(options: MeterOptions): Meter {
     return { tokens, low: Math.max(0, tokens - half), high: tokens + half, source: 'calibrated' }
   }
 
-  function tally(
-    lens: Lens,
-    format: string,
-  ): {
-    take: (item: Item) => Count
-    add: (kind: TokenClass, tokens: number) => void
-    media: () => Count
-    byClass: ClassTokens
-  } {
-    const byClass: Partial<Record<TokenClass, number>> = {}
-    const pictures: Count[] = []
-    const add = (kind: TokenClass, tokens: number): void => {
-      if (tokens !== 0) byClass[kind] = (byClass[kind] ?? 0) + tokens
-    }
-    const take = (item: Item): Count => {
-      const { words, media, kind, text } = raw.item(lens, item, format)
-      add(kind, text)
-      add('fixed', words.tokens - text)
-      add('media', media.tokens)
-      if (media.tokens > 0) pictures.push(media)
-      return words
-    }
-    return { take, add, media: () => addMedia(pictures), byClass }
+  /** Lists are added up once for each way of counting their items. */
+  const tallies = new Map<string, ReturnType<typeof createTally>>()
+  function tallyOf(lens: Lens, format: string, items: readonly Item[]): Tally {
+    const key = `${lens.key}|${lens.model}|${format}`
+    if (tallies.size >= MOST_TALLIES && !tallies.has(key)) tallies.clear()
+    const tally = tallies.get(key) ?? createTally()
+    tallies.set(key, tally)
+    return tally(items, {
+      count: (item) => raw.item(lens, item, format),
+      forgetsThinking: !keepsOlderThinking(lens.model, lens.family),
+      callsInMessages: overheadOf(format, lens.model, lens.family).callsInMessages,
+    })
   }
 
   function measureWhole(target: TargetRef, conversation: Conversation, bytes: number): Measurement {
     const lens = raw.lensOf(refOf(target).model)
     const overhead = overheadOf(conversation.format, lens.model, lens.family)
-    const { take, add, media: shown, byClass } = tally(lens, conversation.format)
-    const forgotten = keepsOlderThinking(lens.model, lens.family) ? undefined : olderThinking(conversation.items)
-    const head = sumCounts(conversation.head.map(take))
-    const own = sumCounts(conversation.items.map((item) => (forgotten?.has(item) === true ? NO_TOKENS : take(item))))
+    const { format } = conversation
+    const before = conversation.head.reduce((sum, item) => addItem(sum, raw.item(lens, item, format)), NOTHING)
+    const history = tallyOf(lens, format, conversation.items)
+    const [head, own] = [countOf(before), countOf(history.sum)]
     const tools = countTools(lens, conversation)
-    const framing = slackened(framingOf(overhead, conversation), overhead)
-    add('tools', tools.tokens)
-    add('fixed', framing.tokens)
-    const media = shown()
+    const framing = slackened(framingOf(overhead, conversation.head, history.messages), overhead)
+    const { media, byClass: counted } = addSums(before, history.sum)
+    const byClass = withTokens(withTokens(counted, 'tools', tools.tokens), 'fixed', framing.tokens)
     const words = sumCounts([head, own, tools, framing])
     const { count, mediaHigh } = calibrated(target, words, media, byClass)
     return {
@@ -197,12 +182,11 @@ export function createMeter(options: MeterOptions): Meter {
     },
     measureItems(target, items, format = '') {
       const lens = raw.lensOf(refOf(target).model)
-      const { take, add, media, byClass } = tally(lens, format)
-      const own = sumCounts(items.map(take))
+      const own = items.reduce((sum, item) => addItem(sum, raw.item(lens, item, format)), NOTHING)
       const overhead = overheadOf(format, lens.model, lens.family)
       const framing = slackened(itemFramingOf(overhead, items), overhead)
-      add('fixed', framing.tokens)
-      return { ...calibrated(target, sumCounts([own, framing]), media(), byClass), byClass }
+      const byClass = withTokens(own.byClass, 'fixed', framing.tokens)
+      return { ...calibrated(target, sumCounts([countOf(own), framing]), own.media, byClass), byClass }
     },
     measure(target, conversation, bytes, lastUsage) {
       try {

@@ -1,4 +1,3 @@
-import type { Conversation } from '../core/conversation.ts'
 import type { Item } from '../core/item.ts'
 
 /**
@@ -95,9 +94,9 @@ export function overheadOf(format: string, model: string, family: string): Overh
 }
 
 /** Framing of a whole request. */
-export function framingOf(overhead: Overhead, conversation: Pick<Conversation, 'head' | 'items'>): number {
-  const head = overhead.headIsMessage ? messagesIn(conversation.head) : 0
-  return overhead.perRequest + overhead.perMessage * head + itemFramingOf(overhead, conversation.items)
+export function framingOf(overhead: Overhead, head: readonly Item[], messages: number): number {
+  const inHead = overhead.headIsMessage ? messagesIn(head) : 0
+  return overhead.perRequest + overhead.perMessage * (inHead + messages)
 }
 
 /** Framing that items bring along as messages. */

@@ -112,7 +112,7 @@ describe('what is carried over', () => {
       temperature: 0.2,
       stop_sequences: ['END'],
     })
-    expect(losses).toEqual([{ itemId: '', what: 'the setting seed' }])
+    expect(losses).toEqual([{ itemId: '', what: 'the setting seed', minor: true }])
   })
 
   it('applies changes of the envelope in the wire that is written', () => {
@@ -122,6 +122,51 @@ describe('what is carried over', () => {
       systemInstruction: { parts: [{ text: 'Be brief.' }, { text: 'Now.' }] },
       generationConfig: { maxOutputTokens: 5, temperature: 0.2, stopSequences: ['END'] },
     })
+  })
+
+  const CHOICES = {
+    'anthropic-messages': { tool_choice: { type: 'tool', name: 'berth', disable_parallel_tool_use: true } },
+    'openai-chat': {
+      tool_choice: { type: 'function', function: { name: 'berth' } },
+      parallel_tool_calls: false,
+    },
+    'openai-responses': { tool_choice: { type: 'function', name: 'berth' }, parallel_tool_calls: false },
+    gemini: { toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['berth'] } } },
+  } as const
+
+  it.each(WIRES.filter((to) => to !== 'openai-chat'))('tells the model which tool to call, as %s says it', (to) => {
+    const forced = CODECS['openai-chat'].decode(
+      JSON.stringify({
+        model: 'm',
+        messages: [{ role: 'user', content: 'Which berth?' }],
+        tools: [{ type: 'function', function: { name: 'berth', parameters: { type: 'object' } } }],
+        ...CHOICES['openai-chat'],
+      }),
+    )
+    const { text, losses } = CODECS[to].encode(forced)
+    expect(JSON.parse(text)).toMatchObject(CHOICES[to])
+    expect(losses.map(({ what }) => what)).toEqual(to === 'gemini' ? ['the wish for one call at a time'] : [])
+    const back = { ...CODECS[to].decode(text), settings: { model: 'm', stream: false, reasoning: false } }
+    const { tool_choice } = JSON.parse(CODECS['openai-chat'].encode(back).text) as { tool_choice: unknown }
+    expect(tool_choice).toEqual(CHOICES['openai-chat'].tool_choice)
+  })
+
+  it('tells losses that change the answer from those that do not', () => {
+    const wish = CODECS['openai-chat'].decode(
+      JSON.stringify({
+        model: 'm',
+        messages: [{ role: 'user', content: 'Hi' }],
+        user: 'u',
+        n: 1,
+        logprobs: false,
+        reasoning_effort: 'low',
+        response_format: { type: 'json_object' },
+      }),
+    )
+    const { losses } = CODECS['anthropic-messages'].encode(wish)
+    expect(losses.filter(({ minor }) => minor !== true).map(({ what }) => what)).toEqual([
+      'the setting response_format',
+    ])
   })
 
   it('names history that only the provider holds', () => {

@@ -28,15 +28,29 @@ describe('bad upstreams', () => {
 
   it('a stream that breaks off breaks off for the client too, and what came is recorded', async () => {
     const begin = `event: message_start\ndata: ${JSON.stringify({ type: 'message_start', message: { ...JSON.parse(MESSAGE), content: [], usage: { input_tokens: 9, output_tokens: 1 } } })}\n\n`
+    const word =
+      'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi"}}\n\n'
     const upstream = await plainUpstream((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.write(begin, () => response.destroy())
+      response.write(begin + word, () => response.destroy())
     })
     const { proxy, events } = await testProxy({ upstreams: { anthropic: upstream.url } })
     const response = await post(`${proxy.url}/anthropic/v1/messages`, ODD_BODY)
     await expect(response.text()).rejects.toThrow()
     await expect.poll(() => events.at(-1)?.type).toBe('request-forwarded')
     await stillServes(proxy.url)
+  })
+
+  it('a stream that breaks off before its first word gives way to the next place, and without one is an error', async () => {
+    const broken = await plainUpstream((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('event: ping\ndata: {"type":"ping"}\n\n', () => response.destroy())
+    })
+    const good = await plainUpstream(json(MESSAGE))
+    const { proxy } = await testProxy({ upstreams: { anthropic: [broken.url, good.url], openai: broken.url } })
+    expect(await (await post(`${proxy.url}/anthropic/v1/messages`, ODD_BODY)).text()).toBe(MESSAGE)
+    const alone = await post(`${proxy.url}/openai/v1/messages`, ODD_BODY)
+    expect([alone.status, alone.headers.get('x-should-retry')]).toEqual([502, 'true'])
   })
 
   it('an upstream that never answers is given up on', async () => {

@@ -148,6 +148,8 @@ describe('the configuration', () => {
     [{ upstreams: { openai: {} } }, 'needs a url'],
     [{ upstreams: { 'Open AI': 'http://a' } }, 'no prefix'],
     [{ upstreams: { openai: { url: 'http://a', modle: 'x' } } }, 'modle'],
+    [{ upstreams: { openai: { url: 'http://a', wire: 'smtp', model: 'm' } } }, 'anthropic-messages'],
+    [{ upstreams: { openai: { url: 'http://a', wire: 'gemini' } } }, 'needs a model'],
     [{ upstreams: { openai: { url: 'http://a', headers: { a: '$NO_SUCH_VARIABLE' } } } }, 'NO_SUCH_VARIABLE'],
   ])('says what is wrong with %j', (config, message) => {
     expect(() => parseConfig(config)).toThrow(message)

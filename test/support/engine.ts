@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
+import { createChains } from '../../src/core/chain.ts'
 import { exactly, sumCounts, type Count } from '../../src/core/count.ts'
 import type { PlimsollEvent } from '../../src/core/events.ts'
+import { CLAUDE_CODE } from '../../src/core/identity.ts'
 import type { Item } from '../../src/core/item.ts'
 import type { Policy } from '../../src/core/policy.ts'
 import { artifactAddress } from '../../src/drivers/artifacts/address.ts'
@@ -9,6 +11,8 @@ import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import type { EngineDeps, EngineMeter } from '../../src/engine/deps.ts'
 import { policyNamed } from '../../src/engine/policies/index.ts'
 import { presentText } from '../../src/engine/present.ts'
+import { readerProvenance } from '../../src/engine/readers/provenance.ts'
+import { createRecentBodies } from '../../src/engine/recent-bodies.ts'
 import { createSession, type Session } from '../../src/engine/session.ts'
 import { codecs } from '../../src/formats/registry.ts'
 import type { ModelInfo } from '../../src/ports/catalogue.ts'
@@ -81,8 +85,11 @@ export function testEngine(
     artifacts: memoryArtifacts({ secret }),
     addressOf: artifactAddress(secret),
     present: presentText,
+    provenance: readerProvenance(secret),
     clock: { now: () => now++ },
     hash,
+    chain: createChains(hash, CLAUDE_CODE),
+    bodies: createRecentBodies(),
     emit: (event) => events.push(event),
     policy: options.policy ?? policyNamed('plimsoll'),
   }

@@ -3,7 +3,8 @@ import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import type { EpochEdit } from '../../core/records.ts'
 import type { Turns } from '../../core/turns.ts'
-import type { Presenter } from '../deps.ts'
+import type { ArtifactMeta } from '../../ports/artifact-store.ts'
+import type { PresentOptions } from '../deps.ts'
 import type { Readers } from '../reader-tools.ts'
 
 /** What the cascade works on: a transcript with its first-send edits in place, and the numbers to reach. All pure. */
@@ -33,7 +34,7 @@ export interface Draft {
   readonly format: string
   /** See `Policy.asDesigned`. */
   readonly asDesigned: boolean
-  readonly present: Presenter
+  readonly present: (text: string, options: PresentOptions) => string
   readonly readers: Readers
 }
 
@@ -65,6 +66,8 @@ export interface StoredText {
   readonly mime?: string
   readonly tool?: string
   readonly callId?: string
+  /** What is known about the content. */
+  readonly about?: ArtifactMeta
 }
 
 export function storedText(item: Item): StoredText {

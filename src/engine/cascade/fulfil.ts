@@ -7,9 +7,12 @@ import type { Proposal, SummaryAsk } from './draft.ts'
 
 /** The summariser's own request leaves this much of its window free. */
 const INPUT_SHARE = 0.8
-const TIME_MS = 30_000
+/** Unless the policy says otherwise, a model has this long for one answer. */
+export const SUMMARY_TIME_MS = 30_000
 
 export interface SummaryWriter {
+  /** Whether `fulfil` has anything to ask and anybody to ask it. */
+  wouldAsk(proposal: Proposal): boolean
   /** Puts a model's words in the place of code's, where a plan asks for them, the answer is sound and the result fits. */
   fulfil(proposal: Proposal, fits: (proposal: Proposal) => boolean): Promise<Proposal>
 }
@@ -21,7 +24,7 @@ export interface SummaryWriter {
 export function summaryWriter(context: PrepareContext): SummaryWriter {
   const { deps } = context
   const { summarizer, policy } = deps
-  const { passes = 3, timeMs = TIME_MS } = policy
+  const { passes = 3, timeMs = SUMMARY_TIME_MS } = policy
   let calls = 0
   let isUsable = summarizer !== undefined
 
@@ -38,6 +41,7 @@ export function summaryWriter(context: PrepareContext): SummaryWriter {
   }
 
   return {
+    wouldAsk: ({ asks = [] }) => isUsable && calls < passes && asks.length > 0,
     async fulfil(proposal, fits) {
       let written = proposal
       for (const ask of proposal.asks ?? []) {

@@ -33,6 +33,8 @@ export const aiAgent = (env: Environment = {}): Policy => ({
     maxShare: 0.5,
     previewShare: 0.1,
     guard: { design: 'ai-agent', bytes: AI_AGENT_MAX_BYTES },
+    // Reserve under a lock; what no longer fits becomes a handle and forces the closing turn.
+    budget: { withinWindow: true },
   },
   estimator: { design: 'ai-agent', tokenizers: [] },
   ...(isTrue(env, 'CONTEXT_DEBUG') && { debug: true }),

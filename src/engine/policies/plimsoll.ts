@@ -11,7 +11,8 @@ export const plimsoll: Policy = {
   caution: 2.5,
   priceGate: true,
   lowerOutput: { minTokens: 4_096, minShare: 0.25 },
-  intake: { maxShare: 0.25, previewShare: 0.06 },
+  // Parallel results together take half of the limit at most: what an epoch would have to squeeze is not sent in the first place.
+  intake: { maxShare: 0.25, previewShare: 0.06, budget: { turnShare: 0.5 } },
   cascade: [
     { step: 'fold', tailShare: 0.15, summaryShare: 0.4 },
     { step: 'squeeze', floorTokens: 120 },

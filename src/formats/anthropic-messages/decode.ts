@@ -1,28 +1,36 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
-import { indexJson, member, rawText, type JsonNode } from '../json-index.ts'
+import { placesOf } from '../cache-marks.ts'
+import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { spliceMemberOut } from '../splice.ts'
 import { readBlock } from './blocks.ts'
-import { FORMAT, messagesOf, nodeAt, type Place, type Source } from './wire.ts'
+import { toolNamesIn } from '../tool-names.ts'
+import { FORMAT, MARK_KEYS, messagesOf, nodeAt, sourceOf, type Place, type Source } from './wire.ts'
 
-export function decode(text: string): Conversation {
-  const root = indexJson(text)
+export function decode(text: string, before?: Conversation): Conversation {
+  const known = before?.format === FORMAT ? sourceOf(before) : undefined
+  const { root, kept, from } = indexGrown(text, known, ['messages'])
   const body = recordOf(root.value)
   if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
   const messages = body['messages']
   if (!Array.isArray(messages)) throw badInput(FORMAT, 'messages', 'an array')
-  const toolNames = new Map<string, string>()
-  const items = objectsIn(messages, FORMAT, 'messages').flatMap((message, index) =>
-    readMessage(text, root, message, index, toolNames),
+  const resent = known?.itemsOf.slice(0, kept) ?? []
+  const toolNames = toolNamesIn(resent)
+  const itemsOf = objectsIn(messages, FORMAT, 'messages').map(
+    (message, index) => resent[index] ?? readMessage(text, root, message, index, toolNames),
   )
-  const source: Source = { text, root, items }
+  const items = itemsOf.flat()
+  const bytes = bytesOf(text, known, from)
+  const marks = placesOf(text, MARK_KEYS, known?.marks, from)
+  const source: Source = { text, bytes, root, marks, items, itemsOf }
   return {
     format: FORMAT,
     head: readSystem(text, root, body['system']),
     items,
     tools: readTools(text, root, body['tools']),
     settings: readSettings(body),
+    bytes,
     source: { format: FORMAT, value: source },
   }
 }

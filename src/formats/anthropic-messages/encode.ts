@@ -1,6 +1,6 @@
 import type { Conversation, EnvelopeChanges } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import { markJson, moveCacheMarks, type CacheMark, type MarkedWire } from '../cache-marks.ts'
+import { markJson, moveCacheMarks, partAt, type CacheMark, type MarkedWire } from '../cache-marks.ts'
 import { writeForeign, type Written } from '../cross.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
 import { groupByMessage } from '../outgoing.ts'
@@ -8,7 +8,7 @@ import { recordOf, stringOf } from '../reading.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
 import { decode } from './decode.ts'
-import { FORMAT, messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
 import { writeAnthropicMessages } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -56,13 +56,12 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   return splices
 }
 
-function markedWire({ text, root }: Source): MarkedWire {
+function markedWire({ text, root, marks }: Source): MarkedWire {
   return {
     text,
-    keys: ['cache_control'],
-    *blocks() {
-      for (const message of messagesOf(root)) yield* member(message, 'content')?.items ?? []
-    },
+    keys: MARK_KEYS,
+    places: marks(),
+    blockAt: (place) => partAt(member(root, 'messages'), place),
     nodeOf(item) {
       const place = placeOf(item)
       return place === undefined ? undefined : nodeAt(root, place)

@@ -1,15 +1,24 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
+import type { MarkPlaces } from '../cache-marks.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
 
 export const FORMAT = 'anthropic-messages'
 
+/** Members that hold a client's cache mark. */
+export const MARK_KEYS = ['cache_control']
+
 /** The codec's private index of a decoded body. */
 export interface Source {
   readonly text: string
+  readonly bytes: number
+  /** Where keys of cache marks stand in the text. */
+  readonly marks: MarkPlaces
   readonly root: JsonNode
   /** The items as they were read; the same list coming back means that nothing changed. */
   readonly items: readonly Item[]
+  /** The same by message. */
+  readonly itemsOf: readonly (readonly Item[])[]
 }
 
 /** Where an item stands: a block of a message, or the content that is a message's only item. */

@@ -2,6 +2,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import type { Written } from '../cross.ts'
 import type { Fields } from '../reading.ts'
+import { anthropicChoice } from '../tool-choice.ts'
 import { argumentsOf, draftOf, isWebUrl, type Draft, type DraftTurn } from '../writing.ts'
 
 /** The wire wants a cap on the answer; this is what a request without one gets. */
@@ -20,6 +21,8 @@ export function writeAnthropicMessages(conversation: Conversation): Written {
       draft.tools.length > 0
         ? draft.tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }))
         : undefined,
+    tool_choice:
+      draft.toolChoice !== undefined && draft.tools.length > 0 ? anthropicChoice(draft.toolChoice) : undefined,
     stream: settings.stream ? true : undefined,
     temperature: sampling.temperature,
     top_p: sampling.topP,
@@ -43,7 +46,8 @@ function messagesOf(draft: Draft): Fields[] {
 
 function blocksOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   return items.flatMap((item): Fields[] => {
-    if (role === 'system') draft.lose(item, 'the rank of an instruction inside the history; it is a user message now')
+    if (role === 'system')
+      draft.lose(item, 'the rank of an instruction inside the history; it is a user message now', 'minor')
     if (item.kind === 'call') {
       return [{ type: 'tool_use', id: item.callId, name: item.toolName ?? 'tool', input: argumentsOf(item) }]
     }

@@ -1,7 +1,8 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
-import { indexJson, rawText, type JsonNode } from '../json-index.ts'
+import { bytesOf, indexGrown, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
+import { toolNamesIn } from '../tool-names.ts'
 import { readPart, type ItemCore } from './read-part.ts'
 import {
   contentsOf,
@@ -12,28 +13,45 @@ import {
   requestIn,
   rootOf,
   snakeCase,
+  sourceOf,
   valueAt,
   type Place,
   type Source,
 } from './wire.ts'
 
-export function decode(text: string): Conversation {
-  const body = indexJson(text)
+export function decode(text: string, before?: Conversation): Conversation {
+  const known = before?.format === FORMAT ? sourceOf(before) : undefined
+  const {
+    root: body,
+    kept,
+    from,
+  } = indexGrown(text, known && { text: known.text, root: known.body }, contentsPath(known))
   const fields = recordOf(body.value)
   if (fields === undefined) throw badInput(FORMAT, 'the body', 'an object')
   const request = requestIn(fields)
   const contents = readList(request['contents'], 'contents')
-  const read = contents.map((content, index) => readContent(body, content, index))
-  const items = withToolNames(read.flat())
-  const source: Source = { text, body, items, counts: read.map((one) => one.length) }
+  const resent = known?.itemsOf.slice(0, kept) ?? []
+  const toolNames = toolNamesIn(resent)
+  const itemsOf = contents.map(
+    (content, index) => resent[index] ?? withToolNames(readContent(body, content, index), toolNames),
+  )
+  const items = itemsOf.flat()
+  const bytes = bytesOf(text, known, from)
+  const source: Source = { text, bytes, body, items, itemsOf }
   return {
     format: FORMAT,
     head: readSystem(text, body, valueAt(request, 'systemInstruction')),
     items,
     tools: readTools(text, body, request['tools']),
     settings: readSettings(fields, request),
+    bytes,
     source: { format: FORMAT, value: source },
   }
+}
+
+/** Where the list stood in an earlier body: directly in it, or in the request that Code Assist wrapped. */
+function contentsPath(known: Source | undefined): readonly string[] {
+  return known === undefined || rootOf(known.body) === known.body ? ['contents'] : ['request', 'contents']
 }
 
 function readList(value: unknown, path: string): readonly Fields[] {
@@ -90,8 +108,7 @@ function rawAt(content: JsonNode, part: Fields, at: number, keys: readonly strin
 }
 
 /** Results name their tool; where a client leaves that out, the call's id knows it. */
-function withToolNames(items: readonly Item[]): readonly Item[] {
-  const names = new Map<string, string>()
+function withToolNames(items: readonly Item[], names: Map<string, string>): readonly Item[] {
   return items.map((item) => {
     if (item.callId === undefined) return item
     if (item.kind === 'call' && item.toolName !== undefined) names.set(item.callId, item.toolName)

@@ -30,7 +30,7 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
       continue
     }
     parts.push(message.own)
-    if (message.kept.length < source.counts[message.own]!) {
+    if (message.kept.length < source.itemsOf[message.own]!.length) {
       const list = field(own[message.own], 'parts')!
       const left = message.kept.map((item) => placeOf(item)!.index)
       splices.push(...spliceArray(source.text, list, left))

@@ -8,11 +8,12 @@ export const FORMAT = 'gemini'
 /** The codec's private index of a decoded body. */
 export interface Source {
   readonly text: string
+  readonly bytes: number
   readonly body: JsonNode
   /** The history as it was read; the same list coming back means that nothing changed. */
   readonly items: readonly Item[]
-  /** How many items each content gave, so that the encoder knows whether some were dropped. */
-  readonly counts: readonly number[]
+  /** What each content gave when it was read, so that the encoder knows whether some were dropped. */
+  readonly itemsOf: readonly (readonly Item[])[]
 }
 
 /** Where an item stands: a part of a content, or a content that has no parts. */

@@ -2,15 +2,17 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import type { Written } from '../cross.ts'
 import type { Fields } from '../reading.ts'
+import { geminiChoice } from '../tool-choice.ts'
 import { argumentsOf, draftOf, isWebUrl, type Draft, type DraftTurn } from '../writing.ts'
 
 /** Gemini 3 refuses a call without a signature; this is what its documents name for calls of another model. */
-const FOREIGN_SIGNATURE = 'skip_thought_signature_validator'
+export const FOREIGN_SIGNATURE = 'skip_thought_signature_validator'
 
 /** Writes a conversation that came from another wire. */
 export function writeGemini(conversation: Conversation): Written {
   const draft = draftOf(conversation)
-  const { settings, sampling } = draft
+  const { settings, sampling, toolChoice: choice } = draft
+  if (choice?.single === true) draft.lose(undefined, 'the wish for one call at a time')
   const config = {
     maxOutputTokens: settings.maxOutputTokens,
     temperature: sampling.temperature,
@@ -26,6 +28,7 @@ export function writeGemini(conversation: Conversation): Written {
     systemInstruction: draft.head.length > 0 ? { parts: draft.head.map((text) => ({ text })) } : undefined,
     contents: draft.turns.flatMap((turn) => contentOf(draft, turn)),
     tools: functionDeclarations.length > 0 ? [{ functionDeclarations }] : undefined,
+    toolConfig: choice === undefined || draft.tools.length === 0 ? undefined : geminiChoice(choice),
     generationConfig: Object.values(config).some((value) => value !== undefined) ? config : undefined,
   }
   return { text: JSON.stringify(body), losses: draft.losses }
@@ -35,7 +38,8 @@ export function writeGemini(conversation: Conversation): Written {
 function contentOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   let isFirstCall = true
   const parts = items.flatMap((item): Fields[] => {
-    if (role === 'system') draft.lose(item, 'the rank of an instruction inside the history; it is a user message now')
+    if (role === 'system')
+      draft.lose(item, 'the rank of an instruction inside the history; it is a user message now', 'minor')
     if (item.kind === 'call') {
       const functionCall = { id: item.callId, name: item.toolName ?? 'tool', args: argumentsOf(item) }
       const signature = isFirstCall ? { thoughtSignature: FOREIGN_SIGNATURE } : {}

@@ -1,12 +1,15 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
-import { indexJson, member, rawText, type JsonNode } from '../json-index.ts'
+import { placesOf } from '../cache-marks.ts'
+import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { kindOf, readCall, readPart, readReasoning, readResultContent, type ItemCore } from './parts.ts'
-import { FORMAT, isInstructionRole, nodeAt, type Place, type Source } from './wire.ts'
+import { toolNamesIn } from '../tool-names.ts'
+import { FORMAT, MARK_KEYS, isInstructionRole, nodeAt, sourceOf, type Place, type Source } from './wire.ts'
 
-export function decode(text: string): Conversation {
-  const root = indexJson(text)
+export function decode(text: string, before?: Conversation): Conversation {
+  const known = before?.format === FORMAT ? sourceOf(before) : undefined
+  const { root, kept, from } = indexGrown(text, known, ['messages'])
   const body = recordOf(root.value)
   if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
   const list = body['messages']
@@ -14,16 +17,20 @@ export function decode(text: string): Conversation {
   const messages = objectsIn(list, FORMAT, 'messages')
   const firstOther = messages.findIndex((message) => !isInstructionRole(message['role']))
   const headCount = firstOther < 0 ? messages.length : firstOther
-  const reader: Reader = { text, root, toolNames: new Map() }
-  const itemsOf = messages.map((message, index) => readMessage(reader, message, index))
+  const resent = known?.itemsOf.slice(0, kept) ?? []
+  const reader: Reader = { text, root, toolNames: toolNamesIn(resent) }
+  const itemsOf = messages.map((message, index) => resent[index] ?? readMessage(reader, message, index))
   const items = itemsOf.slice(headCount).flat()
-  const source: Source = { text, root, headCount, items, itemsOf }
+  const bytes = bytesOf(text, known, from)
+  const marks = placesOf(text, MARK_KEYS, known?.marks, from)
+  const source: Source = { text, bytes, root, marks, headCount, items, itemsOf }
   return {
     format: FORMAT,
     head: itemsOf.slice(0, headCount).flatMap((read) => read.map((item) => ({ ...item, message: -1 }))),
     items,
     tools: readTools(text, root, body),
     settings: readSettings(body),
+    bytes,
     source: { format: FORMAT, value: source },
   }
 }

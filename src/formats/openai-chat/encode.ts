@@ -1,6 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import { markJson, moveCacheMarks, type CacheMark, type MarkedWire } from '../cache-marks.ts'
+import { markJson, moveCacheMarks, partAt, type CacheMark, type MarkedWire } from '../cache-marks.ts'
 import { writeForeign, type Written } from '../cross.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
 import { groupByMessage } from '../outgoing.ts'
@@ -8,7 +8,7 @@ import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../splice.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
-import { FORMAT, messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
 import { writeOpenaiChat } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -48,13 +48,12 @@ function insertedMessage(item: Item, mark: CacheMark | undefined): string {
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
 }
 
-function markedWire({ text, root, headCount }: Source): MarkedWire {
+function markedWire({ text, root, marks, headCount }: Source): MarkedWire {
   return {
     text,
     keys: MARK_KEYS,
-    *blocks() {
-      for (const message of messagesOf(root).slice(headCount)) yield* member(message, 'content')?.items ?? []
-    },
+    places: marks(),
+    blockAt: (place) => partAt(member(root, 'messages'), place, headCount),
     nodeOf(item) {
       const place = placeOf(item)
       return place === undefined ? undefined : nodeAt(root, place)
@@ -123,8 +122,6 @@ function isField(item: Item, key: string): boolean {
 }
 
 /** Marks that a part can carry: OpenAI's own, and the one that gateways pass on to Anthropic. */
-const MARK_KEYS = ['cache_control', 'prompt_cache_breakpoint']
-
 const needsNewPart = (item: Item): boolean => item.kind === 'media' || item.kind === 'opaque'
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */

@@ -32,11 +32,13 @@ export function envelopeSplices(conversation: Conversation, source: Source): Env
 }
 
 /** Reasoning models refuse `max_tokens`; many compatible servers know nothing else. */
+export const capKey = (model: string): string =>
+  /^(?:openai\/)?(?:o\d|gpt-[5-9])/.test(model) ? 'max_completion_tokens' : 'max_tokens'
+
 function limitKeys(root: JsonNode): string[] {
   const present = ['max_completion_tokens', 'max_tokens'].filter((key) => (member(root, key)?.value ?? null) !== null)
   if (present.length > 0) return present
-  const model = stringOf(member(root, 'model')?.value) ?? ''
-  return [/^(?:openai\/)?(?:o\d|gpt-[5-9])/.test(model) ? 'max_completion_tokens' : 'max_tokens']
+  return [capKey(stringOf(member(root, 'model')?.value) ?? '')]
 }
 
 function instructionSplice(message: JsonNode, instruction: string): Splice {

@@ -1,12 +1,19 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
+import type { MarkPlaces } from '../cache-marks.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
 
 export const FORMAT = 'openai-chat'
 
+/** Members that hold a client's cache mark. */
+export const MARK_KEYS = ['cache_control', 'prompt_cache_breakpoint']
+
 /** The codec's private index of a decoded body. */
 export interface Source {
   readonly text: string
+  readonly bytes: number
+  /** Where keys of cache marks stand in the text. */
+  readonly marks: MarkPlaces
   readonly root: JsonNode
   /** Leading system and developer messages; they are the head and always stay. */
   readonly headCount: number

@@ -3,7 +3,9 @@ import type { Item, Media } from '../../core/item.ts'
 import type { Written } from '../cross.ts'
 import { dataUrl } from '../media.ts'
 import type { Fields } from '../reading.ts'
+import { capKey } from './envelope.ts'
 import { objectJson } from '../sealed.ts'
+import { chatChoice } from '../tool-choice.ts'
 import { draftOf, isWebUrl, type Draft, type DraftTurn } from '../writing.ts'
 
 /** Writes a conversation that came from another wire. */
@@ -17,7 +19,8 @@ export function writeOpenaiChat(conversation: Conversation): Written {
       ...draft.turns.flatMap((turn) => messagesOf(draft, turn)),
     ],
     tools: draft.tools.length > 0 ? draft.tools.map((tool) => ({ type: 'function', function: tool })) : undefined,
-    max_tokens: settings.maxOutputTokens,
+    ...choiceOf(draft),
+    [capKey(settings.model ?? '')]: settings.maxOutputTokens,
     // Without the option a streamed answer says nothing about its usage.
     ...(settings.stream && { stream: true, stream_options: { include_usage: true } }),
     temperature: sampling.temperature,
@@ -26,6 +29,12 @@ export function writeOpenaiChat(conversation: Conversation): Written {
   }
   return { text: JSON.stringify(body), losses: draft.losses }
 }
+
+/** A choice without tools is refused. */
+const choiceOf = ({ toolChoice, tools }: Draft): Fields =>
+  toolChoice === undefined || tools.length === 0
+    ? {}
+    : { tool_choice: chatChoice(toolChoice), ...(toolChoice.single === true && { parallel_tool_calls: false }) }
 
 function messagesOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   if (role === 'tool') return items.map((item) => resultMessage(draft, item))
@@ -50,7 +59,7 @@ function messagesOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
 
 function resultMessage(draft: Draft, item: Item): Fields {
   for (const { type } of item.media ?? []) draft.lose(item, `${type} inside a tool result`)
-  if (item.isError === true) draft.lose(item, 'the mark that a tool failed')
+  if (item.isError === true) draft.lose(item, 'the mark that a tool failed', 'minor')
   return { role: 'tool', tool_call_id: item.callId, content: item.text }
 }
 

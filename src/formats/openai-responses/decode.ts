@@ -1,30 +1,37 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
-import { indexJson, member, rawText, type JsonNode } from '../json-index.ts'
+import { placesOf } from '../cache-marks.ts'
+import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { kindOf, readItem, readPart, type ItemCore } from './items.ts'
-import { FORMAT, nodeAt, typeOf, type Place, type Source } from './wire.ts'
+import { toolNamesIn } from '../tool-names.ts'
+import { FORMAT, MARK_KEYS, nodeAt, sourceOf, typeOf, type Place, type Source } from './wire.ts'
 
-export function decode(text: string): Conversation {
-  const root = indexJson(text)
+export function decode(text: string, before?: Conversation): Conversation {
+  const known = before?.format === FORMAT ? sourceOf(before) : undefined
+  const { root, kept, from } = indexGrown(text, known, ['input'])
   const body = recordOf(root.value)
   if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
   const input = readInputList(body['input'])
   const firstOther = input.findIndex((fields) => !isInstruction(fields))
   const headCount = firstOther < 0 ? input.length : firstOther
-  const reader: Reader = { text, root, toolNames: new Map() }
-  const read = input.map((fields, index) => readElement(reader, fields, index))
-  const items = [...readInputText(body['input']), ...read.slice(headCount).flat()]
-  const source: Source = { text, root, headCount, items, counts: read.map((one) => one.length) }
+  const resent = known?.itemsOf.slice(0, kept) ?? []
+  const reader: Reader = { text, root, toolNames: toolNamesIn(resent) }
+  const itemsOf = input.map((fields, index) => resent[index] ?? readElement(reader, fields, index))
+  const items = [...readInputText(body['input']), ...itemsOf.slice(headCount).flat()]
+  const bytes = bytesOf(text, known, from)
+  const marks = placesOf(text, MARK_KEYS, known?.marks, from)
+  const source: Source = { text, bytes, root, marks, headCount, items, itemsOf }
   return {
     format: FORMAT,
     head: [
       ...readInstructions(reader, body['instructions']),
-      ...read.slice(0, headCount).flatMap((one) => one.map((item) => ({ ...item, message: -1 }))),
+      ...itemsOf.slice(0, headCount).flatMap((one) => one.map((item) => ({ ...item, message: -1 }))),
     ],
     items,
     tools: readTools(reader, body['tools']),
     settings: readSettings(body),
+    bytes,
     source: { format: FORMAT, value: source },
   }
 }

@@ -1,6 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import { markJson, moveCacheMarks, type CacheMark, type MarkedWire } from '../cache-marks.ts'
+import { markJson, moveCacheMarks, partAt, type CacheMark, type MarkedWire } from '../cache-marks.ts'
 import { writeForeign, type Written } from '../cross.ts'
 import { member, rawText } from '../json-index.ts'
 import { groupByMessage } from '../outgoing.ts'
@@ -8,7 +8,7 @@ import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } fr
 import { decode } from './decode.ts'
 import { editSplice, needsNewPart } from './edit.ts'
 import { envelopeSplices } from './envelope.ts'
-import { FORMAT, elementsOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, elementsOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
 import { writeOpenaiResponses } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -31,7 +31,7 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
     if (message.own === undefined) parts.push(writeMessage(message.inserted, marks.get(message.inserted.id)))
     else {
       parts.push(message.own)
-      if (message.kept.length < source.counts[message.own]!) {
+      if (message.kept.length < source.itemsOf[message.own]!.length) {
         const content = member(own[message.own], 'content')!
         const left = message.kept.map((item) => placeOf(item)!.index)
         splices.push(...spliceArray(source.text, content, left))
@@ -71,13 +71,12 @@ function writeMessage(item: Item, mark?: CacheMark): string {
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
 }
 
-function markedWire({ text, root, headCount }: Source): MarkedWire {
+function markedWire({ text, root, marks, headCount }: Source): MarkedWire {
   return {
     text,
-    keys: ['prompt_cache_breakpoint'],
-    *blocks() {
-      for (const element of elementsOf(root).slice(headCount)) yield* member(element, 'content')?.items ?? []
-    },
+    keys: MARK_KEYS,
+    places: marks(),
+    blockAt: (place) => partAt(member(root, 'input'), place, headCount),
     nodeOf(item) {
       const place = placeOf(item)
       return place === undefined ? undefined : nodeAt(root, place)

@@ -1,20 +1,27 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
+import type { MarkPlaces } from '../cache-marks.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
 import type { Fields } from '../reading.ts'
 
 export const FORMAT = 'openai-responses'
 
+/** Members that hold a client's cache mark. */
+export const MARK_KEYS = ['prompt_cache_breakpoint']
+
 /** The codec's private index of a decoded body. */
 export interface Source {
   readonly text: string
+  readonly bytes: number
+  /** Where keys of cache marks stand in the text. */
+  readonly marks: MarkPlaces
   readonly root: JsonNode
   /** Leading system and developer messages; they are the head and always stay. */
   readonly headCount: number
   /** The history as it was read; the same list coming back means that nothing changed. */
   readonly items: readonly Item[]
-  /** How many items each element gave, so that the encoder knows whether some were dropped. */
-  readonly counts: readonly number[]
+  /** What each element gave when it was read, so that the encoder knows whether some were dropped. */
+  readonly itemsOf: readonly (readonly Item[])[]
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Written } from '../cross.ts'
 import { dataUrl } from '../media.ts'
 import type { Fields } from '../reading.ts'
 import { objectJson } from '../sealed.ts'
+import { responsesChoice } from '../tool-choice.ts'
 import { draftOf, isWebUrl, type Draft, type DraftTurn } from '../writing.ts'
 
 /** Writes a conversation that came from another wire. */
@@ -17,6 +18,7 @@ export function writeOpenaiResponses(conversation: Conversation): Written {
     input: draft.turns.flatMap((turn) => elementsOf(draft, turn)),
     tools:
       draft.tools.length > 0 ? draft.tools.map((tool) => ({ type: 'function', ...tool, strict: false })) : undefined,
+    ...choiceOf(draft),
     max_output_tokens: settings.maxOutputTokens,
     stream: settings.stream ? true : undefined,
     temperature: sampling.temperature,
@@ -26,6 +28,11 @@ export function writeOpenaiResponses(conversation: Conversation): Written {
   }
   return { text: JSON.stringify(body), losses: draft.losses }
 }
+
+const choiceOf = ({ toolChoice, tools }: Draft): Fields =>
+  toolChoice === undefined || tools.length === 0
+    ? {}
+    : { tool_choice: responsesChoice(toolChoice), ...(toolChoice.single === true && { parallel_tool_calls: false }) }
 
 function elementsOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   if (role === 'tool') return items.map((item) => resultElement(draft, item))
@@ -57,7 +64,7 @@ function elementsOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
 }
 
 function resultElement(draft: Draft, item: Item): Fields {
-  if (item.isError === true) draft.lose(item, 'the mark that a tool failed')
+  if (item.isError === true) draft.lose(item, 'the mark that a tool failed', 'minor')
   const media = (item.media ?? []).flatMap((part) => mediaPart(draft, item, part))
   const words = item.text === '' ? [] : [{ type: 'input_text', text: item.text }]
   const output = media.length > 0 ? [...words, ...media] : item.text

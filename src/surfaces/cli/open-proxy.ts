@@ -1,7 +1,9 @@
 import cluster from 'node:cluster'
+import { hostname } from 'node:os'
 import type { PlimsollEvent } from '../../core/events.ts'
+import { openEvents } from '../../drivers/open-events.ts'
 import { budgetsOf } from '../../engine/config/index.ts'
-import { createPlimsoll, type Plimsoll } from '../../plimsoll.ts'
+import { createPlimsoll, defaultStore, type Plimsoll } from '../../plimsoll.ts'
 import type { ProxyConfig } from '../gateway/config.ts'
 import { createControl } from '../gateway/control.ts'
 import { createEventHub, type EventHub } from '../gateway/event-hub.ts'
@@ -29,6 +31,10 @@ export async function openProxy(
     hub.take(event)
     metrics.take(event)
   }
+  const bus = openEvents(store ?? defaultStore(), {
+    // The workers of one proxy tell each other: to them the bus would repeat it.
+    ...(cluster.isWorker && { sender: `${hostname()}:${process.ppid}` }),
+  })
   const plimsoll = createPlimsoll({
     ...(policy !== undefined && { policy }),
     ...(store !== undefined && { store }),
@@ -41,6 +47,7 @@ export async function openProxy(
     ...(models !== undefined && { models }),
     onEvent(event) {
       count(event)
+      bus.publish(event)
       if (cluster.isWorker) process.send?.({ plimsollEvent: event })
     },
   })
@@ -51,6 +58,12 @@ export async function openProxy(
     plimsoll.ledger.take(message.plimsollEvent)
   }
   if (cluster.isWorker) process.on('message', onMessage)
+  // Other proxies on the same store: seen live, but counted in their own metrics only, since each is scraped.
+  bus.subscribe((event, sender) => {
+    if (sender === bus.sender) return
+    hub.take(event)
+    plimsoll.ledger.take(event)
+  })
   const token = process.env['PLIMSOLL_TOKEN']
   const proxy = await startProxy(plimsoll.gateway, {
     ...rest,
@@ -68,6 +81,7 @@ export async function openProxy(
       process.off('message', onMessage)
       await proxy.close()
       await plimsoll.close()
+      await bus.close()
     },
   }
 }

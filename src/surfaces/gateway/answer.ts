@@ -54,7 +54,7 @@ export const statusOf = (error: PlimsollError): number =>
       ? 429
       : (STATUS[error.code] ?? 400)
 
-function errorBody(wire: string | undefined, status: number, code: string, message: string): unknown {
+export function errorBody(wire: string | undefined, status: number, code: string, message: string): unknown {
   const type =
     status === 413
       ? 'request_too_large'

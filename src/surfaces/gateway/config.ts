@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { PlimsollError } from '../../core/errors.ts'
 import { checkConfigText, problemLine, type BudgetConfig, type KnownModel } from '../../engine/config/index.ts'
+import { CODECS } from '../../formats/registry.ts'
 import type { UpstreamConfig, Upstreams } from './upstreams.ts'
 
 /** What `plimsoll proxy --config` reads. Flags win over it. */
@@ -91,16 +92,21 @@ function parseUpstreams(given: unknown, file: string): Upstreams {
 function parseUpstream(given: unknown, where: string, file: string): UpstreamConfig {
   if (typeof given === 'string') return { url: given }
   if (!isRecord(given) || typeof given['url'] !== 'string') throw wrong(file, `${where} needs a url.`)
-  const { url, model, window, headers, ...others } = given
+  const { url, model, window, wire, headers, ...others } = given
   const unknown = Object.keys(others)
   if (unknown.length > 0) throw wrong(file, `${where} has no setting ${unknown.join(', ')}.`)
   if (model !== undefined && typeof model !== 'string') throw wrong(file, `${where}.model should be a string.`)
   if (window !== undefined && typeof window !== 'number') throw wrong(file, `${where}.window should be a number.`)
+  if (wire !== undefined && !isWire(wire)) {
+    throw wrong(file, `${where}.wire should be one of ${Object.keys(CODECS).join(', ')}.`)
+  }
+  if (wire !== undefined && model === undefined) throw wrong(file, `${where}.wire needs a model beside it.`)
   if (headers !== undefined && !isRecord(headers)) throw wrong(file, `${where}.headers should be an object.`)
   return {
     url,
     ...(model !== undefined && { model }),
     ...(window !== undefined && { window }),
+    ...(wire !== undefined && { wire }),
     ...(headers !== undefined && { headers: resolveHeaders(headers, where, file) }),
   }
 }
@@ -118,6 +124,8 @@ function resolveHeaders(headers: Record<string, unknown>, where: string, file: s
   })
   return Object.fromEntries(entries)
 }
+
+const isWire = (name: unknown): name is string => typeof name === 'string' && Object.hasOwn(CODECS, name)
 
 const wrong = (file: string, message: string): PlimsollError => new PlimsollError('bad-config', `${file}: ${message}`)
 

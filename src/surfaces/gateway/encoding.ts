@@ -91,14 +91,24 @@ export function readableEncodings(accepted: string | undefined): string {
 /** Unpacks a copy of a body that passes by. `push` takes what came, `end` resolves when everything was handed on. */
 export interface CopyDecoder {
   push(chunk: Uint8Array): void
+  /** Resolves when what was pushed so far has been handed on. */
+  flushed(): Promise<void>
   end(): Promise<void>
+}
+
+/** Unpacks a body on its way; undefined when it is plain. @throws PlimsollError `unsupported` for what this Node cannot read. */
+export function unpacker(encoding: string | undefined): zlib.Gunzip | undefined {
+  if (!isEncoded(encoding)) return undefined
+  const open = STREAMED[encoding.toLowerCase().trim()]
+  if (open === undefined) throw new PlimsollError('unsupported', `The answer is packed as ${JSON.stringify(encoding)}.`)
+  return open()
 }
 
 export function copyDecoder(
   encoding: string | undefined,
   onBytes: (bytes: Uint8Array) => void,
 ): CopyDecoder | undefined {
-  if (!isEncoded(encoding)) return { push: onBytes, end: async () => undefined }
+  if (!isEncoded(encoding)) return { push: onBytes, flushed: async () => undefined, end: async () => undefined }
   const open = STREAMED[encoding.toLowerCase().trim()]
   if (open === undefined) return undefined
   const stream = open()
@@ -111,8 +121,13 @@ export function copyDecoder(
     })
     stream.once('end', resolve)
   })
+  let written = Promise.resolve()
   return {
-    push: (chunk) => void (failed || stream.write(chunk)),
+    push(chunk) {
+      if (failed) return
+      written = Promise.race([done, new Promise<void>((resolve) => void stream.write(chunk, () => resolve()))])
+    },
+    flushed: () => written,
     end() {
       if (!failed) stream.end()
       return done

@@ -9,6 +9,8 @@ export interface Place {
   /** Asks this place for another model than the client named. */
   readonly model?: string
   readonly window?: number
+  /** The wire that this place speaks, where it is not the client's. */
+  readonly wire?: string
 }
 
 /** What both shells hand over: the request as it came. */
@@ -29,17 +31,33 @@ export interface Outbound {
   readonly body: Uint8Array
   /** Headers to set; undefined takes one out. */
   readonly headers: Readonly<Record<string, string | undefined>>
+  /** Nothing of the client's own headers goes along: this place belongs to somebody else. */
+  readonly foreign?: true
 }
 
 /** An upstream's answer whose body has not been read. `B` is the shell's own kind of stream. */
 export interface UpstreamAnswer<B> {
   readonly status: number
   readonly header: HeaderReader
+  /** What follows on `taken`. */
   readonly body: B
-  /** Reads the whole body, up to `limit` bytes; the rest is thrown away. */
+  /** Pieces that `peek` has read; they come before `body`. */
+  readonly taken: readonly Uint8Array[]
+  /** Reads the next piece. It stays part of the answer. `late` when none came in time, and nothing is lost. */
+  peek(waitMs: number): Promise<Uint8Array | 'end' | 'late'>
+  /** Reads the whole answer, up to `limit` bytes; the rest is thrown away. */
   bytes(limit: number): Promise<Uint8Array>
   /** Lets the connection go. */
   discard(): void
+  /** The same answer with its bytes rewritten on the way. They come unpacked. */
+  rewritten(rewrite: Rewrite): UpstreamAnswer<B>
+}
+
+/** Rewrites an answer piece by piece. What it throws breaks the answer off. */
+export interface Rewrite {
+  readonly contentType: string
+  chunk(bytes: Uint8Array): Uint8Array
+  end(): Uint8Array
 }
 
 export interface Upstream<B> {

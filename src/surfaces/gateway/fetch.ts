@@ -34,9 +34,11 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
 
 function upstreamOf(request: Request, signal: AbortSignal | null, url: URL, upstream: Fetch): Upstream<Body> {
   return {
-    async send({ path, body, headers: changes }) {
+    async send({ path, body, headers: changes, foreign }) {
       const headers = new Headers()
-      for (const [name, value] of request.headers) if (goesUpstream(name)) headers.append(name, value)
+      for (const [name, value] of foreign === true ? [] : request.headers) {
+        if (goesUpstream(name)) headers.append(name, value)
+      }
       for (const [name, value] of Object.entries(changes)) {
         // The runtime's own fetch negotiates and unpacks by itself.
         if (name === 'accept-encoding') continue
@@ -49,25 +51,93 @@ function upstreamOf(request: Request, signal: AbortSignal | null, url: URL, upst
   }
 }
 
-function answerOf(response: Response): UpstreamAnswer<Body> & { readonly response: Response } {
+/** An answer with the response that it came in, and the one reader of its body. */
+interface FetchAnswer extends UpstreamAnswer<Body> {
+  readonly response: Response
+  readonly source: Source
+}
+
+function answerOf(response: Response): FetchAnswer {
+  const source = sourceOf(response.body)
   return {
     response,
+    source,
+    taken: source.taken,
+    peek: (waitMs) => source.peek(waitMs),
     status: response.status,
     // The body is unpacked already; this header describes what travelled.
     header: (name) => (name === 'content-encoding' ? undefined : (response.headers.get(name) ?? undefined)),
     body: response.body,
     async bytes(limit) {
-      const bytes = new Uint8Array(await response.arrayBuffer())
+      const chunks = [...source.taken]
+      for (let next = await source.next(); !next.done; next = await source.next()) chunks.push(next.value)
+      const bytes = Buffer.concat(chunks)
       return bytes.length > limit ? bytes.subarray(0, limit) : bytes
     },
-    discard: () => void response.body?.cancel().catch(() => undefined),
+    rewritten({ contentType, chunk, end }) {
+      const rewriting = new TransformStream<Uint8Array, Uint8Array>({
+        transform: (bytes, controller) => controller.enqueue(chunk(bytes)),
+        flush: (controller) => controller.enqueue(end()),
+      })
+      const headers = new Headers(response.headers)
+      headers.set('content-type', contentType)
+      const { status, statusText } = response
+      return answerOf(new Response(response.body?.pipeThrough(rewriting) ?? null, { status, statusText, headers }))
+    },
+    discard: () => void source.cancel().catch(() => undefined),
   }
+}
+
+/** One reader of a body. A read that came too late for `peek` is the next one's. */
+interface Source {
+  readonly taken: Uint8Array[]
+  peek(waitMs: number): Promise<Uint8Array | 'end' | 'late'>
+  next(): Promise<ReadableStreamReadResult<Uint8Array>>
+  cancel(reason?: unknown): Promise<void>
+}
+
+function sourceOf(body: Body): Source {
+  const taken: Uint8Array[] = []
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  let pending: Promise<ReadableStreamReadResult<Uint8Array>> | undefined
+  const read = (): Promise<ReadableStreamReadResult<Uint8Array>> => {
+    if (body === null) return Promise.resolve({ done: true, value: undefined })
+    pending ??= (reader ??= body.getReader()).read()
+    return pending
+  }
+  const next = async (): Promise<ReadableStreamReadResult<Uint8Array>> => {
+    const result = await read()
+    pending = undefined
+    return result
+  }
+  return {
+    taken,
+    next,
+    async peek(waitMs) {
+      const { promise: late, stop } = after(waitMs)
+      const first = await Promise.race([read(), late]).finally(stop)
+      if (first === 'late') return first
+      const { done, value } = await next()
+      if (done) return 'end'
+      taken.push(value)
+      return value
+    },
+    cancel: async (reason) => (reader ?? body)?.cancel(reason),
+  }
+}
+
+function after(waitMs: number): { promise: Promise<'late'>; stop: () => void } {
+  let timer: NodeJS.Timeout | undefined
+  const promise = new Promise<'late'>((resolve) => {
+    timer = setTimeout(() => resolve('late'), Math.max(0, waitMs))
+  })
+  return { promise, stop: () => clearTimeout(timer) }
 }
 
 const responseOf = ({ status, headers, body }: Answer): Response => new Response(body as BodyInit, { status, headers })
 
 function relayed({ from, headers: extra, body: whole, tap }: Extract<Reply<Body>, { kind: 'relay' }>): Response {
-  const { response } = from as ReturnType<typeof answerOf>
+  const { response, source } = from as FetchAnswer
   const headers = new Headers()
   for (const [name, value] of response.headers) {
     if (goesToClient(name) && name !== 'content-encoding' && name !== 'content-length') headers.append(name, value)
@@ -78,12 +148,16 @@ function relayed({ from, headers: extra, body: whole, tap }: Extract<Reply<Body>
     if (whole === undefined) void tap?.end(true)
     return new Response((whole ?? null) as BodyInit | null, { status, statusText, headers })
   }
-  return new Response(tap === undefined ? from.body : tapped(from.body, tap), { status, statusText, headers })
+  const untouched = tap === undefined && source.taken.length === 0
+  return new Response(untouched ? from.body : tapped(source, tap ?? AS_IT_IS), { status, statusText, headers })
 }
 
+const AS_IT_IS: Tap<Body> = { chunk: (bytes) => bytes, end: async () => ({}) }
+
 /** A pull source keeps back-pressure, and its cancel reaches the upstream when the client walks away. */
-function tapped(body: ReadableStream<Uint8Array>, tap: Tap<Body>): ReadableStream<Uint8Array> {
-  let reader = body.getReader()
+function tapped(first: Source, tap: Tap<Body>): ReadableStream<Uint8Array> {
+  let source = first
+  let waiting = [...first.taken]
   let ended = false
   const finish = async (complete: boolean): Promise<Awaited<ReturnType<Tap<Body>['end']>>> => {
     if (ended) return {}
@@ -94,13 +168,15 @@ function tapped(body: ReadableStream<Uint8Array>, tap: Tap<Body>): ReadableStrea
     async pull(controller) {
       try {
         for (;;) {
-          const { done, value } = await reader.read()
+          const held = waiting.shift()
+          const { done, value } = held === undefined ? await source.next() : { done: false as const, value: held }
           if (done) {
             const { bytes, next, settled } = await finish(true)
             await settled
             if (bytes !== undefined) controller.enqueue(bytes)
             if (next?.body === undefined || next.body === null) return controller.close()
-            reader = next.body.getReader()
+            source = (next as FetchAnswer).source
+            waiting = [...source.taken]
             ended = false
             continue
           }
@@ -116,7 +192,7 @@ function tapped(body: ReadableStream<Uint8Array>, tap: Tap<Body>): ReadableStrea
       }
     },
     async cancel(reason) {
-      await Promise.all([finish(false), reader.cancel(reason)])
+      await Promise.all([finish(false), source.cancel(reason)])
     },
   })
 }

@@ -1,25 +1,36 @@
 import { createHash } from 'node:crypto'
+import type { Link } from '../../core/chain.ts'
 import type { Codec } from '../../core/codec.ts'
+import type { Conversation } from '../../core/conversation.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody, EventSink } from '../../core/events.ts'
+import type { Item } from '../../core/item.ts'
 import type { LearnedLimits } from '../../engine/learned-limits.ts'
+import type { RecentBodies } from '../../engine/recent-bodies.ts'
 import type { Session, SessionOptions } from '../../engine/session.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { errorAnswer } from './answer.ts'
+import { count } from './count.ts'
 import { decodeBody } from './encoding.ts'
 import type { IncomingRequest, Reply, Upstream } from './exchange.ts'
 import { POLICY_HEADER } from './headers.ts'
 import { speakerOf, tenantOf } from './identity.ts'
 import { openHidden, type HiddenDeps } from './hidden/index.ts'
+import type { StepOwner } from './hidden/steps.ts'
 import type { Ledger } from './ledger.ts'
 import { exchange } from './managed.ts'
 import type { ResponseSessions } from './response-sessions.ts'
 import { routeOf, type Route } from './routes.ts'
+import { ownPlace } from './upstreams.ts'
 
 export interface GatewayDeps {
   readonly secret: () => Promise<Uint8Array>
   readonly codecs: ReadonlyMap<string, Codec>
+  readonly bodies: RecentBodies
+  readonly chain: (items: readonly Item[]) => readonly Link[]
   readonly session: (options: SessionOptions, policy?: string) => Session
+  /** The same without keeping it: a count may be about anything. */
+  readonly glance: (options: SessionOptions, policy?: string) => Session
   readonly learned: LearnedLimits
   readonly responses: ResponseSessions
   readonly ledger: Ledger
@@ -53,7 +64,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     maxBodyBytes,
     routeOf(method, path) {
       const route = routeOf(method, path)
-      return route === undefined || route.action !== 'generate' || !deps.codecs.has(route.wire) ? undefined : route
+      return route === undefined || !deps.codecs.has(route.wire) ? undefined : route
     },
     async handle(request, upstream) {
       const route = routeOf(request.method, request.path)
@@ -66,7 +77,8 @@ export function createGateway(deps: GatewayDeps): Gateway {
         },
       }
       try {
-        return await manage(deps, maxBodyBytes, request, route, watched)
+        const opened = await open(deps, maxBodyBytes, request, route)
+        return await (route.action === 'count' ? count(deps, opened, watched) : manage(deps, opened, watched))
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
         if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream)
@@ -84,8 +96,9 @@ async function unread<B>(
   upstream: Upstream<B>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Reply<B>> {
-  const { path, body, places } = request
-  return { kind: 'relay', from: await upstream.send({ place: places[0]!, path, body, headers: {} }), headers }
+  const { method, path, body } = request
+  const place = ownPlace(request.places, routeOf(method, path)?.wire)
+  return { kind: 'relay', from: await upstream.send({ place, path, body, headers: {} }), headers }
 }
 
 /** Errors that say nothing about the request: a store that is away, a defect of ours. */
@@ -111,40 +124,76 @@ function bypass<B>(
   return unread(request, upstream, { 'x-plimsoll-verdict': 'bypassed' })
 }
 
-async function manage<B>(
+/** A request that was read: what it says and who says it. */
+export interface OpenedRequest {
+  readonly request: IncomingRequest
+  readonly route: Route
+  readonly codec: Codec
+  readonly text: string
+  readonly conversation: Conversation
+  readonly decode: (text: string) => Conversation
+  readonly mode: 'apply' | 'observe'
+  /** The policy that the client asks for. */
+  readonly policy?: string
+  readonly owner: StepOwner
+}
+
+async function open(
   deps: GatewayDeps,
   maxBodyBytes: number,
   request: IncomingRequest,
   route: Route,
-  upstream: Upstream<B>,
-): Promise<Reply<B>> {
+): Promise<OpenedRequest> {
   const codec = deps.codecs.get(route.wire)!
   const text = utf8(await decodeBody(request.body, request.header('content-encoding'), maxBodyBytes))
-  const conversation = codec.decode(text)
   const asked = request.header(POLICY_HEADER)
   const mode = asked === 'observe' || (deps.observe === true && asked === undefined) ? 'observe' : 'apply'
   const client = tenantOf(await deps.secret(), request.header, request.path)
   // What is only observed is kept apart, so that nothing of it can ever be applied.
   const tenant = mode === 'observe' ? `observed-${client}` : client
-  const { session: sessionId, agent } = await speakerOf({
+  const decode = (body: string): Conversation => deps.bodies.decode(tenant, codec, body)
+  const conversation = decode(text)
+  const speaker = await speakerOf({
     header: request.header,
     text,
     items: conversation.items,
     hash,
     sessionOfResponse: (id) => deps.responses.find(tenant, id),
   })
-  const policy = asked === undefined || mode === 'observe' ? undefined : asked
-  const about = { tenant, session: sessionId, agent }
-  const emit = (event: EventBody): void => deps.emit({ ...event, ...about, at: deps.clock.now() })
-  const owner = { tenant, session: sessionId, agent }
+  return {
+    request,
+    route,
+    codec,
+    text,
+    conversation,
+    decode,
+    mode,
+    ...(asked !== undefined && mode === 'apply' && { policy: asked }),
+    owner: { tenant, ...speaker },
+  }
+}
+
+async function manage<B>(deps: GatewayDeps, opened: OpenedRequest, upstream: Upstream<B>): Promise<Reply<B>> {
+  const { request, route, codec, text, conversation, decode, mode, policy, owner } = opened
+  const { tenant, session: sessionId, agent } = owner
+  const emit = (event: EventBody): void => deps.emit({ ...event, ...owner, at: deps.clock.now() })
   const hidden =
     mode === 'observe' || deps.hidden === undefined || route.stream === 'json-array'
       ? undefined
-      : await openHidden(deps.hidden, { owner, codec, conversation, text, hash })
+      : await openHidden(deps.hidden, {
+          owner,
+          codec,
+          conversation,
+          text,
+          links: deps.chain(conversation.items),
+          decode,
+        })
   return exchange({
     request,
     route,
     codec,
+    codecs: deps.codecs,
+    decode,
     clientText: text,
     text: hidden?.text ?? text,
     conversation: hidden?.conversation ?? conversation,

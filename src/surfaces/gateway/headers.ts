@@ -41,10 +41,19 @@ export interface ReportFacts {
   readonly recovered: boolean
   /** US dollars that the session has cost before this request, where prices are known. */
   readonly costUsd?: number | undefined
+  /** The wire that answered, where it is not the client's. */
+  readonly wire?: string | undefined
 }
 
 /** What every managed answer says about itself. Header values hold no content. */
-export function reportHeaders({ session, prepared, mode, recovered, costUsd }: ReportFacts): Record<string, string> {
+export function reportHeaders({
+  session,
+  prepared,
+  mode,
+  recovered,
+  costUsd,
+  wire,
+}: ReportFacts): Record<string, string> {
   const { load, limit, verdict, epoch, report } = prepared
   return {
     'x-plimsoll-session': encodeURIComponent(session),
@@ -54,6 +63,7 @@ export function reportHeaders({ session, prepared, mode, recovered, costUsd }: R
     'x-plimsoll-saved': String(Math.max(0, Math.round(report.loadOriginal - report.loadAfter))),
     ...(epoch !== undefined && { 'x-plimsoll-epoch': epoch }),
     ...(costUsd !== undefined && { 'x-plimsoll-cost': costUsd.toFixed(6) }),
+    ...(wire !== undefined && { 'x-plimsoll-wire': wire }),
     ...(recovered && { 'x-plimsoll-recovered': 'overflow' }),
     ...(mode === 'observe' && { 'x-plimsoll-mode': 'observe', 'x-plimsoll-would': wouldDo(prepared) }),
   }

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { Tap } from './exchange.ts'
+import type { Tap, UpstreamAnswer } from './exchange.ts'
 
 /**
  * Carries a body to the client at the client's pace. Rejects when the upstream breaks off; ends quietly when the client
  * walks away, since nobody is left to be told.
  */
-export async function pump(body: Readable, response: ServerResponse, tap?: Tap<Readable>): Promise<void> {
-  let from = body
+export async function pump(answer: Carried, response: ServerResponse, tap?: Tap<Readable>): Promise<void> {
+  let from = answer
   for (;;) {
     let complete = false
     try {
@@ -20,7 +20,7 @@ export async function pump(body: Readable, response: ServerResponse, tap?: Tap<R
     if (!complete) return settled
     if (bytes !== undefined && bytes.length > 0) response.write(bytes)
     if (next !== undefined) {
-      from = next.body
+      from = next
       continue
     }
     const ended = new Promise<void>((resolve) => {
@@ -32,8 +32,14 @@ export async function pump(body: Readable, response: ServerResponse, tap?: Tap<R
   }
 }
 
+type Carried = Pick<UpstreamAnswer<Readable>, 'taken' | 'body'>
+
 /** True when the body came to its end, false when the client left before. */
-function carry(body: Readable, response: ServerResponse, tap: Tap<Readable> | undefined): Promise<boolean> {
+function carry({ taken, body }: Carried, response: ServerResponse, tap: Tap<Readable> | undefined): Promise<boolean> {
+  const pass = (chunk: Uint8Array): boolean => {
+    const passed = tap === undefined ? chunk : tap.chunk(chunk)
+    return passed === undefined || passed.length === 0 || response.write(passed)
+  }
   return new Promise((resolve, reject) => {
     const onDrain = (): void => void body.resume()
     const onClose = (): void => {
@@ -47,11 +53,13 @@ function carry(body: Readable, response: ServerResponse, tap: Tap<Readable> | un
       response.off('close', onClose)
     }
     if (response.destroyed) return onClose()
+    if (body.errored !== null) return reject(body.errored)
+    for (const chunk of taken) pass(chunk)
+    if (body.readableEnded) return resolve(true)
     response.on('drain', onDrain)
     response.once('close', onClose)
     body.on('data', (chunk: Buffer) => {
-      const passed = tap === undefined ? chunk : tap.chunk(chunk)
-      if (passed !== undefined && passed.length > 0 && !response.write(passed)) body.pause()
+      if (!pass(chunk)) body.pause()
     })
     body.once('end', () => {
       settle()
@@ -62,5 +70,7 @@ function carry(body: Readable, response: ServerResponse, tap: Tap<Readable> | un
       if (response.destroyed) resolve(false)
       else reject(error)
     })
+    // Whoever looked ahead left it paused.
+    body.resume()
   })
 }

@@ -25,6 +25,7 @@ export function routeOf(method: string, path: string): Route | undefined {
     const deployment = AZURE_DEPLOYMENT.exec(pathname)?.[1]
     return { wire: 'openai-chat', action: 'generate', ...(deployment !== undefined && { model: decode(deployment) }) }
   }
+  if (pathname.endsWith('/responses/input_tokens')) return { wire: 'openai-responses', action: 'count' }
   if (pathname.endsWith('/responses')) return { wire: 'openai-responses', action: 'generate' }
   const vertex = VERTEX_CLAUDE.exec(pathname)
   if (vertex !== null) return { wire: 'anthropic-messages', action: 'generate', model: decode(vertex[1]!) }
@@ -38,6 +39,15 @@ export function routeOf(method: string, path: string): Route | undefined {
       stream: new URLSearchParams(query).get('alt') === 'sse' ? ('sse' as const) : ('json-array' as const),
     }),
   }
+}
+
+/** Where a wire's model calls go, for a place that the client's own path means nothing to. */
+export function pathOf(wire: string, model: string, stream: boolean): string {
+  if (wire === 'anthropic-messages') return '/v1/messages'
+  if (wire === 'openai-responses') return '/v1/responses'
+  if (wire === 'openai-chat') return '/v1/chat/completions'
+  const verb = stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
+  return `/v1beta/models/${encodeURIComponent(model)}:${verb}`
 }
 
 export const isBedrock = (path: string): boolean => BEDROCK.test(path.split('?')[0]!)

@@ -9,6 +9,8 @@ export interface UpstreamConfig {
   /** Asks for this model instead of the client's. */
   readonly model?: string
   readonly window?: number
+  /** The wire that it speaks, where that is not the client's; needs `model`, and a credential in `headers`. */
+  readonly wire?: string
   /** Sent instead of the client's own, e.g. another credential. */
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -50,6 +52,19 @@ export function upstreamTable(upstreams: Upstreams): UpstreamTable {
   }
 }
 
+/**
+ * The first place that takes the client's bytes as they are.
+ * @throws PlimsollError `unsupported` when all of them speak another wire.
+ */
+export function ownPlace<P extends Place>(places: readonly P[], wire: string | undefined): P {
+  const own = places.find((place) => place.wire === undefined || place.wire === wire)
+  if (own !== undefined) return own
+  throw new PlimsollError(
+    'unsupported',
+    'Every upstream of this route speaks another wire; only model calls can be converted.',
+  )
+}
+
 /** At the root, where the path or a header leaves no doubt whose API is meant. */
 function prefixAtRoot(path: string, header: HeaderReader): string | undefined {
   const route = routeOf('POST', path)
@@ -61,7 +76,7 @@ function prefixAtRoot(path: string, header: HeaderReader): string | undefined {
 }
 
 function placeOf(given: string | UpstreamConfig): ProxyPlace {
-  const { url, model, window, headers = {} } = typeof given === 'string' ? { url: given } : given
+  const { url, model, window, wire, headers = {} } = typeof given === 'string' ? { url: given } : given
   let base: URL
   try {
     base = new URL(url)
@@ -71,12 +86,16 @@ function placeOf(given: string | UpstreamConfig): ProxyPlace {
   if (base.protocol !== 'http:' && base.protocol !== 'https:') {
     throw new PlimsollError('bad-config', `An upstream is reached over http or https, not ${base.protocol}`)
   }
+  if (wire !== undefined && model === undefined) {
+    throw new PlimsollError('bad-config', `${url} speaks ${wire}, so it needs a model of its own.`)
+  }
   return {
     endpoint: base.origin + base.pathname.replace(/\/+$/, ''),
     base,
     headers,
     ...(model !== undefined && { model }),
     ...(window !== undefined && { window }),
+    ...(wire !== undefined && { wire }),
   }
 }
 

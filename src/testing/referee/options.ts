@@ -26,8 +26,11 @@ export interface RefereeOptions {
   readonly faults?: FaultPlan
   /** @default 'on' */
   readonly usage?: UsageMode
-  /** `truncate-front` answers 200 over a shortened prompt and reports the shortened count. @default 'reject' */
-  readonly overflow?: 'reject' | 'truncate-front'
+  /**
+   * `truncate-front` answers 200 over a shortened prompt and reports the shortened count. `in-answer` says 200, begins its stream, and
+   * refuses inside it; a whole answer is the error with status 200. @default 'reject'
+   */
+  readonly overflow?: 'reject' | 'truncate-front' | 'in-answer'
   /** Vendor sub-profile of the rules, e.g. `mistral`. */
   readonly profile?: string
   /** Who seals thinking and reasoning; another name refuses these seals. @default 'referee' */

@@ -82,6 +82,11 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     return { status: 200, headers: EVENT_STREAM, body }
   }
 
+  const failInside = (draft: Draft, failure: Failure, isStream: boolean): RefereeResponse => {
+    const { body, events } = dialect.refuseInside(failure, ids.of('req', draft.number), Math.floor(clock.now() / 1000))
+    return isStream ? stream(draft, events, undefined) : succeed(draft, failure.body ?? body)
+  }
+
   const refuse = (draft: Draft, violations: readonly Violation[]): RefereeResponse | undefined => {
     const [first] = violations
     draft.violations = violations
@@ -146,7 +151,8 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     if (options.overflow !== 'truncate-front' && fault?.kind !== 'truncate-front') {
       draft.overflow = true
       const numbers = { input: draft.inputTokens, maxOutput: reserve, window, model: facts.model }
-      return fail(draft, dialect.overflow({ ...numbers, profile: options.profile }))
+      const failure = dialect.overflow({ ...numbers, profile: options.profile })
+      return options.overflow === 'in-answer' ? failInside(draft, failure, facts.stream) : fail(draft, failure)
     }
     const { kept, lost } = keepNewest(counted, window)
     draft.truncatedTokens = lost

@@ -145,6 +145,8 @@ export interface Dialect {
   error(failure: Failure, id: string): unknown
   /** An error in the middle of a stream. */
   errorEvent(failure: Failure, id: string): ServerSentEvent
+  /** How an answer that said 200 takes it back: whole, and as the events that stand before any content. */
+  refuseInside(failure: Failure, id: string, nowSeconds: number): Rendered
   /** The answer, whole and as events. */
   render(context: RenderContext): Rendered
   count(tokens: number): unknown

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
 import { exportStore, forkSession } from '../../../engine/store-admin.ts'
-import type { SeenItem } from '../../../engine/branch.ts'
+import type { SeenItem } from '../../../engine/seen-items.ts'
 import { createPlimsoll, type Plimsoll } from '../../../plimsoll.ts'
 import { grouped, percent, plural, short } from '../inspect/figures.ts'
 import { confirmed } from '../kit/confirm.ts'

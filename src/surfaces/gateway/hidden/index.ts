@@ -1,10 +1,8 @@
-import { chainOf } from '../../../core/chain.ts'
+import type { Link } from '../../../core/chain.ts'
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import type { Conversation } from '../../../core/conversation.ts'
 import { changeEnvelope } from '../../../core/edits.ts'
-import type { Hash } from '../../../core/hash.ts'
-import { CLAUDE_CODE } from '../../../core/identity.ts'
-import { BASIC_READERS, readersIn } from '../../../engine/reader-tools.ts'
+import { readersIn, readerTools } from '../../../engine/reader-tools.ts'
 import { anthropicHidden } from './anthropic.ts'
 import { chatHidden } from './chat.ts'
 import { geminiHidden } from './gemini.ts'
@@ -34,7 +32,8 @@ export interface HiddenRequest {
   readonly codec: Codec
   readonly text: string
   readonly conversation: Conversation
-  readonly hash: Hash
+  readonly links: readonly Link[]
+  readonly decode: (text: string) => Conversation
 }
 
 /** A request with our tools in it, and what happens to its answers. */
@@ -57,14 +56,13 @@ export interface HiddenSession {
 
 /** Undefined when this session has no tools of ours. */
 export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Promise<HiddenSession | undefined> {
-  const { owner, codec, conversation, hash } = request
+  const { owner, codec, conversation, links } = request
   const wire = WIRES[codec.format]
   if (wire === undefined || conversation.settings.previousResponseId !== undefined) return undefined
   const { tools: names, chains } = await deps.steps.decide(owner, () =>
-    mayInject(conversation, request.text) ? BASIC_READERS.map((tool) => tool.name) : [],
+    mayInject(conversation, request.text) ? deps.tools.names(conversation.settings.model) : [],
   )
   if (names.length === 0) return undefined
-  const links = chainOf(conversation.items, hash, CLAUDE_CODE)
   const isOurs = (name: string): boolean => names.includes(name)
 
   const withSteps = async (): Promise<string> => {
@@ -86,7 +84,7 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
   let transcript = text
   return {
     text,
-    conversation: codec.decode(text),
+    conversation: request.decode(text),
     stream: () => wire.stream(isOurs),
     partsOf: (body) => wire.partsOf(body),
     assemble: (bodies, parts) => wire.assemble(bodies, parts),
@@ -118,8 +116,7 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
 }
 
 const declare = (codec: Codec, conversation: Conversation, names: readonly string[]): string =>
-  codec.encode(changeEnvelope(conversation, { addTools: BASIC_READERS.filter(({ name }) => names.includes(name)) }))
-    .text
+  codec.encode(changeEnvelope(conversation, { addTools: readerTools(names) })).text
 
 /** Only where the client runs tools itself, lets the model choose, and has no readers of its own. */
 function mayInject({ tools }: Conversation, text: string): boolean {

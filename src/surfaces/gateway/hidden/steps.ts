@@ -27,6 +27,8 @@ export interface HiddenAnswer {
 
 export interface HiddenSteps {
   decide(owner: StepOwner, tools: () => readonly string[]): Promise<Decision>
+  /** What was decided; no tools where nothing was. */
+  decided(owner: StepOwner): Promise<Decision>
   answer(owner: StepOwner, chain: string): Promise<HiddenAnswer | undefined>
   /** Durable when it resolves, since the client may come back at once. */
   remember(owner: StepOwner, chain: string, answer: HiddenAnswer): Promise<void>
@@ -60,6 +62,10 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>):
       if (agreed.tools.length === 0) off.add(key)
       if (off.size > MAX_KNOWN) off.delete(off.values().next().value!)
       return agreed
+    },
+    async decided(owner) {
+      const stored = await store.getValue(owner.tenant, stateKey(owner))
+      return stored === undefined ? NO_TOOLS : (JSON.parse(stored) as Decision)
     },
     async answer(owner, chain) {
       const key = answerKey(owner, chain)

@@ -44,6 +44,27 @@ export const anthropicMessages: Dialect = {
   },
   error: errorBody,
   errorEvent: (failure, id) => ({ event: 'error', data: JSON.stringify(errorBody(failure, id)) }),
+  refuseInside(failure, id) {
+    const body = errorBody(failure, id)
+    const message = {
+      id: `msg_${id}`,
+      type: 'message',
+      role: 'assistant',
+      model: 'referee-model',
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: { input_tokens: 0, output_tokens: 0 },
+    }
+    return {
+      body,
+      events: [
+        { event: 'message_start', data: JSON.stringify({ type: 'message_start', message }) },
+        { event: 'ping', data: '{"type":"ping"}' },
+        { event: 'error', data: JSON.stringify(body) },
+      ],
+    }
+  },
   render: renderAnthropic,
   count: (tokens) => ({ input_tokens: tokens }),
   models: (ids, window) => ({

@@ -1,5 +1,6 @@
 import { checkOpenAiChat } from '../../../formats/openai-chat/rules.ts'
 import { profilesOf } from '../../../formats/rule-kit.ts'
+import { SSE_DONE } from '../../../formats/sse.ts'
 import type { Dialect, Failure, OverflowFacts } from '../types.ts'
 import { authoriseBearer, openAiError, openAiModels } from './openai-errors.ts'
 import { renderChat } from './openai-chat-render.ts'
@@ -31,6 +32,13 @@ export const openAiChat: Dialect = {
   },
   error: openAiError,
   errorEvent: (failure) => ({ data: JSON.stringify(openAiError(failure)) }),
+  refuseInside(failure, id, created) {
+    const body = failure.body ?? openAiError(failure)
+    const head = { id: `chatcmpl-${id}`, object: 'chat.completion.chunk', created, model: 'referee-model' }
+    const delta = { role: 'assistant', content: '' }
+    const first = { ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason: null }] }
+    return { body, events: [{ data: JSON.stringify(first) }, { data: JSON.stringify(body) }, { data: SSE_DONE }] }
+  },
   render: renderChat,
   count: (tokens) => ({ input_tokens: tokens }),
   models: openAiModels,

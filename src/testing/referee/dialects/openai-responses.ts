@@ -1,3 +1,4 @@
+import type { ServerSentEvent } from '../../../core/codec.ts'
 import { checkOpenAiResponses } from '../../../formats/openai-responses/rules.ts'
 import type { Dialect } from '../types.ts'
 import { authoriseBearer, openAiError, openAiModels } from './openai-errors.ts'
@@ -30,6 +31,23 @@ export const openAiResponses: Dialect = {
     event: 'error',
     data: JSON.stringify({ type: 'error', sequence_number: 1, ...openAiError(failure) }),
   }),
+  refuseInside(failure, id, created_at) {
+    const { code, message } = openAiError(failure).error
+    const begun = { id: `resp_${id}`, object: 'response', created_at, status: 'in_progress', error: null, output: [] }
+    const body = { ...begun, status: 'failed', error: { code, message }, usage: null }
+    const event = (type: string, sequence_number: number, response: object): ServerSentEvent => ({
+      event: type,
+      data: JSON.stringify({ type, sequence_number, response }),
+    })
+    return {
+      body,
+      events: [
+        event('response.created', 0, begun),
+        event('response.in_progress', 1, begun),
+        event('response.failed', 2, body),
+      ],
+    }
+  },
   render: renderResponses,
   count: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
   models: openAiModels,

@@ -1,0 +1,105 @@
+/**
+ * One append to a long history: what `prepare` costs beside other people's trimmers, and what doubling the history changes.
+ *
+ *   npm run bench:engine                installs the peers into bench/.peers on first use
+ *   npm run bench:engine -- --no-peers
+ */
+import { createPlimsoll } from '../src/index.ts'
+import { codecs } from '../src/formats/registry.ts'
+import type { Conversation } from '../src/core/conversation.ts'
+import { incident } from './lib/incident.ts'
+import { installPeers, langchain, mastra, strands, type Peer } from './lib/peers.ts'
+
+const BUDGET = 32_000
+const WINDOW = 36_000
+const APPENDS = 60
+const codec = codecs.get('openai-chat')!
+
+const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1]!
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now()
+  await work()
+  return performance.now() - start
+}
+
+interface Warm {
+  /** With the decoding of the body. */
+  readonly whole: number
+  /** The engine alone, on a conversation that shares its items with the one before. */
+  readonly engine: number
+  readonly cold: number
+}
+
+/** A client that sends its whole history again with two messages more each time. */
+async function warmTimes(size: number, window: number | undefined): Promise<Warm> {
+  const messages = incident(size + 4 * APPENDS)
+  const bodies = Array.from({ length: APPENDS * 2 + 1 }, (_, i) =>
+    JSON.stringify({ model: 'gpt-4.1', max_tokens: 1_000, messages: messages.slice(0, size + 2 * i) }),
+  )
+  const plimsoll = createPlimsoll({ store: 'memory:', ...(window !== undefined && { window }) })
+  const session = plimsoll.session({ id: `bench-${size}` })
+  const whole: number[] = []
+  const engine: number[] = []
+  let conversation: Conversation | undefined
+  const [first, ...rest] = bodies as [string, ...string[]]
+  const cold = await timed(() => session.prepare({ format: codec.format, body: first }))
+  for (const [i, body] of rest.entries()) {
+    if (i < APPENDS) {
+      whole.push(await timed(() => session.prepare({ format: codec.format, body })))
+      continue
+    }
+    conversation = codec.decode(body, conversation)
+    const decoded = conversation
+    const time = await timed(() => session.prepare({ format: codec.format, body, conversation: decoded }))
+    // The first one meets items of another reading.
+    if (i > APPENDS) engine.push(time)
+  }
+  await plimsoll.close()
+  return { whole: median(whole), engine: median(engine), cold }
+}
+
+const ms = (time: number): string => `${time.toFixed(2).padStart(8)} ms`
+
+async function compare(): Promise<void> {
+  installPeers()
+  const messages = incident(1_000)
+  const ours = await warmTimes(1_000, WINDOW)
+  const peers: Peer[] = [
+    await langchain(messages, BUDGET),
+    await mastra(messages, BUDGET),
+    await strands(messages, true),
+    await strands(messages, false),
+  ]
+  console.log(
+    `1,000 messages, ${JSON.stringify(messages).length.toLocaleString('en')} bytes, cut to about ${BUDGET} tokens\n`,
+  )
+  console.log(`  Plimsoll prepare, warm           ${ms(ours.whole)}   decoding included`)
+  console.log(`  Plimsoll prepare, warm           ${ms(ours.engine)}   a conversation that shares structure`)
+  for (const peer of peers) {
+    const times: number[] = []
+    let left = 0
+    for (let i = 0; i < 15; i++) times.push(await timed(async () => (left = await peer.trim())))
+    const time = median(times.slice(3))
+    console.log(
+      `  ${peer.name.padEnd(32)} ${ms(time)}   ${left} messages left; ours is ${(ours.engine / time).toFixed(2)} of it`,
+    )
+  }
+}
+
+async function doubling(): Promise<void> {
+  console.log('\nDoubling the history, warm\n')
+  for (const [name, window] of [
+    ['under the limit', undefined],
+    ['behind an epoch', WINDOW],
+  ] as const) {
+    const [once, twice] = [await warmTimes(1_000, window), await warmTimes(2_000, window)]
+    console.log(
+      `  ${name}: engine ${ms(once.engine)} → ${ms(twice.engine)}, ${(twice.engine / once.engine).toFixed(2)}×; ` +
+        `with decoding ${ms(once.whole)} → ${ms(twice.whole)}; cold ${ms(once.cold)} → ${ms(twice.cold)}`,
+    )
+  }
+}
+
+if (!process.argv.includes('--no-peers')) await compare()
+await doubling()

@@ -1,0 +1,85 @@
+import type { Codec } from '../core/codec.ts'
+import type { Conversation } from '../core/conversation.ts'
+
+/**
+ * Remembers the last bodies of each owner, so that a history that is sent again with a few messages more is read from where it is
+ * new. Owners never meet: how long reading takes must not tell one what another sent.
+ */
+export interface RecentBodies {
+  decode(owner: string, codec: Codec, text: string): Conversation
+}
+
+export interface RecentBodiesOptions {
+  /** Bodies per owner and wire: as many conversations as one client leads at a time. @default 12 */
+  readonly perOwner?: number
+  /** Characters of all bodies together. @default 16 million */
+  readonly characters?: number
+}
+
+interface Body {
+  readonly text: string
+  readonly conversation: Conversation
+}
+
+export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBodies {
+  const { perOwner = 12, characters = 16_000_000 } = options
+  /** The owner that was not heard for longest stands first, and so does its oldest body. */
+  const owners = new Map<string, Body[]>()
+  let held = 0
+
+  const forget = (bodies: Body[], at: number): void => {
+    held -= bodies.splice(at, 1)[0]?.text.length ?? 0
+  }
+
+  function keep(key: string, bodies: Body[], body: Body): void {
+    bodies.push(body)
+    held += body.text.length
+    if (bodies.length > perOwner) forget(bodies, 0)
+    owners.delete(key)
+    owners.set(key, bodies)
+    for (const [name, others] of owners) {
+      while (held > characters && others.length > 0) forget(others, 0)
+      if (others.length > 0) return
+      owners.delete(name)
+    }
+  }
+
+  return {
+    decode(owner, codec, text) {
+      const key = `${codec.format} ${owner}`
+      const bodies = owners.get(key) ?? []
+      const before = nearest(bodies, text)
+      const conversation = codec.decode(text, before?.conversation)
+      // The body that this one grew from will hardly come again.
+      if (before !== undefined && isContinued(before.conversation, conversation)) forget(bodies, bodies.indexOf(before))
+      keep(key, bodies, { text, conversation })
+      return conversation
+    },
+  }
+}
+
+const PROBES = 32
+const PROBE = 64
+
+/** Probed at some places only: the decoder compares every character of the one that is chosen. */
+function nearest(bodies: readonly Body[], text: string): Body | undefined {
+  let best: Body | undefined
+  let most = 0
+  for (const body of bodies) {
+    const shared = probedPrefix(body.text, text)
+    if (shared <= most) continue
+    best = body
+    most = shared
+  }
+  return best
+}
+
+function probedPrefix(a: string, b: string): number {
+  const stride = Math.max(1, Math.floor(a.length / PROBES))
+  let at = 0
+  while (at < a.length && a.slice(at, at + PROBE) === b.slice(at, at + PROBE)) at += stride
+  return at
+}
+
+const isContinued = (before: Conversation, after: Conversation): boolean =>
+  before.items.length > 0 && before.items[0] === after.items[0]

@@ -1,0 +1,119 @@
+import { type Count, type CountSource, NO_TOKENS, weaker } from '../core/count.ts'
+import { createGrownLists } from '../core/grown-lists.ts'
+import type { Item } from '../core/item.ts'
+import { addMedia } from './count-item.ts'
+import type { ContentKind } from './estimator/kinds.ts'
+import type { CountedItem } from './raw-counter.ts'
+
+/**
+ * Raw tokens by what they are: kinds of text; `tools`, whose declarations a vendor rewrites; `media`, counted by rules of size;
+ * `fixed`, the framing around all of it. Each is wrong in its own way.
+ */
+export type TokenClass = ContentKind | 'fixed' | 'tools' | 'media'
+export type ClassTokens = Readonly<Partial<Record<TokenClass, number>>>
+
+/** A sum of counts that more can be added to: the squares of the half-widths are kept instead of their root. */
+export interface Sum {
+  readonly tokens: number
+  readonly below: number
+  readonly above: number
+  readonly source: CountSource
+  /** Beside the words, since what is wrong about one picture is wrong about the next. */
+  readonly media: Count
+  readonly byClass: ClassTokens
+}
+
+export const NOTHING: Sum = { tokens: 0, below: 0, above: 0, source: 'exact', media: NO_TOKENS, byClass: {} }
+
+export function addItem(sum: Sum, { words, media, kind, text }: CountedItem): Sum {
+  const byClass = withTokens(withTokens(sum.byClass, kind, text), 'fixed', words.tokens - text)
+  return {
+    tokens: sum.tokens + words.tokens,
+    below: sum.below + (words.tokens - words.low) ** 2,
+    above: sum.above + (words.high - words.tokens) ** 2,
+    source: weaker(sum.source, words.source),
+    media: media.tokens === 0 ? sum.media : addMedia([sum.media, media]),
+    byClass: withTokens(byClass, 'media', media.tokens),
+  }
+}
+
+export function addSums(a: Sum, b: Sum): Sum {
+  if (a === NOTHING) return b
+  if (b === NOTHING) return a
+  let byClass = a.byClass
+  for (const [kind, tokens] of Object.entries(b.byClass)) byClass = withTokens(byClass, kind as TokenClass, tokens)
+  return {
+    tokens: a.tokens + b.tokens,
+    below: a.below + b.below,
+    above: a.above + b.above,
+    source: weaker(a.source, b.source),
+    media: addMedia([a.media, b.media]),
+    byClass,
+  }
+}
+
+export const countOf = ({ tokens, below, above, source }: Sum): Count => ({
+  tokens,
+  low: Math.max(0, tokens - Math.sqrt(below)),
+  high: tokens + Math.sqrt(above),
+  source,
+})
+
+export const withTokens = (byClass: ClassTokens, kind: TokenClass, tokens: number): ClassTokens =>
+  tokens === 0 ? byClass : { ...byClass, [kind]: (byClass[kind] ?? 0) + tokens }
+
+/** A history counted up to some item. */
+interface Running {
+  readonly sum: Sum
+  /** Thinking since the newest message that a person wrote; it is forgotten with the next one. */
+  readonly thinking: Sum
+  readonly messages: number
+  readonly lastMessage: number
+}
+
+export interface TallyRules {
+  readonly count: (item: Item) => CountedItem
+  readonly forgetsThinking: boolean
+  /** Calls and results stand in messages; else each is framed alone. */
+  readonly callsInMessages: boolean
+}
+
+/** Tokens of a history and how many messages it has. */
+export interface Tally {
+  readonly sum: Sum
+  readonly messages: number
+}
+
+const START: Running = { sum: NOTHING, thinking: NOTHING, messages: 0, lastMessage: -1 }
+
+/** Adds up histories that grow: what stands at the start of one that was added up before is not looked at again. */
+export function createTally(): (items: readonly Item[], rules: TallyRules) => Tally {
+  /** For each list what was counted up to each of its items. */
+  const lists = createGrownLists<readonly Running[]>()
+  return (items, rules) => {
+    const near = lists.nearest(items)
+    const steps = near === undefined ? [] : near.value.slice(0, near.shared)
+    let running = steps.at(-1) ?? START
+    for (let at = steps.length; at < items.length; at++) {
+      running = step(running, items[at]!, rules)
+      steps.push(running)
+    }
+    lists.keep(items, steps, near)
+    return { sum: addSums(running.sum, running.thinking), messages: running.messages }
+  }
+}
+
+function step(running: Running, item: Item, { count, forgetsThinking, callsInMessages }: TallyRules): Running {
+  const isFramed = callsInMessages || (item.kind !== 'call' && item.kind !== 'result')
+  // Items of one message share its index; each item that we insert stands in a message of its own.
+  const isNew = isFramed && (item.message < 0 || item.message > running.lastMessage)
+  const isPassing = forgetsThinking && item.kind === 'reasoning'
+  const sum = isPassing ? running.sum : addItem(running.sum, count(item))
+  const kept = item.kind === 'user' && forgetsThinking ? NOTHING : running.thinking
+  return {
+    sum,
+    thinking: isPassing ? addItem(kept, count(item)) : kept,
+    messages: running.messages + (isNew ? 1 : 0),
+    lastMessage: isFramed ? Math.max(running.lastMessage, item.message) : running.lastMessage,
+  }
+}
