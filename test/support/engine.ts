@@ -32,6 +32,7 @@ export const plainMeter: EngineMeter = {
     const count = sumCounts(items.map(countItem))
     return { count, byClass: { code: count.tokens } }
   },
+  countClasses: (_target, byClass) => exactly(Object.values(byClass).reduce((sum, tokens) => sum + tokens, 0)),
   measure(_target, conversation, bytes) {
     const head = sumCounts(conversation.head.map(countItem)).tokens
     const tools = sumCounts(conversation.tools.map((tool) => exactly(Math.ceil(tool.text.length / 4)))).tokens

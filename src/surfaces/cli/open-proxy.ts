@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { hostname } from 'node:os'
 import type { PlimsollEvent } from '../../core/events.ts'
 import { openEvents } from '../../drivers/open-events.ts'
+import { budgetsOf } from '../../engine/config/index.ts'
 import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../../plimsoll.ts'
 import type { ProxyConfig } from '../gateway/config.ts'
 import { createControl } from '../gateway/control.ts'
@@ -40,6 +41,8 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     ...liveOptions(settings),
     ...(settings.store !== undefined && { store: settings.store }),
     ...(settings.artifacts !== undefined && { artifacts: settings.artifacts }),
+    ...(settings.budgets !== undefined && { budgets: budgetsOf(settings.budgets) }),
+    ...(settings.models !== undefined && { models: settings.models }),
     onEvent(event) {
       count(event)
       bus.publish(event)
