@@ -208,3 +208,24 @@ describe('the proxy’s file', () => {
     expect(() => readConfig(file)).toThrow(/plimsoll\.yaml:1: There is no key "prot"\. Did you mean "port"\?/)
   })
 })
+
+describe('a summariser in the file', () => {
+  it('gets its key from the environment, never from the file', () => {
+    const { config } = check(
+      'summarizer: { format: gemini, model: gemini-2.5-flash, apiKeyEnv: SUMMARY_KEY, window: 200k }',
+    )
+    expect(optionsOf(config, { SUMMARY_KEY: 'k' }).summarizer).toEqual({
+      format: 'gemini',
+      model: 'gemini-2.5-flash',
+      apiKey: 'k',
+      window: 200_000,
+    })
+    expect(() => optionsOf(config, {})).toThrow(/SUMMARY_KEY is not set/)
+    expect(check('summarizer: { apiKey: secret }').problems.map(problemLine).join()).toContain('no key "apiKey"')
+  })
+
+  it('has its way and its calls in the policy', () => {
+    const { config } = check('override: { summaries: { via: in-band, backgroundFrom: 80% } }')
+    expect(policyOf(config, 'main', {}).summaries).toEqual({ via: 'in-band', calls: 2, backgroundFrom: 0.8 })
+  })
+})
