@@ -3,7 +3,9 @@ import type { Handle } from '../core/handles.ts'
 import type { Item } from '../core/item.ts'
 import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
-import type { Anchor, Calibration } from '../meter/index.ts'
+import { createLedger, type Anchor, type Calibration, type Ledger, type Spender } from '../meter/index.ts'
+import type { BackgroundSummary } from './background-summary.ts'
+import type { EngineDeps } from './deps.ts'
 import type { FoundEpoch } from '../ports/session-store.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
@@ -18,6 +20,10 @@ export interface Branch {
   readonly tenant: string
   readonly session: string
   readonly agent: string
+  /** Who pays, when that is not the tenant: the name of an API key, never the key. */
+  key?: string
+  /** Every call of the session, of all its agents, from its log. */
+  readonly calls: Ledger
   /** Every chain hash that was sent, to tell a resend or rewind from something new. */
   readonly sent: Set<string>
   /** What the session's own log holds: identities of items, ids of epochs, keys of first-send edits. */
@@ -52,7 +58,17 @@ export interface Branch {
   cacheIsWarm: boolean
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
+  /** What was asked of it. */
+  compactRequest?: CompactRequest
+  /** Why the last reduction that was asked for came to nothing. */
+  compactOutcome?: string
   last?: Measured
+  /** A summary that is written in the background. */
+  summary?: BackgroundSummary
+  /** The load at which the last one was started. */
+  summaryRest?: number
+  /** Runs work of the background in its turn with the session's calls. */
+  inTurn?: <T>(work: (engine: EngineDeps) => Promise<T>) => Promise<T>
   /** The last request came in at or above high water. */
   isHigh: boolean
   /** First-send edits of this branch, for the time when the store cannot be asked. */
@@ -70,6 +86,12 @@ export interface Branch {
   calibration?: Calibration
   /** What the calibration began with, until the next write takes it along. */
   seed?: CalibrationSeed
+}
+
+/** What a person asks of a reduction. */
+export interface CompactRequest {
+  /** What the summary should hold; it goes to the model that writes it, and stays in view. */
+  readonly instructions?: string
 }
 
 export interface ChainedItems {
@@ -123,6 +145,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     tenant,
     session,
     agent,
+    calls: createLedger(),
     sent: new Set(),
     archived: new Set(),
     heldEpochs: new Set(),
@@ -145,3 +168,11 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     toolUse: NOTHING_USED,
   }
 }
+
+/** Who a call of this branch is booked on. */
+export const spenderOf = ({ tenant, session, agent, key }: Branch): Required<Spender> => ({
+  tenant,
+  session,
+  agent,
+  key: key ?? tenant,
+})

@@ -27,7 +27,8 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
   let isDown = deps.clock.now() < owed.quietUntil
   const give = (what: string, cause: unknown): void => {
     isDown = true
-    owed.quietUntil = deps.clock.now() + QUIET_MS
+    // One broken connection is no outage: the next call asks again and writes down what is owed, before another process is asked.
+    owed.quietUntil = owed.failures++ === 0 ? 0 : deps.clock.now() + QUIET_MS
     const { tenant, session, agent } = branch
     const message = cause instanceof Error ? cause.message : String(cause)
     deps.emit({ type: 'degraded', what, cause: message, at: deps.clock.now(), tenant, session, agent })
@@ -36,7 +37,9 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
   const ask = async <T>(what: string, real: () => Promise<T>, fromMemory: () => T): Promise<T> => {
     if (isDown) return fromMemory()
     try {
-      return await real()
+      const answer = await real()
+      owed.failures = 0
+      return answer
     } catch (error) {
       if (!isPlimsollError(error, 'store-unavailable')) throw error
       give(what, error)

@@ -3,26 +3,31 @@ import type { Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
+import type { SendToModel } from '../ports/model-call.ts'
 import { isNews, logRequest, noteArchived, storeTexts, unwrittenOf, type Decided } from './archive.ts'
 import type { Branch, Unwritten } from './branch.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
 import { withContextNotice } from './context-notice.ts'
 import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
-import { declareEpoch, viewUnder } from './declare-epoch.ts'
+import { announceEpoch } from './announce-epoch.ts'
+import { dropSummary, isWriting, startSummary, takeSummary } from './background-summary.ts'
+import { declareEpoch } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
-import { askBeforeEpoch, noteHighWater, placeOf, tellAfterEpoch } from './epoch-hooks.ts'
+import { askBeforeEpoch, noteHighWater, placeOf } from './epoch-hooks.ts'
 import { newFirstSendEdits, toolUseOf, type NewEdit } from './first-send.ts'
-import { debugLines, reductionLines } from './design-log.ts'
+import { debugLines } from './design-log.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn.ts'
 import { permit, type Permission } from './guard.ts'
 import { callHook } from './hooks.ts'
 import { largestParts } from './largest-parts.ts'
+import { withNative } from './native.ts'
 import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
 import { keepAlive } from './retention.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
+import { squeezeNew } from './squeeze-new.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
 import { isHigh, lowWater, messagesOf } from './water.ts'
 
@@ -33,6 +38,8 @@ export interface PrepareRequest {
   readonly targets?: readonly Target[]
   /** Model calls still to come, for weighing an epoch's price. @default max(5, half the calls so far) */
   readonly expectedCalls?: number
+  /** Sends one more request to the model at hand: policies with summaries in band need it. */
+  readonly send?: SendToModel
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
   /** `meanwhile`: a request about which nothing new was decided is archived together with its answer. @default 'before' */
@@ -73,28 +80,36 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await deps.loadTokenizer?.(opened.target.model)
   const { items } = opened.conversation
   const { standing: found, moved } = await settleStanding(opened)
-  const newEdits = await newFirstSendEdits(opened, found)
+  const intake = await newFirstSendEdits(opened, found)
   await storeTexts(
     deps,
     branch,
-    newEdits.flatMap(({ index, about }) => (about === undefined ? [] : [{ ...storedText(items[index]!), about }])),
+    intake.flatMap(({ index, about }) => (about === undefined ? [] : [{ ...storedText(items[index]!), about }])),
   )
-  const standing: Standing = {
+  const shown: Standing = {
     ...found,
-    firstSend: new Map([...found.firstSend, ...newEdits.map((edit) => [edit.index, edit.record] as const)]),
+    firstSend: new Map([...found.firstSend, ...intake.map((edit) => [edit.index, edit.record] as const)]),
   }
-  await keepAlive(deps, branch, standing)
-  const asked = viewOf(opened, standing)
+  await keepAlive(deps, branch, shown)
+  const asked = viewOf(opened, shown)
   noteHighWater(opened, asked)
   const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
   const context = roomier ?? opened
-  const before = roomier === undefined ? asked : viewOf(roomier, standing)
-  const isReduced = roomier === undefined && needsEpoch(context, standing, before)
-  const decided: Decided = { standing: moved === undefined ? found : withoutEpoch(found), edits: newEdits }
+  const before = roomier === undefined ? asked : viewOf(roomier, shown)
+  let decided: Decided = { standing: moved === undefined ? found : withoutEpoch(found), edits: intake }
   let logged: Promise<void> | undefined
   const log = (): Promise<void> => (logged ??= logRequest(context, decided))
-  const declared = isReduced ? await reduce(context, standing, before, log) : undefined
-  const view = declared?.view ?? before
+  const ready = branch.compactRequested ? undefined : await takeSummary(context, shown, before, log)
+  const isReduced = ready === undefined && roomier === undefined && needsEpoch(context, shown, before)
+  const declared = ready ?? (isReduced ? await reduce(context, shown, before, log) : undefined)
+  const squeezed =
+    declared === undefined && isOver(before.estimate, context.limit) && deps.policy.asDesigned !== true
+      ? await squeezeNew(context, shown, before)
+      : undefined
+  const view = declared?.view ?? squeezed?.view ?? before
+  const standing = squeezed?.standing ?? shown
+  const newEdits = [...intake, ...(squeezed?.edits ?? [])]
+  decided = { ...decided, edits: newEdits }
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   const final = finalStepOf(context)
   const closing =
@@ -105,32 +120,40 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
   // Caution alone refuses nothing: a guess about an unknown tokenizer may cost an epoch, not the request.
   if (isOver(leaving.estimate, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
-  const permitted = closing ?? permit(context, view)
+  const permitted = await permit(context, leaving, closing?.verdict)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
-  if (permission.view.text !== context.text) validate(context, permission.view.text)
-  // What was decided is durable before it leaves. The client's own items may wait for the answer: it sends them again.
-  const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt' && logged === undefined
-  const unwritten: Unwritten | undefined =
-    mayWait && !isNews(context, decided)
-      ? { records: () => unwrittenOf(context, decided), written: () => noteArchived(context) }
-      : undefined
-  if (unwritten === undefined) await log()
-  await tellHooks(context, newEdits, permission)
-  return finish(context, request, {
-    before,
-    permission,
-    newEdits,
-    epoch: declared?.epoch,
-    standing,
-    unwritten,
-    moved: moved !== undefined,
-  })
+  try {
+    if (permission.view.text !== context.text) validate(context, permission.view.text)
+    // What was decided is durable before it leaves. The client's own items may wait for the answer: it sends them again.
+    const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt' && logged === undefined
+    const unwritten: Unwritten | undefined =
+      mayWait && !isNews(context, decided)
+        ? { records: () => unwrittenOf(context, decided), written: () => noteArchived(context) }
+        : undefined
+    if (unwritten === undefined) await log()
+    await tellHooks(context, newEdits, permission)
+    if (declared === undefined && closing === undefined) await startSummary(context, standing, view)
+    return finish(context, request, {
+      before,
+      permission,
+      newEdits,
+      epoch: declared?.epoch,
+      standing,
+      unwritten,
+      moved: moved !== undefined,
+    })
+  } catch (error) {
+    // What never leaves is never billed.
+    if (permission.reservation !== undefined) await deps.budgets?.release(permission.reservation)
+    throw error
+  }
 }
 
 const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({ epochs, anchors, firstSend })
 
 /** What stands on top of the view for this one request. */
-const dressed = (context: PrepareContext, view: View): View => withCacheMarks(context, withContextNotice(context, view))
+const dressed = (context: PrepareContext, view: View): View =>
+  withCacheMarks(context, withContextNotice(context, withNative(context, view)))
 
 async function tellHooks(
   context: PrepareContext,
@@ -174,6 +197,7 @@ function needsEpoch(context: PrepareContext, standing: Standing, { load, convers
   if (branch.compactRequested) return true
   if (deps.policy.asDesigned !== true && epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
+  if (isWriting(branch)) return false
   const { policy } = deps
   if (hasManyMessages(context, standing, conversation)) return true
   if (!isHigh(policy, limit, load, branch.cacheIsWarm)) return false
@@ -199,38 +223,35 @@ async function reduce(
   before: View,
   log: () => Promise<void>,
 ): Promise<{ epoch: Epoch; view: View } | undefined> {
-  const { branch, emit, limit } = context
+  const { branch, limit } = context
   const forced = isOver(before.load, limit)
+  // Whoever has to fit now does not wait for a summary that another call has started.
+  const modelFree = isWriting(branch)
+  dropSummary(branch)
   const why = forced ? 'overflow' : branch.compactRequested ? 'requested' : 'high-water'
   const wish = await askBeforeEpoch(context, before, why)
   if (wish === undefined) return undefined
-  const gate = forced || branch.compactRequested ? undefined : priceGate(context, before)
+  const requested = branch.compactRequested ? (branch.compactRequest ?? {}) : undefined
+  const gate = forced || requested !== undefined ? undefined : priceGate(context, before)
   const epoch = await declareEpoch(context, standing, {
     ...(gate !== undefined && { accepts: (planned) => gate.accepts(planned) }),
     forced,
     loadBefore: before.load.count.high,
     bytesBefore: before.load.bytes,
+    before,
+    modelFree,
+    ...(requested !== undefined && { requested }),
     preserve: wish.preserve,
     alongside: log,
   })
   branch.compactRequested = false
-  if (epoch === undefined) return undefined
-  const view = viewUnder(context, standing, epoch)
-  branch.epoch = epoch
+  delete branch.compactRequest
+  if ('nothing' in epoch) {
+    if (requested !== undefined) branch.compactOutcome = epoch.nothing
+    return undefined
+  }
   const price = gate?.quote()
-  emit({
-    type: 'epoch-declared',
-    epoch: epoch.id,
-    forced,
-    reason: epoch.reason,
-    before: before.load.count.high,
-    after: view.load.count.high,
-    covered: epoch.count,
-    ...(price !== undefined && { price }),
-  })
-  await tellAfterEpoch(context, why, epoch, before, view)
-  for (const line of reductionLines(context, { before, after: view, epoch })) emit(line)
-  return { epoch, view }
+  return announceEpoch(context, standing, before, epoch, { why, forced, ...(price !== undefined && { price }) })
 }
 
 /** A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. */

@@ -1,6 +1,7 @@
 import { PlimsollError } from '../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../core/records.ts'
 import { newBranch, type Branch } from './branch.ts'
+import { compact, type Compaction, type CompactOptions } from './compact.ts'
 import { settleOwed, tolerantDeps } from './degraded.ts'
 import type { ContextRequest } from './context.ts'
 import type { EngineDeps } from './deps.ts'
@@ -23,6 +24,8 @@ export interface SessionOptions {
   readonly agent?: string
   /** @default 'local' */
   readonly tenant?: string
+  /** The API key that pays, for budgets per key and the ledger. Kept as a keyed hash. @default the tenant */
+  readonly key?: string
 }
 
 /** The three verbs, and what a person does to a session. */
@@ -41,8 +44,8 @@ export interface Session {
   record(request: RecordRequest): Promise<RecordedTurn>
   /** Used, free, percent, threshold and turns left, from the last request. */
   status(): Promise<SessionStatus>
-  /** The next `prepare` declares an epoch, whether it is needed or not. */
-  compact(): Promise<void>
+  /** Reduces, whether it is needed or not: at once when the request is given, else with the next `prepare`. */
+  compact(options?: CompactOptions): Promise<Compaction>
   /** Takes the standing epoch back: the next request is built as if it had never been. Its id, or undefined without one. */
   undo(): Promise<string | undefined>
   /** Items of the last request, to choose pins from. */
@@ -60,13 +63,17 @@ export interface Session {
 }
 
 export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): Session {
-  const { id, agent = 'main', tenant = 'local' } = options
+  const { id, agent = 'main', tenant = 'local', key } = options
   const branch: Branch = newBranch(tenant, id, agent)
+  const nameKey = ({ keyName }: EngineDeps): void => {
+    if (key !== undefined && keyName !== undefined) branch.key ??= keyName(key)
+  }
   const inOrder = queue()
   /** One writer per branch, on a branch that knows its log, other processes' records included. */
   const run = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
     inOrder(async () => {
       const engine = await deps()
+      nameKey(engine)
       await catchUp(engine, branch)
       seedCalibration(engine, branch)
       return work(engine)
@@ -75,6 +82,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   const runAnyway = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
     inOrder(async () => {
       const tolerant = tolerantDeps(await deps(), branch)
+      nameKey(tolerant.deps)
       const { deps: engine } = tolerant
       await settleOwed(tolerant, branch)
       await catchUp(engine, branch)
@@ -87,6 +95,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
         if (tolerant.isDown()) delete branch.trail
       }
     })
+  branch.inTurn = runAnyway
   return {
     id,
     agent,
@@ -97,8 +106,8 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     prepare: (request) => runAnyway((engine) => prepare(engine, branch, request)),
     standing: (request) => runAnyway((engine) => standingView(engine, branch, request)),
     record: (request) => runAnyway((engine) => record(engine, branch, request)),
-    status: () => runAnyway(async (engine) => statusOf(engine, branch)),
-    compact: () => run(async () => void (branch.compactRequested = true)),
+    status: () => runAnyway((engine) => statusOf(engine, branch)),
+    compact: (options = {}) => runAnyway((engine) => compact(engine, branch, options)),
     undo: () => run((engine) => undo(engine, branch)),
     items: () => run(async () => seenItems(branch.request)),
     pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),

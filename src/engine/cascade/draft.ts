@@ -36,6 +36,10 @@ export interface Draft {
   readonly asDesigned: boolean
   readonly present: (text: string, options: PresentOptions) => string
   readonly readers: Readers
+  /** What a person asked of the summary. */
+  readonly instructions?: string
+  /** There is a model that may be asked for summaries. */
+  readonly hasModel: boolean
 }
 
 /** What a step proposes: edits in places of the chain, and the texts that its handles must open. */
@@ -51,12 +55,20 @@ export interface SummaryAsk {
   /** The text that code wrote for this place. */
   readonly text: string
   readonly system: string
-  /** The request for an input of at most so many tokens; longer histories lose their oldest part. */
-  readonly prompt: (maxTokens: number, countText: (text: string) => number) => string
+  /** Items that the summary stands for. */
+  readonly folded: readonly Item[]
+  /** Those of them that the model reads. */
+  readonly items: readonly Item[]
+  /** The request, around a transcript of these. */
+  readonly prompt: (transcript: string) => string
+  /** What a person asked of this summary. */
+  readonly instructions?: string
   readonly maxOutputTokens: number
   /** Tokens of what the summary stands for; one that is as long says nothing. */
   readonly sourceTokens: number
   readonly wrap: (answer: string) => string
+  /** Facts that must stand in the result word for word. */
+  readonly carried: readonly string[]
 }
 
 export interface StoredText {
