@@ -49,9 +49,8 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
     },
   }
   if ((answer.header('content-type') ?? '').includes('text/event-stream')) return { ...reply, tap: hiddenTap(steps) }
-  const body = await hiddenWhole(steps, answer)
-  finished()
-  return { ...reply, headers: { ...reply.headers, ...PLAIN }, body }
+  const { bytes, settled } = await hiddenWhole(steps, answer)
+  return { ...reply, headers: { ...reply.headers, ...PLAIN }, body: bytes, settled: settled.then(finished) }
 }
 
 /** Whatever encoding the upstream chose, the body that we read is plain. */

@@ -2,7 +2,7 @@ import type { Codec, ModelResponse, ServerSentEvent, StreamReducer } from '../..
 import { PlimsollError } from '../../../core/errors.ts'
 import { formatSseEvent } from '../../../formats/sse.ts'
 import { errorEvent } from '../answer.ts'
-import type { Tap, UpstreamAnswer } from '../exchange.ts'
+import type { Tap, TapEnd, UpstreamAnswer } from '../exchange.ts'
 import { frameReader, type Frame } from './frames.ts'
 import type { HiddenSession } from './index.ts'
 import type { Passed } from './wire.ts'
@@ -52,11 +52,10 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
     },
     async end(complete) {
       const rest = pass(frames.end())
-      await deps.recorded(read(answer))
-      if (!complete) {
-        deps.finished()
-        return { bytes: Buffer.from(rest) }
-      }
+      // The client need not wait for a disk: whatever comes next in this session is recorded after it.
+      const recorded = deps.recorded(read(answer))
+      const ended = (bytes: string): TapEnd<B> => ({ bytes: Buffer.from(bytes), settled: recorded.then(deps.finished) })
+      if (!complete) return ended(rest)
       try {
         const goesOn = await hidden.take(stream.parts())
         if (goesOn !== undefined) {
@@ -68,12 +67,10 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
         }
         const closing = write(stream.close())
         await hidden.done(visible.response())
-        deps.finished()
-        return { bytes: Buffer.from(rest + closing) }
+        return ended(rest + closing)
       } catch (cause) {
-        deps.finished()
         const error = cause instanceof PlimsollError ? cause : new PlimsollError('upstream', (cause as Error).message)
-        return { bytes: Buffer.from(rest + errorEvent(codec.format, error)) }
+        return ended(rest + errorEvent(codec.format, error))
       }
     },
   }
