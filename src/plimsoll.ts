@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -257,6 +258,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     clock,
     emit,
     hidden: { steps: hiddenSteps(sessions), tools: { sessions, readers: readersOf } },
+    isShared: cluster.isWorker || sessions.name === 'postgres',
     settings: () => live,
   })
   return {

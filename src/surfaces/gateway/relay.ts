@@ -41,6 +41,7 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
     codec: managed.codec,
     hidden,
     finished,
+    isShared: managed.isShared,
     recorded: (response: ModelResponse | undefined) => recorded(managed, current, response),
     async proceed(text: string): Promise<UpstreamAnswer<B>> {
       const next = await goOn(managed, place, text)
@@ -79,8 +80,9 @@ function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, f
       return bytes
     },
     async end() {
-      const response = await observer.end()
-      return { settled: recorded(managed, attempt, response).then(finished) }
+      const settled = recorded(managed, attempt, await observer.end()).then(finished)
+      if (managed.isShared) await settled
+      return { settled }
     },
   }
 }

@@ -12,6 +12,8 @@ export interface HiddenTapDeps<B> {
   readonly hidden: HiddenSession
   /** Sends the request that goes on; rejects when the upstream refuses it. */
   readonly proceed: (text: string) => Promise<UpstreamAnswer<B>>
+  /** Other processes may get the next request: what this one recorded has to be there for them. */
+  readonly isShared: boolean
   /** One answer of the upstream is complete, hidden or not. */
   readonly recorded: (response: ModelResponse | undefined) => Promise<void>
   /** The visible answer is over. */
@@ -52,8 +54,9 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
     },
     async end(complete) {
       const rest = pass(frames.end())
-      // The client need not wait for a disk: whatever comes next in this session is recorded after it.
+      // The client need not wait for a disk: in this process whatever comes next in the session is recorded after it.
       const recorded = deps.recorded(read(answer))
+      if (deps.isShared) await recorded
       const ended = (bytes: string): TapEnd<B> => ({ bytes: Buffer.from(bytes), settled: recorded.then(deps.finished) })
       if (!complete) return ended(rest)
       try {

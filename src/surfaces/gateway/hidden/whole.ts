@@ -8,6 +8,7 @@ export interface HiddenWholeDeps<B> {
   readonly codec: Codec
   readonly hidden: HiddenSession
   readonly proceed: (text: string) => Promise<UpstreamAnswer<B>>
+  readonly isShared: boolean
   readonly recorded: (response: ModelResponse | undefined) => Promise<void>
 }
 
@@ -28,8 +29,9 @@ export async function hiddenWhole<B>(deps: HiddenWholeDeps<B>, first: UpstreamAn
   for (let answer = first; ;) {
     const bytes = await decodeBody(await answer.bytes(MAX_BYTES), answer.header('content-encoding'), MAX_BYTES)
     const body = parse(bytes)
-    // The answer need not wait for a disk: whatever comes next in this session is recorded after it.
+    // The answer need not wait for a disk: in this process whatever comes next in the session is recorded after it.
     const settled = deps.recorded(body === undefined ? undefined : read(codec, body))
+    if (deps.isShared) await settled
     if (body === undefined) return { bytes, settled }
     bodies.push(body)
     const parts = hidden.partsOf(body)
