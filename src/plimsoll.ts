@@ -1,13 +1,14 @@
 import cluster from 'node:cluster'
-import { createHash } from 'node:crypto'
+import { createHash, createHmac, randomUUID } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { createChains } from './core/chain.ts'
+import { artifactFace, type Artifacts } from './artifact-face.ts'
 import type { EventBody, EventSink, PlimsollEvent } from './core/events.ts'
-import type { Handle } from './core/handles.ts'
 import { CLAUDE_CODE } from './core/identity.ts'
 import type { Policy } from './core/policy.ts'
 import { artifactAddress } from './drivers/artifacts/address.ts'
+import { amendedCatalogue, type ModelOverride } from './drivers/catalogue/amended.ts'
 import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
 import { storeSecret } from './drivers/crypto/tenant-name.ts'
 import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
@@ -16,25 +17,31 @@ import { createTokenizers } from './drivers/tokenizers/index.ts'
 import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer.ts'
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
+import { backgroundWork } from './engine/background-work.ts'
+import { createBudgetBook } from './engine/budget-book.ts'
 import type { EngineDeps } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'
-import { storedCalibration } from './engine/learn.ts'
-import { presentText } from './engine/present.ts'
+import { createToolRegistry, type ToolSummary } from './engine/intake/index.ts'
+import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from './engine/learn.ts'
+import { presenter } from './engine/present.ts'
 import { policyNamed } from './engine/policies/index.ts'
 import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
 import { learnedLimits } from './engine/learned-limits.ts'
-import { artifactReaders, type ArtifactReaders } from './engine/readers/index.ts'
 import { readerProvenance } from './engine/readers/provenance.ts'
 import { createRecentBodies } from './engine/recent-bodies.ts'
-import { redactingDeps } from './engine/redaction/borders.ts'
+import { redactingDeps, redactingSummarizer } from './engine/redaction/borders.ts'
 import { createRedactor, type RedactionOptions } from './engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
 import { importStore, type ImportReport } from './engine/store-import.ts'
 import { codecs } from './formats/registry.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
-import type { ArtifactStat, ArtifactStore, ByteRange } from './ports/artifact-store.ts'
+import type { ArtifactStore } from './ports/artifact-store.ts'
 import type { Catalogue } from './ports/catalogue.ts'
 import { systemClock, type Clock } from './ports/clock.ts'
+import type { Sandbox } from './ports/sandbox.ts'
+import type { SqlEngine } from './ports/sql-engine.ts'
+import type { Summarizer } from './ports/summarizer.ts'
+import { openReaders } from './open-readers.ts'
 import type { SessionStore } from './ports/session-store.ts'
 import { createFetch, type Fetch } from './surfaces/gateway/fetch.ts'
 import { createGateway, type Gateway } from './surfaces/gateway/gateway.ts'
@@ -58,8 +65,16 @@ export interface PlimsollOptions {
   readonly budgets?: readonly Budget[]
   /** By agent name, what differs from the rest. */
   readonly agents?: Readonly<Record<string, AgentOptions>>
-  /** Writes summaries: a driver, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
+  /** Writes summaries: a driver, a model behind HTTP, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
   readonly summarizer?: SummarizerChoice
+  /** The model that reads artifacts for `artifact_extract`, in the same forms. @default the summariser */
+  readonly extraction?: SummarizerChoice
+  /** Answers `artifact_query`; false for none. @default sql.js, where that optional package is installed */
+  readonly sql?: SqlEngine | false
+  /** Runs the code of `artifact_run`; false for none. @default QuickJS, where the optional package quickjs-wasi is installed */
+  readonly sandbox?: Sandbox | false
+  /** One sentence about a tool's result, by tool name, for views and notices. Eight tools of AutoSRE are known. */
+  readonly toolSummaries?: Readonly<Record<string, ToolSummary>>
   /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
   readonly hooks?: Hooks
   /** Ends each request with a line that tells the model how full its window is; the cached prefix stays as it is. @default false */
@@ -77,6 +92,8 @@ export interface PlimsollOptions {
   /** Counts with the model's own vocabulary where one is installed: exact, at the price of loading it. @default false */
   readonly exactTokens?: boolean
   readonly catalogue?: Catalogue
+  /** Your own word on models, over the catalogue: windows, output caps, tokenizers, prices. */
+  readonly models?: Readonly<Record<string, ModelOverride>>
   readonly clock?: Clock
   readonly onEvent?: EventSink
   /** Requests of agents with tools get `recall` and the readers of artifacts, answered by the gateway. @default true */
@@ -105,16 +122,12 @@ export interface Plimsoll {
   session(options: SessionOptions): Session
   /** Reads what `session.export()` wrote. A session that is there already gets only what it lacks. */
   importSession(lines: AsyncIterable<string> | Iterable<string>, options?: { tenant?: string }): Promise<ImportReport>
-  readonly artifacts: {
-    /** Exact bytes back. Undefined when there is no such artifact of this tenant. */
-    read(handle: Handle, options?: { tenant?: string; range?: ByteRange }): Promise<Uint8Array | undefined>
-    stat(handle: Handle, options?: { tenant?: string }): Promise<ArtifactStat | undefined>
-  }
+  readonly artifacts: Artifacts
   /** The handler behind `fetch` and the proxy. */
   readonly gateway: Gateway
   /** The same engine behind the contract by which other gateways call a compressor. */
   readonly sidecar: Sidecar
-  /** Sessions of this process, summed up from their events. */
+  /** What was spent, by call, agent, session, key and tenant; and how the sessions of this process stand. */
   readonly ledger: Ledger
   /**
    * Other settings for the requests to come; what is left out is as if it had never been set. Requests under way end as they began, and
@@ -135,14 +148,37 @@ const hash = (text: string): string => createHash('sha256').update(text).digest(
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const clock = options.clock ?? systemClock
-  const storeUrl = typeof options.store === 'string' ? options.store : `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
-  const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, { clock })
+  const storeUrl = typeof options.store === 'string' ? options.store : defaultStore()
+  // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
+  const given = options.clock === undefined ? {} : { clock: options.clock }
+  const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, given)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
+  const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
+  const ledger = createLedger({ startedAt: clock.now() })
+  listeners.add((event) => ledger.take(event))
+  const book = createBudgetBook({
+    budgets: createBudgets(options.budgets ?? [], note),
+    sessions,
+    clock,
+    hash,
+    holder: randomUUID(),
+    onEvent: note,
+  })
 
   let live: LiveOptions = options
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
+  const background = backgroundWork()
+  let keeper: CalibrationKeeper | undefined
+  let models: Catalogue | undefined
+  const catalogue = (): Catalogue =>
+    (models ??= amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} }))
+  const openModel = (choice: SummarizerChoice | undefined): Summarizer | undefined =>
+    openSummarizer(choice, { codecs, windowOf: (model) => catalogue().resolve(model).info.window })
+  // Opened here, so that a model that cannot work is an error at the start.
+  const summarizer = openModel(options.summarizer)
+  const extractionModel = openModel(options.extraction)
   const secret = once(() => findSecret(options.secret, sessions))
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
@@ -150,43 +186,47 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       typeof options.artifacts === 'string'
         ? options.artifacts
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
-    const catalogue = options.catalogue ?? bundledCatalogue()
-    const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
     // Ratios only: without the store the meter begins with its own.
     const state = await storedCalibration(sessions).catch(() => undefined)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
+    const kept = calibrationKeeper(sessions, calibration)
+    keeper = kept
     const tokenizers = options.exactTokens === true ? createTokenizers({ onEvent: note }) : undefined
     const meter = createMeter({
-      catalogue,
+      catalogue: catalogue(),
       calibration,
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
     })
-    const summarizer = openSummarizer(options.summarizer)
     const all: EngineDeps = {
       ...(tokenizers !== undefined && {
         loadTokenizer: async (model: string) => void (await tokenizers.load(meter.familyOf(model))),
       }),
       ...(summarizer !== undefined && { summarizer }),
+      background,
       ...(options.hooks !== undefined && { hooks: options.hooks }),
       ...(options.contextNotice !== undefined && { contextNotice: options.contextNotice }),
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
       calibration,
-      ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
+      keepCalibration: () => kept.note(),
+      ...((options.budgets ?? []).length > 0 && { budgets: book }),
+      ledger,
+      keyName: (credential) => `k_${createHmac('sha256', key).update(`key:${credential}`).digest('hex').slice(0, 32)}`,
       meter: {
         ...meter,
         limitOf: (target, settings, buffer) =>
-          limitOf(target, settings, buffer, catalogue, {
+          limitOf(target, settings, buffer, catalogue(), {
             ...(target.learned?.window !== undefined && { learnedWindow: target.learned.window }),
             ...(target.learned?.bodyBytes !== undefined && { bodyBytes: target.learned.bodyBytes }),
           }),
       },
-      catalogue,
+      catalogue: catalogue(),
       sessions,
       artifacts: typeof options.artifacts === 'object' ? options.artifacts : openArtifacts(url, { secret: key, clock }),
       addressOf: artifactAddress(key),
-      present: presentText,
+      present: presenter(createToolRegistry(options.toolSummaries)),
+      provenance: readerProvenance(key),
       clock,
       hash,
       chain,
@@ -199,25 +239,25 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   })
 
   const tokenizerOf = createTokenizerById()
-  const emitBudget = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
   const under = (policy: Policy, window?: number) => async (): Promise<EngineDeps> => {
-    const all = withWindow(await deps(), window)
+    const all = withPrices(withWindow(await deps(), window), policy.prices)
     const { estimator, asDesigned = false, tokenBudget } = policy
-    const own: Budget | undefined =
-      tokenBudget === undefined
-        ? undefined
-        : {
-            name: `${policy.name} session tokens`,
-            scope: 'session',
-            unit: 'tokens',
-            hard: tokenBudget,
-            enforce: 'settled',
-          }
-    const budgets = own === undefined ? all.budgets : createBudgets([...(options.budgets ?? []), own], emitBudget)
-    const common = { ...all, policy, ...(budgets !== undefined && { budgets }) }
+    const policyBudgets: readonly Budget[] | undefined =
+      tokenBudget === undefined ? undefined : [sessionTokens(policy.name, tokenBudget)]
+    const common = {
+      ...all,
+      policy: withoutAnalysis(policy),
+      ...(policyBudgets !== undefined && { budgets: book, policyBudgets }),
+    }
     if (estimator === undefined) return common
     const meter = { ...all.meter, ...designMeter(all.meter, estimator, { tokenizerOf, asDesigned }) }
     return { ...common, meter }
+  }
+  /** AutoSRE's document ties its analysis to a sandbox. */
+  const withoutAnalysis = (policy: Policy): Policy => {
+    const { intake } = policy
+    if (options.sandbox !== false || intake.guard === undefined) return policy
+    return { ...policy, intake: { ...intake, guard: { sandbox: false, ...intake.guard } } }
   }
   const policyOf = (given: string | Policy | undefined): Policy =>
     typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
@@ -236,15 +276,21 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     if (open.size > MAX_OPEN_SESSIONS) open.delete(open.keys().next().value!)
     return found
   }
-  const readersOf = async (tenant: string): Promise<ArtifactReaders> =>
-    artifactReaders({
-      store: (await deps()).artifacts,
-      tenant,
-      provenance: readerProvenance(await secret()),
-      clock,
-    })
-  const ledger = createLedger()
-  listeners.add((event) => ledger.take(event))
+  const extraction = once(async (): Promise<Summarizer | undefined> => {
+    const { summarizer: shared, redact } = await deps()
+    if (options.extraction === undefined) return shared
+    const own = extractionModel
+    return own === undefined || redact === undefined ? own : redactingSummarizer(own, redact)
+  })
+  const extractor = options.extraction ?? options.summarizer
+  const readers = openReaders({
+    deps,
+    extraction,
+    canExtract: extractor !== undefined && extractor !== 'mechanical',
+    ...(options.sql !== undefined && { sql: options.sql }),
+    ...(options.sandbox !== undefined && { sandbox: options.sandbox }),
+    emit: (body, { session: of = '', ...owner }) => emit({ ...body, ...owner, session: of, at: clock.now() }),
+  })
   const gateway = createGateway({
     secret,
     codecs,
@@ -257,7 +303,14 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     ledger,
     clock,
     emit,
-    hidden: { steps: hiddenSteps(sessions), tools: { sessions, readers: readersOf } },
+    hidden: {
+      steps: hiddenSteps(sessions),
+      tools: {
+        sessions,
+        readers: readers.of,
+        names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
+      },
+    },
     isShared: cluster.isWorker || sessions.name === 'postgres',
     settings: () => live,
   })
@@ -281,21 +334,30 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       open.clear()
     },
     isReady: async () => (await secret()).length > 0 && (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
-    artifacts: {
-      read: async (handle, { tenant = 'local', range } = {}) => (await deps()).artifacts.read(tenant, handle, range),
-      stat: async (handle, { tenant = 'local' } = {}) => (await deps()).artifacts.stat(tenant, handle),
-    },
+    artifacts: artifactFace(async () => (await deps()).artifacts, readers),
     on(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
     async close() {
+      await background.close()
       open.clear()
+      await keeper?.flush()
+      await readers.close()
       if (deps.started()) await (await deps()).artifacts.close()
       await sessions.close()
     },
   }
 }
+
+/** A policy's budget lets the call that passes it through, as its design does. */
+const sessionTokens = (policy: string, hard: number): Budget => ({
+  name: `${policy} session tokens`,
+  scope: 'session',
+  unit: 'tokens',
+  hard,
+  enforce: 'settled',
+})
 
 /** An agent's own window, for targets that name none. */
 function withWindow(deps: EngineDeps, window: number | undefined): EngineDeps {
@@ -304,7 +366,17 @@ function withWindow(deps: EngineDeps, window: number | undefined): EngineDeps {
   return { ...deps, meter: { ...meter, limitOf: (target, ...rest) => meter.limitOf({ window, ...target }, ...rest) } }
 }
 
+/** A design's documented prices, for what is billed, reserved and reported under it. */
+function withPrices(deps: EngineDeps, prices: Policy['prices']): EngineDeps {
+  if (prices === undefined) return deps
+  const catalogue = amendedCatalogue(deps.catalogue, { prices })
+  return { ...deps, catalogue, meter: { ...deps.meter, factsOf: (model) => catalogue.resolve(model).info } }
+}
+
 export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(homedir(), '.plimsoll')
+
+/** The embedded store of this user. */
+export const defaultStore = (): string => `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
 
 /** The key of handles and tenants: as given, else PLIMSOLL_SECRET, else the one that the store keeps (and exports). */
 export async function findSecret(given: Uint8Array | undefined, store: SessionStore): Promise<Uint8Array> {

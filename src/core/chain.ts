@@ -21,10 +21,15 @@ export function chainOf(items: readonly Item[], hash: Hash, profile: ClientProfi
   return extendChain([], items, 0, hash, profile)
 }
 
-/** Continues a chain of the items before `from`. */
-function extendChain(known: readonly Link[], items: readonly Item[], from: number, hash: Hash, profile: ClientProfile) {
-  const links = [...known]
-  let chain = known.at(-1)?.chain ?? EMPTY_CHAIN
+/** Continues a chain of the items before `from`, in place. */
+function extendChain(
+  links: Link[],
+  items: readonly Item[],
+  from: number,
+  hash: Hash,
+  profile: ClientProfile,
+): readonly Link[] {
+  let chain = links.at(-1)?.chain ?? EMPTY_CHAIN
   for (let index = from; index < items.length; index++) {
     const item = items[index]!
     if (item.kind === 'reasoning') continue
@@ -43,7 +48,7 @@ export function createChains(hash: Hash, profile: ClientProfile): (items: readon
     const near = lists.nearest(items)
     const kept = near === undefined ? [] : near.value.slice(0, linksBefore(near.value, near.shared))
     const links = extendChain(kept, items, near?.shared ?? 0, hash, profile)
-    lists.keep(items, links)
+    lists.keep(items, links, near)
     return links
   }
 }

@@ -21,6 +21,8 @@ export interface Codec {
    * Sets cache marks in a body without any; absent where the wire has none. Undefined when the client set its own, or there is no place for one.
    */
   placeCacheMarks?(text: string, options?: MarkOptions): string | undefined
+  /** Headers that the provider's own context management needs in a body; absent where the wire has none. */
+  nativeHeaders?(body: unknown): Readonly<Record<string, string>>
   /** Reads a complete (not streamed) response body. */
   readResponse(body: unknown): ModelResponse
   /** A reducer over server-sent events. */

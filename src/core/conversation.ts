@@ -13,6 +13,18 @@ export interface RequestSettings {
   /** Responses API: history that the provider holds and the body does not show. */
   readonly previousResponseId?: string
   readonly conversationId?: string
+  /** A schema or a forced tool decides what the answer looks like: free text cannot be asked for. */
+  readonly shapesAnswer?: true
+}
+
+/** What the provider is asked to do with a history by itself, in tokens of the prompt. */
+export interface NativeManagement {
+  /** Compacts from here on. */
+  readonly compactAtTokens?: number
+  /** Clears old tool results from here on, all but the newest `keep`, and at least so many tokens at a time. */
+  readonly clearToolUses?: { readonly atTokens: number; readonly keep: number; readonly atLeastTokens: number }
+  /** Clears thinking of all but the newest turns. */
+  readonly clearThinking?: { readonly keepTurns: number }
 }
 
 /** Changes to the envelope, written by the codec when the conversation is encoded. */
@@ -20,11 +32,15 @@ export interface EnvelopeChanges {
   readonly maxOutputTokens?: number
   /** Only these declared tools stay; the final turn's allow-list. */
   readonly keepTools?: readonly string[]
+  /** Tools stay declared and may not be called, as far as the wire can say so without giving up its cache. */
+  readonly forbidTools?: true
   /** Tools of ours, appended after the client's own. */
   readonly addTools?: readonly NewTool[]
   /** Appended to the instructions, where the wire keeps them. */
   readonly addInstruction?: string
   readonly dropPreviousResponseId?: true
+  /** The provider's own context management, where the wire has it and the client asked for none itself. */
+  readonly native?: NativeManagement
   /** Thinking that is bound to a changed prefix is left out by the provider instead of refused. */
   readonly dropStaleThinking?: true
 }

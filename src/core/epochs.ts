@@ -9,11 +9,14 @@ export type Anchors = readonly (number | undefined)[]
 /** Anchors where the epoch's chain hash really occurs: covered position k is link k. */
 export const exactAnchors = (epoch: Epoch): Anchors => Array.from({ length: epoch.count }, (_, k) => k)
 
+/** What of an epoch its plan is made from. */
+export type EpochPlan = Pick<Epoch, 'id' | 'count' | 'edits'>
+
 /**
  * Turns an epoch's edits, which count places in the covered chain, into edits of the items at hand. Items outside the chain
  * (reasoning, volatile text) share the fate of the chained item that follows them in a dropped range.
  */
-export function planOfEpoch(epoch: Epoch, items: readonly Item[], links: readonly Link[], anchors: Anchors): Plan {
+export function planOfEpoch(epoch: EpochPlan, items: readonly Item[], links: readonly Link[], anchors: Anchors): Plan {
   const indexOf = (k: number): number | undefined => {
     const anchor = anchors[k]
     return anchor === undefined ? undefined : links[anchor]?.index
@@ -32,9 +35,18 @@ export function epochEditsOf(plan: Plan, items: readonly Item[], links: readonly
   const indexes = new Map(items.map((item, index) => [item.id, index]))
   const edits: EpochEdit[] = []
   const dropped: { place: number; reason: string }[] = []
+  const stripped: { place: number; reason: string }[] = []
+  const gone = new Set(plan.filter(({ op }) => op === 'drop').map(({ id }) => id))
   for (const edit of plan) {
     const place = places.get(edit.id)
     if (edit.op === 'drop' && place !== undefined) dropped.push({ place, reason: edit.reason })
+    if (edit.op === 'drop' && place === undefined) {
+      const next = links.findIndex((link) => link.index > indexes.get(edit.id)!)
+      const isReasoning = items[indexes.get(edit.id)!]!.kind === 'reasoning'
+      // What leads to a dropped item goes with it anyway.
+      if (isReasoning && next >= 0 && !gone.has(items[links[next]!.index]!.id))
+        stripped.push({ place: next, reason: edit.reason })
+    }
     if (edit.op === 'replace' && place !== undefined) {
       const { text, reason, handle } = edit
       edits.push({ op: 'replace', at: place, text, reason, ...(handle !== undefined && { handle }) })
@@ -51,16 +63,19 @@ export function epochEditsOf(plan: Plan, items: readonly Item[], links: readonly
       })
     }
   }
-  return [...rangesOf(dropped), ...edits]
+  return [...rangesOf(dropped), ...rangesOf(stripped, 'strip'), ...edits]
 }
 
 /** Neighbouring places with one reason become one range. */
-export function rangesOf(dropped: readonly { place: number; reason: string }[]): EpochEdit[] {
-  const ranges: { op: 'drop'; from: number; to: number; reason: string }[] = []
-  for (const { place, reason } of [...dropped].sort((a, b) => a.place - b.place)) {
+export function rangesOf(
+  places: readonly { place: number; reason: string }[],
+  op: 'drop' | 'strip' = 'drop',
+): EpochEdit[] {
+  const ranges: { op: 'drop' | 'strip'; from: number; to: number; reason: string }[] = []
+  for (const { place, reason } of [...places].sort((a, b) => a.place - b.place)) {
     const last = ranges.at(-1)
-    if (last?.to === place && last.reason === reason) last.to = place + 1
-    else ranges.push({ op: 'drop', from: place, to: place + 1, reason })
+    if (last !== undefined && last.to >= place && last.reason === reason) last.to = place + 1
+    else ranges.push({ op, from: place, to: place + 1, reason })
   }
   return ranges
 }
@@ -71,7 +86,7 @@ interface Transcript {
   readonly isUnchained: (index: number) => boolean
 }
 
-function translate(edit: EpochEdit, n: number, epoch: Epoch, transcript: Transcript): Edit[] {
+function translate(edit: EpochEdit, n: number, epoch: EpochPlan, transcript: Transcript): Edit[] {
   const { items, indexOf } = transcript
   if (edit.op === 'replace') {
     const index = indexOf(edit.at)
@@ -88,11 +103,24 @@ function translate(edit: EpochEdit, n: number, epoch: Epoch, transcript: Transcr
       { op: 'insert', id: `${epoch.id}.${n}`, role, text, reason, ...(next !== undefined && { before: next.id }) },
     ]
   }
-  return dropRange(edit.from, edit.to, transcript).map((index) => ({
+  const gone = edit.op === 'strip' ? reasoningOf : dropRange
+  return gone(edit.from, edit.to, transcript).map((index) => ({
     op: 'drop',
     id: items[index]!.id,
     reason: edit.reason,
   }))
+}
+
+/** Reasoning that led to the items in a range of places. */
+function reasoningOf(from: number, to: number, transcript: Transcript): number[] {
+  const { items, indexOf } = transcript
+  const found: number[] = []
+  for (let k = from; k < to; k++) {
+    const index = indexOf(k)
+    if (index === undefined) continue
+    for (let i = withLeaders(transcript, index); i < index; i++) if (items[i]!.kind === 'reasoning') found.push(i)
+  }
+  return found
 }
 
 function dropRange(from: number, to: number, transcript: Transcript): number[] {

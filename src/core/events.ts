@@ -1,3 +1,4 @@
+import type { UsageSeen } from './records.ts'
 import type { Usage } from './usage.ts'
 import type { Verdict } from './target.ts'
 
@@ -44,8 +45,8 @@ export type EventBody =
   | { readonly type: 'epoch-orphaned'; readonly epoch: string; readonly matched: number }
   | { readonly type: 'epoch-undone'; readonly epoch: string }
   | { readonly type: 'prefix-broken'; readonly by: 'client' | 'epoch'; readonly atItem: number }
-  | { readonly type: 'usage-recorded'; readonly usage: Usage; readonly costUsd?: number; readonly purpose: string }
-  | { readonly type: 'usage-missing' }
+  | ({ readonly type: 'usage-recorded'; readonly usage: Usage; readonly costUsd?: number } & CallFacts)
+  | ({ readonly type: 'usage-missing' } & CallFacts)
   | { readonly type: 'calibration-drifted'; readonly model: string; readonly from: number; readonly to: number }
   | { readonly type: 'window-learned'; readonly model: string; readonly window: number; readonly source: string }
   | { readonly type: 'overflow-recovered'; readonly window?: number }
@@ -57,6 +58,15 @@ export type EventBody =
   | { readonly type: 'summary-rejected'; readonly reason: string }
   | { readonly type: 'degraded'; readonly what: string; readonly cause: string }
   | { readonly type: 'warning'; readonly topic: string; readonly message: string }
+
+/** What is known about a call beside its usage. */
+export interface CallFacts {
+  readonly purpose: UsageSeen['purpose']
+  readonly model: string
+  readonly durationMs?: number
+  /** Keyed hash of the API key that paid; absent where it is the tenant. */
+  readonly key?: string
+}
 
 export interface EpochPrice {
   readonly expectedCalls: number

@@ -41,6 +41,8 @@ export interface Item {
   /** Signed, encrypted or bound content: sent unchanged to its issuer or not at all. */
   readonly sealed?: boolean
   readonly media?: readonly Media[]
+  /** The provider's own compaction: it carries on what stands before it, which the provider no longer reads. */
+  readonly standsForPrefix?: true
   /** Set when an edit replaced `text`; the codec then splices this item instead of copying its span. */
   readonly edited?: true
   readonly origin?: Origin

@@ -1,3 +1,5 @@
+import type { PriceModel } from './price.ts'
+
 /**
  * A policy is data: which steps run in which order, with which numbers. The engine interprets it; nothing here runs.
  * Shares are of the limit (window - buffer - output reserve), not of the window.
@@ -15,8 +17,12 @@ export interface Policy {
   readonly estimator?: EstimatorRule
   /** The window of models that the catalogue does not know. @default the catalogue's */
   readonly defaultWindow?: number
+  /** Stored outputs that no session references any more: from `cleanAt` artifacts on, the newest `keep` stay. @default all stay */
+  readonly retention?: { readonly keep: number; readonly cleanAt: number }
   /** Tokens of a whole session; over it a closing answer, then none. @default no bound */
   readonly tokenBudget?: number
+  /** Prices that the design documents, by the head of a model's id; `default` for the rest. @default the catalogue's */
+  readonly prices?: Readonly<Record<string, PriceModel>>
   /** Tools that a request keeps when its declarations alone make it too large; before a closing turn is forced. @default all */
   readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
   /** Writes the design's debug topics as events. @default false */
@@ -31,12 +37,28 @@ export interface Policy {
   readonly passes?: number
   /** A reduction that takes longer goes on without a model. @default 30000 */
   readonly timeMs?: number
+  /** How a model writes summaries, where one is at hand. @default out of band, while the request waits */
+  readonly summaries?: SummaryRule
   /**
    * Behaves as its document does, faults included: the formula alone decides, the open tool step is folded too, the continuation is
    * taken back with the next request, nothing stops a loop, and what does not fit is sent. Only for holding a preset against its
    * design's own tables. @default false
    */
   readonly asDesigned?: boolean
+}
+
+/** How a model is asked for a summary; what code wrote serves whenever it does not answer soundly. */
+export interface SummaryRule {
+  /**
+   * `in-band`: the request's own prefix and one instruction more, on its own wire and with its own credentials, so that the provider reads
+   * its cache; only while that cache is warm and all of it fits. `out-of-band`: the summariser's own prompt. Where the first is not
+   * possible, the second serves. @default 'out-of-band'
+   */
+  readonly via?: 'in-band' | 'out-of-band'
+  /** Calls of a model per reduction, the parts of a long history included. @default `passes` */
+  readonly calls?: number
+  /** From this share of the limit on a summary is written in the background, out of band. @default never */
+  readonly backgroundFrom?: number
 }
 
 export type DesignName = 'autosre' | 'cyber-autoagent' | 'contextguard' | 'adk-code' | 'ai-agent'
@@ -104,6 +126,30 @@ export interface IntakeRule {
   readonly previewShare: number
   /** The guard of a source design: its triggers, its way to shorten, its markers. The shares above still hold as the upper bound. */
   readonly guard?: GuardRule
+  /** What results may take together. @default no bound */
+  readonly budget?: ToolBudgetRule
+}
+
+/** Tokens that results may take. What is not named has no bound of its own. */
+export interface TokenLimits {
+  /** Of one turn: the results between two requests to the model. */
+  readonly turnTokens?: number
+  readonly sessionTokens?: number
+}
+
+/**
+ * Results of one turn share this: small ones stay whole, large ones get equal parts. What does not fit is shown as a preview, else
+ * as its handle, else as the reason why it is not shown.
+ */
+export interface ToolBudgetRule extends TokenLimits {
+  /** The results of one turn, as a share of the limit. */
+  readonly turnShare?: number
+  /** Results take no more than the window has left: for policies that reduce nothing. A result that does not fit closes the session. @default false */
+  readonly withinWindow?: boolean
+  /** Bounds of single tools, beside those for all. */
+  readonly tools?: Readonly<Record<string, TokenLimits>>
+  /** A preview smaller than this says nothing; the handle is shown instead. @default 200 */
+  readonly minPreviewTokens?: number
 }
 
 export interface GuardRule {
@@ -115,11 +161,19 @@ export interface GuardRule {
   readonly lines?: number
   /** What is shown of a text that was stored. @default the design's own */
   readonly shownChars?: number
+  /** AutoSRE: analyses large data; false gives three items, their fields and how to work on the rest. @default true */
+  readonly sandbox?: boolean
 }
 
 export type CascadeStep =
   /** Folds old steps into one message: carried facts and a digest of verbatim lines. The newest steps stay whole. */
-  | { readonly step: 'fold'; readonly tailShare: number; readonly summaryShare: number }
+  | {
+      readonly step: 'fold'
+      readonly tailShare: number
+      readonly summaryShare: number
+      /** Share of that message for a model's own account, where there is a model. The rest is code's, facts first. @default 0 */
+      readonly modelShare?: number
+    }
   /**
    * Shows the largest items that are left as preview + handle, down to `floorTokens` each. It acts above the share `above` of the limit
    * (default 1) and goes down to the share `to` (default 0.95): shortening what the model is about to read hurts.
@@ -134,6 +188,8 @@ export type CascadeStep =
       /** Histories with fewer items are left alone. @default 0 */
       readonly minimum?: number
     }
+  | NativeStep
+  | StripStep
   | CollapseStep
   | CompressStep
   | OffloadStep
@@ -149,6 +205,34 @@ export interface Zones {
   readonly preserveLast: number
   /** The zones together are at most this share of `window`, by lowering the last one. @default no bound */
   readonly cap?: { readonly share: number; readonly window: number }
+}
+
+/**
+ * Lets the provider manage the history itself, on Anthropic and OpenAI Responses, as shares of the limit; requests of clients that ask for
+ * it themselves stay as they are. In the cascade it takes out what stands before the provider's newest compaction, which the
+ * provider no longer reads; the compaction itself is sealed and stays.
+ */
+export interface NativeStep {
+  readonly step: 'native'
+  /** The provider compacts from here on; Anthropic from 50,000 tokens at the earliest. @default never */
+  readonly compactAt?: number
+  /** Anthropic clears old tool results from here on. @default never */
+  readonly clearToolUsesAt?: number
+  /** Newest tool uses that it leaves alone. @default 3 */
+  readonly keepToolUses?: number
+  /** Anthropic clears thinking of all but this many turns. @default it decides */
+  readonly keepThinkingTurns?: number
+}
+
+/**
+ * Takes reasoning of finished steps out, where the wire takes a turn without it: all of it on Anthropic outside the open step, what is not
+ * signed on Gemini, what led to no call on OpenAI chat, nothing on Responses. Where thinking is bound to its prefix, all later blocks
+ * leave with the first.
+ */
+export interface StripStep {
+  readonly step: 'strip-reasoning'
+  /** Newest finished model turns that keep theirs. @default 0 */
+  readonly keep?: number
 }
 
 /** Old results whose text a newer result repeats give way to a pointer at the newer one. */

@@ -1,3 +1,4 @@
+import type { Limit } from './target.ts'
 import type { Usage } from './usage.ts'
 
 /** Records carry a version from day one; `upgradeRecord` lifts old ones one step at a time while they are read. */
@@ -10,7 +11,7 @@ interface Base {
   readonly agent?: string
 }
 
-/** Something the client sent or the model answered. Stored once per tenant and identity; the archive is made of these. */
+/** Something the client sent or the model answered. Once per session and identity, so that a session stands without any other. */
 export interface ItemSeen extends Base {
   readonly type: 'item-seen'
   readonly identity: string
@@ -33,11 +34,15 @@ export interface FirstSendEdit extends Base {
   readonly text: string
   readonly reason: string
   readonly handle: string
+  /** `window`: there was no room left for it. @default the result's own size */
+  readonly cause?: 'window'
 }
 
 /** Edits of an epoch address items by their place in the covered chain, since the chain hash fixes what stands there. */
 export type EpochEdit =
   | { readonly op: 'drop'; readonly from: number; readonly to: number; readonly reason: string }
+  /** Reasoning stands outside the chain: what led directly to the items in these places goes, the items stay. */
+  | { readonly op: 'strip'; readonly from: number; readonly to: number; readonly reason: string }
   | {
       readonly op: 'replace'
       readonly at: number
@@ -76,6 +81,8 @@ export interface Epoch extends Base {
   readonly policy: string
   readonly before: number
   readonly after: number
+  /** The epoch on the same cover that this one goes beyond: it left too much for the limit at hand. */
+  readonly replaces?: string
   /** How many epochs were declared on requests one after another, this one included. @default 1 */
   readonly inARow?: number
 }
@@ -104,7 +111,28 @@ export interface UsageSeen extends Base {
   /** What of the request the numbers measure, so that another process counts on from them. */
   readonly measured?: MeasuredRequest
   readonly epoch?: string
+  /** What fitted then, so that another process sizes the next tool result alike. */
+  readonly limit?: Limit
   readonly purpose: 'turn' | 'summary' | 'extract'
+  /** From the request's leaving to its answer's end. */
+  readonly durationMs?: number
+  /** Keyed hash of the API key that paid; absent where it is the tenant. */
+  readonly key?: string
+}
+
+/**
+ * One line of a budget's account, in a log of its own: what a call holds before it is made, or what it came to. A hold that nobody
+ * settled goes on counting, since the provider may have billed it.
+ */
+export interface Spend extends Base {
+  readonly type: 'spend'
+  /** The process that wrote it. */
+  readonly holder: string
+  readonly id: string
+  readonly held?: number
+  readonly spent?: number
+  /** The closing answer of this budget was given away. */
+  readonly final?: true
 }
 
 export interface MeasuredRequest {
@@ -127,6 +155,10 @@ export interface Audit extends Base {
   readonly originalBytes: number
   readonly shownBytes: number
   readonly handle?: string
+  readonly tool?: string
+  readonly callId?: string
+  /** Hash of what was shown, so that the view is known for one when a request brings it back. */
+  readonly view?: string
 }
 
 /** What the meter knew when the session began: later usage builds on it, in the same way in every process. */
@@ -153,6 +185,7 @@ export type LogRecord =
   | UsageSeen
   | Audit
   | Lease
+  | Spend
 export type RecordType = LogRecord['type']
 
 /** Lifts a record from the version it is keyed by to the next one. */

@@ -8,12 +8,12 @@ import { s3Artifacts } from './artifacts/s3/index.ts'
 import { aesSeal } from './crypto/aes-seal.ts'
 import { aesByteSeal } from './crypto/byte-seal.ts'
 import { keyFromEnvironment } from './crypto/key-source.ts'
-import { schemaOf, withoutPassword } from './open-store.ts'
+import { schemaOf, sqlitePath, withoutPassword } from './open-store.ts'
 
 export interface OpenArtifactsOptions {
   /** Key of the handles, e.g. from `storeSecret`. */
   secret: Uint8Array
-  /** Encryption at rest, in Postgres and S3. @default PLIMSOLL_KEY or PLIMSOLL_KEY_FILE, else none */
+  /** Encryption at rest, in files, Postgres and S3. @default PLIMSOLL_KEY or PLIMSOLL_KEY_FILE, else none */
   encryptionKey?: Uint8Array
   quotaBytes?: number
   clock?: Clock
@@ -30,8 +30,7 @@ export function openArtifacts(url: string, options: OpenArtifactsOptions): Artif
     encryptionKey === undefined ? {} : { seals: { bytes: aesByteSeal(encryptionKey), text: aesSeal(encryptionKey) } }
   if (scheme === 'memory' && rest === '') return memoryArtifacts(common)
   if (scheme === 'file' && rest !== '') {
-    if (encryptionKey !== undefined) throw notEncrypted()
-    return fileArtifacts({ ...common, directory: rest.replace(/^\/\/(?=\/|\.)/, '') })
+    return fileArtifacts({ ...common, ...seals, directory: rest.replace(/^\/\/(?=\/|\.)/, '') })
   }
   if (scheme === 'postgres' || scheme === 'postgresql')
     return postgresArtifacts({ ...common, ...seals, ...schemaOf(url) })
@@ -67,16 +66,9 @@ function bucketOf(url: string, environment: Readonly<Record<string, string | und
   }
 }
 
-/** Files are read by shells through their links; an encrypted disk protects them without taking that away. */
-const notEncrypted = (): PlimsollError =>
-  new PlimsollError('bad-config', 'Artifacts in files are not encrypted by Plimsoll, but a key was given.', {
-    advice: 'Put the folder on an encrypted disk, or keep artifacts in Postgres or S3.',
-  })
-
 /** Artifacts live beside the session store unless told otherwise. */
 export function artifactsBeside(store: string): string {
   if (store.startsWith('postgres:') || store.startsWith('postgresql:')) return store
   if (!store.startsWith('sqlite:')) return 'memory:'
-  const path = store.slice(7).replace(/^\/\/(?=\/|\.)/, '')
-  return `file:${path.replace(/\.db$/, '')}-artifacts`
+  return `file:${sqlitePath(store).replace(/\.db$/, '')}-artifacts`
 }

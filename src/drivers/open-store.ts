@@ -25,12 +25,15 @@ export function openStore(url: string, options: OpenStoreOptions = {}): Maintain
   const rest = url.slice(colon + 1)
   if (scheme === 'memory' && rest === '') return memoryStore(common)
   if (scheme === 'null' && rest === '') return nullStore()
-  if (scheme === 'sqlite' && rest !== '') return sqliteStore({ ...sealed, path: rest.replace(/^\/\/(?=\/|\.)/, '') })
+  if (scheme === 'sqlite' && rest !== '') return sqliteStore({ ...sealed, path: sqlitePath(url) })
   if (scheme === 'postgres' || scheme === 'postgresql') return postgresStore({ ...sealed, ...schemaOf(url) })
   throw new PlimsollError('bad-config', `There is no store for the address ${JSON.stringify(withoutPassword(url))}.`, {
     advice: 'Use memory:, sqlite:./plimsoll.db or postgres://user@host/database.',
   })
 }
+
+/** `sqlite:./file`, `sqlite:///file` and `sqlite://./file` name files as people expect. */
+export const sqlitePath = (url: string): string => url.slice('sqlite:'.length).replace(/^\/\/(?=\/|\.)/, '')
 
 /** `?schema=` names the schema; the rest of the address is the driver's. */
 export function schemaOf(url: string): { url: string; schema?: string } {

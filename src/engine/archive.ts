@@ -1,47 +1,82 @@
 import { linksBefore } from '../core/chain.ts'
 import { sharedItems } from '../core/grown-lists.ts'
-import { RECORD_VERSION, type ItemSeen, type LogRecord } from '../core/records.ts'
+import { RECORD_VERSION, type Epoch, type FirstSendEdit, type ItemSeen, type LogRecord } from '../core/records.ts'
 import type { Branch } from './branch.ts'
 import type { StoredText } from './cascade/draft.ts'
 import type { PrepareContext } from './context.ts'
 import type { EngineDeps } from './deps.ts'
 import type { NewEdit } from './first-send.ts'
+import { handlesOfRecord } from './record-handles.ts'
 import { appendTo } from './restore.ts'
+import type { Standing } from './standing.ts'
+import { cleanUp } from './retention.ts'
 
 /** Makes texts durable behind their handles, before any view mentions them. */
 export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
-  for (const { text, content, mime, tool, callId } of texts) {
-    await deps.artifacts.put(branch.tenant, content ?? Buffer.from(text), {
+  for (const { text, content, mime, tool, callId, about } of texts) {
+    const { handle } = await deps.artifacts.put(branch.tenant, content ?? Buffer.from(text), {
+      ...about,
       session: branch.session,
       ...(tool !== undefined && { tool }),
       ...(callId !== undefined && { callId }),
       ...(mime !== undefined && { mime }),
     })
+    branch.referenced.add(handle)
+    await cleanUp(deps, branch)
   }
 }
 
-/** Writes what is new about a request to the log: items not archived yet, first-send edits, an audit for each cut. */
-export async function logRequest(context: PrepareContext, edits: readonly NewEdit[]): Promise<void> {
-  const { deps, branch } = context
-  const at = deps.clock.now()
-  const unknown = archivable(context).filter(({ identity }) => !branch.archived.has(identity))
-  if (unknown.length > 0) {
-    const seen = await deps.sessions.seen(
-      branch.tenant,
-      unknown.map(({ identity }) => identity),
-    )
-    for (const identity of seen) branch.archived.add(identity)
-  }
-  const items = newItems(context, unknown, at)
-  const records: LogRecord[] = [
-    ...items,
-    ...edits.map((edit) => edit.record),
-    ...edits.map((edit) => auditOf(edit, at)),
+/** Everything of a request that the session's own log does not hold: its items, and what was decided about it. */
+export function unwrittenOf(context: PrepareContext, decided: Decided): LogRecord[] {
+  const at = context.deps.clock.now()
+  return [
+    ...newItems(context, at),
+    ...adopted(context, decided.standing),
+    ...decided.edits.map((edit) => edit.record),
+    ...decided.edits.map((edit) => auditOf(edit, at)),
   ]
+}
+
+export interface Decided {
+  /** What stood before this request. */
+  readonly standing: Standing
+  readonly edits: readonly NewEdit[]
+}
+
+/** Whether anything was decided that no log of this session holds: it must be durable before the request leaves. */
+export const isNews = (context: PrepareContext, { standing, edits }: Decided): boolean =>
+  edits.length > 0 || adopted(context, standing).length > 0
+
+/** Writes it. The artifacts that it names are then this session's as well. */
+export async function logRequest(context: PrepareContext, decided: Decided): Promise<void> {
+  const { deps, branch } = context
+  const records = unwrittenOf(context, decided)
+  await referenceHandles(deps, branch, adopted(context, decided.standing))
   if (records.length > 0) await appendTo(deps, branch, records)
-  // What is only owed to a store that is away is tried again with the next request.
-  if (items.every(({ identity }) => branch.archived.has(identity))) branch.archivedItems = context.conversation.items
-  for (const edit of edits) context.emit({ type: 'item-offloaded', ...sizesOf(edit) })
+  noteArchived(context)
+  for (const edit of decided.edits) context.emit({ type: 'item-offloaded', ...sizesOf(edit) })
+}
+
+/**
+ * Epochs and first-send edits are found in any session of the tenant, and sessions are pruned one by one: what this session
+ * builds on is copied into its own log.
+ */
+function adopted({ branch }: PrepareContext, { epoch, firstSend }: Standing): (Epoch | FirstSendEdit)[] {
+  const edits = new Map([...firstSend.values()].map((edit) => [edit.key, edit]))
+  return [
+    ...(epoch === undefined || branch.heldEpochs.has(epoch.id) ? [] : [{ ...epoch, agent: branch.agent }]),
+    ...[...edits.values()].filter(({ key }) => !branch.heldEdits.has(key)),
+  ]
+}
+
+/** Nothing that these records name may go while the session lives. */
+export async function referenceHandles(
+  { artifacts }: EngineDeps,
+  { tenant, session }: Branch,
+  records: readonly (Epoch | FirstSendEdit)[],
+): Promise<void> {
+  const handles = records.flatMap(handlesOfRecord)
+  if (handles.length > 0) await artifacts.reference(tenant, session, handles)
 }
 
 interface Archivable {
@@ -50,7 +85,17 @@ interface Archivable {
   readonly chain: string
 }
 
-/** Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a fold takes them out as well. */
+/** The next request need not look at these items again; what is only owed to a store that is away is tried again. */
+export function noteArchived(context: PrepareContext): void {
+  const { branch, conversation } = context
+  if (archivable(context).every(({ identity }) => branch.archived.has(identity)))
+    branch.archivedItems = conversation.items
+}
+
+/**
+ * Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a
+ * fold takes them out as well.
+ */
 function archivable({ deps, branch, codec, conversation, links }: PrepareContext): Archivable[] {
   const { items } = conversation
   const from = sharedItems(branch.archivedItems ?? [], items)
@@ -67,13 +112,10 @@ function archivable({ deps, branch, codec, conversation, links }: PrepareContext
   })
 }
 
-function newItems(
-  { branch, codec, conversation }: PrepareContext,
-  unknown: readonly Archivable[],
-  at: number,
-): ItemSeen[] {
+function newItems(context: PrepareContext, at: number): ItemSeen[] {
+  const { branch, codec, conversation } = context
   const records = new Map<string, ItemSeen>()
-  for (const { index, identity, chain } of unknown) {
+  for (const { index, identity, chain } of archivable(context)) {
     if (branch.archived.has(identity) || records.has(identity)) continue
     const item = conversation.items[index]!
     records.set(identity, {

@@ -30,15 +30,18 @@ export function releasedThinking(
 ): Release {
   const covered = epoch === undefined ? undefined : links[epoch.count - 1]
   if (covered === undefined) return NONE
-  const first = firstEdited(plan, items)
+  const first = firstEdited(plan, items, 0)
   const issued = items.slice(0, covered.index + 1)
+  // Behind the provider's own compaction thinking is bound to that, whatever became of what it stands for.
+  const compaction = issued.findLastIndex(({ standsForPrefix }) => standsForPrefix === true)
+  const firstBehind = compaction < 0 ? first : firstEdited(plan, items, compaction)
   const openFrom = openStepStart(issued, turnsOf(issued))
   const gone = new Set(plan.filter((edit) => edit.op === 'drop').map((edit) => edit.id))
   const drops: Edit[] = []
   let stale = false
   for (let i = first; i < issued.length; i++) {
     const item = issued[i]!
-    if (item.kind !== 'reasoning' || gone.has(item.id)) continue
+    if (item.kind !== 'reasoning' || gone.has(item.id) || (i > compaction && i < firstBehind)) continue
     if (i >= openFrom) stale = true
     else drops.push({ op: 'drop', id: item.id, reason: 'bound to a prefix that an epoch changed' })
   }
@@ -46,12 +49,12 @@ export function releasedThinking(
 }
 
 /** Where the view first differs from the transcript. */
-function firstEdited(plan: Plan, items: readonly Item[]): number {
+function firstEdited(plan: Plan, items: readonly Item[], from: number): number {
   const touched = new Set<string>()
   for (const edit of plan) {
     if (edit.op !== 'insert') touched.add(edit.id)
     else if (edit.before !== undefined) touched.add(edit.before)
   }
-  const index = items.findIndex((item) => touched.has(item.id))
+  const index = items.findIndex((item, i) => i >= from && touched.has(item.id))
   return index < 0 ? items.length : index
 }

@@ -1,12 +1,16 @@
 import type { Link } from '../core/chain.ts'
+import type { Handle } from '../core/handles.ts'
 import type { Item } from '../core/item.ts'
-import type { Epoch, FirstSendEdit, MeasuredRequest } from '../core/records.ts'
+import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
-import type { Anchor, Calibration } from '../meter/index.ts'
+import { createLedger, type Anchor, type Calibration, type Ledger, type Spender } from '../meter/index.ts'
+import type { BackgroundSummary } from './background-summary.ts'
+import type { EngineDeps } from './deps.ts'
 import type { FoundEpoch } from '../ports/session-store.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
 import type { ReducedHead } from './reduced-head.ts'
+import { NOTHING_USED, type BudgetSnapshot } from './tool-budget.ts'
 
 /**
  * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
@@ -16,18 +20,22 @@ export interface Branch {
   readonly tenant: string
   readonly session: string
   readonly agent: string
+  /** Who pays, when that is not the tenant: the name of an API key, never the key. */
+  key?: string
+  /** Every call of the session, of all its agents, from its log. */
+  readonly calls: Ledger
   /** Every chain hash that was sent, to tell a resend or rewind from something new. */
   readonly sent: Set<string>
-  /** Identities that the archive is known to hold. */
+  /** What the session's own log holds: identities of items, ids of epochs, keys of first-send edits. */
   readonly archived: Set<string>
+  readonly heldEpochs: Set<string>
+  readonly heldEdits: Set<string>
   epoch?: Epoch
   readonly pins: Set<string>
   /** Epochs that were taken back; the next one gets another id. */
   readonly undone: Set<string>
   /** Version of the log that this memory reflects. */
   version: number
-  /** Work on the last request that nobody waits for; the next call of the session comes after it. */
-  later?: () => Promise<void>
   /** The last request. */
   request?: ChainedItems
   /** The same with what the store said about it; gone as soon as the log holds another decision. */
@@ -50,14 +58,40 @@ export interface Branch {
   cacheIsWarm: boolean
   /** The next request declares an epoch, needed or not. */
   compactRequested: boolean
+  /** What was asked of it. */
+  compactRequest?: CompactRequest
+  /** Why the last reduction that was asked for came to nothing. */
+  compactOutcome?: string
   last?: Measured
+  /** A summary that is written in the background. */
+  summary?: BackgroundSummary
+  /** The load at which the last one was started. */
+  summaryRest?: number
+  /** Runs work of the background in its turn with the session's calls. */
+  inTurn?: <T>(work: (engine: EngineDeps) => Promise<T>) => Promise<T>
   /** The last request came in at or above high water. */
   isHigh: boolean
   /** First-send edits of this branch, for the time when the store cannot be asked. */
   readonly edits: EditMemory
+  /** Views that `toolResult` gave out, by hash → the artifacts that they were made from. */
+  readonly views: Map<string, readonly Handle[]>
+  /** Artifacts that the store knows as this session's. */
+  readonly referenced: Set<Handle>
+  /** Artifacts written by this process. */
+  writes: number
+  /** Tokens that results took since the last request, and in the session as far as this process knows. */
+  toolUse: BudgetSnapshot
   readonly owed: Owed
   /** Learned from this branch's own log, so that every process that reads the log counts alike. */
   calibration?: Calibration
+  /** What the calibration began with, until the next write takes it along. */
+  seed?: CalibrationSeed
+}
+
+/** What a person asks of a reduction. */
+export interface CompactRequest {
+  /** What the summary should hold; it goes to the model that writes it, and stays in view. */
+  readonly instructions?: string
 }
 
 export interface ChainedItems {
@@ -71,12 +105,20 @@ export interface Trail extends ChainedItems {
   readonly firstSend: ReadonlyMap<number, FirstSendEdit>
 }
 
+/** Records that wait for the answer to be written with. */
+export interface Unwritten {
+  records(): readonly LogRecord[]
+  /** They are in the log. */
+  written(): void
+}
+
 /** A prepared request whose response has not been recorded yet. */
 export interface OpenTurn {
   readonly id: string
   readonly model: string
   readonly endpoint?: string
   readonly format: string
+  readonly limit: Limit
   readonly measured: MeasuredRequest
   /** Raw tokens of the whole request. */
   readonly estimated: number
@@ -84,6 +126,8 @@ export interface OpenTurn {
   readonly reservation?: string
   readonly epoch?: string
   readonly startedAt: number
+  /** What the log does not hold of this request yet; written together with its answer. */
+  readonly unwritten?: Unwritten
 }
 
 /** What the provider said about the last request of this branch, and which request that was. */
@@ -101,8 +145,11 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     tenant,
     session,
     agent,
+    calls: createLedger(),
     sent: new Set(),
     archived: new Set(),
+    heldEpochs: new Set(),
+    heldEdits: new Set(),
     pins: new Set(),
     edits: { byKey: new Map(), characters: 0 },
     owed: newOwed(),
@@ -115,5 +162,17 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     compactRequested: false,
     isHigh: false,
     readers: new Map(),
+    views: new Map(),
+    referenced: new Set(),
+    writes: 0,
+    toolUse: NOTHING_USED,
   }
 }
+
+/** Who a call of this branch is booked on. */
+export const spenderOf = ({ tenant, session, agent, key }: Branch): Required<Spender> => ({
+  tenant,
+  session,
+  agent,
+  key: key ?? tenant,
+})

@@ -7,10 +7,18 @@ import type { EventBody } from '../core/events.ts'
 import { sharedItems } from '../core/grown-lists.ts'
 import type { Item } from '../core/item.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
-import { occupancy, type Anchor, type Measurement, type TargetRef } from '../meter/index.ts'
+import {
+  occupancy,
+  occupancyByDifference,
+  type Anchor,
+  type Measurement,
+  type Occupancy,
+  type TargetRef,
+} from '../meter/index.ts'
+import type { SendToModel } from '../ports/model-call.ts'
 import { STALE_THINKING_HEADERS } from './bound-thinking.ts'
-import type { Branch } from './branch.ts'
-import { cautionOf, cautiousItem, cautiousLoad, cautiousText } from './caution.ts'
+import type { Branch, Measured } from './branch.ts'
+import { cautionOf, cautiousItem, cautiousLoad, cautiousText, type CountedLoad } from './caution.ts'
 import type { EngineDeps } from './deps.ts'
 import { openLimit } from './output-reserve.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
@@ -39,6 +47,8 @@ export interface PrepareContext {
   readonly readers: Readers
   /** Calls that the caller still counts on; the price gate's horizon. */
   readonly expectedCalls?: number
+  /** Asks the model at hand, for a summary in band. */
+  readonly send?: SendToModel
   readonly emit: (body: EventBody) => void
 }
 
@@ -63,6 +73,7 @@ export interface ContextRequest {
   readonly format: string
   readonly body: string | object
   readonly targets?: readonly Target[]
+  readonly send?: SendToModel
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
 }
@@ -89,13 +100,17 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     limit,
     readers: readersIn(conversation.tools),
     ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
+    ...(request.send !== undefined && { send: request.send }),
     emit: (body) =>
       deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
   }
 }
 
+/** What counting needs to know about where a text goes. */
+export type Weighing = Pick<PrepareContext, 'deps' | 'branch' | 'target' | 'gauge'>
+
 /** What fits. A policy that holds back a share of the window first has to know the window. */
-function limitFor(
+export function limitFor(
   { meter, policy }: Pick<EngineDeps, 'meter' | 'policy'>,
   target: Target,
   { format, settings }: Pick<Conversation, 'format' | 'settings'>,
@@ -126,7 +141,7 @@ function codecFor(deps: EngineDeps, format: string): Codec {
 }
 
 /** The last measured call on the same model, whatever became of its bytes. */
-function lastOn({ branch: { last }, target }: PrepareContext): Anchor | undefined {
+function lastOn({ branch: { last }, target }: Weighing): Measured | undefined {
   return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
 }
 
@@ -137,6 +152,20 @@ function anchorFor({ branch, links, target }: PrepareContext, epoch: string | un
     return undefined
   // Looked for from the end: it is the last request's.
   return links.findLast((link) => link.chain === last.chain) === undefined ? undefined : last
+}
+
+/** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
+function occupancyOf(
+  context: PrepareContext,
+  conversation: Conversation,
+  measurement: Measurement,
+  anchor?: Anchor,
+  epoch?: string,
+): Occupancy {
+  const { deps, gauge } = context
+  const grown = occupancy(deps.meter, gauge, conversation, measurement, anchor, epoch)
+  if (grown.measured !== undefined) return grown
+  return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))
 }
 
 /** Applies what stands and measures the result. */
@@ -151,9 +180,9 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const anchor = anchorFor(context, standing.epoch?.id)
   const { design } = deps.meter
   const epoch = standing.epoch?.id
-  const estimate: Load =
+  const estimate: CountedLoad =
     design === undefined
-      ? occupancy(deps.meter, context.gauge, conversation, measurement, anchor, epoch)
+      ? occupancyOf(context, conversation, measurement, anchor, epoch)
       : design.load({
           target: context.target,
           gauge: context.gauge,
@@ -180,8 +209,11 @@ export const isOver = (load: Load, limit: Limit): boolean => load.count.high > l
 /** Tokens outside the history: instructions, tools, framing. */
 export function fixedTokensOf(context: PrepareContext): number {
   const { deps, gauge, conversation } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? cautionOf(context)
-  return deps.meter.measure(gauge, { ...conversation, items: [] }, 0).count.high * factor
+  const bare = { ...conversation, items: [] }
+  const measurement = deps.meter.measure(gauge, bare, 0)
+  const factor = deps.meter.design?.factor(lastOn(context))
+  if (factor !== undefined) return measurement.count.high * factor
+  return cautiousLoad(occupancyOf(context, bare, measurement), [], cautionOf(context)).count.high
 }
 
 /** Upper bound of an item's tokens on the request's model. */
@@ -193,7 +225,7 @@ export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   return (item) => cautiousItem(item, deps.meter.countItem(gauge, item).high, caution)
 }
 
-export const textTokensOf = (context: PrepareContext): ((text: string) => number) => {
+export const textTokensOf = (context: Weighing): ((text: string) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context))
   if (factor !== undefined) return (text) => deps.meter.countText(gauge, text).high * factor

@@ -27,7 +27,8 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
   let isDown = deps.clock.now() < owed.quietUntil
   const give = (what: string, cause: unknown): void => {
     isDown = true
-    owed.quietUntil = deps.clock.now() + QUIET_MS
+    // One broken connection is no outage: the next call asks again and writes down what is owed, before another process is asked.
+    owed.quietUntil = owed.failures++ === 0 ? 0 : deps.clock.now() + QUIET_MS
     const { tenant, session, agent } = branch
     const message = cause instanceof Error ? cause.message : String(cause)
     deps.emit({ type: 'degraded', what, cause: message, at: deps.clock.now(), tenant, session, agent })
@@ -36,7 +37,9 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
   const ask = async <T>(what: string, real: () => Promise<T>, fromMemory: () => T): Promise<T> => {
     if (isDown) return fromMemory()
     try {
-      return await real()
+      const answer = await real()
+      owed.failures = 0
+      return answer
     } catch (error) {
       if (!isPlimsollError(error, 'store-unavailable')) throw error
       give(what, error)
@@ -72,18 +75,20 @@ function tolerantSessions(store: SessionStore, branch: Branch, ask: Ask): Sessio
           return -1
         },
       ),
-    async *read(tenant, session, afterVersion) {
-      const iterator = store.read(tenant, session, afterVersion)[Symbol.asyncIterator]()
-      for (;;) {
-        const next = await ask(
-          what,
-          () => iterator.next(),
-          () => undefined,
-        )
-        if (next === undefined || next.done === true) return
-        yield next.value
-      }
-    },
+    read: (tenant, session, afterVersion) => ({
+      [Symbol.asyncIterator]() {
+        const records = store.read(tenant, session, afterVersion)[Symbol.asyncIterator]()
+        const end = { done: true as const, value: undefined }
+        return {
+          next: () =>
+            ask(
+              what,
+              () => records.next(),
+              () => end,
+            ),
+        }
+      },
+    }),
     findEpochs: (tenant, chains) =>
       ask(
         what,
@@ -141,6 +146,19 @@ function tolerantArtifacts(
 ): ArtifactStore {
   return {
     ...artifacts,
+    // A mark that is missing is made again from the log before anything is pruned.
+    reference: (tenant, session, handles) =>
+      ask(
+        'artifact store',
+        () => artifacts.reference(tenant, session, handles),
+        () => undefined,
+      ),
+    prune: (tenant, rule) =>
+      ask(
+        'artifact store',
+        () => artifacts.prune(tenant, rule),
+        () => [],
+      ),
     put: (tenant, bytes, meta = {}) =>
       ask(
         'artifact store',

@@ -7,15 +7,19 @@ import type { Hash } from '../core/hash.ts'
 import type { Item } from '../core/item.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
-import type { Anchor, Budgets, Calibration, Measurement, Meter, TargetRef } from '../meter/index.ts'
-import type { ArtifactStore } from '../ports/artifact-store.ts'
+import type { Anchor, Budget, Calibration, Ledger, Measurement, Meter, TargetRef } from '../meter/index.ts'
+import type { ArtifactMeta, ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
+import type { BackgroundWork } from './background-work.ts'
+import type { BudgetBook } from './budget-book.ts'
 import type { Hooks } from './hooks.ts'
+import type { ShowReport } from './intake/types.ts'
 import type { RecentBodies } from './recent-bodies.ts'
 import type { Readers } from './reader-tools.ts'
+import type { ReaderProvenance } from './readers/provenance.ts'
 
 /** Everything the engine is given; `src/index.ts` composes it. */
 export interface EngineDeps {
@@ -27,6 +31,8 @@ export interface EngineDeps {
   /** The address that `artifacts.put` will give these bytes. */
   readonly addressOf: (tenant: string, bytes: Uint8Array) => Handle
   readonly present: Presenter
+  /** Tells what a reader answered from what a tool wrote. */
+  readonly provenance: ReaderProvenance
   readonly clock: Clock
   readonly hash: Hash
   /** The content chain of a history, with a memory of those seen before. */
@@ -38,7 +44,16 @@ export interface EngineDeps {
   readonly loadTokenizer?: (model: string) => Promise<void>
   /** Learns from reported usage; absent, estimates stay as fitted. */
   readonly calibration?: Calibration
-  readonly budgets?: Budgets
+  /** Told that `calibration` has learned something. */
+  readonly keepCalibration?: () => void
+  /** One for the whole installation; absent when nothing is limited. */
+  readonly budgets?: BudgetBook
+  /** What the policy limits beside it. */
+  readonly policyBudgets?: readonly Budget[]
+  /** Told of calls that a session's log holds from before this process. */
+  readonly ledger?: Pick<Ledger, 'restore'>
+  /** The name under which an API key may be written down. */
+  readonly keyName?: (credential: string) => string
   readonly hooks?: Hooks
   /** Takes secrets out of what is summarised, previewed or stored. See `redaction/borders.ts`. */
   readonly redact?: (text: string) => string
@@ -48,6 +63,8 @@ export interface EngineDeps {
   readonly cacheMarks?: boolean
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
+  /** Where work goes on that no request waits for; without it there is none. */
+  readonly background?: BackgroundWork
 }
 
 /** What the engine asks of the meter; `Meter` of `src/meter` with the limits of the catalogue beside it. */
@@ -74,8 +91,15 @@ export interface DesignArithmetic {
   }): Load
 }
 
-/** Shows a long text under a token budget, with its size, what was left out and the handle. */
-export type Presenter = (text: string, options: PresentOptions) => string
+/** Shows a long output under a token budget, with its size, what was left out and the handle. */
+export type Presenter = (output: string | Uint8Array, options: PresentOptions) => Presented
+
+export interface Presented {
+  readonly text: string
+  readonly report: ShowReport
+  /** What the output is, to be stored beside its bytes. */
+  readonly about: Pick<ArtifactMeta, 'mime' | 'encoding' | 'lines' | 'items' | 'contentKind'>
+}
 
 export interface PresentOptions {
   readonly budgetTokens: number
@@ -84,4 +108,6 @@ export interface PresentOptions {
   readonly tool?: string
   /** Tools in the request that can open a handle, by our name for them; empty when there are none. */
   readonly readers: Readers
+  /** Milliseconds, for the report. */
+  readonly now?: () => number
 }

@@ -38,7 +38,7 @@ export async function askBeforeEpoch(
     },
     emit,
   )
-  if (answer?.defer === true && cause === 'high-water') return undefined
+  if (answer?.defer === true && (cause === 'high-water' || cause === 'background')) return undefined
   return { preserve: affordable(context, items, answer?.preserve ?? []) }
 }
 

@@ -19,7 +19,9 @@ export function isUsedUp(context: PrepareContext, standing: Standing, before: Vi
   return (
     tokens > limit.tokens ||
     isOver(before.load, limit) ||
-    (standing.epoch?.forced === true && standing.epoch.policy === deps.policy.name)
+    (standing.epoch?.forced === true && standing.epoch.policy === deps.policy.name) ||
+    // A result that had no room: the design lets the model answer with what it has.
+    [...standing.firstSend.values()].some(({ cause }) => cause === 'window')
   )
 }
 

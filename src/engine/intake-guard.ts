@@ -1,14 +1,16 @@
 import type { GuardRule } from '../core/policy.ts'
-import type { PresentOptions } from './deps.ts'
+import type { Presented, PresentOptions } from './deps.ts'
 import {
   CYBER_DEFAULTS,
+  describeOutput,
   guardAdkCode,
   guardAiAgent,
   guardSreResponse,
   handleLargePayload,
   routeCyberResult,
   triggeredBy,
-} from './intake/guards/index.ts'
+  type ShowReport,
+} from './intake/index.ts'
 import { isRecord } from './intake/templates/template.ts'
 import { byteLength, countLines, grouped } from './intake/text.ts'
 
@@ -16,31 +18,50 @@ import { byteLength, countLines, grouped } from './intake/text.ts'
 export const isLarge = (guard: GuardRule | undefined, text: string): boolean =>
   guard !== undefined && triggeredBy(text, guard) !== undefined
 
+/** What a design shows of a large result, and what its own metadata say about that. */
+interface DesignView {
+  readonly text: string
+  readonly metadata?: Partial<ShowReport>
+}
+
 /** A large result as its design shows it, always with the address of the original; undefined where the design has no view. */
-export function guardedText(guard: GuardRule, text: string, options: PresentOptions): string | undefined {
+export function guardedView(guard: GuardRule, text: string, options: PresentOptions): Presented | undefined {
   if (!isLarge(guard, text)) return undefined
+  const started = options.now?.()
+  const shown = designView(guard, text, options)
+  if (shown === undefined) return undefined
+  const { report, about } = describeOutput(text, shown.text, 'head-tail')
+  const elapsed = started === undefined ? {} : { processing_ms: options.now!() - started }
+  return { text: shown.text, about, report: { ...report, ...shown.metadata, ...elapsed } }
+}
+
+function designView(guard: GuardRule, text: string, options: PresentOptions): DesignView | undefined {
   switch (guard.design) {
     case 'autosre':
-      return sreText(guard, text, options)
+      return sreView(guard, text, options)
     case 'cyber-autoagent':
-      return cyberText(guard, text, options)
+      return cyberView(guard, text, options)
     case 'adk-code':
-      return adkText(guard, text, options)
+      return { text: adkText(guard, text, options) }
     case 'ai-agent':
-      return aiAgentText(guard, text, options)
+      return aiAgentView(guard, text, options)
     case 'contextguard':
       return undefined
   }
 }
 
-/** Statistics or a sample for large data; then the safety net. */
-function sreText({ items, chars }: GuardRule, text: string, { handle, tool, readers }: PresentOptions): string {
+/** Statistics or a sample for large data; then the safety net. The design counts an object's keys as items, and characters as JSON. */
+function sreView(
+  { items, chars, sandbox = true }: GuardRule,
+  text: string,
+  { handle, tool, readers }: PresentOptions,
+): DesignView {
   const analysisTool = readers.get('artifact_run') ?? readers.get('artifact_read')
   const handled = handleLargePayload(
     { result: parse(text) ?? text },
     {
       handle,
-      sandbox: true,
+      sandbox,
       config: { enabled: true, thresholdItems: items ?? Infinity, thresholdChars: chars ?? Infinity },
       ...(tool !== undefined && { tool }),
       ...(analysisTool !== undefined && { analysisTool }),
@@ -48,11 +69,22 @@ function sreText({ items, chars }: GuardRule, text: string, { handle, tool, read
   )
   const { value } = guardSreResponse(handled.response, { handle })
   const result = isRecord(value) ? value['result'] : value
-  return typeof result === 'string' ? result : JSON.stringify(result)
+  const metadata = isRecord(value) && isRecord(value['metadata']) ? value['metadata'] : {}
+  const { mode, size } = handled
+  const template = metadata['template_used']
+  return {
+    text: typeof result === 'string' ? result : JSON.stringify(result),
+    metadata: {
+      original_items: size.items,
+      original_chars: size.chars,
+      ...(mode !== undefined && { handling_mode: mode }),
+      ...(typeof template === 'string' && { template_used: template }),
+    },
+  }
 }
 
-/** Header with sizes and address, the first part, footer with the address. */
-function cyberText({ chars, shownChars }: GuardRule, text: string, { handle }: PresentOptions): string {
+/** Header with sizes and address, the first part, footer with the address. The design's sizes are in characters. */
+function cyberView({ chars, shownChars }: GuardRule, text: string, { handle }: PresentOptions): DesignView {
   const limits = {
     ...CYBER_DEFAULTS,
     artifactChars: chars ?? CYBER_DEFAULTS.artifactChars,
@@ -61,7 +93,15 @@ function cyberText({ chars, shownChars }: GuardRule, text: string, { handle }: P
   const { value } = routeCyberResult({ content: [{ text }] }, () => handle, limits)
   const content = isRecord(value) && Array.isArray(value['content']) ? (value['content'] as unknown[]) : []
   const [first] = content
-  return isRecord(first) && typeof first['text'] === 'string' ? first['text'] : text
+  const shown = isRecord(first) && typeof first['text'] === 'string' ? first['text'] : text
+  return {
+    text: shown,
+    metadata: {
+      original_size: text.length,
+      compressed_size: shown.length,
+      compression_ratio: Number((shown.length / text.length).toFixed(3)),
+    },
+  }
 }
 
 /** Room for the line with the address. */
@@ -74,12 +114,13 @@ function adkText({ bytes = 10_240, lines = 256 }: GuardRule, text: string, { han
 }
 
 /** With a reader in the request the address is enough; without one the two ends are all that the model will ever see. */
-function aiAgentText({ bytes = 12_288 }: GuardRule, text: string, options: PresentOptions): string {
+function aiAgentView({ bytes = 12_288 }: GuardRule, text: string, options: PresentOptions): DesignView {
   const { handle, readers, countTokens } = options
   const reader = readers.get('artifact_extract') ?? readers.get('artifact_read')
-  if (reader === undefined) return `${guardAiAgent(text, bytes - ADDRESS_BYTES)}\n[Full output: ${handle}]`
+  if (reader === undefined) return { text: `${guardAiAgent(text, bytes - ADDRESS_BYTES)}\n[Full output: ${handle}]` }
   const size = `${grouped(byteLength(text))} bytes, ${grouped(countLines(text))} lines, ${grouped(Math.ceil(countTokens(text)))} tokens`
-  return `[Tool output is too large for the context (${size}) and was stored as ${handle}. Call ${reader} with this handle and precise instructions on what to extract.]`
+  const pointer = `[Tool output is too large for the context (${size}) and was stored as ${handle}. Call ${reader} with this handle and precise instructions on what to extract.]`
+  return { text: pointer, metadata: { handling_mode: 'handle' } }
 }
 
 function parse(text: string): unknown {

@@ -4,7 +4,6 @@ import { createCalibration, type Calibration, type CalibrationState } from '../m
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Branch, Measured } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
-import { appendTo } from './restore.ts'
 
 /** What was learned about tokenizers belongs to the installation, not to a tenant: it holds ratios, no content. */
 const TENANT = 'plimsoll'
@@ -14,12 +13,13 @@ const KEY = 'calibration'
  * Fixes in the log what the meter knows when a branch begins. From there on the branch learns from its own usage records
  * only, so that a restarted process, or another proxy, decides exactly as this one would.
  */
-export async function seedCalibration(deps: EngineDeps, branch: Branch): Promise<void> {
+export function seedCalibration(deps: EngineDeps, branch: Branch): void {
   if (deps.calibration === undefined || branch.calibration !== undefined) return
   const { v, models } = deps.calibration.state()
-  await appendTo(deps, branch, [
-    { v: RECORD_VERSION, at: deps.clock.now(), agent: branch.agent, type: 'calibration', state: { v, models } },
-  ])
+  const at = deps.clock.now()
+  // Not worth a write of its own: it goes before the first record that builds on it.
+  branch.seed = { v: RECORD_VERSION, at, agent: branch.agent, type: 'calibration', state: { v, models } }
+  branch.calibration = calibrationFrom(branch.seed.state)
 }
 
 export const calibrationFrom = (state: unknown): Calibration => createCalibration({ state: state as CalibrationState })
@@ -53,10 +53,37 @@ function difference(
   return out
 }
 
-/** Keeps what was learned for the sessions to come. */
-export async function shareCalibration(deps: EngineDeps): Promise<void> {
-  if (deps.calibration === undefined) return
-  await deps.sessions.setValue(TENANT, KEY, JSON.stringify(deps.calibration.state()))
+/** Writes what was learned for the sessions to come. */
+export interface CalibrationKeeper {
+  /** Something was learned; it is written within `everyMs`, together with whatever is learned until then. */
+  note(): void
+  /** Writes at once what is not written yet. */
+  flush(): Promise<void>
+}
+
+/** Ratios move slowly, and a kill that takes the last seconds of them costs nothing: each session's own are in its log. */
+const KEEP_EVERY_MS = 5_000
+
+export function calibrationKeeper(
+  store: Pick<SessionStore, 'setValue'>,
+  calibration: Calibration,
+  everyMs = KEEP_EVERY_MS,
+): CalibrationKeeper {
+  let timer: NodeJS.Timeout | undefined
+  const write = async (): Promise<void> => {
+    clearTimeout(timer)
+    timer = undefined
+    await store.setValue(TENANT, KEY, JSON.stringify(calibration.state()))
+  }
+  return {
+    note() {
+      // Without the store the ratios stay in memory; the next answer tries again.
+      timer ??= setTimeout(() => void write().catch(() => undefined), everyMs).unref()
+    },
+    async flush() {
+      if (timer !== undefined) await write().catch(() => undefined)
+    },
+  }
 }
 
 /** The state that earlier processes left; undefined when there is none or it cannot be read. */

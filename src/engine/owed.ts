@@ -9,6 +9,8 @@ export interface Owed {
   artifactBytes: number
   /** The store is not asked again before this time: each question may wait for a timeout. */
   quietUntil: number
+  /** Calls of the store that failed in a row. */
+  failures: number
 }
 
 /** Beyond this the client's own transcript, sent again whole, is the only copy until the store is back. */
@@ -21,6 +23,7 @@ export const newOwed = (): Owed => ({
   artifacts: new Map(),
   artifactBytes: 0,
   quietUntil: 0,
+  failures: 0,
 })
 
 export const owesNothing = ({ records, epochs, artifacts }: Owed): boolean =>

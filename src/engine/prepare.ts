@@ -3,25 +3,31 @@ import type { Plan } from '../core/edits.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { Epoch } from '../core/records.ts'
 import type { Limit, Load, Target, Verdict } from '../core/target.ts'
-import { logRequest, storeTexts } from './archive.ts'
-import type { Branch } from './branch.ts'
+import type { SendToModel } from '../ports/model-call.ts'
+import { isNews, logRequest, noteArchived, storeTexts, unwrittenOf, type Decided } from './archive.ts'
+import type { Branch, Unwritten } from './branch.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
 import { withContextNotice } from './context-notice.ts'
 import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
-import { declareEpoch, viewUnder } from './declare-epoch.ts'
+import { announceEpoch } from './announce-epoch.ts'
+import { dropSummary, isWriting, startSummary, takeSummary } from './background-summary.ts'
+import { declareEpoch } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
-import { askBeforeEpoch, noteHighWater, placeOf, tellAfterEpoch } from './epoch-hooks.ts'
-import { newFirstSendEdits, type NewEdit } from './first-send.ts'
-import { debugLines, reductionLines } from './design-log.ts'
+import { askBeforeEpoch, noteHighWater, placeOf } from './epoch-hooks.ts'
+import { newFirstSendEdits, toolUseOf, type NewEdit } from './first-send.ts'
+import { debugLines } from './design-log.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn.ts'
 import { permit, type Permission } from './guard.ts'
 import { callHook } from './hooks.ts'
 import { largestParts } from './largest-parts.ts'
+import { withNative } from './native.ts'
 import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
+import { keepAlive } from './retention.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
+import { squeezeNew } from './squeeze-new.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
 import { isHigh, lowWater, messagesOf } from './water.ts'
 
@@ -32,9 +38,11 @@ export interface PrepareRequest {
   readonly targets?: readonly Target[]
   /** Model calls still to come, for weighing an epoch's price. @default max(5, half the calls so far) */
   readonly expectedCalls?: number
+  /** Sends one more request to the model at hand: policies with summaries in band need it. */
+  readonly send?: SendToModel
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
-  /** `meanwhile`: an untouched request need not wait for the archive; `record` does. @default 'before' */
+  /** `meanwhile`: a request about which nothing new was decided is archived together with its answer. @default 'before' */
   readonly archive?: 'before' | 'meanwhile'
 }
 
@@ -72,24 +80,36 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await deps.loadTokenizer?.(opened.target.model)
   const { items } = opened.conversation
   const { standing: found, moved } = await settleStanding(opened)
-  const newEdits = await newFirstSendEdits(opened, found)
+  const intake = await newFirstSendEdits(opened, found)
   await storeTexts(
     deps,
     branch,
-    newEdits.map((edit) => storedText(items[edit.index]!)),
+    intake.flatMap(({ index, about }) => (about === undefined ? [] : [{ ...storedText(items[index]!), about }])),
   )
-  const standing: Standing = {
+  const shown: Standing = {
     ...found,
-    firstSend: new Map([...found.firstSend, ...newEdits.map((edit) => [edit.index, edit.record] as const)]),
+    firstSend: new Map([...found.firstSend, ...intake.map((edit) => [edit.index, edit.record] as const)]),
   }
-  const asked = viewOf(opened, standing)
+  await keepAlive(deps, branch, shown)
+  const asked = viewOf(opened, shown)
   noteHighWater(opened, asked)
   const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
   const context = roomier ?? opened
-  const before = roomier === undefined ? asked : viewOf(roomier, standing)
-  const isReduced = roomier === undefined && needsEpoch(context, standing, before)
-  const declared = isReduced ? await reduce(context, standing, before) : undefined
-  const view = declared?.view ?? before
+  const before = roomier === undefined ? asked : viewOf(roomier, shown)
+  let decided: Decided = { standing: moved === undefined ? found : withoutEpoch(found), edits: intake }
+  let logged: Promise<void> | undefined
+  const log = (): Promise<void> => (logged ??= logRequest(context, decided))
+  const ready = branch.compactRequested ? undefined : await takeSummary(context, shown, before, log)
+  const isReduced = ready === undefined && roomier === undefined && needsEpoch(context, shown, before)
+  const declared = ready ?? (isReduced ? await reduce(context, shown, before, log) : undefined)
+  const squeezed =
+    declared === undefined && isOver(before.estimate, context.limit) && deps.policy.asDesigned !== true
+      ? await squeezeNew(context, shown, before)
+      : undefined
+  const view = declared?.view ?? squeezed?.view ?? before
+  const standing = squeezed?.standing ?? shown
+  const newEdits = [...intake, ...(squeezed?.edits ?? [])]
+  decided = { ...decided, edits: newEdits }
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   const final = finalStepOf(context)
   const closing =
@@ -100,26 +120,40 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
   // Caution alone refuses nothing: a guess about an unknown tokenizer may cost an epoch, not the request.
   if (isOver(leaving.estimate, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
-  const permitted = closing ?? permit(context, view)
+  const permitted = await permit(context, leaving, closing?.verdict)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
-  if (permission.view.text !== context.text) validate(context, permission.view.text)
-  // What was changed is durable before it leaves. What passes untouched may be archived while the model answers.
-  if (request.archive === 'meanwhile' && permission.view.text === context.text) {
-    branch.later = () => logRequest(context, newEdits)
-  } else await logRequest(context, newEdits)
-  await tellHooks(context, newEdits, permission)
-  return finish(context, request, {
-    before,
-    permission,
-    newEdits,
-    epoch: declared?.epoch,
-    standing,
-    moved: moved !== undefined,
-  })
+  try {
+    if (permission.view.text !== context.text) validate(context, permission.view.text)
+    // What was decided is durable before it leaves. The client's own items may wait for the answer: it sends them again.
+    const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt' && logged === undefined
+    const unwritten: Unwritten | undefined =
+      mayWait && !isNews(context, decided)
+        ? { records: () => unwrittenOf(context, decided), written: () => noteArchived(context) }
+        : undefined
+    if (unwritten === undefined) await log()
+    await tellHooks(context, newEdits, permission)
+    if (declared === undefined && closing === undefined) await startSummary(context, standing, view)
+    return finish(context, request, {
+      before,
+      permission,
+      newEdits,
+      epoch: declared?.epoch,
+      standing,
+      unwritten,
+      moved: moved !== undefined,
+    })
+  } catch (error) {
+    // What never leaves is never billed.
+    if (permission.reservation !== undefined) await deps.budgets?.release(permission.reservation)
+    throw error
+  }
 }
 
+const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({ epochs, anchors, firstSend })
+
 /** What stands on top of the view for this one request. */
-const dressed = (context: PrepareContext, view: View): View => withCacheMarks(context, withContextNotice(context, view))
+const dressed = (context: PrepareContext, view: View): View =>
+  withCacheMarks(context, withContextNotice(context, withNative(context, view)))
 
 async function tellHooks(
   context: PrepareContext,
@@ -163,6 +197,7 @@ function needsEpoch(context: PrepareContext, standing: Standing, { load, convers
   if (branch.compactRequested) return true
   if (deps.policy.asDesigned !== true && epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
+  if (isWriting(branch)) return false
   const { policy } = deps
   if (hasManyMessages(context, standing, conversation)) return true
   if (!isHigh(policy, limit, load, branch.cacheIsWarm)) return false
@@ -186,38 +221,37 @@ async function reduce(
   context: PrepareContext,
   standing: Standing,
   before: View,
+  log: () => Promise<void>,
 ): Promise<{ epoch: Epoch; view: View } | undefined> {
-  const { branch, emit, limit } = context
+  const { branch, limit } = context
   const forced = isOver(before.load, limit)
+  // Whoever has to fit now does not wait for a summary that another call has started.
+  const modelFree = isWriting(branch)
+  dropSummary(branch)
   const why = forced ? 'overflow' : branch.compactRequested ? 'requested' : 'high-water'
   const wish = await askBeforeEpoch(context, before, why)
   if (wish === undefined) return undefined
-  const gate = forced || branch.compactRequested ? undefined : priceGate(context, before)
+  const requested = branch.compactRequested ? (branch.compactRequest ?? {}) : undefined
+  const gate = forced || requested !== undefined ? undefined : priceGate(context, before)
   const epoch = await declareEpoch(context, standing, {
     ...(gate !== undefined && { accepts: (planned) => gate.accepts(planned) }),
     forced,
     loadBefore: before.load.count.high,
     bytesBefore: before.load.bytes,
+    before,
+    modelFree,
+    ...(requested !== undefined && { requested }),
     preserve: wish.preserve,
+    alongside: log,
   })
   branch.compactRequested = false
-  if (epoch === undefined) return undefined
-  const view = viewUnder(context, standing, epoch)
-  branch.epoch = epoch
+  delete branch.compactRequest
+  if ('nothing' in epoch) {
+    if (requested !== undefined) branch.compactOutcome = epoch.nothing
+    return undefined
+  }
   const price = gate?.quote()
-  emit({
-    type: 'epoch-declared',
-    epoch: epoch.id,
-    forced,
-    reason: epoch.reason,
-    before: before.load.count.high,
-    after: view.load.count.high,
-    covered: epoch.count,
-    ...(price !== undefined && { price }),
-  })
-  await tellAfterEpoch(context, why, epoch, before, view)
-  for (const line of reductionLines(context, { before, after: view, epoch })) emit(line)
-  return { epoch, view }
+  return announceEpoch(context, standing, before, epoch, { why, forced, ...(price !== undefined && { price }) })
 }
 
 /** A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. */
@@ -261,6 +295,7 @@ interface Outcome {
   readonly standing: Standing
   /** The standing epoch had to be moved, and was recorded anew. */
   readonly moved: boolean
+  readonly unwritten: Unwritten | undefined
 }
 
 function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
@@ -269,7 +304,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   const { view, verdict } = permission
   const epochId = epoch?.id ?? outcome.standing.epoch?.id
   const { high } = view.load.count
-  const id = openTurn(context, request.format, permission, epochId)
+  const id = openTurn(context, request.format, permission, epochId, outcome.unwritten)
   for (const link of links.slice(context.known.links)) branch.sent.add(link.chain)
   branch.request = { items: conversation.items, links }
   // An epoch of this request is found by the next one, like any other.
@@ -283,6 +318,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   branch.load = view.load
   branch.readers = context.readers
   branch.limit = limit
+  branch.toolUse = toolUseOf(context, outcome.standing)
   const tight = epoch !== undefined && high > lowWater(deps.policy, limit)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
@@ -322,10 +358,11 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
 }
 
 function openTurn(
-  { deps, branch, target, links }: PrepareContext,
+  { deps, branch, target, links, limit }: PrepareContext,
   format: string,
   permission: Permission,
   epoch: string | undefined,
+  unwritten: Outcome['unwritten'],
 ): string {
   const id = `turn-${++branch.turnCount}`
   // A halted request is never sent, so there is nothing to record about it.
@@ -335,6 +372,7 @@ function openTurn(
     id,
     model: target.model,
     format,
+    limit,
     estimated: measurement.raw.tokens,
     measured: {
       chain: links.at(-1)?.chain ?? '',
@@ -346,6 +384,7 @@ function openTurn(
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),
     ...(epoch !== undefined && { epoch }),
+    ...(unwritten !== undefined && { unwritten }),
   })
   return id
 }

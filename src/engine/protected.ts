@@ -39,6 +39,12 @@ export function protectedItems(
     if (index >= openFrom || item.kind === 'instruction') keep.add(index)
     if (item.kind === 'instruction') pinned.add(index)
   }
+  // The provider's own compaction is all that it knows of what stood before.
+  const compaction = items.findLastIndex(({ standsForPrefix }) => standsForPrefix === true)
+  if (compaction >= 0) {
+    keep.add(compaction)
+    pinned.add(compaction)
+  }
   for (const link of links) {
     if (!pins.has(link.identity)) continue
     keep.add(link.index)

@@ -1,31 +1,18 @@
 import type { NewTool } from '../core/conversation.ts'
 import type { ToolDeclaration } from '../core/item.ts'
-import { READER_TOOLS as ARTIFACT_TOOLS } from './readers/tools.ts'
+import { READER_TOOLS } from './readers/tools.ts'
 
-const recall: NewTool = {
-  name: 'recall',
-  description: 'Searches everything that happened earlier in this conversation, also what is no longer in view.',
-  parameters: {
-    type: 'object',
-    properties: { query: { type: 'string', description: 'Words to look for' }, limit: { type: 'integer' } },
-    required: ['query'],
-  },
-}
-
-/** The tools that give back what was taken out, as they are declared to a model. */
-export const READER_TOOLS: readonly NewTool[] = [
-  recall,
-  ...ARTIFACT_TOOLS.map(({ name, description, inputSchema }) => ({
+/** The readers of these names, as a codec declares tools. */
+export const readerTools = (names: readonly string[]): readonly NewTool[] =>
+  READER_TOOLS.filter(({ name }) => names.includes(name)).map(({ name, description, inputSchema }) => ({
     name,
     description,
     parameters: { ...inputSchema },
-  })),
-]
+  }))
 
-/** The two that every agent can use; the others earn their tokens where data is queried. */
-export const BASIC_READERS: readonly NewTool[] = READER_TOOLS.filter(({ name }) =>
-  ['recall', 'artifact_read', 'artifact_grep'].includes(name),
-)
+/** The three that every agent can use; the others earn their tokens where data is queried. */
+export const BASIC_READER_NAMES: readonly string[] = ['recall', 'artifact_read', 'artifact_grep']
+export const BASIC_READERS: readonly NewTool[] = readerTools(BASIC_READER_NAMES)
 
 /**
  * Which readers a request declares. An MCP client puts its own prefix before a tool's name (`mcp__plimsoll__recall`), and a

@@ -30,8 +30,6 @@ export interface Recalled {
 export interface RecallOwner {
   readonly tenant: string
   readonly session: string
-  /** Identities that this conversation has shown: a fork's items may be archived under the session that showed them first. */
-  readonly archived?: ReadonlySet<string>
 }
 
 type Archive = Pick<SessionStore, 'search' | 'read'>
@@ -59,18 +57,12 @@ export async function recall(
 
 /** The store finds words; a path or an identifier is several of them, so what holds the query verbatim comes first. */
 async function itemsFor(archive: Archive, owner: RecallOwner, query: string, limit: number): Promise<ItemSeen[]> {
-  const { tenant, session, archived } = owner
+  const { tenant, session } = owner
   const items = new Map<string, ItemSeen>()
-  const take = async (scope: { session?: string }, isOurs: (item: ItemSeen) => boolean): Promise<void> => {
-    for (const hit of await archive.search(tenant, query, { ...scope, limit: CANDIDATES })) {
-      const item = await itemAt(archive, tenant, hit.session, hit.version)
-      if (item !== undefined && !items.has(item.identity) && isOurs(item)) items.set(item.identity, item)
-    }
+  for (const hit of await archive.search(tenant, query, { session, limit: CANDIDATES })) {
+    const item = await itemAt(archive, tenant, hit.session, hit.version)
+    if (item !== undefined && !items.has(item.identity)) items.set(item.identity, item)
   }
-  await take({ session }, () => true)
-  const whole = [...items.values()].filter(({ text }) => verbatim(text, query) === 1).length
-  if (whole < limit && archived !== undefined && archived.size > 0)
-    await take({}, ({ identity }) => archived.has(identity))
   return [...items.values()]
     .map((item) => ({ item, score: verbatim(item.text, query) }))
     .sort((a, b) => b.score - a.score)

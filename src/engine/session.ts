@@ -1,6 +1,7 @@
 import { PlimsollError } from '../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../core/records.ts'
 import { newBranch, type Branch } from './branch.ts'
+import { compact, type Compaction, type CompactOptions } from './compact.ts'
 import { settleOwed, tolerantDeps } from './degraded.ts'
 import type { ContextRequest } from './context.ts'
 import type { EngineDeps } from './deps.ts'
@@ -10,10 +11,11 @@ import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { recall, type Recalled, type RecallOptions } from './recall.ts'
 import { appendTo, catchUp } from './restore.ts'
 import { seenItems, type SeenItem } from './seen-items.ts'
-import { exportStore } from './store-export.ts'
+import { exportStore, forkSession } from './store-admin.ts'
 import { standingView, type StandingView } from './standing-view.ts'
 import { statusOf, type SessionStatus } from './status.ts'
-import { toolResult, type ShownResult, type ToolResultRequest } from './tool-result.ts'
+import { canExecute, toolResults, type ShownResult, type ToolOutcome, type ToolResultRequest } from './tool-result.ts'
+import type { ToolBudget } from './tool-budget.ts'
 
 export interface SessionOptions {
   /** Names the log. Any text; it never becomes a path. */
@@ -22,14 +24,18 @@ export interface SessionOptions {
   readonly agent?: string
   /** @default 'local' */
   readonly tenant?: string
+  /** The API key that pays, for budgets per key and the ledger. Kept as a keyed hash. @default the tenant */
+  readonly key?: string
 }
 
 /** The three verbs, and what a person does to a session. */
 export interface Session {
   readonly id: string
   readonly agent: string
-  /** After a tool ran: what goes into the conversation. */
+  /** After a tool ran: what goes into the conversation. Results that are handed over at once share what the turn has left. */
   toolResult(request: ToolResultRequest): Promise<ShownResult>
+  /** Before a tool runs: whether its result could still be shown; else the text that answers the call in its place. */
+  canExecute(tool: string): ReturnType<ToolBudget['canExecute']>
   /** Before the model is called: the request that fits. */
   prepare(request: PrepareRequest): Promise<PreparedTurn>
   /** The request under the edits that stand, without deciding anything new: what a count is about. */
@@ -38,8 +44,8 @@ export interface Session {
   record(request: RecordRequest): Promise<RecordedTurn>
   /** Used, free, percent, threshold and turns left, from the last request. */
   status(): Promise<SessionStatus>
-  /** The next `prepare` declares an epoch, whether it is needed or not. */
-  compact(): Promise<void>
+  /** Reduces, whether it is needed or not: at once when the request is given, else with the next `prepare`. */
+  compact(options?: CompactOptions): Promise<Compaction>
   /** Takes the standing epoch back: the next request is built as if it had never been. Its id, or undefined without one. */
   undo(): Promise<string | undefined>
   /** Items of the last request, to choose pins from. */
@@ -57,25 +63,30 @@ export interface Session {
 }
 
 export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): Session {
-  const { id, agent = 'main', tenant = 'local' } = options
+  const { id, agent = 'main', tenant = 'local', key } = options
   const branch: Branch = newBranch(tenant, id, agent)
+  const nameKey = ({ keyName }: EngineDeps): void => {
+    if (key !== undefined && keyName !== undefined) branch.key ??= keyName(key)
+  }
   const inOrder = queue()
   /** One writer per branch, on a branch that knows its log, other processes' records included. */
   const run = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
     inOrder(async () => {
       const engine = await deps()
+      nameKey(engine)
       await catchUp(engine, branch)
-      await seedCalibration(engine, branch)
+      seedCalibration(engine, branch)
       return work(engine)
     })
   /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
   const runAnyway = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
     inOrder(async () => {
       const tolerant = tolerantDeps(await deps(), branch)
+      nameKey(tolerant.deps)
       const { deps: engine } = tolerant
       await settleOwed(tolerant, branch)
       await catchUp(engine, branch)
-      await seedCalibration(engine, branch)
+      seedCalibration(engine, branch)
       const { summarizer: _, ...modelFree } = engine
       try {
         return await work(tolerant.isDown() ? modelFree : engine)
@@ -84,25 +95,27 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
         if (tolerant.isDown()) delete branch.trail
       }
     })
+  branch.inTurn = runAnyway
   return {
     id,
     agent,
-    toolResult: (request) => runAnyway((engine) => toolResult(engine, branch, request)),
-    prepare: async (request) => {
-      const turn = await runAnyway((engine) => prepare(engine, branch, request))
-      void inOrder(() => settleLater(branch))
-      return turn
-    },
+    toolResult: together(async (requests: readonly ToolResultRequest[]) =>
+      runAnyway((engine) => toolResults(engine, branch, requests)),
+    ),
+    canExecute: (tool) => runAnyway((engine) => canExecute(engine, branch, tool)),
+    prepare: (request) => runAnyway((engine) => prepare(engine, branch, request)),
     standing: (request) => runAnyway((engine) => standingView(engine, branch, request)),
     record: (request) => runAnyway((engine) => record(engine, branch, request)),
-    status: () => runAnyway(async (engine) => statusOf(engine, branch)),
-    compact: () => run(async () => void (branch.compactRequested = true)),
+    status: () => runAnyway((engine) => statusOf(engine, branch)),
+    compact: (options = {}) => runAnyway((engine) => compact(engine, branch, options)),
     undo: () => run((engine) => undo(engine, branch)),
     items: () => run(async () => seenItems(branch.request)),
     pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),
     fork: (to) =>
       run(async (engine) => {
-        await engine.sessions.fork(tenant, id, to)
+        // A session that has written nothing yet can be forked all the same.
+        if (branch.seed !== undefined) await appendTo(engine, branch, [])
+        await forkSession(engine.sessions, engine.artifacts, { tenant, from: id, to })
         return createSession(deps, { id: to, agent, tenant })
       }),
     audit: () => run((engine) => audit(engine, branch)),
@@ -148,16 +161,6 @@ async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[
   return found
 }
 
-/** A request that could not be archived is archived with the next one: the client sends all of it again. */
-async function settleLater(branch: Branch): Promise<void> {
-  const { later } = branch
-  if (later === undefined) return
-  delete branch.later
-  // The request leaves first: writing to a disk holds this process up.
-  await new Promise((resolve) => setImmediate(resolve))
-  await later().catch(() => undefined)
-}
-
 /** Calls that overlap run one after another, in the order in which they came. */
 function queue(): <T>(work: () => Promise<T>) => Promise<T> {
   let tail: Promise<unknown> = Promise.resolve()
@@ -165,5 +168,28 @@ function queue(): <T>(work: () => Promise<T>) => Promise<T> {
     const next = tail.then(work, work)
     tail = next.catch(() => undefined)
     return next
+  }
+}
+
+/** Calls that come while one is about to run are answered together, each with its own outcome. */
+function together(
+  work: (requests: readonly ToolResultRequest[]) => Promise<readonly ToolOutcome[]>,
+): (request: ToolResultRequest) => Promise<ShownResult> {
+  let waiting: ToolResultRequest[] = []
+  let next: Promise<ReadonlyMap<ToolResultRequest, ToolOutcome>> | undefined
+  return async (request) => {
+    // A caller may hand over the same object twice.
+    const own = { ...request }
+    waiting.push(own)
+    next ??= Promise.resolve().then(async () => {
+      const batch = waiting
+      waiting = []
+      next = undefined
+      const outcomes = await work(batch)
+      return new Map(batch.map((each, i) => [each, outcomes[i]!]))
+    })
+    const outcome = (await next).get(own)!
+    if ('error' in outcome) throw outcome.error
+    return outcome.shown
   }
 }

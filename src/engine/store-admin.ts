@@ -1,8 +1,8 @@
-import { handlesIn } from '../core/handles.ts'
 import type { Handle } from '../core/handles.ts'
 import type { ArtifactStore, RetentionRule } from '../ports/artifact-store.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { MaintainedStore, MigrationReport, StoreProblem, StoreStats } from '../ports/store-maintenance.ts'
+import { handlesOfRecord } from './record-handles.ts'
 import { sessionsOf } from './store-export.ts'
 
 export { exportStore } from './store-export.ts'
@@ -62,7 +62,7 @@ export async function verifyStore(
           })
         }
         if (options.artifacts === undefined) continue
-        for (const handle of handlesIn(handlesText(record))) {
+        for (const handle of handlesOfRecord(record)) {
           if (!(await isThere(options.artifacts, handle))) dangling.push({ tenant, session, version, handle })
         }
       }
@@ -75,7 +75,7 @@ export async function verifyStore(
 export async function handlesOf(store: SessionStore, tenant: string, session: string): Promise<readonly Handle[]> {
   const handles = new Set<Handle>()
   for await (const { record } of store.read(tenant, session))
-    for (const handle of handlesIn(handlesText(record))) handles.add(handle)
+    for (const handle of handlesOfRecord(record)) handles.add(handle)
   return [...handles]
 }
 
@@ -89,18 +89,6 @@ export async function forkSession(
   // Referenced first: between the two calls nothing may go that the fork is about to need.
   await artifacts.reference(tenant, to, await handlesOf(store, tenant, from))
   return store.fork(tenant, from, to, place.version)
-}
-
-/** Only the fields that are ours to fill: a handle in a client's text is no promise of this store. */
-function handlesText(record: {
-  readonly type: string
-  readonly handle?: string
-  readonly edits?: readonly object[]
-}): string {
-  if (record.handle !== undefined) return record.handle
-  return (record.edits ?? [])
-    .map((edit) => ('handle' in edit && typeof edit.handle === 'string' ? edit.handle : ''))
-    .join(' ')
 }
 
 export interface PruneOptions {

@@ -1,13 +1,10 @@
 import { handlesIn } from '../core/handles.ts'
+import type { TokenLimits } from '../core/policy.ts'
 import type { Tokenizer } from '../ports/tokenizer.ts'
 import { shareFairly } from './fair-share.ts'
 import { mutex } from './mutex.ts'
 
-/** Tokens that results may take. Whatever is not named has no limit of its own. */
-export interface TokenLimits {
-  readonly turnTokens?: number
-  readonly sessionTokens?: number
-}
+export type { TokenLimits }
 
 export interface ToolBudgetOptions extends TokenLimits {
   /** Every one of them must find that it fits: results may go to any of the targets. */
@@ -29,6 +26,14 @@ export interface ResultForms {
   readonly callId: string
   readonly tool: string
   readonly full: string
+  /** Tokens of `full`, where they are known. */
+  readonly fullTokens?: number
+  /** Why it is never shown whole, whatever is left. */
+  readonly tooLarge?: string
+  /** Tokens of a good preview: with less left, it is the limit that cuts and not its size. @default none */
+  readonly previewTokens?: number
+  /** Tokens that it asks for in a batch. @default all of it */
+  readonly wants?: number
   /** A view of at most so many tokens. */
   readonly preview?: (tokens: number) => string | Promise<string>
   /** The address of the stored original, and how to read it. */
@@ -46,12 +51,18 @@ export interface BudgetGrant {
   readonly tokens: number
   /** Which limit decided, when the step is not `full`. */
   readonly reason?: string
+  /** It is the window that had no room. */
+  readonly isWindow?: true
 }
 
 export interface BudgetSnapshot {
   readonly session: number
   readonly tools: Readonly<Record<string, number>>
+  /** The same of the turn at hand. @default nothing */
+  readonly turn?: { readonly all: number; readonly tools: Readonly<Record<string, number>> }
 }
+
+export const NOTHING_USED: BudgetSnapshot = { session: 0, tools: {} }
 
 export interface ToolBudget {
   /** The largest count of any target's tokenizer, upper bounds included. */
@@ -76,6 +87,7 @@ interface Allowance {
   readonly tokens: number
   /** In words that the model can act on. */
   readonly reason: string
+  readonly isWindow?: true
 }
 
 /**
@@ -87,9 +99,9 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
   const { tokenizers, tools = {}, room = () => Infinity, used } = options
   const { minPreviewTokens = DEFAULT_MIN_PREVIEW, minExecuteTokens = DEFAULT_MIN_EXECUTE } = options
   const oneAtATime = mutex()
-  let turn = 0
+  let turn = used?.turn?.all ?? 0
   let session = used?.session ?? 0
-  const turnByTool = new Map<string, number>()
+  const turnByTool = new Map(Object.entries(used?.turn?.tools ?? {}))
   const sessionByTool = new Map(Object.entries(used?.tools ?? {}))
 
   const countTokens = (text: string): number =>
@@ -99,7 +111,7 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
     return tightest([
       left(options.turnTokens, turn, 'all tools together may show', 'per turn'),
       left(options.sessionTokens, session, 'all tools together may show', 'per session'),
-      { tokens: Math.max(0, Math.floor(room()) - turn), reason: 'the context window is nearly full' },
+      { tokens: Math.max(0, Math.floor(room()) - turn), reason: 'the context window is nearly full', isWindow: true },
     ])
   }
 
@@ -120,17 +132,20 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
     sessionByTool.set(tool, (sessionByTool.get(tool) ?? 0) + tokens)
   }
 
-  async function grant(result: ResultForms, { tokens, reason }: Allowance): Promise<BudgetGrant> {
-    const { callId, tool, full } = result
+  const sizeOf = ({ full, fullTokens }: ResultForms): number => fullTokens ?? countTokens(full)
+
+  async function grant(result: ResultForms, { tokens, reason, isWindow }: Allowance): Promise<BudgetGrant> {
+    const { callId, tool, full, tooLarge } = result
+    const size = sizeOf(result)
+    if (result.always === true || (tooLarge === undefined && size <= tokens))
+      return { callId, step: 'full', text: full, tokens: size }
+    // What is too large by itself is a preview for that reason; with less than that left, the limit is the reason.
+    const isOwn = tooLarge !== undefined && tokens >= (result.previewTokens ?? 0)
+    const why = isOwn ? { reason: tooLarge } : { reason, ...(isWindow === true && { isWindow }) }
     const fits = (step: BudgetStep, text: string): BudgetGrant | undefined => {
       const count = countTokens(text)
-      return count <= tokens ? { callId, step, text, tokens: count, ...(step === 'full' ? {} : { reason }) } : undefined
+      return count <= tokens ? { callId, step, text, tokens: count, ...why } : undefined
     }
-    const whole =
-      result.always === true
-        ? { callId, step: 'full' as const, text: full, tokens: countTokens(full) }
-        : fits('full', full)
-    if (whole !== undefined) return whole
     // A preview that promised to fit is measured again: the budget trusts its own count only.
     const preview =
       tokens >= minPreviewTokens && result.preview !== undefined
@@ -140,13 +155,13 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
     const handle = typeof result.handle === 'function' ? await result.handle() : result.handle
     const pointer = handle === undefined ? undefined : fits('handle', handle)
     if (pointer !== undefined) return pointer
-    const text = refusalText(tool, reason, countTokens(full), handle)
-    return { callId, step: 'refusal', text, tokens: countTokens(text), reason }
+    const text = refusalText(tool, why.reason, size, handle)
+    return { callId, step: 'refusal', text, tokens: countTokens(text), ...why }
   }
 
   /** Fair within each tool under its own limits first, then fair among all. */
   function batchShares(results: readonly ResultForms[]): number[] {
-    const wanted = results.map(({ full }) => countTokens(full))
+    const wanted = results.map((result) => result.wants ?? sizeOf(result))
     for (const tool of new Set(results.map((result) => result.tool))) {
       const indexes = results.flatMap((result, i) => (result.tool === tool ? [i] : []))
       const shares = shareFairly(
@@ -179,7 +194,8 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
           const limit = allowance(result.tool)
           const share = shares[i] ?? 0
           const reason = `${others.length} results share what this turn has left`
-          grants.set(result, await reserveNow(result, share < limit.tokens ? { tokens: share, reason } : limit))
+          const shared: Allowance = { tokens: share, reason, ...(limit.isWindow === true && { isWindow: true }) }
+          grants.set(result, await reserveNow(result, share < limit.tokens ? shared : limit))
         }
         return results.flatMap((result) => grants.get(result) ?? [])
       }),
@@ -193,7 +209,11 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
         turn = 0
         turnByTool.clear()
       }),
-    snapshot: () => ({ session, tools: Object.fromEntries(sessionByTool) }),
+    snapshot: () => ({
+      session,
+      tools: Object.fromEntries(sessionByTool),
+      turn: { all: turn, tools: Object.fromEntries(turnByTool) },
+    }),
   }
 }
 

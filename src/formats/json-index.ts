@@ -108,9 +108,8 @@ export class JsonNode {
     const open = pathIn(spans, list)
     const elements = open === undefined ? [] : (spans.children(open.at(-1)!) ?? [])
     const shared = commonPrefix(own, text)
-    // An element is the same when the character behind it is the same as well.
     let kept = elements.length
-    while (kept > 0 && spans.end(elements[kept - 1]!) >= shared) kept--
+    while (kept > 0 && !isWithin(text, spans.end(elements[kept - 1]!), shared)) kept--
     if (open === undefined || kept === 0) return undefined
     const last = elements[kept - 1]!
     const rest = restAfter(text, spans.end(last))
@@ -189,6 +188,10 @@ export function bytesOf(
   if (before === undefined || from === 0) return Buffer.byteLength(text)
   return before.bytes - Buffer.byteLength(before.text.slice(from)) + Buffer.byteLength(text.slice(from))
 }
+
+/** A value that ends where two texts part is the same in both only if nothing can be added to it. */
+const isWithin = (text: string, end: number, shared: number): boolean =>
+  end < shared || (end === shared && text[end - 1] === '}')
 
 function pathIn(spans: Spans, keys: readonly string[]): number[] | undefined {
   const path = [0]

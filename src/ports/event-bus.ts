@@ -8,10 +8,14 @@ import type { PlimsollEvent } from '../core/events.ts'
  */
 export interface EventBus {
   readonly name: string
+  /** Whose events these are; processes that tell each other otherwise share one. */
+  readonly sender: string
   publish(event: PlimsollEvent): void
   /** Returns the function that ends the subscription. */
-  subscribe(listener: (event: PlimsollEvent) => void): () => void
+  subscribe(listener: EventListener): () => void
   /** Resolves when everything published so far was sent or given up. */
   flush(): Promise<void>
   close(): Promise<void>
 }
+
+export type EventListener = (event: PlimsollEvent, sender: string) => void

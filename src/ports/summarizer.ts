@@ -1,4 +1,4 @@
-import type { StopReason } from '../core/codec.ts'
+import type { ModelResponse, StopReason } from '../core/codec.ts'
 import type { Usage } from '../core/usage.ts'
 
 export interface SummaryRequest {
@@ -26,4 +26,11 @@ export interface Summarizer {
   /** Its own window; input is cut to 80 % of it and chunked beyond. */
   readonly window: number
   summarise(request: SummaryRequest): Promise<SummaryAnswer>
+}
+
+/** What a model answered, as an answer to a request for a summary. Thoughts are no part of it. */
+export function summaryAnswerOf({ items, stop, usage }: ModelResponse): SummaryAnswer {
+  const said = items.filter((item) => item.kind === 'assistant').map((item) => item.text)
+  const toolCalls = items.filter((item) => item.kind === 'call').length
+  return { text: said.join(''), stop, toolCalls, ...(usage !== undefined && { usage }) }
 }

@@ -4,10 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { fileArtifacts } from '../../src/drivers/artifacts/file.ts'
+import { aesSeal } from '../../src/drivers/crypto/aes-seal.ts'
+import { aesByteSeal } from '../../src/drivers/crypto/byte-seal.ts'
 import { artifactStoreCases } from '../../src/testing/artifact-store-suite.ts'
 
 describe('file artifacts', () => {
   const secret = randomBytes(32)
+  const key = randomBytes(32)
+  const seals = { bytes: aesByteSeal(key), text: aesSeal(key) }
   let directory = ''
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'plimsoll-artifacts-'))
@@ -26,6 +30,10 @@ describe('file artifacts', () => {
           links: join(directory, 'links', space),
           ...options,
         }),
+      ))
+    it(`${name}, encrypted`, () =>
+      run(({ space, ...options }) =>
+        fileArtifacts({ directory: join(directory, 'e', space), secret, seals, ...options }),
       ))
   }
 })

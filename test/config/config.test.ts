@@ -165,6 +165,26 @@ agents:
     await plimsoll.close()
   })
 
+  it('sets what tools may take, together and one by one, and how many stored outputs stay', () => {
+    const { config, problems } = check(`
+override:
+  budget: { turnShare: 40%, tools: { bash: { turnTokens: 4k, sessionTokens: 50k } } }
+  retention: { keep: 20 }
+agents:
+  scout: { override: { budget: { tools: { web: { turnTokens: 2k } } } } }
+`)
+    expect(problems).toEqual([])
+    const bash = { turnTokens: 4_000, sessionTokens: 50_000 }
+    expect(policyOf(config, 'main', {})).toMatchObject({
+      intake: { maxShare: 0.25, budget: { turnShare: 0.4, tools: { bash } } },
+      retention: { keep: 20, cleanAt: 20 },
+    })
+    expect(policyOf(config, 'scout', {}).intake.budget?.tools).toEqual({ bash, web: { turnTokens: 2_000 } })
+    expect(check('override:\n  budget:\n    turnShar: 0.5\n').problems).toMatchObject([
+      { nearest: 'turnShare', line: 3 },
+    ])
+  })
+
   it.each([...policies.keys()])('gives %s back as it is without overrides', (name) => {
     const env = {}
     expect(policyOf({ policy: name }, 'main', env)).toMatchObject({ ...policies.get(name) })
@@ -186,5 +206,26 @@ describe('the proxy’s file', () => {
     expect(readConfig(file)).toEqual({ port: 4141, upstreams: { anthropic: [{ url: 'https://api.anthropic.com' }] } })
     await writeFile(file, 'prot: 4141\n')
     expect(() => readConfig(file)).toThrow(/plimsoll\.yaml:1: There is no key "prot"\. Did you mean "port"\?/)
+  })
+})
+
+describe('a summariser in the file', () => {
+  it('gets its key from the environment, never from the file', () => {
+    const { config } = check(
+      'summarizer: { format: gemini, model: gemini-2.5-flash, apiKeyEnv: SUMMARY_KEY, window: 200k }',
+    )
+    expect(optionsOf(config, { SUMMARY_KEY: 'k' }).summarizer).toEqual({
+      format: 'gemini',
+      model: 'gemini-2.5-flash',
+      apiKey: 'k',
+      window: 200_000,
+    })
+    expect(() => optionsOf(config, {})).toThrow(/SUMMARY_KEY is not set/)
+    expect(check('summarizer: { apiKey: secret }').problems.map(problemLine).join()).toContain('no key "apiKey"')
+  })
+
+  it('has its way and its calls in the policy', () => {
+    const { config } = check('override: { summaries: { via: in-band, backgroundFrom: 80% } }')
+    expect(policyOf(config, 'main', {}).summaries).toEqual({ via: 'in-band', calls: 2, backgroundFrom: 0.8 })
   })
 })

@@ -46,7 +46,7 @@ describe('recall', () => {
     await one.prepare(request(10))
     const other = engine.session('other')
     await other.prepare({ ...request(1), body: { ...toolLoop({ steps: 1, task: 'The codeword is xylophone.' }) } })
-    // The same history under another name is archived once, under the first.
+    // The same history under another name.
     const two = engine.session('two')
     await two.prepare(request(11))
     expect((await two.recall('value_4_2', { limit: 1 })).items).toMatchObject([{ callId: 'toolu_4' }])

@@ -58,9 +58,9 @@ describe('one result', () => {
     const watched = budget({ turnTokens: 100 })
     const seen = await watched.preview(result('bash', 90))
     expect(await watched.preview(result('bash', 90))).toEqual(seen)
-    expect(watched.snapshot()).toEqual({ session: 0, tools: {} })
+    expect(watched.snapshot()).toMatchObject({ session: 0, tools: {} })
     expect(await watched.reserve(result('bash', 90))).toEqual(seen)
-    expect(watched.snapshot()).toEqual({ session: 90, tools: { bash: 90 } })
+    expect(watched.snapshot()).toMatchObject({ session: 90, tools: { bash: 90 } })
   })
 
   it('is counted by the tokenizer that counts most, upper bound included', async () => {

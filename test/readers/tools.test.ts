@@ -50,6 +50,7 @@ describe('readers as tools', () => {
 
   it('are declared with schemas that name every field once', () => {
     expect(READER_TOOLS.map(({ name }) => name)).toEqual([
+      'recall',
       'artifact_grep',
       'artifact_read',
       'artifact_query',
@@ -60,7 +61,7 @@ describe('readers as tools', () => {
       for (const key of inputSchema.required) expect(inputSchema.properties).toHaveProperty(key)
       expect(description.length).toBeLessThan(400)
     }
-    // All five together cost every request that carries them.
+    // All of them together cost every request that carries them.
     expect(JSON.stringify(READER_TOOLS).length).toBeLessThan(5000)
   })
 })

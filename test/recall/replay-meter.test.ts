@@ -62,6 +62,27 @@ describe('ReplayMeter', () => {
     expect(report.nameRecall).toBeLessThan(1)
     expect(report.peakLoad).toBeLessThan(2000)
   })
+
+  it('prices the tools of a session that sends everything', () => {
+    const tools = [{ text: '{"name":"read"}', tokens: 5_000 }]
+    const bare = new ReplayMeter(recording, { price: PRICE, countText })
+    const meter = new ReplayMeter(recording, { price: PRICE, countText })
+    for (const call of recording.calls) {
+      bare.add(call.index, sent(call.to))
+      meter.add(call.index, { ...sent(call.to), pieces: [...tools, ...sent(call.to).pieces], tools })
+    }
+    expect(meter.report().costUsd).toBeCloseTo(meter.report().unmanagedCostUsd, 12)
+    // Written once, then read from the cache.
+    const once = (5_000 * 3.75 + (recording.calls.length - 1) * 5_000 * 0.3) / 1e6
+    expect(meter.report().unmanagedCostUsd - bare.report().unmanagedCostUsd).toBeCloseTo(once, 9)
+  })
+
+  it('neither prices nor reads a request that was refused', () => {
+    const meter = new ReplayMeter(recording, { price: PRICE, countText })
+    for (const call of recording.calls) meter.add(call.index, { ...sent(call.to), refused: true, overflow: true })
+    expect(meter.report()).toMatchObject({ overflows: recording.calls.length, lost: 0, costUsd: 0, nameRecall: 0 })
+    expect(meter.report().unmanagedCostUsd).toBeGreaterThan(0)
+  })
 })
 
 describe('conversationView', () => {

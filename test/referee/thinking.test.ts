@@ -9,6 +9,7 @@ type Message = { role: string; content: string | Block[] }
 const BINDING = 'claude-fable-5-1'
 const tools = [{ name: 'bash', input_schema: { type: 'object' } }]
 const DROP = { block_binding: { prefix_mismatch_behavior: 'drop_block' } }
+const COMPACT_BETA = { 'anthropic-beta': 'compact-2026-01-12' }
 const BETA = { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' }
 
 const base = (model: string, extra: Block = {}) => ({
@@ -169,7 +170,7 @@ const compacting = (extra: Block = {}) =>
 async function compact() {
   const referee = make()
   const messages: Message[] = [{ role: 'user', content: 'word '.repeat(2_000) }]
-  const { text } = await post(referee, { ...compacting(), messages })
+  const { text } = await post(referee, { ...compacting(), messages }, { headers: COMPACT_BETA })
   const { content } = JSON.parse(text) as { content: Block[] }
   const id = content.find(({ type }) => type === 'tool_use')?.id
   const result: Message = { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'ok' }] }
@@ -180,8 +181,8 @@ describe('the provider’s own compaction', () => {
   it('stands in place of what it replaced: bound thinking behind it stays valid, with the old messages or without', async () => {
     const { referee, before, after, content } = await compact()
     expect(content.map(({ type }) => type)).toEqual(['compaction', 'thinking', 'tool_use'])
-    expect(await ruleOf(referee, { ...compacting(), messages: [...before, ...after] })).toBeUndefined()
-    expect(await ruleOf(referee, { ...compacting(), messages: after })).toBeUndefined()
+    expect(await ruleOf(referee, { ...compacting(), messages: [...before, ...after] }, COMPACT_BETA)).toBeUndefined()
+    expect(await ruleOf(referee, { ...compacting(), messages: after }, COMPACT_BETA)).toBeUndefined()
     const [first, kept, dropped] = referee.log.map(({ inputTokens }) => inputTokens)
     expect(kept).toBe(dropped)
     expect(kept).toBeLessThan((first ?? 0) / 2)
@@ -193,13 +194,13 @@ describe('the provider’s own compaction', () => {
       block.type === 'compaction' ? { ...block, content: 'Better summary.' } : block,
     )
     const messages = [{ role: 'assistant', content: forged }, ...after.slice(1)]
-    expect(await ruleOf(referee, { ...compacting(), messages })).toBe('compaction-unsealed')
+    expect(await ruleOf(referee, { ...compacting(), messages }, COMPACT_BETA)).toBe('compaction-unsealed')
   })
 
   it('cannot be replaced by a summary of one’s own in front of bound thinking', async () => {
     const { referee, after, content } = await compact()
     const own = [{ type: 'text', text: 'My summary.' }, ...content.filter(({ type }) => type !== 'compaction')]
     const messages = [{ role: 'user', content: 'Go on.' }, { role: 'assistant', content: own }, ...after.slice(1)]
-    expect(await ruleOf(referee, { ...compacting(), messages })).toBe('thinking-bound')
+    expect(await ruleOf(referee, { ...compacting(), messages }, COMPACT_BETA)).toBe('thinking-bound')
   })
 })

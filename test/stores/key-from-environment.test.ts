@@ -1,6 +1,8 @@
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { openArtifacts } from '../../src/drivers/open-artifacts.ts'
+import type { ArtifactStore } from '../../src/ports/artifact-store.ts'
+import { artifactsBeside, openArtifacts } from '../../src/drivers/open-artifacts.ts'
 import { openStore } from '../../src/drivers/open-store.ts'
 import { item } from '../../src/testing/session-store/records.ts'
 import { withFolder } from './support/temporary.ts'
@@ -25,8 +27,25 @@ it.each([
   })
 })
 
-it('artifacts in files refuse a key instead of ignoring it', () => {
-  const open = (): unknown =>
-    openArtifacts('file:./nowhere', { secret: Buffer.alloc(32), environment: { PLIMSOLL_KEY } })
-  expect(open).toThrowError(expect.objectContaining({ code: 'bad-config' }))
+it('the default pair, SQLite and files, keeps everything sealed with PLIMSOLL_KEY', async () => {
+  await withFolder(async (folder) => {
+    const url = `sqlite:${join(folder, 'store.db')}`
+    const secret = Buffer.alloc(32, 1)
+    const open = (environment: Record<string, string>): ArtifactStore =>
+      openArtifacts(artifactsBeside(url), { secret, environment })
+    const artifacts = open({ PLIMSOLL_KEY })
+    const text = `the launch code is tangerine ${'x'.repeat(200_000)}`
+    const { handle } = await artifacts.put('t', Buffer.from(text), { tool: 'tangerine-reader', session: 's' })
+    expect(Buffer.from((await artifacts.read('t', handle, { start: 19, end: 28 }))!).toString()).toBe('tangerine')
+    await artifacts.close()
+    const names = await readdir(folder, { recursive: true, withFileTypes: true })
+    const files = names.filter((entry) => entry.isFile())
+    expect(files.length).toBeGreaterThan(1)
+    for (const { parentPath, name } of files) {
+      expect(`${name} ${await readFile(join(parentPath, name), 'latin1')}`).not.toContain('tangerine')
+    }
+    for (const environment of [{}, { PLIMSOLL_KEY: PLIMSOLL_KEY.replace('0', '1') }]) {
+      await expect(open(environment).read('t', handle)).rejects.toMatchObject({ code: 'bad-config' })
+    }
+  })
 })

@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Handle } from '../../core/handles.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
+import type { Span } from '../crypto/byte-seal.ts'
 import { tenantLayout, type TenantLayout } from './file-layout.ts'
 import { artifactLinks, type ArtifactLinks } from './file-links.ts'
 import { referenceMarks, type ReferenceMarks } from './file-marks.ts'
@@ -36,12 +37,25 @@ interface StoredMeta extends ArtifactStat {
   readonly link?: string
 }
 
+export interface FilePart {
+  readonly bytes: Uint8Array
+  /** Of the whole file. */
+  readonly size: number
+}
+
+/** What descriptions look like on disk. Bytes come sealed already: their seal needs the handle. */
+export interface MetaSeal {
+  seal(json: string): Uint8Array
+  open(stored: Uint8Array): string
+}
+
 /** The artifacts of one tenant on disk. Names are those of `objectName`. */
 export interface TenantFolder extends ReferenceMarks {
   /** Says that these bytes were put again; undefined when they are not here. */
   touch(name: string, now: number): Promise<ArtifactStat | undefined>
   write(name: string, bytes: Uint8Array, stat: ArtifactStat, now: number): Promise<ArtifactStat>
-  read(name: string, clamp: (size: number) => { start: number; end: number }): Promise<Uint8Array | undefined>
+  /** The part of the file that `span` asks for, given its size. */
+  read(name: string, span: (size: number) => Span): Promise<FilePart | undefined>
   stat(name: string): Promise<ArtifactStat | undefined>
   stats(): Promise<StoredArtifact[]>
   /** Deletes those that nobody marked or put again meanwhile; returns what went. */
@@ -56,12 +70,13 @@ export async function tenantFolder(
   directory: string,
   tenantKey: Uint8Array,
   linkFolder: string | undefined,
+  meta: MetaSeal,
 ): Promise<TenantFolder> {
   await makeFolder(fs, directory)
   const layout = tenantLayout(await fs.realpath(directory), tenantKey)
   await openLayout(fs, layout)
   const links = linkFolder === undefined ? undefined : artifactLinks(fs, linkFolder, basename(layout.root))
-  const folder = folderAt(fs, layout, referenceMarks(fs, layout), links)
+  const folder = folderAt(fs, layout, referenceMarks(fs, layout), links, meta)
   await folder.tidy()
   return folder
 }
@@ -84,6 +99,7 @@ function folderAt(
   layout: TenantLayout,
   marks: ReferenceMarks,
   links: ArtifactLinks | undefined,
+  metaSeal: MetaSeal,
 ): TenantFolder {
   const { objects, writing, leaving, doomed } = layout
 
@@ -100,8 +116,8 @@ function folderAt(
   }
 
   async function load(path: string): Promise<StoredArtifact & { readonly link: string | undefined }> {
-    const [json, bytes] = await Promise.all([fs.readFile(join(path, META), 'utf8'), fs.stat(join(path, BYTES))])
-    const { v: _, link, ...stat } = JSON.parse(json) as StoredMeta
+    const [stored, bytes] = await Promise.all([fs.readFile(join(path, META)), fs.stat(join(path, BYTES))])
+    const { v: _, link, ...stat } = JSON.parse(metaSeal.open(stored)) as StoredMeta
     const shown = link === undefined || links === undefined ? stat : { ...stat, path: join(links.folder, link) }
     return { name: basename(path), stat: shown, usedAt: Math.round(bytes.mtimeMs), link }
   }
@@ -172,7 +188,7 @@ function folderAt(
       const link = await links?.add(stat.tool, stat.createdAt, name, join(objects, name, BYTES))
       const named = link === undefined ? stat : { ...stat, name: link }
       const meta: StoredMeta = { v: 1, ...named, ...(link === undefined ? {} : { link }) }
-      await writeNewFile(fs, join(draft, META), Buffer.from(JSON.stringify(meta)))
+      await writeNewFile(fs, join(draft, META), metaSeal.seal(JSON.stringify(meta)))
       await syncFolder(fs, draft)
       if (!(await moveIntoPlace(draft, name))) {
         const winner = await touch(name, now)
@@ -198,8 +214,8 @@ function folderAt(
         retryable: true,
       })
     },
-    async read(name, clamp) {
-      return located(name, async (path) => readRange(fs, join(path, BYTES), clamp))
+    async read(name, span) {
+      return located(name, async (path) => readPart(fs, join(path, BYTES), span))
     },
     async stat(name) {
       return (await find(name))?.stat
@@ -259,14 +275,11 @@ async function exists(fs: FileSystem, path: string): Promise<boolean> {
   }
 }
 
-async function readRange(
-  fs: FileSystem,
-  path: string,
-  clamp: (size: number) => { start: number; end: number },
-): Promise<Uint8Array> {
+async function readPart(fs: FileSystem, path: string, span: (size: number) => Span): Promise<FilePart> {
   const file = await fs.open(path, READ_NO_FOLLOW)
   try {
-    const { start, end } = clamp((await file.stat()).size)
+    const { size } = await file.stat()
+    const { start, end } = span(size)
     const bytes = new Uint8Array(end - start)
     for (let read = 0; read < bytes.length;) {
       const { bytesRead } = await file.read(bytes, read, bytes.length - read, start + read)
@@ -274,7 +287,7 @@ async function readRange(
         throw new PlimsollError('corrupt', `The file of an artifact ended ${bytes.length - read} bytes early.`)
       read += bytesRead
     }
-    return bytes
+    return { bytes, size }
   } finally {
     await file.close()
   }

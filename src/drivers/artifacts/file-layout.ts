@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Handle } from '../../core/handles.ts'
 
 /** Changes when the folders below do; an old tree then stays readable beside the new one. */
-const LAYOUT = 'v1'
+export const LAYOUT = 'v1'
 
 /**
  * Where a tenant's artifacts lie. Every part of a path is a hash of ours: nothing that came from outside is ever part of one.

@@ -3,10 +3,13 @@ import { PlimsollError } from '../../core/errors.ts'
 import { isHandle, type Handle } from '../../core/handles.ts'
 import type { ArtifactMeta, ArtifactStat, ArtifactStore, RetentionRule } from '../../ports/artifact-store.ts'
 import { systemClock, type Clock } from '../../ports/clock.ts'
+import { plainByteSeal, type ByteSeal } from '../crypto/byte-seal.ts'
+import { plainSeal, type Seal } from '../crypto/seal.ts'
 import { artifactAddress, hexOf, sha256Of, tenantKey } from './address.ts'
 import { artifactName } from './artifact-name.ts'
 import { clampRange } from './byte-range.ts'
-import { tenantFolder, type TenantFolder } from './file-folder.ts'
+import { tenantFolder, type MetaSeal, type TenantFolder } from './file-folder.ts'
+import { checkFolderSeal } from './file-seal.ts'
 import { objectName } from './file-layout.ts'
 import { nodeFileSystem, storeError, type FileSystem } from './file-system.ts'
 import { mutex } from './mutex.ts'
@@ -26,6 +29,8 @@ export interface FileArtifactsOptions {
    * uses it; others get none. A function gives each tenant its own.
    */
   readonly links?: string | ((tenant: string) => string | undefined)
+  /** Encryption at rest: of the bytes, and of what is known about them. Excludes links: a shell cannot read them. @default none */
+  readonly seals?: { readonly bytes: ByteSeal; readonly text: Seal }
   readonly clock?: Clock
   readonly fileSystem?: FileSystem
 }
@@ -36,19 +41,34 @@ export interface FileArtifactsOptions {
  */
 export function fileArtifacts(options: FileArtifactsOptions): ArtifactStore {
   const { secret, quotaBytes = Infinity, links, clock = systemClock, fileSystem: fs = nodeFileSystem } = options
+  const { seals = { bytes: plainByteSeal, text: plainSeal } } = options
+  if (links !== undefined && seals.bytes.name !== 'plain') throw noLinks()
   const directory = resolve(options.directory)
   const keyOf = tenantKey(secret)
   const address = artifactAddress(secret)
   const folders = new Map<string, Promise<TenantFolder>>()
   const oneAtATime = new Map<string, ReturnType<typeof mutex>>()
+  let checked: Promise<void> | undefined
   let closed = false
+
+  async function openFolder(tenant: string): Promise<TenantFolder> {
+    checked ??= checkFolderSeal(fs, directory, seals.text)
+    try {
+      await checked
+    } catch (error) {
+      checked = undefined
+      throw error
+    }
+    const linkFolder = typeof links === 'function' ? links(tenant) : links
+    const at = linkFolder === undefined ? undefined : resolve(linkFolder)
+    return tenantFolder(fs, directory, keyOf(tenant), at, metaSeal(seals.text, tenant))
+  }
 
   async function folderOf(tenant: string): Promise<TenantFolder> {
     if (closed) throw new PlimsollError('closed', 'The artifact store is closed.')
     let folder = folders.get(tenant)
     if (folder === undefined) {
-      const linkFolder = typeof links === 'function' ? links(tenant) : links
-      folder = tenantFolder(fs, directory, keyOf(tenant), linkFolder === undefined ? undefined : resolve(linkFolder))
+      folder = openFolder(tenant)
       folders.set(tenant, folder)
       // A folder that could not be opened is tried again by the next call.
       folder.catch(() => folders.delete(tenant))
@@ -104,22 +124,22 @@ export function fileArtifacts(options: FileArtifactsOptions): ArtifactStore {
         const found = await folder.touch(name, now)
         if (found !== undefined) return found
         const stat = statOf(handle, hexOf(digest), bytes.length, now, meta)
-        return withinQuota(tenant, folder, bytes.length, async () => folder.write(name, bytes, stat, now))
+        const sealed = seals.bytes.seal(tenant, handle, bytes)
+        return withinQuota(tenant, folder, bytes.length, async () => folder.write(name, sealed, stat, now))
       })
     },
     async read(tenant, handle, range) {
       return attempt('read the artifact', tenant, async (folder) => {
         if (!isHandle(handle)) return undefined
-        const bytes = await folder.read(objectName(handle), (size) => clampRange(range, size))
-        if (bytes === undefined || range !== undefined) return bytes
-        if (address(tenant, bytes) === handle) return bytes
-        throw new PlimsollError(
-          'corrupt',
-          `The stored bytes of ${handle} are not those that were put: something else wrote to the file.`,
-          {
-            fields: { handle },
-          },
+        const { bytes: seal } = seals
+        const wantedOf = (size: number) => clampRange(range, seal.plainBytes(size))
+        const part = await folder.read(objectName(handle), (size) => seal.span(wantedOf(size), seal.plainBytes(size)))
+        if (part === undefined) return undefined
+        const bytes = opened(handle, () =>
+          seal.open(tenant, handle, part.bytes, wantedOf(part.size), seal.plainBytes(part.size)),
         )
+        if (range === undefined && address(tenant, bytes) !== handle) throw notThoseBytes(handle)
+        return bytes
       })
     },
     async stat(tenant, handle) {
@@ -160,6 +180,34 @@ export function fileArtifacts(options: FileArtifactsOptions): ArtifactStore {
       closed = true
       folders.clear()
     },
+  }
+}
+
+const metaSeal = (seal: Seal, tenant: string): MetaSeal => ({
+  seal(json) {
+    const stored = seal.seal(tenant, json)
+    return typeof stored === 'string' ? Buffer.from(stored) : stored
+  },
+  open: (stored) => seal.open(tenant, stored),
+})
+
+const noLinks = (): PlimsollError =>
+  new PlimsollError('bad-config', 'Encrypted artifacts cannot be linked: a shell would read sealed bytes.', {
+    advice: 'Leave out the links, or put the folder on an encrypted disk instead of giving a key.',
+  })
+
+const notThoseBytes = (handle: Handle, cause?: unknown): PlimsollError =>
+  new PlimsollError(
+    'corrupt',
+    `The stored bytes of ${handle} are not those that were put: something else wrote to the file.`,
+    { fields: { handle }, cause },
+  )
+
+function opened(handle: Handle, open: () => Uint8Array): Uint8Array {
+  try {
+    return open()
+  } catch (error) {
+    throw notThoseBytes(handle, error)
   }
 }
 

@@ -14,6 +14,8 @@ export interface ByteSeal {
   readonly fingerprint: string
   /** The same bytes under the same handle give the same sealed bytes. */
   seal(tenant: string, handle: string, bytes: Uint8Array): Uint8Array
+  /** How many plain bytes so many sealed ones hold. */
+  plainBytes(sealedBytes: number): number
   /** Where in the sealed bytes a plain range lies, widened to whole pieces. */
   span(range: Span, totalBytes: number): Span
   /** Opens what `span` asked for and cuts it to `range`. @throws when it is damaged or belongs elsewhere. */
@@ -28,6 +30,7 @@ export const plainByteSeal: ByteSeal = {
   name: 'plain',
   fingerprint: 'plain',
   seal: (_tenant, _handle, bytes) => bytes,
+  plainBytes: (sealedBytes) => sealedBytes,
   span: (range) => range,
   open: (_tenant, _handle, sealed) => sealed,
 }
@@ -57,6 +60,7 @@ export function aesByteSeal(masterKey: Uint8Array): ByteSeal {
       }
       return Buffer.concat(pieces)
     },
+    plainBytes: (sealedBytes) => Math.max(0, sealedBytes - Math.ceil(sealedBytes / SEALED_PIECE) * TAG_BYTES),
     span({ start, end }, totalBytes) {
       const sealedTotal = totalBytes + pieceCount(totalBytes) * TAG_BYTES
       return {

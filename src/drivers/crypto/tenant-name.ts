@@ -17,9 +17,6 @@ export async function storeSecret(store: SessionStore): Promise<Uint8Array> {
 }
 
 /** The name of the tenant behind a credential. The credential itself is never stored and cannot be found from the name. */
-export function tenantNames(secret: Uint8Array): (credential: string) => string {
-  const key = createHmac('sha256', secret).update('plimsoll tenant').digest()
+export const tenantName = (secret: Uint8Array, credential: string): string =>
   // UTF-16, since UTF-8 would give two credentials that differ in a lone surrogate one name.
-  return (credential) =>
-    createHmac('sha256', key).update(Buffer.from(credential, 'utf16le')).digest('base64url').slice(0, 32)
-}
+  `t_${createHmac('sha256', secret).update('tenant:').update(Buffer.from(credential, 'utf16le')).digest('hex').slice(0, 32)}`

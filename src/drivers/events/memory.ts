@@ -1,13 +1,14 @@
-import type { PlimsollEvent } from '../../core/events.ts'
-import type { EventBus } from '../../ports/event-bus.ts'
+import { randomUUID } from 'node:crypto'
+import type { EventBus, EventListener } from '../../ports/event-bus.ts'
 
 /** One process talking to itself. */
-export function memoryEvents(): EventBus {
-  const listeners = new Set<(event: PlimsollEvent) => void>()
+export function memoryEvents({ sender = randomUUID() }: { readonly sender?: string } = {}): EventBus {
+  const listeners = new Set<EventListener>()
   return {
     name: 'memory',
+    sender,
     publish(event) {
-      for (const listener of listeners) listener(event)
+      for (const listener of listeners) listener(event, sender)
     },
     subscribe(listener) {
       listeners.add(listener)

@@ -1,12 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from 'pg'
 import type { PlimsollEvent } from '../../core/events.ts'
-import type { EventBus } from '../../ports/event-bus.ts'
+import type { EventBus, EventListener } from '../../ports/event-bus.ts'
 import { connectPostgres } from '../postgres/connection.ts'
 import type { PostgresOptions } from '../postgres/connection.ts'
 import { pieceReader, toPieces } from './chunks.ts'
 
 export interface PostgresEventsOptions extends PostgresOptions {
+  /** @default a random name */
+  sender?: string
   /** Called when events could not be sent or the subscription had to be made anew. */
   onTrouble?: (error: unknown) => void
 }
@@ -16,18 +19,21 @@ const BATCH_MS = 20
 const MAX_WAITING = 10_000
 const FIRST_WAIT_MS = 50
 const LONGEST_WAIT_MS = 5000
+/** Events that cannot be sent for this long are given up. */
+const RETRY_FOR_MS = 2000
 
 /** LISTEN and NOTIFY on a channel named after the schema. Listens on a connection of its own, made anew when it breaks. */
 export function postgresEvents(options: PostgresEventsOptions): EventBus {
-  const { onTrouble = () => {} } = options
-  const sender = connectPostgres({ ...options, poolSize: 1 })
+  const { sender: self = randomUUID(), onTrouble = () => {} } = options
+  const sender = connectPostgres({ retryForMs: RETRY_FOR_MS, ...options, poolSize: 1 })
   const channel = `${sender.schema}_events`
-  const listeners = new Set<(event: PlimsollEvent) => void>()
+  const listeners = new Set<EventListener>()
   let waiting: string[] = []
   let sending: Promise<void> | undefined
   let listening: Promise<void> | undefined
   let client: Client | undefined
   let closed = false
+  const closing = new AbortController()
 
   async function send(): Promise<void> {
     await delay(BATCH_MS)
@@ -59,7 +65,7 @@ export function postgresEvents(options: PostgresEventsOptions): EventBus {
         onTrouble(error)
         await next.end().catch(() => {})
       }
-      await delay(wait * (0.5 + Math.random()))
+      await delay(wait * (0.5 + Math.random()), undefined, { signal: closing.signal }).catch(() => undefined)
     }
   }
 
@@ -68,8 +74,8 @@ export function postgresEvents(options: PostgresEventsOptions): EventBus {
     next.on('notification', ({ payload = '' }) => {
       const text = read(payload)
       if (text === undefined) return
-      const event = JSON.parse(text) as PlimsollEvent
-      for (const listener of listeners) listener(event)
+      const { from, event } = JSON.parse(text) as { from: string; event: PlimsollEvent }
+      for (const listener of listeners) listener(event, from)
     })
     next.on('error', (error) => {
       if (closed) return
@@ -81,11 +87,12 @@ export function postgresEvents(options: PostgresEventsOptions): EventBus {
 
   return {
     name: 'postgres',
+    sender: self,
     publish(event) {
       if (closed) return
       // A server that is away must not fill the memory of a proxy that is not.
       if (waiting.length >= MAX_WAITING) waiting.splice(0, waiting.length / 2)
-      waiting.push(...toPieces(JSON.stringify(event)))
+      waiting.push(...toPieces(JSON.stringify({ from: self, event })))
       sending ??= send()
     },
     subscribe(listener) {
@@ -98,8 +105,9 @@ export function postgresEvents(options: PostgresEventsOptions): EventBus {
       await sending
     },
     async close() {
-      await sending
       closed = true
+      closing.abort()
+      await sending
       await listening
       await client?.end()
       await sender.close()

@@ -18,3 +18,13 @@ export function optionalPackage(
     })
   }
 }
+
+/** Whether an optional package is there; nothing of it is loaded. */
+export function isInstalled(specifier: string, resolve = createRequire(import.meta.url).resolve): boolean {
+  try {
+    resolve(specifier)
+    return true
+  } catch {
+    return false
+  }
+}

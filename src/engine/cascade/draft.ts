@@ -3,7 +3,8 @@ import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import type { EpochEdit } from '../../core/records.ts'
 import type { Turns } from '../../core/turns.ts'
-import type { Presenter } from '../deps.ts'
+import type { ArtifactMeta } from '../../ports/artifact-store.ts'
+import type { PresentOptions } from '../deps.ts'
 import type { Readers } from '../reader-tools.ts'
 
 /** What the cascade works on: a transcript with its first-send edits in place, and the numbers to reach. All pure. */
@@ -33,8 +34,12 @@ export interface Draft {
   readonly format: string
   /** See `Policy.asDesigned`. */
   readonly asDesigned: boolean
-  readonly present: Presenter
+  readonly present: (text: string, options: PresentOptions) => string
   readonly readers: Readers
+  /** What a person asked of the summary. */
+  readonly instructions?: string
+  /** There is a model that may be asked for summaries. */
+  readonly hasModel: boolean
 }
 
 /** What a step proposes: edits in places of the chain, and the texts that its handles must open. */
@@ -50,12 +55,20 @@ export interface SummaryAsk {
   /** The text that code wrote for this place. */
   readonly text: string
   readonly system: string
-  /** The request for an input of at most so many tokens; longer histories lose their oldest part. */
-  readonly prompt: (maxTokens: number, countText: (text: string) => number) => string
+  /** Items that the summary stands for. */
+  readonly folded: readonly Item[]
+  /** Those of them that the model reads. */
+  readonly items: readonly Item[]
+  /** The request, around a transcript of these. */
+  readonly prompt: (transcript: string) => string
+  /** What a person asked of this summary. */
+  readonly instructions?: string
   readonly maxOutputTokens: number
   /** Tokens of what the summary stands for; one that is as long says nothing. */
   readonly sourceTokens: number
   readonly wrap: (answer: string) => string
+  /** Facts that must stand in the result word for word. */
+  readonly carried: readonly string[]
 }
 
 export interface StoredText {
@@ -65,6 +78,8 @@ export interface StoredText {
   readonly mime?: string
   readonly tool?: string
   readonly callId?: string
+  /** What is known about the content. */
+  readonly about?: ArtifactMeta
 }
 
 export function storedText(item: Item): StoredText {

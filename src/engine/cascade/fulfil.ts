@@ -1,49 +1,152 @@
-import type { EpochEdit } from '../../core/records.ts'
-import { RECORD_VERSION } from '../../core/records.ts'
+import type { EpochEdit, LogRecord } from '../../core/records.ts'
+import type { CallPlan } from '../../meter/index.ts'
 import type { Summarizer, SummaryAnswer } from '../../ports/summarizer.ts'
-import type { PrepareContext } from '../context.ts'
+import { storeTexts } from '../archive.ts'
+import type { PrepareContext, View } from '../context.ts'
 import { textTokensOf } from '../context.ts'
-import { appendTo } from '../restore.ts'
+import { payForCall } from '../side-call.ts'
+import { askInBand, inBandRequest } from '../summary/in-band.ts'
+import { faultOf } from '../summary/judge.ts'
+import { askOutOfBand } from '../summary/out-of-band.ts'
+import { withDeadline } from '../summary/with-deadline.ts'
 import type { Proposal, SummaryAsk } from './draft.ts'
 
-/** The summariser's own request leaves this much of its window free. */
-const INPUT_SHARE = 0.8
-const TIME_MS = 30_000
+/** Unless the policy says otherwise, models have this long for one reduction. */
+export const SUMMARY_TIME_MS = 30_000
+const CALLS = 3
 
 export interface SummaryWriter {
+  /** Whether `fulfil` has anything to ask and anybody to ask it. */
+  wouldAsk(proposal: Proposal): boolean
   /** Puts a model's words in the place of code's, where a plan asks for them, the answer is sound and the result fits. */
   fulfil(proposal: Proposal, fits: (proposal: Proposal) => boolean): Promise<Proposal>
 }
 
+export interface WriterOptions {
+  /** The view that the provider's cache knows; without it nobody is asked in band. */
+  readonly before?: View
+  /** Nobody is asked at all. */
+  readonly modelFree?: boolean
+  /** Ends the work early. */
+  readonly signal?: AbortSignal
+  /** Takes what the log is to hold. @default appends it at once */
+  readonly log?: (record: LogRecord) => Promise<void>
+}
+
+/** One way to a model. */
+interface Way {
+  readonly name: string
+  readonly model: string
+  ask(ask: SummaryAsk, call: () => boolean, signal: AbortSignal): Promise<SummaryAnswer | { readonly nothing: true }>
+}
+
 /**
- * Asks the summariser, at most as often as the policy has passes and no longer than it has time, whatever the number of plans. An
- * answer that is cut, empty, refusing, calling tools or as long as its source does not enter; what code wrote then serves.
+ * Asks a model, at most as often as the policy allows and no longer than it has time, whatever the number of plans. An answer that is
+ * cut, empty, refusing, calling tools, as long as its source or without the facts that code carries does not enter; what code wrote
+ * then serves.
  */
-export function summaryWriter(context: PrepareContext): SummaryWriter {
-  const { deps } = context
-  const { summarizer, policy } = deps
-  const { passes = 3, timeMs = TIME_MS } = policy
+export function summaryWriter(context: PrepareContext, options: WriterOptions = {}): SummaryWriter {
+  const { deps, branch, emit } = context
+  const { passes = CALLS, timeMs = SUMMARY_TIME_MS, summaries = {} } = deps.policy
+  const { calls: most = passes } = summaries
+  const count = textTokensOf(context)
+  const hasModel = options.modelFree !== true && (deps.summarizer !== undefined || mayGoInBand(context, options))
   let calls = 0
-  let isUsable = summarizer !== undefined
+  const down = new Set<string>()
+  let deadline: AbortSignal | undefined
+  const callOnce = (): boolean => calls < most && ++calls > 0
+
+  /** The ways that are open for this summary, the better one first. */
+  function waysFor(ask: SummaryAsk): Way[] {
+    const ways: Way[] = []
+    if (mayGoInBand(context, options)) {
+      const request = inBandRequest(context, options.before!, ask)
+      if ('reason' in request) emit({ type: 'warning', topic: 'summary', message: `Not in band: ${request.reason}.` })
+      else
+        ways.push({
+          name: 'in band',
+          model: context.target.model,
+          ask: async ({ maxOutputTokens }, call, signal) => {
+            if (!call()) return { nothing: true }
+            const plan = { inputHigh: options.before!.load.count.high, maxOutputTokens }
+            return paid({ name: context.target.model }, plan, () => askInBand(context, request, signal))
+          },
+        })
+    }
+    if (deps.summarizer !== undefined) ways.push(outOfBand(deps.summarizer))
+    return ways
+  }
+
+  const outOfBand = (summarizer: Summarizer): Way => ({
+    name: summarizer.name,
+    model: summarizer.model ?? summarizer.name,
+    ask: (ask, call, signal) =>
+      askOutOfBand(summarizer, ask, {
+        countText: count,
+        callsLeft: most - calls,
+        async call(request) {
+          if (!call()) throw new Error('the calls of this reduction are used up')
+          const { system, prompt, maxOutputTokens } = request
+          const plan = { inputHigh: count(system) + count(prompt), maxOutputTokens }
+          return paid(summarizer, plan, () => summarizer.summarise({ ...request, signal }))
+        },
+      }),
+  })
+
+  async function paid(
+    model: Pick<Summarizer, 'name' | 'model'>,
+    plan: CallPlan,
+    ask: () => Promise<SummaryAnswer>,
+  ): Promise<SummaryAnswer> {
+    const call = await payForCall(context, model, plan, options.log)
+    if (call === undefined) throw new NoBudget('no budget is left for it')
+    return call.made(ask)
+  }
 
   async function write(ask: SummaryAsk, take: (text: string) => boolean): Promise<void> {
-    while (isUsable && calls < passes) {
-      calls++
-      const outcome = await askOnce(context, summarizer!, ask, timeMs)
+    deadline ??= AbortSignal.any([
+      AbortSignal.timeout(timeMs),
+      ...(options.signal === undefined ? [] : [options.signal]),
+    ])
+    const ways = waysFor(ask).filter(({ name }) => !down.has(name))
+    while (ways.length > 0 && calls < most && !deadline.aborted) {
+      const way = ways[0]!
+      const outcome = await askOnce(way, ask, deadline)
       if ('text' in outcome && take(outcome.text)) return
       const reason = 'text' in outcome ? 'the request does not fit with it' : outcome.reason
-      context.emit({ type: 'summary-rejected', reason })
+      emit({ type: 'summary-rejected', reason })
       // Asking again helps against a bad answer, not against a summariser that is down.
-      if ('isDown' in outcome) isUsable = false
+      if (!('isDown' in outcome)) continue
+      ways.shift()
+      down.add(way.name)
+    }
+  }
+
+  async function askOnce(way: Way, ask: SummaryAsk, signal: AbortSignal): Promise<Outcome> {
+    try {
+      const answer = await withDeadline(way.ask(ask, callOnce, signal), signal)
+      if ('nothing' in answer) return { reason: 'there is nothing to read', isDown: true }
+      const text = ask.wrap(answer.text.trim())
+      const isTooLong = deps.policy.asDesigned !== true && count(text) >= ask.sourceTokens
+      const reason = faultOf(answer, { text, carried: ask.carried, isTooLong })
+      return reason === undefined ? { text } : { reason }
+    } catch (error) {
+      if (error instanceof NoBudget) return { reason: error.message, isDown: true }
+      const cause = error instanceof Error ? error.message : String(error)
+      emit({ type: 'degraded', what: `summariser ${way.name}`, cause })
+      return { reason: `the summariser failed: ${cause}`, isDown: true }
     }
   }
 
   return {
+    wouldAsk: ({ asks = [] }) => hasModel && calls < most && asks.length > 0,
     async fulfil(proposal, fits) {
       let written = proposal
-      for (const ask of proposal.asks ?? []) {
+      for (const ask of hasModel ? (proposal.asks ?? []) : []) {
         // What would not fit without a word of it is not worth a call.
         if (!fits(withText(written, ask.text, ''))) continue
+        // Stored before anybody is asked: whatever becomes of the model's words, what code wrote can be read.
+        if (options.log === undefined) await storeTexts(deps, branch, [{ text: ask.text }])
         await write(ask, (text) => {
           const candidate = withText(written, ask.text, text)
           if (!fits(candidate)) return false
@@ -56,6 +159,9 @@ export function summaryWriter(context: PrepareContext): SummaryWriter {
   }
 }
 
+const mayGoInBand = ({ deps, send }: PrepareContext, { before }: WriterOptions): boolean =>
+  deps.policy.summaries?.via === 'in-band' && send !== undefined && before !== undefined
+
 const withText = (proposal: Proposal, before: string, text: string): Proposal => ({
   ...proposal,
   edits: proposal.edits.map((edit): EpochEdit =>
@@ -65,60 +171,5 @@ const withText = (proposal: Proposal, before: string, text: string): Proposal =>
 
 type Outcome = { readonly text: string } | { readonly reason: string; readonly isDown?: true }
 
-async function askOnce(
-  context: PrepareContext,
-  summarizer: Summarizer,
-  ask: SummaryAsk,
-  timeMs: number,
-): Promise<Outcome> {
-  const count = textTokensOf(context)
-  try {
-    const prompt = ask.prompt(Math.floor(summarizer.window * INPUT_SHARE) - ask.maxOutputTokens, count)
-    // A style that reads only what people said may find nothing, and providers refuse an empty message.
-    if (prompt.trim() === '') return { reason: 'there is nothing to read' }
-    const answer = await summarizer.summarise({
-      system: ask.system,
-      prompt,
-      maxOutputTokens: ask.maxOutputTokens,
-      signal: AbortSignal.timeout(timeMs),
-    })
-    await logCall(context, summarizer, answer)
-    const text = ask.wrap(answer.text.trim())
-    const reason = faultOf(answer, context.deps.policy.asDesigned !== true && count(text) >= ask.sourceTokens)
-    return reason === undefined ? { text } : { reason }
-  } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error)
-    context.emit({ type: 'degraded', what: `summariser ${summarizer.name}`, cause })
-    return { reason: `the summariser failed: ${cause}`, isDown: true }
-  }
-}
-
-function faultOf({ text, stop, toolCalls = 0 }: SummaryAnswer, isTooLong: boolean): string | undefined {
-  if (toolCalls > 0) return 'it calls tools'
-  if (stop === 'refusal') return 'the model refused'
-  if (text.trim() === '') return 'it is empty'
-  if (stop !== 'end') return `it stopped for ${stop}`
-  return isTooLong ? 'it is as long as what it stands for' : undefined
-}
-
-async function logCall(
-  { deps, branch, emit }: PrepareContext,
-  { name, model = name }: Summarizer,
-  answer: SummaryAnswer,
-) {
-  const { usage } = answer
-  if (usage !== undefined) emit({ type: 'usage-recorded', usage, purpose: 'summary' })
-  await appendTo(deps, branch, [
-    {
-      v: RECORD_VERSION,
-      at: deps.clock.now(),
-      agent: branch.agent,
-      type: 'usage',
-      turn: 'summary',
-      model,
-      estimated: 0,
-      purpose: 'summary',
-      ...(usage !== undefined && { usage }),
-    },
-  ])
-}
+/** Budgets leave nothing for a call of ours. */
+class NoBudget extends Error {}

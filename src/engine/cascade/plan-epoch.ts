@@ -1,6 +1,7 @@
 import type { Handle } from '../../core/handles.ts'
 import type { CascadeStep } from '../../core/policy.ts'
 import type { EpochEdit } from '../../core/records.ts'
+import { behindCompaction } from './behind-compaction.ts'
 import { collapseDuplicates } from './collapse-duplicates.ts'
 import { compressResults } from './compress-results.ts'
 import { linkPlaces, NOTHING, type Draft, type Proposal, type StoredText } from './draft.ts'
@@ -8,6 +9,7 @@ import { emergencyFold } from './emergency.ts'
 import { fold } from './fold.ts'
 import { offload } from './offload.ts'
 import { squeeze } from './squeeze.ts'
+import { strippedIn, stripReasoning } from './strip-reasoning.ts'
 import { summarise } from './summarise.ts'
 import { slideWindow } from './window.ts'
 
@@ -15,8 +17,9 @@ import { slideWindow } from './window.ts'
  * Runs the cascade until the projected load is at low water or the steps are used up. Projections here are sums of upper
  * bounds; the caller measures the real view afterwards and decides.
  */
-export function planEpoch(draft: Draft, steps: readonly CascadeStep[]): Proposal {
-  let proposal = NOTHING
+export function planEpoch(whole: Draft, steps: readonly CascadeStep[]): Proposal {
+  const { draft, proposal: before } = behindCompaction(whole)
+  let proposal = before
   for (const step of steps) {
     const projected = projectedTokens(draft, proposal)
     if (projected <= draft.lowTokens && !isAboutNumber(step)) continue
@@ -51,8 +54,11 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
       return projected <= draft.limitTokens * (step.above ?? 0) ? NOTHING : summarise(draft, step)
     case 'emergency':
       return emergencyFold(draft, step, goneIn(draft, before))
+    case 'strip-reasoning':
+      return stripReasoning(draft, step)
+    case 'native':
     case 'final':
-      // Changes the envelope, not the history: see `final-turn.ts`.
+      // Change the envelope, not the history: see `native.ts` and `final-turn.ts`.
       return NOTHING
   }
 }
@@ -60,7 +66,9 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
 export function projectedTokens(draft: Draft, proposal: Proposal): number {
   const gone = goneIn(draft, proposal)
   let sum = draft.fixedTokens
-  for (const [index, item] of draft.items.entries()) if (!gone(index)) sum += draft.tokensOf(item)
+  const stripped = strippedIn(draft, proposal)
+  for (const [index, item] of draft.items.entries())
+    if (!gone(index) && !stripped.has(index)) sum += draft.tokensOf(item)
   for (const edit of proposal.edits) {
     if (edit.op === 'insert') sum += draft.countText(edit.text)
     if (edit.op === 'replace')
@@ -127,7 +135,7 @@ function withoutOverlaps(edits: readonly EpochEdit[]): EpochEdit[] {
 /** How many chained items the edits reach over. */
 export function coverage(edits: readonly EpochEdit[]): number {
   return edits.reduce(
-    (most, edit) => Math.max(most, edit.op === 'drop' ? edit.to : edit.op === 'insert' ? edit.at : edit.at + 1),
+    (most, edit) => Math.max(most, 'to' in edit ? edit.to : edit.op === 'insert' ? edit.at : edit.at + 1),
     0,
   )
 }

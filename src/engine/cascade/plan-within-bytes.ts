@@ -2,6 +2,7 @@ import { mediaBytes, type Item } from '../../core/item.ts'
 import type { CascadeStep } from '../../core/policy.ts'
 import { type Draft, type Proposal } from './draft.ts'
 import { goneIn, merge, planEpoch } from './plan-epoch.ts'
+import { strippedIn } from './strip-reasoning.ts'
 import { shedMedia } from './shed-media.ts'
 
 /** Media goes down to this share of the byte limit at once: one epoch for many pictures, not one for each. */
@@ -41,7 +42,8 @@ export function planWithinBytes(draft: Draft, steps: readonly CascadeStep[]): Pr
 export function projectedBytes(draft: Draft, proposal: Proposal): number {
   const gone = goneIn(draft, proposal)
   let bytes = draft.bytes
-  for (const [index, item] of draft.items.entries()) if (gone(index)) bytes -= wireBytes(item)
+  const stripped = strippedIn(draft, proposal)
+  for (const [index, item] of draft.items.entries()) if (gone(index) || stripped.has(index)) bytes -= wireBytes(item)
   for (const edit of proposal.edits) {
     if (edit.op === 'insert') bytes += textBytes(edit.text)
     if (edit.op === 'replace') bytes += textBytes(edit.text) - wireBytes(draft.items[draft.links[edit.at]!.index]!)

@@ -2,11 +2,11 @@ import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import type { SummariseStep } from '../../core/policy.ts'
 import type { EpochEdit } from '../../core/records.ts'
-import { newestUserIndex } from '../../core/turns.ts'
+import { askedFor } from '../summary/asked-for.ts'
 import { factsOf } from '../summary/facts.ts'
 import { NOTHING, storedText, type Draft, type Proposal, type StoredText, type SummaryAsk } from './draft.ts'
 import { mustStayWhole, summaryPlace } from './fold.ts'
-import { STYLES, type StyleSource } from './styles.ts'
+import { sourceOf, STYLES, WORDS_PER_TOKEN, type StyleSource } from './styles.ts'
 import { excerptOf } from './transcript.ts'
 import { dropEdits, foldableIn, headEnd, placeFrom, sizeOf, tailStart } from './zones.ts'
 
@@ -18,7 +18,7 @@ const CONTINUATION =
 /** A quoted request is at most this long; the rest is behind a handle. */
 const QUOTE_BYTES = 2_000
 const FACTS_SHARE = 0.3
-const WORDS_PER_TOKEN = 0.75
+const TASK_LINE_BYTES = 120
 const MIN_SUMMARY_TOKENS = 60
 
 /** Puts one message in the place of a part of the history, and perhaps a second one that says how to go on. */
@@ -31,7 +31,8 @@ export function summarise(draft: Draft, step: SummariseStep): Proposal {
   const style = STYLES[step.style]
   const facts = step.facts === false || draft.asDesigned ? '' : factsBlock(draft, source, cap * FACTS_SHARE)
   const room = cap - draft.countText(SUMMARY_OPEN) - (facts === '' ? 0 : draft.countText(facts))
-  const wrap = (body: string): string => [SUMMARY_OPEN, body, facts].filter((part) => part !== '').join('\n\n')
+  const asked = askedFor(draft)
+  const wrap = (body: string): string => [SUMMARY_OPEN, asked, body, facts].filter((part) => part !== '').join('\n\n')
   const text = wrap(style.fallback(source, Math.max(0, room), draft.countText))
   const next = step.continuation === undefined ? undefined : continuation(draft, source.request)
   const inserted = draft.countText(text) + (next === undefined ? 0 : draft.countText(next.text))
@@ -39,10 +40,14 @@ export function summarise(draft: Draft, step: SummariseStep): Proposal {
   const ask: SummaryAsk = {
     text,
     system: style.system(Math.floor(cap * WORDS_PER_TOKEN)),
-    prompt: (maxTokens, countText) => style.prompt(source, maxTokens, countText),
+    folded: source.items,
+    items: style.reads?.(source.items) ?? source.items,
+    prompt: (transcript) => style.prompt(source, transcript),
+    ...(draft.instructions !== undefined && { instructions: draft.instructions }),
     maxOutputTokens: Math.floor(cap),
     sourceTokens,
     wrap,
+    carried: [asked, facts].filter((part) => part !== ''),
   }
   return {
     edits: [...dropEdits(draft, folded, 'folded into the summary'), ...inserts(draft, step, folded, text, next?.text)],
@@ -73,17 +78,6 @@ function everything(draft: Draft, to: number): number[] {
   return indexes
 }
 
-function sourceOf(draft: Draft, folded: readonly number[]): StyleSource {
-  const items = folded.map((index) => draft.items[index]!)
-  const newest = newestUserIndex(draft.items)
-  const plan = factsOf(items).find(({ heading }) => heading.startsWith('Plan'))
-  return {
-    items,
-    request: newest < 0 ? '' : draft.items[newest]!.text,
-    ...(plan !== undefined && { plan: plan.text }),
-  }
-}
-
 function capOf({ marginTokens, limitTokens }: Draft, { share, maxTokens = Infinity }: SummariseStep): number {
   return Math.min(maxTokens, Math.floor(share.value * (share.of === 'margin' ? marginTokens : limitTokens)))
 }
@@ -91,15 +85,9 @@ function capOf({ marginTokens, limitTokens }: Draft, { share, maxTokens = Infini
 /** What code carries through whatever a model writes: the task, the plan, refusals, files. */
 function factsBlock(draft: Draft, { items, request }: StyleSource, budget: number): string {
   const task = items.find((item) => item.kind === 'user')
-  const all = [
-    ...(task === undefined || task.text === request
-      ? []
-      : [{ heading: 'Task', text: excerptOf(task.text, QUOTE_BYTES) }]),
-    ...factsOf(items),
-  ]
-  const blocks: string[] = []
-  let left = budget
-  for (const { heading, text } of all) {
+  const blocks = task === undefined || task.text === request ? [] : [taskBlock(draft, task.text, budget)]
+  let left = budget - blocks.reduce((sum, block) => sum + draft.countText(block), 0)
+  for (const { heading, text } of factsOf(items)) {
     const block = `${heading}:\n${text}`
     const cost = draft.countText(block)
     if (cost > left) continue
@@ -107,6 +95,16 @@ function factsBlock(draft: Draft, { items, request }: StyleSource, budget: numbe
     blocks.push(block)
   }
   return blocks.join('\n\n')
+}
+
+/** The task is never left out: its quote gives way to the budget, down to a line of it. */
+function taskBlock({ countText }: Draft, task: string, budget: number): string {
+  let bytes = QUOTE_BYTES
+  for (;;) {
+    const block = `Task:\n${excerptOf(task, bytes)}`
+    if (bytes <= TASK_LINE_BYTES || countText(block) <= budget) return block
+    bytes = Math.max(TASK_LINE_BYTES, Math.floor(bytes / 2))
+  }
 }
 
 interface Continuation {

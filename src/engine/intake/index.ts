@@ -12,5 +12,17 @@ export { createDrain } from './drain.ts'
 export type { Drain, DrainOptions, LogGroup } from './drain.ts'
 export { runTemplate, TEMPLATES, TOOL_TEMPLATES } from './templates/index.ts'
 export type { Template, TemplateName } from './templates/index.ts'
-export type { Classified, ContentKind, CutRecord, HandlingMode, ShowOptions, ShowReport, Shown, Size } from './types.ts'
+export { pointerText } from './notice.ts'
+export { describeOutput } from './report.ts'
+export type {
+  About,
+  Classified,
+  ContentKind,
+  CutRecord,
+  HandlingMode,
+  ShowOptions,
+  ShowReport,
+  Shown,
+  Size,
+} from './types.ts'
 export * from './guards/index.ts'

@@ -1,3 +1,4 @@
+import { classify } from './classify.ts'
 import { NOTICE_KEY, NOTICE_OPEN } from './markers.ts'
 import type { ContentKind, Size } from './types.ts'
 import { counted, grouped } from './text.ts'
@@ -45,11 +46,18 @@ function sizeText(size: Size): string {
   return `${counted(size.bytes, 'byte')}, ${counted(size.lines, 'line')}${items}`
 }
 
-function howToRead({ handle, readers }: NoticeFacts): string {
+function howToRead({ handle, readers }: Pick<NoticeFacts, 'handle' | 'readers'>): string {
   if (handle === undefined) return 'The rest was not stored; run the tool again with a narrower request to see it.'
   if (readers.length === 0) return `The full output is stored as ${handle}.`
   const tools = readers.map((name) => (READER_HINTS[name] === undefined ? name : `${name} (${READER_HINTS[name]})`))
   return `The full output is stored as ${handle}. Read more with ${tools.join(', ')}.`
+}
+
+/** Only the address, for when there is no room for a view. */
+export function pointerText(output: string | Uint8Array, handle: string, readers: readonly string[]): string {
+  const { kind, bytes, lines, items } = classify(output)
+  const size = sizeText({ bytes, lines, chars: 0, ...(items !== undefined && { items }) })
+  return `${NOTICE_OPEN}${kind}, ${size}. There is no room to show it. ${howToRead({ handle, readers })}]`
 }
 
 export type Syntax = 'text' | 'json' | 'csv'

@@ -1,7 +1,8 @@
-import type { Inspected } from './classify.ts'
+import { inspect, type Inspected } from './classify.ts'
 import { eachEntry, isObjectAt, keyText } from './json-scan.ts'
 import { renderJsonWithin } from './json-view.ts'
-import type { ShowReport, Size } from './types.ts'
+import { byteLength } from './text.ts'
+import type { About, Classified, HandlingMode, ShowReport, Size } from './types.ts'
 import type { BodyView } from './views/view.ts'
 
 const SAMPLE_KEYS = 3
@@ -33,6 +34,31 @@ export function reportOf(
     n_original_keys: sample?.keys ?? null,
     sample_data: sample?.data ?? null,
   }
+}
+
+/** What an artifact's description says about its content. */
+export const aboutOf = ({ mime, encoding, lines, kind }: Classified, items: number | undefined): About => ({
+  mime,
+  encoding,
+  lines,
+  contentKind: kind,
+  ...(items !== undefined && { items }),
+})
+
+/** The same observability for a text that was not shown by `show`: whole, by a design's guard, or only as its address. */
+export function describeOutput(
+  output: string | Uint8Array,
+  shown: string,
+  mode: HandlingMode,
+  now?: () => number,
+): { readonly report: ShowReport; readonly about: About } {
+  const started = now?.()
+  const inspected = inspect(output)
+  const { bytes, chars, lines, items } = inspected.classified
+  const original: Size = { bytes, chars, lines, ...(items !== undefined && { items }) }
+  const elapsed = started === undefined ? undefined : now!() - started
+  const report = reportOf(inspected, { truncated: mode !== 'none' }, original, byteLength(shown), elapsed)
+  return { report: { ...report, handling_mode: mode }, about: aboutOf(inspected.classified, items) }
 }
 
 /** First keys with their values as short texts. */

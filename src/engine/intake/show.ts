@@ -4,7 +4,7 @@ import { fit } from './fit.ts'
 import { renderJson } from './json-view.ts'
 import { assemble, NOTICE_LEVELS, noticeText } from './notice.ts'
 import type { NoticeFacts, NoticeLevel } from './notice.ts'
-import { reportOf } from './report.ts'
+import { aboutOf, reportOf } from './report.ts'
 import { neutralise, sanitise } from './sanitise.ts'
 import { byteLength, countLines } from './text.ts'
 import type { Shown, ShowOptions, Size } from './types.ts'
@@ -176,6 +176,7 @@ function finish(inspected: Inspected, result: Result, options: ShowOptions, elap
     tokens: result.tokens,
     original,
     shown,
+    about: aboutOf(classified, original.items),
     report: reportOf(inspected, result, original, bytes, elapsed),
     ...(result.truncated && {
       audit: {

@@ -79,9 +79,19 @@ export interface Shown {
   readonly tokens: number
   readonly original: Size
   readonly shown: Size
+  /** What the input is, in the words of an artifact's description. */
+  readonly about: About
   readonly report: ShowReport
   /** One record per cut. Absent when nothing was cut. */
   readonly audit?: CutRecord
+}
+
+export interface About {
+  readonly mime: string
+  readonly encoding: 'utf-8' | 'binary'
+  readonly lines: number
+  readonly items?: number
+  readonly contentKind: ContentKind
 }
 
 export interface CutRecord {
@@ -92,7 +102,19 @@ export interface CutRecord {
   readonly handle?: string
 }
 
-export type HandlingMode = 'none' | 'template' | 'structured-sample' | 'head-tail' | 'description'
+export type HandlingMode =
+  | 'none'
+  | 'template'
+  | 'structured-sample'
+  | 'head-tail'
+  | 'description'
+  /** AutoSRE's own words for its three ways. */
+  | 'template_sandbox'
+  | 'generic_sandbox'
+  | 'code_generation_prompt'
+  /** A budget had no room for a view: the address, or only the reason. */
+  | 'handle'
+  | 'refusal'
 
 /** AutoSRE's metadata keys and Cyber-AutoAgent's seven compression fields, under their own names. */
 export interface ShowReport {

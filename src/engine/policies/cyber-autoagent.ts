@@ -62,6 +62,7 @@ export function cyberAutoagent(env: Environment = {}): Policy {
       previewShare: 0.1,
       guard: { design: 'cyber-autoagent', chars: limits.artifactChars, shownChars: limits.maxChars },
     },
+    retention: { keep: 100, cleanAt: 150 },
     estimator: { design: 'cyber-autoagent' },
     passes: 3,
     timeMs: 30_000,

@@ -10,10 +10,13 @@ export const plimsoll: Policy = {
   buffer: { fraction: 0.02, min: 256, max: 4_096 },
   caution: 2.5,
   priceGate: true,
+  summaries: { via: 'out-of-band', calls: 2 },
   lowerOutput: { minTokens: 4_096, minShare: 0.25 },
-  intake: { maxShare: 0.25, previewShare: 0.06 },
+  // Parallel results together take half of the limit at most: what an epoch would have to squeeze is not sent in the first place.
+  intake: { maxShare: 0.25, previewShare: 0.06, budget: { turnShare: 0.5 } },
   cascade: [
-    { step: 'fold', tailShare: 0.15, summaryShare: 0.4 },
+    // Without a model the whole message is code's: verbatim lines keep quotes where an account would lose them.
+    { step: 'fold', tailShare: 0.15, summaryShare: 0.4, modelShare: 0.2 },
     { step: 'squeeze', floorTokens: 120 },
   ],
 }

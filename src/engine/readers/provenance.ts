@@ -8,6 +8,8 @@ import { handlesIn, type Handle } from '../../core/handles.ts'
  */
 export interface ReaderProvenance {
   seal(tenant: string, body: string, handles: readonly Handle[]): string
+  /** A sealed text without its seal. */
+  open(text: string): string
   /** The artifacts that a text was read from; undefined when no reader of this tenant wrote it. */
   handlesOf(tenant: string, text: string): readonly Handle[] | undefined
   /** Bytes that `seal` adds. */
@@ -33,9 +35,11 @@ export function readerProvenance(secret: Uint8Array): ReaderProvenance {
       const trimmed = body.trimEnd()
       return trimmed + lineOf(handles, proofOf(tenant, trimmed, handles))
     },
+    open: (text) => text.trimEnd().replace(SEAL, ''),
     handlesOf(tenant, text) {
       // Clients trim results, or end them with a newline; neither makes it another text.
       const trimmed = text.trimEnd()
+      if (!trimmed.endsWith(']')) return undefined
       const match = SEAL.exec(trimmed)
       if (match === null) return undefined
       const [line, names = '', proof = ''] = match

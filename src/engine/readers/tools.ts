@@ -45,8 +45,24 @@ const tool = (
   },
 })
 
-/** In the order in which they should be thought of. */
+/** Searches the archive of a session, not an artifact: it has no handle. */
+const recall: ReaderTool = {
+  name: 'recall',
+  description: 'Searches everything that happened earlier in this conversation, also what is no longer in view.',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      query: { type: 'string', description: 'Words to look for.' },
+      limit: { type: 'integer', description: 'Hits shown; 8 if not given.' },
+    },
+    required: ['query'],
+    additionalProperties: false,
+  },
+}
+
+/** The tools that give back what was taken out, in the order in which they should be thought of. Declared here and nowhere else. */
 export const READER_TOOLS: readonly ReaderTool[] = [
+  recall,
   tool(
     'artifact_grep',
     'Finds lines of a stored tool output by a regular expression (RE2: no lookaround, no back-references). Gives the total even when not all are shown.',
@@ -110,17 +126,17 @@ export const READER_TOOLS: readonly ReaderTool[] = [
   ),
 ]
 
-/** The reader behind a tool's name; undefined for names that are not ours. Arguments come from a model and are checked. */
+/** The reader of artifacts behind a tool's name; undefined for other names. Arguments come from a model and are checked. */
 export function callReader(readers: ArtifactReaders, name: string, input: unknown): Promise<ReaderAnswer> | undefined {
-  const declared = READER_TOOLS.find((each) => each.name === name)
-  if (declared === undefined) return undefined
-  const run: Record<string, (input: never) => Promise<ReaderAnswer>> = {
+  const run: Readonly<Record<string, (input: never) => Promise<ReaderAnswer>>> = {
     artifact_read: readers.read,
     artifact_grep: readers.grep,
     artifact_query: readers.query,
     artifact_run: readers.run,
     artifact_extract: readers.extract,
   }
+  const declared = READER_TOOLS.find((each) => each.name === name)
+  if (declared === undefined || !Object.hasOwn(run, name)) return undefined
   return answering(async () => (run[name] as (input: unknown) => Promise<ReaderAnswer>)(checked(declared, input)))
 }
 

@@ -28,7 +28,7 @@ export function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
 
 const redactEpoch = (redact: Redactor, epoch: Epoch): Epoch => ({
   ...epoch,
-  edits: epoch.edits.map((edit): EpochEdit => (edit.op === 'drop' ? edit : { ...edit, text: redact(edit.text) })),
+  edits: epoch.edits.map((edit): EpochEdit => ('text' in edit ? { ...edit, text: redact(edit.text) } : edit)),
 })
 
 export function redactingStore(store: SessionStore, redact: Redactor): SessionStore {

@@ -22,6 +22,10 @@ export interface ReplayedCall {
   readonly texts: Iterable<string>
   /** What the view's handles lead to, if a tool in the request can open them. */
   readonly reachable?: Iterable<string>
+  /** Declarations of the client's own tools: sending everything sends them as well. */
+  readonly tools?: readonly SentPiece[]
+  /** The engine refused the request with an error: nothing was sent, so it has no price and nobody could read it. */
+  readonly refused?: boolean
   readonly overflow?: boolean
   readonly invalid?: boolean
   /** Requests that a summariser needed on the way. */
@@ -86,15 +90,16 @@ export class ReplayMeter {
   add(call: number, replayed: ReplayedCall): void {
     const recorded = this.#source.calls[call]
     if (recorded === undefined) return
-    const { pieces, texts, reachable, summaries = [] } = replayed
-    const view = this.#index.view(texts)
+    const { pieces, texts, reachable, summaries = [], tools = [], refused = false } = replayed
+    const view = this.#index.view(refused ? [] : texts)
     this.#tally.add(this.#index, call, view, reachable === undefined ? undefined : this.#index.view(reachable))
     for (const summary of summaries) this.#managed.add({ ...summary, purpose: 'summary' })
     const outputTokens = this.#options.priceOutput === true ? this.#outputTokens(call) : 0
     const timed = recorded.at === undefined ? {} : { at: recorded.at }
-    this.#managed.add({ pieces, outputTokens, ...timed })
+    if (!refused) this.#managed.add({ pieces, outputTokens, ...timed })
     const headPieces = this.#source.system === undefined ? 0 : 1
-    this.#unmanaged.add({ pieces: this.#original.slice(0, headPieces + recorded.to), outputTokens, ...timed })
+    const everything = [...tools, ...this.#original.slice(0, headPieces + recorded.to)]
+    this.#unmanaged.add({ pieces: everything, outputTokens, ...timed })
     this.#calls++
     this.#summariserCalls += summaries.length
     this.#epochs += replayed.epochs ?? 0

@@ -1,12 +1,18 @@
 import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import { storedText, type Draft, type StoredText } from '../cascade/draft.ts'
+import { askedFor } from './asked-for.ts'
 import { factsOf } from './facts.ts'
 import { chooseLines, renderLines, type LineSource } from './lines.ts'
 import { agesOf, hasHandle, lineContext, lineSource } from './sources.ts'
 
 export interface Summary {
   readonly text: string
+  /** The text in its two parts: between them is room for a model's account. */
+  readonly head: string
+  readonly body: string
+  /** What stands in it about the state of the work. */
+  readonly facts: string
   readonly stored: ReadonlyMap<Handle, StoredText>
 }
 
@@ -21,11 +27,9 @@ const SAID_SHARE = 0.25
 export function mechanicalSummary(draft: Draft, folded: readonly number[], budgetTokens: number): Summary {
   const { countText } = draft
   const items = folded.map((index) => draft.items[index]!)
-  const frame = [
-    headLine(draft, items),
-    saidByUser(items, budgetTokens * SAID_SHARE, countText),
-    factsBlock(items, budgetTokens * FACTS_SHARE, countText),
-  ]
+  const head = [headLine(draft, items), askedFor(draft)].filter((part) => part !== '').join('\n\n')
+  const facts = factsBlock(items, budgetTokens * FACTS_SHARE, countText)
+  const frame = [head, saidByUser(items, budgetTokens * SAID_SHARE, countText), facts]
   const used = countText(frame.join('\n\n')) + 40
   const ages = agesOf(draft.items)
   const sources: { source: LineSource; item: Item }[] = []
@@ -50,8 +54,8 @@ export function mechanicalSummary(draft: Draft, folded: readonly number[], budge
     excerpts.length === 0
       ? ''
       : `Record, verbatim lines (» call, « result, · said, … left out):\n${excerpts.join('\n')}`
-  const text = [...frame, record, '[End of the condensed record.]'].filter((part) => part !== '').join('\n\n')
-  return { text, stored }
+  const body = [...frame.slice(1), record, '[End of the condensed record.]'].filter((part) => part !== '').join('\n\n')
+  return { text: `${head}\n\n${body}`, head, body, facts, stored }
 }
 
 function headLine(draft: Draft, items: readonly Item[]): string {

@@ -4,7 +4,7 @@ import { isServerCall, isServerResult } from './wire.ts'
 
 type Block = Readonly<Record<string, unknown>>
 type ItemCore = Pick<Item, 'kind' | 'text'> &
-  Partial<Pick<Item, 'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'media'>>
+  Partial<Pick<Item, 'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'media' | 'standsForPrefix'>>
 
 /** Reads one content block. `raw` gives its JSON text, `rawInput` that of a call's arguments, as they stand on the wire. */
 export function readBlock(block: Block, role: Role, raw: () => string, rawInput: () => string): ItemCore {
@@ -26,6 +26,7 @@ export function readBlock(block: Block, role: Role, raw: () => string, rawInput:
   }
   if (type === 'image' || type === 'document')
     return { kind: 'media', text: documentText(block), media: [readMedia(block)] }
+  if (type === 'compaction') return { kind: 'opaque', text: raw(), sealed: true, standsForPrefix: true }
   return { kind: 'opaque', text: raw(), sealed: true }
 }
 

@@ -118,7 +118,11 @@ function readTools(text: string, root: JsonNode, tools: unknown): ToolDeclaratio
 
 function readSettings(body: Fields): RequestSettings {
   const { type: thinking, budget_tokens: budget } = recordOf(body['thinking']) ?? {}
+  const choice = recordOf(body['tool_choice'])?.['type']
+  const format = body['output_format'] ?? recordOf(body['output_config'])?.['format']
+  const isShaped = choice === 'any' || choice === 'tool' || (format !== undefined && format !== null)
   return {
+    ...(isShaped && { shapesAnswer: true as const }),
     stream: body['stream'] === true,
     reasoning: thinking === 'enabled' || thinking === 'adaptive',
     ...defined({

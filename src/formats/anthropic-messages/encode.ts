@@ -8,6 +8,7 @@ import { recordOf, stringOf } from '../reading.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
 import { decode } from './decode.ts'
+import { nativeSplice } from './native.ts'
 import { FORMAT, MARK_KEYS, messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
 import { writeAnthropicMessages } from './write.ts'
 
@@ -112,8 +113,10 @@ function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
   if (changes.maxOutputTokens !== undefined)
     splices.push(spliceMember(root, 'max_tokens', String(changes.maxOutputTokens)))
   if (changes.addInstruction !== undefined) splices.push(systemSplice(root, changes.addInstruction))
+  // `forbidTools` changes nothing here: another `tool_choice` would throw the cached messages away.
   splices.push(...toolSplices(source, changes))
   if (changes.dropStaleThinking === true) splices.push(...bindingSplice(root))
+  if (changes.native !== undefined) splices.push(...nativeSplice(root, changes.native))
   return splices
 }
 

@@ -1,6 +1,7 @@
 import type { Codec } from '../../core/codec.ts'
 import { decode } from './decode.ts'
 import { encode } from './encode.ts'
+import { nativeBetas } from './native.ts'
 import { placeCacheMarks } from './place-marks.ts'
 import { readResponse } from './response.ts'
 import { checkAnthropicMessages } from './rules.ts'
@@ -14,6 +15,10 @@ export const anthropicMessages: Codec = {
   fragment: fragmentOf,
   check: checkAnthropicMessages,
   placeCacheMarks,
+  nativeHeaders(body): Readonly<Record<string, string>> {
+    const betas = nativeBetas(body)
+    return betas.length === 0 ? {} : { 'anthropic-beta': betas.join(',') }
+  },
   readResponse,
   stream,
 }

@@ -140,7 +140,9 @@ function readSettings(body: Fields, request: Fields): RequestSettings {
   const config = recordOf(valueAt(request, 'generationConfig'))
   const thinking = recordOf(valueAt(config, 'thinkingConfig'))
   const model = stringOf(body['model']) ?? stringOf(request['model'])
+  const mime = stringOf(valueAt(config, 'responseMimeType')) ?? 'text/plain'
   return {
+    ...(mime !== 'text/plain' && { shapesAnswer: true as const }),
     // The URL says whether this wire streams.
     stream: false,
     reasoning: thinking !== undefined && valueAt(thinking, 'thinkingBudget') !== 0,

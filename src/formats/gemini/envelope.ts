@@ -21,8 +21,13 @@ export function envelopeSplices(conversation: Conversation, source: Source): Spl
   if (changes.addInstruction !== undefined)
     splices.push(...systemSplices(source.text, root, members, changes.addInstruction))
   splices.push(...toolSplices(source.text, root, members, changes))
+  if (changes.forbidTools === true && declaresFunctions(root))
+    splices.push(...spliceInside(root, members, 'toolConfig', 'functionCallingConfig', '{"mode":"NONE"}'))
   return [...splices, ...spliceMembers(root, members)]
 }
+
+const declaresFunctions = (root: JsonNode): boolean =>
+  elementsOf(field(root, 'tools')).some((tool) => elementsOf(field(tool, 'functionDeclarations')).length > 0)
 
 /** Sets a member of an object in the root; the object is made where there is none. */
 function spliceInside(root: JsonNode, members: Members, outer: string, inner: string, json: string): Splice[] {

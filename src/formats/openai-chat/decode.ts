@@ -168,7 +168,9 @@ export function toolNameOf(tool: unknown): string {
 function readSettings(body: Fields): RequestSettings {
   const reasoning = recordOf(body['reasoning'])
   const effort = body['reasoning_effort'] ?? reasoning?.['effort']
+  const format = recordOf(body['response_format'])?.['type'] ?? 'text'
   return {
+    ...(format !== 'text' && { shapesAnswer: true as const }),
     stream: body['stream'] === true,
     reasoning: (effort !== undefined && effort !== null && effort !== 'none') || reasoning !== undefined,
     ...defined({

@@ -21,6 +21,7 @@ export function envelopeSplices(conversation: Conversation, source: Source): Env
     for (const key of limitKeys(root)) members.set(key, String(changes.maxOutputTokens))
   }
   splices.push(...toolSplices(source, changes, members))
+  if (changes.forbidTools === true) forbidTools(root, members)
   let front: string | undefined
   if (changes.addInstruction !== undefined) {
     const last = messagesOf(root)[source.headCount - 1]
@@ -29,6 +30,12 @@ export function envelopeSplices(conversation: Conversation, source: Source): Env
     } else splices.push(instructionSplice(last, changes.addInstruction))
   }
   return { front, splices: [...splices, ...spliceMembers(root, members)] }
+}
+
+/** A choice is refused without tools to choose from. */
+function forbidTools(root: JsonNode, members: Map<string, string | undefined>): void {
+  if ((member(root, 'tools')?.items?.length ?? 0) > 0) members.set('tool_choice', '"none"')
+  else if ((member(root, 'functions')?.items?.length ?? 0) > 0) members.set('function_call', '"none"')
 }
 
 /** Reasoning models refuse `max_tokens`; many compatible servers know nothing else. */

@@ -131,7 +131,9 @@ export function toolNameOf(tool: unknown): string {
 function readSettings(body: Fields): RequestSettings {
   const reasoning = recordOf(body['reasoning'])
   const conversation = body['conversation']
+  const format = recordOf(recordOf(body['text'])?.['format'])?.['type'] ?? 'text'
   return {
+    ...(format !== 'text' && { shapesAnswer: true as const }),
     stream: body['stream'] === true,
     reasoning: reasoning !== undefined && reasoning['effort'] !== 'none',
     ...defined({

@@ -12,12 +12,18 @@ export function envelopeSplices(conversation: Conversation, source: Source): Spl
   const members = new Map<string, string | undefined>()
   if (changes.maxOutputTokens !== undefined) members.set('max_output_tokens', String(changes.maxOutputTokens))
   if (changes.dropPreviousResponseId === true) members.set('previous_response_id', undefined)
+  const { compactAtTokens } = changes.native ?? {}
+  // A client that manages its own context keeps its own words about it.
+  if (compactAtTokens !== undefined && (member(root, 'context_management')?.value ?? null) === null)
+    members.set('context_management', `[{"type":"compaction","compact_threshold":${compactAtTokens}}]`)
   if (changes.addInstruction !== undefined) {
     const before = stringOf(member(root, 'instructions')?.value) ?? ''
     const words = before === '' ? changes.addInstruction : `${before}\n\n${changes.addInstruction}`
     members.set('instructions', JSON.stringify(words))
   }
   const splices = toolSplices(source, changes, members)
+  if (changes.forbidTools === true && (member(root, 'tools')?.items?.length ?? 0) > 0)
+    members.set('tool_choice', '"none"')
   return [...splices, ...spliceMembers(root, members)]
 }
 

@@ -6,7 +6,7 @@ import { typeOf } from './wire.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 export type ItemCore = Pick<Item, 'kind' | 'role' | 'text'> &
-  Partial<Pick<Item, 'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'media'>>
+  Partial<Pick<Item, 'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'media' | 'standsForPrefix'>>
 
 /** Gives the JSON text of a member as it stands on the wire, or of the whole item. */
 export type Raw = (key?: string) => string
@@ -62,6 +62,7 @@ export function readItem(fields: Fields, raw: Raw): ItemCore {
     return { kind: 'media', role: 'assistant', text: '', sealed: true, media: [media] }
   }
   const core = { kind: 'opaque', role: ROLES[type] ?? 'assistant', text: raw(), sealed: true } as const
+  if (type === 'compaction') return { ...core, standsForPrefix: true }
   if (!SERVER_RUNS.has(type)) return core
   return { ...core, serverSide: true, toolName: stringOf(fields['name']) ?? type.replace(/_call$/, '') }
 }

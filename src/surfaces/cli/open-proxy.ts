@@ -1,6 +1,9 @@
 import cluster from 'node:cluster'
+import { hostname } from 'node:os'
 import type { PlimsollEvent } from '../../core/events.ts'
-import { createPlimsoll, type LiveOptions, type Plimsoll } from '../../plimsoll.ts'
+import { openEvents } from '../../drivers/open-events.ts'
+import { budgetsOf } from '../../engine/config/index.ts'
+import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../../plimsoll.ts'
 import type { ProxyConfig } from '../gateway/config.ts'
 import { createControl } from '../gateway/control.ts'
 import { createEventHub, type EventHub } from '../gateway/event-hub.ts'
@@ -30,12 +33,19 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     hub.take(event)
     metrics.take(event)
   }
+  const bus = openEvents(settings.store ?? defaultStore(), {
+    // The workers of one proxy tell each other: to them the bus would repeat it.
+    ...(cluster.isWorker && { sender: `${hostname()}:${process.ppid}` }),
+  })
   const plimsoll = createPlimsoll({
     ...liveOptions(settings),
     ...(settings.store !== undefined && { store: settings.store }),
     ...(settings.artifacts !== undefined && { artifacts: settings.artifacts }),
+    ...(settings.budgets !== undefined && { budgets: budgetsOf(settings.budgets) }),
+    ...(settings.models !== undefined && { models: settings.models }),
     onEvent(event) {
       count(event)
+      bus.publish(event)
       if (cluster.isWorker) process.send?.({ plimsollEvent: event })
     },
   })
@@ -46,6 +56,12 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     plimsoll.ledger.take(message.plimsollEvent)
   }
   if (cluster.isWorker) process.on('message', onMessage)
+  // Other proxies on the same store: seen live, but counted in their own metrics only, since each is scraped.
+  bus.subscribe((event, sender) => {
+    if (sender === bus.sender) return
+    hub.take(event)
+    plimsoll.ledger.take(event)
+  })
   const token = process.env['PLIMSOLL_TOKEN']
   const proxy = await startProxy(plimsoll.gateway, {
     ...settings,
@@ -68,6 +84,7 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
       process.off('message', onMessage)
       await proxy.close()
       await plimsoll.close()
+      await bus.close()
     },
   }
 }

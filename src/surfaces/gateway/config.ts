@@ -5,7 +5,9 @@ import {
   checkConfigText,
   optionsOf,
   problemLine,
+  type BudgetConfig,
   type Config,
+  type KnownModel,
   type PlimsollSettings,
 } from '../../engine/config/index.ts'
 import { CODECS } from '../../formats/registry.ts'
@@ -32,9 +34,14 @@ export interface ProxyConfig {
   readonly requestTimeoutMs?: number
   readonly upstreamTimeoutMs?: number
   readonly upstreamIdleMs?: number
+  readonly budgets?: readonly BudgetConfig[]
+  /** What is known about models, over the catalogue. */
+  readonly models?: Readonly<Record<string, KnownModel>>
 }
 
-const KINDS: Readonly<Record<Exclude<keyof ProxyConfig, 'agents'>, 'number' | 'string' | 'boolean' | 'upstreams'>> = {
+const KINDS: Readonly<
+  Record<Exclude<keyof ProxyConfig, 'agents'>, 'number' | 'string' | 'boolean' | 'object' | 'upstreams'>
+> = {
   port: 'number',
   host: 'string',
   upstreams: 'upstreams',
@@ -51,6 +58,8 @@ const KINDS: Readonly<Record<Exclude<keyof ProxyConfig, 'agents'>, 'number' | 's
   requestTimeoutMs: 'number',
   upstreamTimeoutMs: 'number',
   upstreamIdleMs: 'number',
+  budgets: 'object',
+  models: 'object',
 }
 
 /** Reads YAML or JSON. @throws PlimsollError `bad-config` that names the file, the line and the nearest valid key. */

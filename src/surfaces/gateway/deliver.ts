@@ -2,11 +2,11 @@ import { isPlimsollError } from '../../core/errors.ts'
 import type { LearnedLimit, Target } from '../../core/target.ts'
 import { lessonOf } from '../../engine/learned-limits.ts'
 import { classifyProviderError, type ClassifiedError } from '../../formats/overflow/index.ts'
+import { besideOwn } from './beside-own.ts'
 import { isForeign, sendAcross } from './cross-wire.ts'
 import { decodeBody, isEncoded, readableEncodings } from './encoding.ts'
 import type { Outbound, UpstreamAnswer } from './exchange.ts'
 import { DOES_NOT_FIT, prepareFor, type Attempt } from './fit.ts'
-import type { HeaderReader } from './identity.ts'
 import { refusalInside } from './look-ahead.ts'
 import type { ManagedRequest } from './managed.ts'
 import { withPathModel } from './routes.ts'
@@ -118,7 +118,7 @@ async function reduceAndRetry<B>(
   await teach(managed, target, lesson)
   try {
     const smaller = { ...target, learned: { ...target.learned, ...lesson } }
-    const attempt: Attempt = { place, target: smaller, prepared: await prepareFor(managed, smaller) }
+    const attempt: Attempt = { place, target: smaller, prepared: await prepareFor(managed, place, smaller) }
     const again = await send(managed, attempt, () => true)
     if (again === undefined) return undefined
     const recovered = again.refusal === undefined
@@ -162,17 +162,4 @@ function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt)
       ...(mode === 'apply' && besideOwn(prepared.headers, request.header)),
     },
   }
-}
-
-/** Lists such as `anthropic-beta` grow by our entry; what the client asked for stays in them. */
-export function besideOwn(needed: Readonly<Record<string, string>>, own: HeaderReader): Record<string, string> {
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(needed)) {
-    const list = (own(name) ?? '')
-      .split(',')
-      .map((entry) => entry.trim())
-      .filter((entry) => entry !== '' && entry !== value)
-    headers[name] = [...list, value].join(',')
-  }
-  return headers
 }

@@ -31,6 +31,8 @@ export interface Outbound {
   readonly body: Uint8Array
   /** Headers to set; undefined takes one out. */
   readonly headers: Readonly<Record<string, string | undefined>>
+  /** A request of our own beside the client's: for a summary. */
+  readonly aside?: true
   /** Nothing of the client's own headers goes along: this place belongs to somebody else. */
   readonly foreign?: true
 }

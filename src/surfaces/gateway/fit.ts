@@ -1,6 +1,8 @@
 import { isPlimsollError, type PlimsollError } from '../../core/errors.ts'
 import type { Target } from '../../core/target.ts'
 import type { PreparedTurn } from '../../engine/prepare.ts'
+import { askAside } from './ask-aside.ts'
+import { isForeign } from './cross-wire.ts'
 import type { Place } from './exchange.ts'
 import type { ManagedRequest } from './managed.ts'
 
@@ -27,7 +29,7 @@ export async function fit<B>(
     ...(learned !== undefined && { learned }),
   }
   try {
-    return { place, target, prepared: await prepareFor(managed, target) }
+    return { place, target, prepared: await prepareFor(managed, place, target) }
   } catch (error) {
     if (!isPlimsollError(error) || !DOES_NOT_FIT.has(error.code) || isLast()) throw error
     managed.emit({
@@ -46,8 +48,10 @@ function numbersOf({ fields }: PlimsollError): { projected: number; limit: numbe
   return { projected, limit: number('limit'), margin: number('limit') - projected }
 }
 
-export const prepareFor = <B>(managed: ManagedRequest<B>, target: Target): Promise<PreparedTurn> =>
+export const prepareFor = <B>(managed: ManagedRequest<B>, place: Place, target: Target): Promise<PreparedTurn> =>
   managed.session.prepare({
+    // What is only observed asks nobody, and a place of another wire has no cache of this one's prefix.
+    ...(managed.mode === 'apply' && !isForeign(place, managed.route) && { send: askAside(managed, place) }),
     format: managed.codec.format,
     body: managed.text,
     conversation: managed.conversation,

@@ -83,7 +83,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       let wasSent = false
       const watched: typeof upstream = {
         send(outbound) {
-          wasSent = true
+          wasSent ||= outbound.aside !== true
           return upstream.send(outbound)
         },
       }

@@ -1,7 +1,7 @@
-import { createHmac } from 'node:crypto'
 import type { Hash } from '../../core/hash.ts'
 import { CLAUDE_CODE, identityOf } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
+import { tenantName } from '../../drivers/crypto/tenant-name.ts'
 
 export type HeaderReader = (name: string) => string | undefined
 
@@ -18,7 +18,7 @@ export function tenantOf(secret: Uint8Array, header: HeaderReader, path = ''): s
   const sent = header('x-api-key') ?? header('authorization') ?? header('x-goog-api-key') ?? header('api-key')
   const credential = sent?.replace(/^Bearer\s+/i, '') ?? new URLSearchParams(path.split('?')[1]).get('key')
   if (credential === null || credential === undefined || credential === '') return 'local'
-  return `t_${createHmac('sha256', secret).update(`tenant:${credential}`).digest('hex').slice(0, 32)}`
+  return tenantName(secret, credential)
 }
 
 export interface Speaker {

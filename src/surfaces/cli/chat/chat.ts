@@ -2,10 +2,10 @@ import type { Codec } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { PlimsollEvent } from '../../../core/events.ts'
 import type { Target } from '../../../core/target.ts'
-import type { Usage } from '../../../core/usage.ts'
 import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
 import { learnedLimits, lessonOf } from '../../../engine/learned-limits.ts'
-import type { PreparedTurn } from '../../../engine/prepare.ts'
+import type { Compaction } from '../../../engine/compact.ts'
+import type { PreparedTurn, PrepareRequest } from '../../../engine/prepare.ts'
 import type { Session } from '../../../engine/session.ts'
 import { codecs } from '../../../formats/registry.ts'
 import type { Budget } from '../../../meter/index.ts'
@@ -56,21 +56,16 @@ export interface ChatState {
   readonly budgetUsd: number | undefined
   readonly journal: Journal
   readonly session: Session
-  /** Usage of every call of this session, those of earlier processes included. */
-  readonly usages: readonly Usage[]
-  readonly spentUsd: number
 }
 
 /** An agent on the engine's three verbs. */
 export interface Chat {
   readonly setup: ChatSetup
   state(): ChatState
-  /** Reads what earlier processes left of this session. */
-  open(): Promise<void>
   /** One turn: the model answers, its tools run, until it has nothing more to call. */
   send(text: string, signal: AbortSignal): Promise<void>
-  /** Reduces now; undefined when there was nothing to reduce. */
-  compact(instructions: string): Promise<{ readonly before: number; readonly after: number } | undefined>
+  /** Reduces now, and says from where to where, or why not. */
+  compact(instructions: string): Promise<Exclude<Compaction, { status: 'with-next-request' }>>
   change(wish: { provider?: Provider; policy?: string; budgetUsd?: number; sessionId?: string }): Promise<void>
 }
 
@@ -83,15 +78,11 @@ export function createChat(setup: ChatSetup): Chat {
   const learned = learnedLimits(stores.sessions, systemClock)
   let { provider, policy, budgetUsd } = setup
   let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd)
-  let usages: Usage[] = []
-  let spentUsd = 0
   let session = openSession()
 
   function openSession(): Session {
     const budgets: readonly Budget[] =
-      budgetUsd === undefined
-        ? []
-        : [{ name: 'session', scope: 'session', unit: 'usd', hard: Math.max(0, budgetUsd - spentUsd) }]
+      budgetUsd === undefined ? [] : [{ name: 'session', scope: 'session', unit: 'usd', hard: budgetUsd }]
     const plimsoll = createPlimsoll({
       store: stores.sessions,
       artifacts: stores.artifacts,
@@ -101,17 +92,6 @@ export function createChat(setup: ChatSetup): Chat {
       onEvent: view.onEvent,
     })
     return plimsoll.session({ id: journal.id, tenant: TENANT })
-  }
-
-  async function restore(): Promise<void> {
-    usages = []
-    spentUsd = 0
-    for await (const { record } of stores.sessions.read(TENANT, journal.id)) {
-      if (record.type !== 'usage') continue
-      if (record.usage !== undefined) usages.push(record.usage)
-      spentUsd += record.costUsd ?? 0
-    }
-    session = openSession()
   }
 
   const codecOf = ({ wire }: Provider): Codec => codecs.get(wire.format)!
@@ -143,12 +123,14 @@ export function createChat(setup: ChatSetup): Chat {
 
   async function prepare(): Promise<PreparedTurn> {
     view.onWait('preparing')
-    return session.prepare({
-      format: provider.wire.format,
-      body: bodyOf(journal.entries),
-      targets: [await target()],
-    })
+    return session.prepare(await request())
   }
+
+  const request = async (): Promise<PrepareRequest> => ({
+    format: provider.wire.format,
+    body: bodyOf(journal.entries),
+    targets: [await target()],
+  })
 
   /** prepare → ask → record. A request that the provider finds too large is reduced once more. */
   async function step(signal: AbortSignal): Promise<Answered | undefined> {
@@ -172,9 +154,7 @@ export function createChat(setup: ChatSetup): Chat {
           onRetry: (reason, waitMs) => view.onNotice(`${reason}; trying again in ${Math.round(waitMs / 1000)} s`),
         })
         const { usage } = answered.response
-        const { costUsd = 0 } = await session.record({ turn: turn.id, ...(usage !== undefined && { usage }) })
-        if (usage !== undefined) usages.push(usage)
-        spentUsd += costUsd
+        await session.record({ turn: turn.id, ...(usage !== undefined && { usage }) })
         return answered
       } catch (error) {
         await session.record({ turn: turn.id, refused: true })
@@ -208,8 +188,7 @@ export function createChat(setup: ChatSetup): Chat {
 
   return {
     setup,
-    state: () => ({ provider, policy, budgetUsd, journal, session, usages, spentUsd }),
-    open: restore,
+    state: () => ({ provider, policy, budgetUsd, journal, session }),
     async send(text, signal) {
       journal.add({ type: 'user', text })
       for (let steps = 0; steps < MOST_STEPS; steps++) {
@@ -225,24 +204,18 @@ export function createChat(setup: ChatSetup): Chat {
       view.onNotice(`Stopped after ${MOST_STEPS} steps. Say "go on" to continue.`)
     },
     async compact(instructions) {
-      if (journal.entries.length === 0) return undefined
-      // The newest message is never folded away, so what the reader wants kept stays in view.
-      if (instructions !== '')
-        journal.add({ type: 'user', text: `Keep in mind when the conversation is shortened: ${instructions}` })
-      await session.compact()
+      const nothing = { status: 'nothing', reason: 'nothing was said yet', before: 0, after: 0 } as const
+      if (journal.entries.length === 0) return nothing
       view.onWait('compacting')
-      const turn = await prepare()
-      await session.record({ turn: turn.id, refused: true })
-      return turn.report.newEpoch === undefined
-        ? undefined
-        : { before: turn.report.loadBefore, after: turn.report.loadAfter }
+      const done = await session.compact({ instructions, request: await request() })
+      return done.status === 'with-next-request' ? nothing : done
     },
     async change(wish) {
       provider = wish.provider ?? provider
       policy = wish.policy ?? policy
       budgetUsd = wish.budgetUsd ?? budgetUsd
       if (wish.sessionId !== undefined) journal = openJournal(setup.chatsFolder, wish.sessionId, setup.cwd)
-      await restore()
+      session = openSession()
     },
   }
 }

@@ -51,6 +51,10 @@ export function runsOf(entries: readonly Entry[]): readonly (readonly Entry[])[]
   return runs
 }
 
+/** Nobody knows: the process may have been killed before the call, in the middle of it, or between its end and our note of it. */
+const UNKNOWN =
+  'No result was kept: the session was interrupted. Whether this ran, and how far, is not known; check before doing it again.'
+
 /**
  * Calls without a result would be refused by every provider. They stay behind when a process is killed between a call and
  * its result; the model is told so.
@@ -59,8 +63,7 @@ export function withAnswers(entries: readonly Entry[]): readonly Entry[] {
   const whole: Entry[] = []
   let open: ToolCall[] = []
   const close = (): void => {
-    for (const { id, name } of open)
-      whole.push({ type: 'result', callId: id, name, text: 'Not run: the session was interrupted.', isError: true })
+    for (const { id, name } of open) whole.push({ type: 'result', callId: id, name, text: UNKNOWN, isError: false })
     open = []
   }
   for (const entry of entries) {

@@ -104,18 +104,23 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   let peakLoad = 0
   let last: Conversation | undefined
   for (const call of recording.calls) {
-    const body = requestOf(codec, call.body(), reserve, readers)
-    last = codec.decode(body)
+    const original = call.body()
+    const body = requestOf(codec, original, reserve, readers)
+    const asked = codec.decode(body)
+    const tools = codec.decode(original).tools.map(({ text }) => ({ text, tokens: countText(text) }))
     try {
       const turn = await session.prepare({ format: codec.format, body, targets: [target] })
       limit = turn.limit.tokens
       peakLoad = Math.max(peakLoad, Math.round(turn.load.count.tokens))
+      // What was refused was never sent and is the client's alone; only what was taken in can be lost.
+      last = asked
       const view = codec.decode(turn.text)
       const overflow = turn.load.count.high > turn.limit.tokens
       const invalid = !turn.report.untouched && breaksNewRule(codec, turn.text, body)
       meter.add(call.index, {
         ...conversationView(view, (item) => counter.countItem(model, item).tokens, countText),
-        ...(readers && { reachable: last.items.map(readableText) }),
+        ...(readers && { reachable: asked.items.map(readableText) }),
+        tools,
         overflow,
         invalid,
         epochs: turn.report.newEpoch === undefined ? 0 : 1,
@@ -132,11 +137,10 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       })
     } catch (error) {
       if (!isPlimsollError(error)) throw error
-      const { pieces, texts } = conversationView(last, (item) => counter.countItem(model, item).tokens, countText)
       const invalid = error.code === 'invalid-request'
       const { needed, limit: refusedAt } = error.fields
       if (typeof refusedAt === 'number') limit = refusedAt
-      meter.add(call.index, { pieces, texts, overflow: !invalid, invalid })
+      meter.add(call.index, { pieces: [], texts: [], tools, refused: true, overflow: !invalid, invalid })
       options.onCall?.({
         call: call.index,
         calls: recording.calls.length,

@@ -87,16 +87,19 @@ function epochs({ epochs: declared, log }: LivedSession, width: number, shown: n
 function whereItWent({ edits }: Epoch): string {
   let folded = 0
   let kept = 0
+  let stripped = 0
   const handles: string[] = []
   for (const edit of edits) {
     if (edit.op === 'drop') folded += edit.to - edit.from
     else if (edit.op === 'insert') kept += Buffer.byteLength(edit.text)
+    else if (edit.op === 'strip') stripped += edit.to - edit.from
     else handles.push(edit.handle ?? 'shortened')
   }
   const parts = [
     ...(folded > 0
       ? [`${plural(folded, 'item')} → archive${kept > 0 ? `, ${short(kept)}B of facts and lines stay` : ''}`]
       : []),
+    ...(stripped > 0 ? [`reasoning of ${plural(stripped, 'item')} → archive`] : []),
     ...(handles.length > 0
       ? [`${plural(handles.length, 'item')} → ${handles[0]}${handles.length > 1 ? ' …' : ''}`]
       : []),

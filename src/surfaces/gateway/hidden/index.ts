@@ -2,7 +2,7 @@ import type { Link } from '../../../core/chain.ts'
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import type { Conversation } from '../../../core/conversation.ts'
 import { changeEnvelope } from '../../../core/edits.ts'
-import { BASIC_READERS, readersIn } from '../../../engine/reader-tools.ts'
+import { readersIn, readerTools } from '../../../engine/reader-tools.ts'
 import { anthropicHidden } from './anthropic.ts'
 import { chatHidden } from './chat.ts'
 import { geminiHidden } from './gemini.ts'
@@ -60,7 +60,7 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
   const wire = WIRES[codec.format]
   if (wire === undefined || conversation.settings.previousResponseId !== undefined) return undefined
   const { tools: names, chains } = await deps.steps.decide(owner, () =>
-    mayInject(conversation, request.text) ? BASIC_READERS.map((tool) => tool.name) : [],
+    mayInject(conversation, request.text) ? deps.tools.names(conversation.settings.model) : [],
   )
   if (names.length === 0) return undefined
   const isOurs = (name: string): boolean => names.includes(name)
@@ -116,8 +116,7 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
 }
 
 const declare = (codec: Codec, conversation: Conversation, names: readonly string[]): string =>
-  codec.encode(changeEnvelope(conversation, { addTools: BASIC_READERS.filter(({ name }) => names.includes(name)) }))
-    .text
+  codec.encode(changeEnvelope(conversation, { addTools: readerTools(names) })).text
 
 /** Only where the client runs tools itself, lets the model choose, and has no readers of its own. */
 function mayInject({ tools }: Conversation, text: string): boolean {

@@ -8,7 +8,9 @@ import type { HiddenCall } from './wire.ts'
 
 export interface HiddenToolDeps {
   readonly sessions: Pick<SessionStore, 'search' | 'read'>
-  readonly readers: (tenant: string) => Promise<ArtifactReaders>
+  readonly readers: (owner: StepOwner) => Promise<ArtifactReaders>
+  /** The tools that a session on this model gets, decided at its first request. */
+  readonly names: (model: string | undefined) => readonly string[]
 }
 
 /** Answers one call of ours. What the model did wrong is part of the answer; it never fails the client's request. */
@@ -19,7 +21,7 @@ export async function runHiddenTool(
 ): Promise<string> {
   try {
     if (name === 'recall') return await answerRecall(deps.sessions, owner, input)
-    const answer = await callReader(await deps.readers(owner.tenant), name, input)
+    const answer = await callReader(await deps.readers(owner), name, input)
     return answer?.text ?? `There is no tool ${name}.`
   } catch (error) {
     const message = isPlimsollError(error) ? error.message : 'The stored data cannot be reached at the moment.'

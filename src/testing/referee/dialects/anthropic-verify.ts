@@ -1,4 +1,5 @@
 import type { Violation } from '../../../core/codec.ts'
+import { nativeBetas } from '../../../formats/anthropic-messages/native.ts'
 import { traitsOf } from '../../../formats/anthropic-messages/model-traits.ts'
 import type { JsonObject } from '../../../formats/rule-kit.ts'
 import { isObject, listOf, objectsOf, textOf } from '../../../formats/rule-kit.ts'
@@ -34,13 +35,29 @@ export function verifyAnthropic(context: VerifyContext): Verification {
         violations.push(invalidSignature(path, block.type))
         return
       }
-      const before = chain[(index.get(path) ?? 0) - 1] ?? ''
+      const place = index.get(path)
+      // What the provider's own compaction stands for is not read any more.
+      if (place === undefined) return
+      const before = chain[place - 1] ?? ''
       if (binds && opened.prefix !== undefined && opened.prefix !== before) unbound.push(path)
     })
   })
-  violations.push(...modified(context))
+  violations.push(...modified(context), ...withoutBeta(context))
   if (unbound.length > 0 && !dropsUnbound(body, context.headers)) violations.push(boundElsewhere(unbound[0] ?? ''))
   return { violations, dropped: unbound }
+}
+
+/** Without its beta header the vendor does not know the option. */
+function withoutBeta({ body, headers }: VerifyContext): Violation[] {
+  const sent = headers['anthropic-beta'] ?? ''
+  return nativeBetas(body)
+    .filter((beta) => !sent.includes(beta))
+    .map((beta) => ({
+      rule: 'context-management-beta',
+      path: 'context_management',
+      message: 'context_management: Extra inputs are not permitted',
+      fix: `Send the header anthropic-beta: ${beta}.`,
+    }))
 }
 
 /** A compaction block comes back as it was given; one without a seal is taken for plain text. */

@@ -1,6 +1,6 @@
 import type { Usage } from '../../../core/usage.ts'
 import type { JsonObject } from '../../../formats/rule-kit.ts'
-import { listOf, textOf } from '../../../formats/rule-kit.ts'
+import { listOf, objectsOf, textOf } from '../../../formats/rule-kit.ts'
 import type { AnswerPart } from '../brain.ts'
 import { stopOf } from '../brain.ts'
 import type { RenderContext, Rendered } from '../types.ts'
@@ -42,7 +42,17 @@ export function renderResponses(context: RenderContext): Rendered {
 }
 
 function outputOf(context: RenderContext): JsonObject[] {
-  return context.answer.parts.map((part, index) => itemOf(context, part, index))
+  const items = context.answer.parts.map((part, index) => itemOf(context, part, index))
+  const threshold = objectsOf(context.body.context_management).find(({ type }) => type === 'compaction')
+  const limit = threshold?.compact_threshold
+  return typeof limit === 'number' && context.inputTokens > limit ? [compactionItem(context), ...items] : items
+}
+
+/** One sealed item in place of a history. */
+function compactionItem({ id, issuer, inputTokens }: RenderContext): JsonObject {
+  const itemId = id('cmp')
+  const tokens = Math.ceil(inputTokens * COMPACTED_SHARE)
+  return { id: itemId, type: 'compaction', encrypted_content: issuer.seal(itemId, { tokens }) }
 }
 
 function itemOf({ id, issuer, body, countTokens }: RenderContext, part: AnswerPart, index: number): JsonObject {
@@ -92,16 +102,15 @@ const usageOf = (usage: Usage): JsonObject => ({
 const COMPACTED_SHARE = 0.1
 
 /** All user messages, then one sealed item in place of everything else. */
-function compacted({ body, memory, id, issuer, usage, inputTokens, nowSeconds }: RenderContext): JsonObject {
+function compacted(context: RenderContext): JsonObject {
+  const { body, memory, id, usage, nowSeconds } = context
   const items = itemsOf(body, memory)
   const users = items.filter((item) => (item.type === undefined || item.type === 'message') && item.role === 'user')
-  const itemId = id('cmp')
-  const tokens = Math.ceil(inputTokens * COMPACTED_SHARE)
   return {
     id: id('resp'),
     object: 'response.compaction',
     created_at: nowSeconds,
-    output: [...users, { id: itemId, type: 'compaction', encrypted_content: issuer.seal(itemId, { tokens }) }],
+    output: [...users, compactionItem(context)],
     usage: usage === undefined ? null : usageOf(usage),
   }
 }

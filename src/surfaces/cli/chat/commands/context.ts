@@ -78,7 +78,7 @@ export const compact: Slash = {
   async run(rest, slash) {
     slash.spinner.start('compacting')
     const done = await slash.chat.compact(rest).finally(() => slash.spinner.stop())
-    if (done === undefined) say(slash, 'There is nothing to shorten yet.')
+    if (done.status === 'nothing') say(slash, `Nothing was shortened: ${done.reason}.`)
     else
       say(
         slash,

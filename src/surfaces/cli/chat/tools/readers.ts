@@ -1,4 +1,4 @@
-import { READER_TOOLS as SESSION_READERS } from '../../../../engine/reader-tools.ts'
+import { readerTools as declaredReaders } from '../../../../engine/reader-tools.ts'
 import { artifactReaders } from '../../../../engine/readers/index.ts'
 import { readerProvenance } from '../../../../engine/readers/provenance.ts'
 import { callReader, READER_TOOLS } from '../../../../engine/readers/tools.ts'
@@ -28,14 +28,10 @@ export function readerTools(stores: Stores, tenant: string, session: () => strin
     sql,
     sandbox,
   })
-  const recall = SESSION_READERS.find(({ name }) => name === 'recall')!
   // Extraction asks a model of its own, which a chat has not.
-  const artifacts = READER_TOOLS.filter(({ name }) => name !== 'artifact_extract')
+  const names = READER_TOOLS.map(({ name }) => name).filter((name) => name !== 'artifact_extract')
   return {
-    declared: [
-      recall,
-      ...artifacts.map(({ name, description, inputSchema }) => ({ name, description, parameters: inputSchema })),
-    ],
+    declared: declaredReaders(names),
     call(name, input) {
       if (name === 'recall') return recalled(stores, tenant, session(), input)
       return callReader(readers, name, input)?.then(({ text }) => text)

@@ -8,10 +8,10 @@ import { createSession } from '../../src/engine/session.ts'
 import type { SessionStore } from '../../src/ports/session-store.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
-import { ANTHROPIC, targets } from '../pains/support/loop.ts'
+import { ANTHROPIC, targets } from './support/loop.ts'
 
 const secret = Buffer.alloc(32, 7)
-/** Red today: the engine goes on without the store, and a restarted process then sends other bytes than the one that went on. */
+/** The engine goes on without the store; what it decided meanwhile is written down before another process can ask. */
 const FAULTS = {
   'a lost connection': new PlimsollError('store-unavailable', 'The connection was reset.', { retryable: true }),
 }
@@ -42,7 +42,7 @@ const request = (steps: number) => ({
   targets: targets(),
 })
 
-describe('B1: a compaction that fails', () => {
+describe('B1: a compaction during which the store goes away', () => {
   it.each(Object.entries(FAULTS))(
     'by %s at any of its steps loses nothing, and the session goes on',
     async (_, fault) => {
@@ -56,8 +56,9 @@ describe('B1: a compaction that fails', () => {
           left = Infinity
           throw fault
         }
+        const engine = testEngine()
         const deps: EngineDeps = {
-          ...testEngine().deps,
+          ...engine.deps,
           sessions: failing(sessions, trip),
           artifacts: failing(artifacts, trip),
         }
@@ -66,8 +67,8 @@ describe('B1: a compaction that fails', () => {
         const before = await recordsOf(sessions)
         await agent.compact()
         left = at
-        const outcome = await agent.prepare(request(21)).catch((error: unknown) => error)
-        if (outcome === fault) failed++
+        await agent.prepare(request(21))
+        if (engine.events.some(({ type }) => type === 'degraded')) failed++
         left = Infinity
         // What was archived is there as it was.
         expect((await recordsOf(sessions)).slice(0, before.length)).toEqual(before)

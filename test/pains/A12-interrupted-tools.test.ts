@@ -3,7 +3,6 @@ import { withAnswers, type Entry } from '../../src/surfaces/cli/chat/transcript.
 
 const asked: Entry = { type: 'assistant', text: '', calls: [{ id: 'c1', name: 'deploy', input: {} }] }
 
-/** Red today: a call that was killed while it ran, or after it ended, is reported as `Not run`. */
 describe('A12: a call without a kept result', () => {
   it('is not said to have failed or not to have run when nobody knows', () => {
     const [, placeholder] = withAnswers([asked])

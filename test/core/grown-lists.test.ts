@@ -1,0 +1,100 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { chainOf, createChains } from '../../src/core/chain.ts'
+import { commonPrefix } from '../../src/core/common-prefix.ts'
+import { createGrownLists } from '../../src/core/grown-lists.ts'
+import { CLAUDE_CODE } from '../../src/core/identity.ts'
+import type { Item, ItemKind } from '../../src/core/item.ts'
+import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
+import { createMeter } from '../../src/meter/index.ts'
+import { sha256 as hash } from '../support/hash.ts'
+import { property } from '../support/property.ts'
+
+const kinds: readonly ItemKind[] = ['user', 'assistant', 'reasoning', 'call', 'result']
+
+const itemOf = (kind: ItemKind, text: string, message: number): Item => ({
+  id: `m${message}`,
+  kind,
+  role: kind === 'user' ? 'user' : kind === 'result' ? 'tool' : 'assistant',
+  text,
+  message,
+})
+
+/** A history, and how it changes from one request to the next: cut at a place, something else behind it. */
+const requests = fc.array(
+  fc.record({
+    keep: fc.nat(),
+    added: fc.array(fc.tuple(fc.constantFrom(...kinds), fc.string({ maxLength: 20 })), { maxLength: 6 }),
+  }),
+  { minLength: 1, maxLength: 12 },
+)
+
+function histories(changes: readonly { keep: number; added: readonly (readonly [ItemKind, string])[] }[]): Item[][] {
+  let items: Item[] = []
+  return changes.map(({ keep, added }) => {
+    const kept = items.slice(0, items.length === 0 ? 0 : items.length - (keep % (items.length + 1)))
+    items = [...kept, ...added.map(([kind, text], i) => itemOf(kind, text, kept.length + i))]
+    return items
+  })
+}
+
+describe('work that is found again by the items it was done for', () => {
+  it('chains a history as if it had never been seen', () => {
+    property(requests, (changes) => {
+      const chains = createChains(hash, CLAUDE_CODE)
+      for (const items of histories(changes)) expect(chains(items)).toEqual(chainOf(items, hash, CLAUDE_CODE))
+    })
+  })
+
+  it.each(['claude-sonnet-4-5', 'gpt-4.1'])('counts a history for %s as if it had never been seen', (model) => {
+    const catalogue = bundledCatalogue()
+    const fresh = (items: readonly Item[]): unknown => measured(createMeter({ catalogue }), items)
+    const measured = (meter: ReturnType<typeof createMeter>, items: readonly Item[]): unknown =>
+      meter.measure(
+        model,
+        {
+          format: 'anthropic-messages',
+          head: [],
+          items,
+          tools: [],
+          settings: { stream: false, reasoning: true },
+          source: { format: 'anthropic-messages', value: undefined },
+        },
+        0,
+      )
+    property(
+      requests,
+      (changes) => {
+        const meter = createMeter({ catalogue })
+        for (const items of histories(changes)) expect(measured(meter, items)).toEqual(fresh(items))
+      },
+      100,
+    )
+  })
+
+  it('keeps a history and its reduced view side by side, and lets the oldest go', () => {
+    const lists = createGrownLists<string>()
+    const [a, b, c] = ['a', 'b', 'c'].map((text, i) => itemOf('user', text, i)) as [Item, Item, Item]
+    lists.keep([a, b, c], 'whole', undefined)
+    lists.keep([a, c], 'reduced', undefined)
+    expect(lists.nearest([a, b, c, b])).toMatchObject({ value: 'whole', shared: 3 })
+    expect(lists.nearest([a, c, b])).toMatchObject({ value: 'reduced', shared: 2 })
+    const near = lists.nearest([a, b, c, b])
+    lists.keep([a, b, c, b], 'grown', near)
+    expect(lists.nearest([a, b, c])).toMatchObject({ value: 'grown', shared: 3 })
+    expect(lists.nearest([b])).toBeUndefined()
+  })
+
+  it('finds where two texts part, at any distance from the start', () => {
+    property(fc.tuple(fc.nat(9_000), fc.string(), fc.string()), ([length, left, right]) => {
+      const same = 'x'.repeat(length)
+      let expected = length
+      while (
+        expected - length < Math.min(left.length, right.length) &&
+        left[expected - length] === right[expected - length]
+      )
+        expected++
+      expect(commonPrefix(same + left, same + right)).toBe(expected)
+    })
+  })
+})

@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest'
+import { ANTHROPIC, targets } from '../pains/support/loop.ts'
+import { fakeSummariser, sound, SOUND, SUMMARISING, summarisingEngine } from '../pains/support/summariser.ts'
+import { toolLoop } from '../support/anthropic-loop.ts'
+import { testEngine } from '../support/engine.ts'
+
+const request = (steps: number, window = 8_000) => ({
+  format: ANTHROPIC,
+  body: JSON.stringify(toolLoop({ steps })),
+  targets: targets(window),
+})
+
+describe('compact', () => {
+  it('reduces at once when it is given the request, and says from where to where', async () => {
+    const agent = testEngine().session()
+    const done = await agent.compact({ request: request(40) })
+    expect(done).toMatchObject({ status: 'done' })
+    if (done.status !== 'done') return
+    expect(done.after).toBeLessThan(0.5 * 8_000)
+    expect(done.before).toBeGreaterThan(done.after)
+    const turn = await agent.prepare(request(40))
+    expect(turn.epoch).toBe(done.epoch)
+    expect(turn.load.count.high).toBe(done.after)
+    expect(turn.report.newEpoch).toBeUndefined()
+    expect(await agent.undo()).toBe(done.epoch)
+    expect((await agent.prepare(request(40))).report.untouched).toBe(true)
+  })
+
+  it.each([10, 15, 20])('below low water halves what is there (%i steps)', async (steps) => {
+    const agent = testEngine().session()
+    await agent.prepare(request(steps, 20_000))
+    const done = await agent.compact({ request: request(steps, 20_000) })
+    expect(done).toMatchObject({ status: 'done' })
+    if (done.status === 'done') expect(done.after).toBeLessThan(0.7 * done.before)
+  })
+
+  it('says why when nothing can be gained, and asks for nothing later', async () => {
+    const agent = testEngine().session()
+    const tiny = { format: ANTHROPIC, body: toolLoop({ steps: 0 }), targets: targets() }
+    const done = await agent.compact({ request: tiny })
+    expect(done).toMatchObject({
+      status: 'nothing',
+      reason: 'everything in view has to stay, or is too small to be worth it',
+    })
+    expect((await agent.prepare(request(20))).report.untouched).toBe(true)
+  })
+
+  it('without a request happens with the next one', async () => {
+    const agent = testEngine().session()
+    expect(await agent.compact()).toEqual({ status: 'with-next-request' })
+    expect((await agent.prepare(request(20))).report.newEpoch).toBeDefined()
+  })
+
+  it('hands its instructions to the summariser and keeps them beside the summary', async () => {
+    const wish = 'keep every file name that ends in -7.ts'
+    const fake = fakeSummariser(sound)
+    const { agent } = summarisingEngine(fake)
+    const done = await agent.compact({ instructions: ` ${wish} `, request: request(40) })
+    expect(done.status).toBe('done')
+    expect(fake.requests).toHaveLength(1)
+    expect(fake.requests[0]!.system).toContain(`The user asks of this summary: ${wish}`)
+    const turn = await agent.prepare(request(41))
+    expect(turn.text).toContain(SOUND)
+    expect(turn.text).toContain(`The user asked of this summary: ${wish}`)
+    // The next reduction is nobody's wish any more.
+    await agent.compact({ request: request(50) })
+    expect(fake.requests.at(-1)!.system).not.toContain(wish)
+  })
+
+  it('keeps its instructions where code alone writes', async () => {
+    const agent = testEngine().session()
+    await agent.compact({ instructions: 'mind the numbers', request: request(40) })
+    expect((await agent.prepare(request(40))).text).toContain('The user asked of this summary: mind the numbers')
+  })
+
+  it('goes on by code when the summariser is down', async () => {
+    const { agent } = summarisingEngine(
+      fakeSummariser(() => Promise.reject(new Error('down'))),
+      SUMMARISING,
+    )
+    expect(await agent.compact({ instructions: 'x', request: request(40) })).toMatchObject({ status: 'done' })
+  })
+})

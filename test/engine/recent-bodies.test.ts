@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest'
+import type { Codec } from '../../src/core/codec.ts'
+import { createRecentBodies } from '../../src/engine/recent-bodies.ts'
+import { codecs } from '../../src/formats/registry.ts'
+
+const chat = codecs.get('openai-chat')!
+const say = (n: number): object => ({ role: n % 2 === 0 ? 'user' : 'assistant', content: `message ${n}` })
+const bodyOf = (count: number, model = 'gpt-4.1'): string =>
+  JSON.stringify({ model, messages: Array.from({ length: count }, (_, n) => say(n)) })
+
+/** Tells which earlier body, if any, the codec was given. */
+function watched(): { codec: Codec; before: (string | undefined)[] } {
+  const before: (string | undefined)[] = []
+  const codec: Codec = {
+    ...chat,
+    decode(text, earlier) {
+      before.push(earlier?.settings.model)
+      return chat.decode(text, earlier)
+    },
+  }
+  return { codec, before }
+}
+
+describe('recent bodies', () => {
+  it('reads a grown body from the one it grew from, among other conversations of the same client', () => {
+    const { codec, before } = watched()
+    const bodies = createRecentBodies()
+    for (const model of ['a', 'b', 'c']) bodies.decode('me', codec, bodyOf(6, model))
+    const first = bodies.decode('me', codec, bodyOf(8, 'b'))
+    const second = bodies.decode('me', codec, bodyOf(10, 'b'))
+    expect(before.slice(3)).toEqual(['b', 'b'])
+    expect(second.items[7]).toBe(first.items[7])
+    expect(second.items).toHaveLength(10)
+  })
+
+  it('never reads one owner from what another sent', () => {
+    const { codec, before } = watched()
+    const bodies = createRecentBodies()
+    const mine = bodies.decode('me', codec, bodyOf(6))
+    const yours = bodies.decode('you', codec, bodyOf(6))
+    expect(before).toEqual([undefined, undefined])
+    expect(yours.items[0]).not.toBe(mine.items[0])
+  })
+
+  it('holds no more than it was told to', () => {
+    const { codec, before } = watched()
+    const bodies = createRecentBodies({ characters: bodyOf(6).length * 2 })
+    for (const owner of ['one', 'two', 'three', 'one']) bodies.decode(owner, codec, bodyOf(6))
+    expect(before).toEqual([undefined, undefined, undefined, undefined])
+    const many = createRecentBodies({ perOwner: 2 })
+    for (const model of ['x', 'y', 'z', 'x']) many.decode('me', codec, bodyOf(6, model.repeat(200)))
+    expect(before.at(-1)).not.toBe('x'.repeat(200))
+  })
+})

@@ -1,0 +1,140 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { openSummarizer } from '../../src/drivers/open-summarizer.ts'
+import { codecs } from '../../src/formats/registry.ts'
+import type { Summarizer } from '../../src/ports/summarizer.ts'
+import {
+  startReferee,
+  summariserBrain,
+  type RunningReferee,
+  type StartRefereeOptions,
+  type SummariserHabit,
+} from '../../src/testing/referee/index.ts'
+import { runLoop } from '../pains/support/loop.ts'
+import { SUMMARISING, summarisingEngine } from '../pains/support/summariser.ts'
+import { WIRES, type WireName } from '../support/generators/index.ts'
+
+const SUMMARY = 'State: the parser reads half of the files. Next: read the rest. Nothing was decided.'
+
+const running: RunningReferee[] = []
+afterEach(async () => {
+  for (const referee of running.splice(0)) await referee.close()
+})
+
+/** A provider behind a socket and the driver in front of it. */
+async function provider(
+  options: StartRefereeOptions,
+  window = 60_000,
+): Promise<{ referee: RunningReferee; summarizer: Summarizer }> {
+  const referee = await startReferee({ apiKey: 'sk-summary', ...options })
+  running.push(referee)
+  const summarizer = openSummarizer(
+    {
+      format: options.wire,
+      model: MODELS[options.wire],
+      baseUrl: options.wire.startsWith('openai') ? `${referee.url}/v1` : referee.url,
+      apiKey: 'sk-summary',
+      window,
+    },
+    { codecs, windowOf: () => window },
+  )!
+  return { referee, summarizer }
+}
+
+const MODELS: Record<WireName, string> = {
+  'anthropic-messages': 'claude-haiku-4-5',
+  'openai-chat': 'gpt-4.1-mini',
+  'openai-responses': 'gpt-4.1-mini',
+  gemini: 'gemini-2.5-flash',
+}
+
+describe.each(WIRES)('a summariser behind HTTP on %s', (wire) => {
+  it('is asked with a request that its provider takes, and its words stand in the next request', async () => {
+    const { referee, summarizer } = await provider({ wire, script: summariserBrain('natural', SUMMARY) })
+    const { agent, events } = summarisingEngine(summarizer)
+    const turn = await runLoop(agent, { to: 60 })
+    expect(referee.log.length).toBeGreaterThan(0)
+    expect(referee.log.flatMap(({ violations, status }) => [...violations, status])).toEqual(referee.log.map(() => 200))
+    expect(turn.text).toContain(SUMMARY)
+    const spent = events.filter((event) => event.type === 'usage-recorded' && event.purpose === 'summary')
+    expect(spent).toHaveLength(referee.log.length)
+  })
+
+  it.each<SummariserHabit>(['length', 'empty', 'reasoning-only', 'tool-call', 'refusal', 'longer-than-source', 'echo'])(
+    'whose answer is bad (%s) gives way to what code wrote',
+    async (habit) => {
+      const { summarizer } = await provider({ wire, script: summariserBrain(habit, SUMMARY) })
+      const { agent, events } = summarisingEngine(summarizer)
+      const turn = await runLoop(agent, { to: 60 })
+      expect(turn.epoch).toBeDefined()
+      expect(turn.load.count.high).toBeLessThanOrEqual(turn.limit.tokens)
+      expect(turn.text).not.toContain(SUMMARY)
+      expect(events.filter((event) => event.type === 'summary-rejected').length).toBeGreaterThan(0)
+    },
+  )
+
+  it.each(['hang', 'cut-stream', 'overloaded', 'server-error', 'throttle', 'html-413'] as const)(
+    'that fails (%s) holds nothing up and is asked once',
+    async (kind) => {
+      const { referee, summarizer } = await provider({ wire, faults: [{ on: 'every', fault: { kind } }] })
+      const { agent, events } = summarisingEngine(summarizer, { ...SUMMARISING, timeMs: 200 })
+      const turn = await runLoop(agent, { from: 60, to: 60 })
+      expect(turn.epoch).toBeDefined()
+      expect(turn.load.count.high).toBeLessThanOrEqual(turn.limit.tokens)
+      expect(referee.log).toHaveLength(1)
+      expect(events.filter((event) => event.type === 'degraded')).toHaveLength(1)
+    },
+  )
+})
+
+describe('a history that is longer than the summariser’s window', () => {
+  const LONG = { ...SUMMARISING, summaries: { calls: 8 } }
+
+  it('is read in parts, each within its window, and summed up from the notes', async () => {
+    const { referee, summarizer } = await provider(
+      {
+        wire: 'openai-chat',
+        window: 4_000,
+        script: ({ body, number }) => {
+          const text = JSON.stringify(body)
+          const part = /part (\d+) of (\d+)/.exec(text)
+          return summariserBrainText(text.includes('Take notes') ? `note ${part![1]} (${number})` : SUMMARY)
+        },
+      },
+      4_000,
+    )
+    const { agent } = summarisingEngine(summarizer, LONG)
+    const turn = await runLoop(agent, { from: 60, to: 60 })
+    const asked = referee.log.map(({ body }) => JSON.stringify(body))
+    expect(asked.length).toBeGreaterThan(2)
+    expect(referee.log.every(({ status }) => status === 200)).toBe(true)
+    const parts = asked.slice(0, -1)
+    expect(parts.map((text) => /part (\d+) of/.exec(text)![1])).toEqual(parts.map((_, i) => String(i + 1)))
+    for (const [i] of parts.entries()) expect(asked.at(-1)).toContain(`note ${i + 1} (`)
+    // Every folded step was read by somebody.
+    for (let step = 1; step <= 50; step++) expect(parts.some((text) => text.includes(`file-${step}.ts`))).toBe(true)
+    expect(turn.text).toContain(SUMMARY)
+  })
+
+  it('loses its oldest part where the calls do not suffice, and says so', async () => {
+    const { referee, summarizer } = await provider(
+      { wire: 'openai-chat', window: 4_000, script: summariserBrain('natural', SUMMARY) },
+      4_000,
+    )
+    const { agent } = summarisingEngine(summarizer, { ...SUMMARISING, summaries: { calls: 2 } })
+    const turn = await runLoop(agent, { from: 60, to: 60 })
+    expect(referee.log).toHaveLength(1)
+    expect(JSON.stringify(referee.log[0]!.body)).toContain('older entries left out')
+    expect(turn.text).toContain(SUMMARY)
+  })
+})
+
+const summariserBrainText = (text: string) => ({ parts: [{ type: 'text' as const, text }] })
+
+describe('a summariser that cannot work', () => {
+  it('is an error at the start that names what is missing', () => {
+    const open = (format: string) => () =>
+      openSummarizer({ format, model: 'm' }, { codecs, windowOf: () => 1, env: {} })
+    expect(open('morse')).toThrow(/format "morse" is not known/)
+    expect(open('anthropic-messages')).toThrow(/no key for the summariser m/)
+  })
+})
