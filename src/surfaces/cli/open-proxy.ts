@@ -23,7 +23,7 @@ export interface OpenProxy {
 export type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }
 
 /** Bound to a socket, a file or a process that is there already. */
-const FIXED = ['port', 'host', 'store', 'artifacts', 'workers', 'drainMs', 'requestTimeoutMs'] as const
+const FIXED = ['port', 'host', 'store', 'artifacts', 'workers', 'models', 'drainMs', 'requestTimeoutMs'] as const
 
 /** A proxy with everything around it: store, events, metrics, control routes. */
 export async function openProxy(settings: ProxySettings, onRequest: (line: ProxyLine) => void): Promise<OpenProxy> {
@@ -51,7 +51,6 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     ...liveOptions(settings),
     ...(settings.store !== undefined && { store: settings.store }),
     ...(settings.artifacts !== undefined && { artifacts: settings.artifacts }),
-    ...(settings.budgets !== undefined && { budgets: budgetsOf(settings.budgets) }),
     ...(settings.models !== undefined && { models: settings.models }),
     onEvent(event) {
       count(event)
@@ -86,9 +85,10 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     hub,
     reload(next) {
       // First what can fail: a file that names a wrong host changes nothing.
+      const live = liveOptions(next)
       proxy.reload(next)
-      plimsoll.reconfigure(liveOptions(next))
-      return FIXED.filter((name) => next[name] !== settings[name])
+      plimsoll.reconfigure(live)
+      return FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(settings[name]))
     },
     async close() {
       process.off('message', onMessage)
@@ -111,11 +111,13 @@ function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
   }
 }
 
-function liveOptions({ policy, agents, window, observe, tools, maxBodyBytes }: ProxySettings): LiveOptions {
+function liveOptions(settings: ProxySettings): LiveOptions {
+  const { policy, agents, window, budgets, observe, tools, maxBodyBytes } = settings
   return {
     ...(policy !== undefined && { policy }),
     ...(agents !== undefined && { agents }),
     ...(window !== undefined && { window }),
+    ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),
     ...(observe !== undefined && { observe }),
     ...(tools !== undefined && { tools }),
     ...(maxBodyBytes !== undefined && { maxBodyBytes }),
