@@ -13,6 +13,7 @@ import { SUMMARY_TIME_MS, summaryWriter } from './cascade/fulfil.ts'
 import { summaryLease, type SummaryLease } from './cascade/summary-lease.ts'
 import type { PresentOptions } from './deps.ts'
 import { derivedFrom } from './derived.ts'
+import { finalStepOf } from './final-turn.ts'
 import { protectedItems } from './protected.ts'
 import type { Standing } from './standing.ts'
 import { lowWater, marginOf } from './water.ts'
@@ -78,8 +79,10 @@ async function planAndClaim(
     const proposal = right === 'ours' ? await writer.fulfil(plan, fits) : plan
     const planned = epochOf(context, standing, cause, proposal)
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
-    const { load } = viewUnder(context, standing, planned)
+    const { load, estimate } = viewUnder(context, standing, planned)
     if (isOver(load, context.limit) && pass < passes && !draft.asDesigned) continue
+    // A closing turn may still make room among the tools; without one this request ends in an error, and nothing is touched for it.
+    if (isOver(estimate, context.limit) && !draft.asDesigned && finalStepOf(context) === undefined) break
     if (!draft.asDesigned && load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
       return { nothing: 'the shorter view would be no smaller' }
     await storeTexts(deps, branch, ownTexts(context, proposal))
