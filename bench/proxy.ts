@@ -3,7 +3,10 @@
  *
  *   npm run bench:proxy                the table of added latency
  *   npm run bench:proxy -- --memory    memory over 10,000 requests
- *   npm run bench:proxy -- --streams   500 event streams at once
+ *   npm run bench:proxy -- --streams   500 event streams at once, beside the bare proxy
+ *   npm run bench:proxy -- --size 150 --connections 1 --rounds 4   one row, with more of it
+ *   npm run bench:proxy -- --store memory:   without the embedded store's disk
+ *   npm run bench:proxy -- --profile   a .cpuprofile of Plimsoll in the current folder
  */
 import { execFileSync, fork, spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -22,8 +25,17 @@ interface System {
 const started: ChildProcess[] = []
 const folder = import.meta.dirname
 
-async function forkOne(file: string, args: readonly string[]): Promise<{ child: ChildProcess; port: number }> {
-  const child = fork(join(folder, 'proxy', file), args, { execArgv: ['--import', 'tsx'] })
+const optionOf = (name: string): string | undefined => {
+  const at = process.argv.indexOf(`--${name}`)
+  return at === -1 ? undefined : process.argv[at + 1]
+}
+
+async function forkOne(
+  file: string,
+  args: readonly string[],
+  flags: readonly string[] = [],
+): Promise<{ child: ChildProcess; port: number }> {
+  const child = fork(join(folder, 'proxy', file), args, { execArgv: ['--import', 'tsx', ...flags] })
   started.push(child)
   const port = await new Promise<number>((resolve, reject) => {
     child.once('message', (message: { port: number }) => resolve(message.port))
@@ -117,20 +129,33 @@ const SIZES = [
 
 async function table(systems: readonly System[]): Promise<void> {
   const rows: string[] = []
+  const [size, only] = [optionOf('size'), optionOf('connections')]
+  const rounds = Number(optionOf('rounds') ?? 1)
   for (const { name, bytes, turns } of SIZES) {
     for (const connections of [1, 16, 64]) {
+      if (
+        (size !== undefined && !name.startsWith(`${size} `)) ||
+        (only !== undefined && Number(only) !== connections)
+      ) {
+        continue
+      }
       if (bytes > 1_000_000 && connections === 64) continue
       const sessions = bytes > 1_000_000 ? Math.max(4, connections) : Math.max(12, connections)
       const results = new Map<string, number[]>()
-      // Twice, the second time counts: caches, connections and compiled code are warm for everybody.
-      for (const round of ['warm', 'measured']) {
+      // Twice at least, the first time does not count: caches, connections and compiled code are warm for everybody.
+      for (let round = 0; round <= rounds; round++) {
         for (const system of systems) {
           const bodies = bodiesOf(bytes, sessions, turns).map((session, i) =>
             session.map((body) =>
               Buffer.from(body.toString().replaceAll(`Task ${i}:`, `Task ${round} ${connections} ${i}:`)),
             ),
           )
-          results.set(system.name, await measure(system, bodies, connections))
+          const found = await measure(system, bodies, connections)
+          const before = round <= 1 ? [] : results.get(system.name)!
+          results.set(
+            system.name,
+            [...before, ...found].sort((a, b) => a - b),
+          )
         }
       }
       const direct = results.get('direct')!
@@ -156,27 +181,30 @@ async function memory(system: System): Promise<void> {
   }
 }
 
-async function streams(system: System): Promise<void> {
+async function streams(systems: readonly System[]): Promise<void> {
+  // Twice, the second time counts.
+  for (const round of ['warm', 'measured']) for (const system of systems) await streamsOf(system, round)
+}
+
+async function streamsOf(system: System, round: string): Promise<void> {
   const dispatcher = new Agent({ connections: 500, pipelining: 1 })
-  const [bodies] = [bodiesOf(1_000, 500, 1)]
-  const before = await ask<{ rss: number }>(system.child!)
+  const bodies = bodiesOf(1_000, 500, 1)
   const startedAt = performance.now()
   const ends = await Promise.all(
     bodies.map(async ([body]) => {
       const answer = await request(`${system.url}/chat/completions`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: 'Bearer sk-bench' },
-        body: body!.toString().replace('{', '{"stream":true,'),
+        body: body!.toString().replace('{', '{"stream":true,').replace('Task ', `Task ${round} `),
         dispatcher,
       })
       return (await answer.body.text()).includes('[DONE]')
     }),
   )
-  const after = await ask<{ rss: number }>(system.child!)
-  console.log(
-    `${ends.filter(Boolean).length} of 500 streams complete in ${((performance.now() - startedAt) / 1000).toFixed(1)} s (the upstream alone takes 2.1 s); ` +
-      `memory ${(before.rss / 1e6).toFixed(0)} → ${(after.rss / 1e6).toFixed(0)} MB`,
-  )
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+  const rss =
+    system.child === undefined ? '' : `, ${((await ask<{ rss: number }>(system.child)).rss / 1e6).toFixed(0)} MB`
+  console.log(`${system.name} (${round}): ${ends.filter(Boolean).length} of 500 streams complete in ${seconds} s${rss}`)
   await dispatcher.close()
 }
 
@@ -188,7 +216,11 @@ const ask = <T>(child: ChildProcess): Promise<T> =>
 
 const upstream = await forkOne('upstream.ts', [])
 const upstreamUrl = `http://127.0.0.1:${upstream.port}`
-const plimsoll = await forkOne('plimsoll.ts', [upstreamUrl])
+const plimsoll = await forkOne(
+  'plimsoll.ts',
+  [upstreamUrl, optionOf('store') ?? ''],
+  process.argv.includes('--profile') ? ['--cpu-prof', '--cpu-prof-interval', '200'] : [],
+)
 const ours: System = {
   name: 'plimsoll',
   url: `http://127.0.0.1:${plimsoll.port}/openai/v1`,
@@ -197,20 +229,22 @@ const ours: System = {
 }
 try {
   if (process.argv.includes('--memory')) await memory(ours)
-  else if (process.argv.includes('--streams')) await streams(ours)
   else {
     const bare = await forkOne('bare.ts', [upstreamUrl])
-    const portkey = await startPortkey(upstreamUrl)
-    console.log(
-      '| body | connections | system | p50 ms | p99 ms | added p50 | added p99 |\n|---|---|---|---|---|---|---|',
-    )
-    await table([
-      { name: 'direct', url: `${upstreamUrl}/v1`, headers: {} },
-      { name: 'bare', url: `http://127.0.0.1:${bare.port}/v1`, headers: {} },
-      ours,
-      ...(portkey === undefined ? [] : [portkey]),
-    ])
+    const direct: System = { name: 'direct', url: `${upstreamUrl}/v1`, headers: {} }
+    const plain: System = { name: 'bare', url: `http://127.0.0.1:${bare.port}/v1`, headers: {} }
+    if (process.argv.includes('--streams')) {
+      await streams([direct, plain, ours])
+    } else await compare([direct, plain, ours])
   }
 } finally {
   for (const child of started) child.kill('SIGTERM')
+}
+
+async function compare(systems: readonly System[]): Promise<void> {
+  const portkey = process.argv.includes('--no-portkey') ? undefined : await startPortkey(upstreamUrl)
+  console.log(
+    '| body | connections | system | p50 ms | p99 ms | added p50 | added p99 |\n|---|---|---|---|---|---|---|',
+  )
+  await table([...systems, ...(portkey === undefined ? [] : [portkey])])
 }

@@ -36,7 +36,7 @@ export interface OpenReaders {
   close(): Promise<void>
 }
 
-/** The declarations of all readers take some 1,300 tokens of every request; below this window the basic ones have to do. */
+/** The declarations of all readers take some 900 tokens of every request; below this window the basic ones have to do. */
 const AMPLE_WINDOW = 32_000
 /** Readers keep line indexes; those of tenants that were quiet for long are made again. */
 const MOST_OWNERS = 100
@@ -75,7 +75,13 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
       const price = model?.model === undefined ? undefined : catalogue.resolve(model.model).info.price
       const costUsd = price === undefined ? undefined : costOfUsage(usage, price)
       options.emit(
-        { type: 'usage-recorded', usage, purpose: 'extract', ...(costUsd !== undefined && { costUsd }) },
+        {
+          type: 'usage-recorded',
+          usage,
+          purpose: 'extract',
+          model: model?.model ?? 'unknown',
+          ...(costUsd !== undefined && { costUsd }),
+        },
         owner,
       )
     }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac, randomUUID } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { createChains } from './core/chain.ts'
@@ -7,6 +7,7 @@ import type { EventBody, EventSink, PlimsollEvent } from './core/events.ts'
 import { CLAUDE_CODE } from './core/identity.ts'
 import type { Policy } from './core/policy.ts'
 import { artifactAddress } from './drivers/artifacts/address.ts'
+import { amendedCatalogue, type ModelOverride } from './drivers/catalogue/amended.ts'
 import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
 import { storeSecret } from './drivers/crypto/tenant-name.ts'
 import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
@@ -16,6 +17,7 @@ import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
 import { backgroundWork } from './engine/background-work.ts'
+import { createBudgetBook } from './engine/budget-book.ts'
 import type { EngineDeps } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'
 import { createToolRegistry, type ToolSummary } from './engine/intake/index.ts'
@@ -89,6 +91,8 @@ export interface PlimsollOptions {
   /** Counts with the model's own vocabulary where one is installed: exact, at the price of loading it. @default false */
   readonly exactTokens?: boolean
   readonly catalogue?: Catalogue
+  /** Your own word on models, over the catalogue: windows, output caps, tokenizers, prices. */
+  readonly models?: Readonly<Record<string, ModelOverride>>
   readonly clock?: Clock
   readonly onEvent?: EventSink
   /** Requests of agents with tools get `recall` and the readers of artifacts, answered by the gateway. @default true */
@@ -100,6 +104,9 @@ export interface PlimsollOptions {
   /** What `plimsoll.fetch` calls. @default the global fetch */
   readonly fetch?: Fetch
 }
+
+/** What may change while requests are under way. Stores, secret and clock may not. */
+export type LiveOptions = Pick<PlimsollOptions, 'policy' | 'agents' | 'window' | 'tools' | 'observe' | 'maxBodyBytes'>
 
 export interface AgentOptions {
   readonly policy?: string | Policy
@@ -119,8 +126,13 @@ export interface Plimsoll {
   readonly gateway: Gateway
   /** The same engine behind the contract by which other gateways call a compressor. */
   readonly sidecar: Sidecar
-  /** Sessions of this process, summed up from their events. */
+  /** What was spent, by call, agent, session, key and tenant; and how the sessions of this process stand. */
   readonly ledger: Ledger
+  /**
+   * Other settings for the requests to come; what is left out is as if it had never been set. Requests under way end as they began, and
+   * sessions go on from their log.
+   */
+  reconfigure(options: LiveOptions): void
   /** Whether the store answers. */
   isReady(): Promise<boolean>
   on(listener: EventSink): () => void
@@ -141,13 +153,26 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, given)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
+  const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
+  const ledger = createLedger({ startedAt: clock.now() })
+  listeners.add((event) => ledger.take(event))
+  const book = createBudgetBook({
+    budgets: createBudgets(options.budgets ?? [], note),
+    sessions,
+    clock,
+    hash,
+    holder: randomUUID(),
+    onEvent: note,
+  })
 
+  let live: LiveOptions = options
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
   const background = backgroundWork()
   let keeper: CalibrationKeeper | undefined
-  let models = options.catalogue
-  const catalogue = (): Catalogue => (models ??= bundledCatalogue())
+  let models: Catalogue | undefined
+  const catalogue = (): Catalogue =>
+    (models ??= amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} }))
   const openModel = (choice: SummarizerChoice | undefined): Summarizer | undefined =>
     openSummarizer(choice, { codecs, windowOf: (model) => catalogue().resolve(model).info.window })
   // Opened here, so that a model that cannot work is an error at the start.
@@ -160,7 +185,6 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       typeof options.artifacts === 'string'
         ? options.artifacts
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
-    const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
     // Ratios only: without the store the meter begins with its own.
     const state = await storedCalibration(sessions).catch(() => undefined)
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
@@ -185,7 +209,9 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       codecs,
       calibration,
       keepCalibration: () => kept.note(),
-      ...(options.budgets !== undefined && { budgets: createBudgets(options.budgets, note) }),
+      ...((options.budgets ?? []).length > 0 && { budgets: book }),
+      ledger,
+      keyName: (credential) => `k_${createHmac('sha256', key).update(`key:${credential}`).digest('hex').slice(0, 32)}`,
       meter: {
         ...meter,
         limitOf: (target, settings, buffer) =>
@@ -212,36 +238,36 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   })
 
   const tokenizerOf = createTokenizerById()
-  const emitBudget = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
   const under = (policy: Policy, window?: number) => async (): Promise<EngineDeps> => {
-    const all = withWindow(await deps(), window)
+    const all = withPrices(withWindow(await deps(), window), policy.prices)
     const { estimator, asDesigned = false, tokenBudget } = policy
-    const own: Budget | undefined =
-      tokenBudget === undefined
-        ? undefined
-        : {
-            name: `${policy.name} session tokens`,
-            scope: 'session',
-            unit: 'tokens',
-            hard: tokenBudget,
-            enforce: 'settled',
-          }
-    const budgets = own === undefined ? all.budgets : createBudgets([...(options.budgets ?? []), own], emitBudget)
-    const common = { ...all, policy, ...(budgets !== undefined && { budgets }) }
+    const policyBudgets: readonly Budget[] | undefined =
+      tokenBudget === undefined ? undefined : [sessionTokens(policy.name, tokenBudget)]
+    const common = {
+      ...all,
+      policy: withoutAnalysis(policy),
+      ...(policyBudgets !== undefined && { budgets: book, policyBudgets }),
+    }
     if (estimator === undefined) return common
     const meter = { ...all.meter, ...designMeter(all.meter, estimator, { tokenizerOf, asDesigned }) }
     return { ...common, meter }
   }
+  /** AutoSRE's document ties its analysis to a sandbox. */
+  const withoutAnalysis = (policy: Policy): Policy => {
+    const { intake } = policy
+    if (options.sandbox !== false || intake.guard === undefined) return policy
+    return { ...policy, intake: { ...intake, guard: { sandbox: false, ...intake.guard } } }
+  }
   const policyOf = (given: string | Policy | undefined): Policy =>
     typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
-  const policyFor = (agent: string): Policy => policyOf(options.agents?.[agent]?.policy ?? options.policy)
+  const policyFor = (agent: string): Policy => policyOf(live.agents?.[agent]?.policy ?? live.policy)
   const open = new Map<string, Session>()
   const session = (wanted: SessionOptions, policy?: string, keep = true): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
     const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
     const found =
       open.get(key) ??
-      createSession(once(under(chosen(), options.agents?.[wanted.agent ?? 'main']?.window ?? options.window)), wanted)
+      createSession(once(under(chosen(), live.agents?.[wanted.agent ?? 'main']?.window ?? live.window)), wanted)
     if (!keep) return found
     // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
     open.delete(key)
@@ -264,8 +290,6 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     ...(options.sandbox !== undefined && { sandbox: options.sandbox }),
     emit: (body, { session: of = '', ...owner }) => emit({ ...body, ...owner, session: of, at: clock.now() }),
   })
-  const ledger = createLedger()
-  listeners.add((event) => ledger.take(event))
   const gateway = createGateway({
     secret,
     codecs,
@@ -278,19 +302,15 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     ledger,
     clock,
     emit,
-    ...(options.tools !== false && {
-      hidden: {
-        steps: hiddenSteps(sessions),
-        tools: {
-          sessions,
-          readers: readers.of,
-          names: (model = 'unknown') => readers.names(options.window ?? catalogue().resolve(model).info.window),
-        },
+    hidden: {
+      steps: hiddenSteps(sessions),
+      tools: {
+        sessions,
+        readers: readers.of,
+        names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
       },
-    }),
-    ...(options.window !== undefined && { window: options.window }),
-    ...(options.observe !== undefined && { observe: options.observe }),
-    ...(options.maxBodyBytes !== undefined && { maxBodyBytes: options.maxBodyBytes }),
+    },
+    settings: () => live,
   })
   return {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
@@ -303,9 +323,14 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       session: (wanted) => session(wanted),
       read: async (tenant, handle) => (await deps()).artifacts.read(tenant, handle),
       values: sessions,
-      ...(options.window !== undefined && { window: options.window }),
+      window: () => live.window,
     }),
     ledger,
+    reconfigure(next) {
+      live = next
+      // Each is rebuilt from its log under the new settings; whoever is at work keeps the one it has.
+      open.clear()
+    },
     isReady: async () => (await secret()).length > 0 && (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
     artifacts: artifactFace(async () => (await deps()).artifacts, readers),
     on(listener) {
@@ -323,11 +348,27 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   }
 }
 
+/** A policy's budget lets the call that passes it through, as its design does. */
+const sessionTokens = (policy: string, hard: number): Budget => ({
+  name: `${policy} session tokens`,
+  scope: 'session',
+  unit: 'tokens',
+  hard,
+  enforce: 'settled',
+})
+
 /** An agent's own window, for targets that name none. */
 function withWindow(deps: EngineDeps, window: number | undefined): EngineDeps {
   if (window === undefined) return deps
   const { meter } = deps
   return { ...deps, meter: { ...meter, limitOf: (target, ...rest) => meter.limitOf({ window, ...target }, ...rest) } }
+}
+
+/** A design's documented prices, for what is billed, reserved and reported under it. */
+function withPrices(deps: EngineDeps, prices: Policy['prices']): EngineDeps {
+  if (prices === undefined) return deps
+  const catalogue = amendedCatalogue(deps.catalogue, { prices })
+  return { ...deps, catalogue, meter: { ...deps.meter, factsOf: (model) => catalogue.resolve(model).info } }
 }
 
 export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(homedir(), '.plimsoll')

@@ -1,12 +1,17 @@
-/** Plimsoll as it ships: every guard on, the embedded store on disk. */
+/** Plimsoll as it is built and shipped: every guard on, the embedded store on disk. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createPlimsoll } from '../../src/index.ts'
-import { startProxy } from '../../src/surfaces/gateway/proxy.ts'
+
+/** The build need not be there when this file is type-checked. */
+const built = (file: string): string => new URL(`../../dist/${file}`, import.meta.url).href
+const { createPlimsoll } = (await import(built('index.js'))) as typeof import('../../src/index.ts')
+const { startProxy } = (await import(
+  built('surfaces/gateway/proxy.js')
+)) as typeof import('../../src/surfaces/gateway/proxy.ts')
 
 const folder = mkdtempSync(join(tmpdir(), 'plimsoll-bench-'))
-const plimsoll = createPlimsoll({ store: `sqlite:${join(folder, 'plimsoll.db')}` })
+const plimsoll = createPlimsoll({ store: process.argv[3] || `sqlite:${join(folder, 'plimsoll.db')}` })
 const proxy = await startProxy(plimsoll.gateway, { port: 0, upstreams: { openai: process.argv[2]! } })
 process.on('message', () => process.send?.({ rss: process.memoryUsage().rss }))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))

@@ -1,3 +1,4 @@
+import type { UsageSeen } from './records.ts'
 import type { Usage } from './usage.ts'
 import type { Verdict } from './target.ts'
 
@@ -46,8 +47,8 @@ export type EventBody =
   /** A call that later steps have left behind without an answer; an epoch worked around it. */
   | { readonly type: 'call-unanswered'; readonly callId?: string; readonly tool?: string; readonly item: string }
   | { readonly type: 'prefix-broken'; readonly by: 'client' | 'epoch'; readonly atItem: number }
-  | { readonly type: 'usage-recorded'; readonly usage: Usage; readonly costUsd?: number; readonly purpose: string }
-  | { readonly type: 'usage-missing' }
+  | ({ readonly type: 'usage-recorded'; readonly usage: Usage; readonly costUsd?: number } & CallFacts)
+  | ({ readonly type: 'usage-missing' } & CallFacts)
   | { readonly type: 'calibration-drifted'; readonly model: string; readonly from: number; readonly to: number }
   | { readonly type: 'window-learned'; readonly model: string; readonly window: number; readonly source: string }
   | { readonly type: 'overflow-recovered'; readonly window?: number }
@@ -59,6 +60,15 @@ export type EventBody =
   | { readonly type: 'summary-rejected'; readonly reason: string }
   | { readonly type: 'degraded'; readonly what: string; readonly cause: string }
   | { readonly type: 'warning'; readonly topic: string; readonly message: string }
+
+/** What is known about a call beside its usage. */
+export interface CallFacts {
+  readonly purpose: UsageSeen['purpose']
+  readonly model: string
+  readonly durationMs?: number
+  /** Keyed hash of the API key that paid; absent where it is the tenant. */
+  readonly key?: string
+}
 
 export interface EpochPrice {
   readonly expectedCalls: number

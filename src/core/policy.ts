@@ -1,3 +1,5 @@
+import type { PriceModel } from './price.ts'
+
 /**
  * A policy is data: which steps run in which order, with which numbers. The engine interprets it; nothing here runs.
  * Shares are of the limit (window - buffer - output reserve), not of the window.
@@ -19,6 +21,8 @@ export interface Policy {
   readonly retention?: { readonly keep: number; readonly cleanAt: number }
   /** Tokens of a whole session; over it a closing answer, then none. @default no bound */
   readonly tokenBudget?: number
+  /** Prices that the design documents, by the head of a model's id; `default` for the rest. @default the catalogue's */
+  readonly prices?: Readonly<Record<string, PriceModel>>
   /** Tools that a request keeps when its declarations alone make it too large; before a closing turn is forced. @default all */
   readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
   /** Writes the design's debug topics as events. @default false */
@@ -157,6 +161,8 @@ export interface GuardRule {
   readonly lines?: number
   /** What is shown of a text that was stored. @default the design's own */
   readonly shownChars?: number
+  /** AutoSRE: analyses large data; false gives three items, their fields and how to work on the rest. @default true */
+  readonly sandbox?: boolean
 }
 
 export type CascadeStep =

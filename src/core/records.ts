@@ -81,6 +81,8 @@ export interface Epoch extends Base {
   readonly policy: string
   readonly before: number
   readonly after: number
+  /** The epoch on the same cover that this one goes beyond: it left too much for the limit at hand. */
+  readonly replaces?: string
   /** How many epochs were declared on requests one after another, this one included. @default 1 */
   readonly inARow?: number
 }
@@ -112,6 +114,25 @@ export interface UsageSeen extends Base {
   /** What fitted then, so that another process sizes the next tool result alike. */
   readonly limit?: Limit
   readonly purpose: 'turn' | 'summary' | 'extract'
+  /** From the request's leaving to its answer's end. */
+  readonly durationMs?: number
+  /** Keyed hash of the API key that paid; absent where it is the tenant. */
+  readonly key?: string
+}
+
+/**
+ * One line of a budget's account, in a log of its own: what a call holds before it is made, or what it came to. A hold that nobody
+ * settled goes on counting, since the provider may have billed it.
+ */
+export interface Spend extends Base {
+  readonly type: 'spend'
+  /** The process that wrote it. */
+  readonly holder: string
+  readonly id: string
+  readonly held?: number
+  readonly spent?: number
+  /** The closing answer of this budget was given away. */
+  readonly final?: true
 }
 
 export interface MeasuredRequest {
@@ -164,6 +185,7 @@ export type LogRecord =
   | UsageSeen
   | Audit
   | Lease
+  | Spend
 export type RecordType = LogRecord['type']
 
 /** Lifts a record from the version it is keyed by to the next one. */

@@ -48,4 +48,6 @@ export interface Verdict {
   readonly limit: number
   /** limit - projected; negative when it does not fit. */
   readonly margin: number
+  /** A halt that may be over soon: calls under way hold what is left of a budget. */
+  readonly retryable?: true
 }

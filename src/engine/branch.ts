@@ -3,7 +3,7 @@ import type { Handle } from '../core/handles.ts'
 import type { Item } from '../core/item.ts'
 import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
-import type { Anchor, Calibration } from '../meter/index.ts'
+import { createLedger, type Anchor, type Calibration, type Ledger, type Spender } from '../meter/index.ts'
 import type { BackgroundSummary } from './background-summary.ts'
 import type { EngineDeps } from './deps.ts'
 import type { FoundEpoch } from '../ports/session-store.ts'
@@ -20,6 +20,10 @@ export interface Branch {
   readonly tenant: string
   readonly session: string
   readonly agent: string
+  /** Who pays, when that is not the tenant: the name of an API key, never the key. */
+  key?: string
+  /** Every call of the session, of all its agents, from its log. */
+  readonly calls: Ledger
   /** Every chain hash that was sent, to tell a resend or rewind from something new. */
   readonly sent: Set<string>
   /** What the session's own log holds: identities of items, ids of epochs, keys of first-send edits. */
@@ -141,6 +145,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     tenant,
     session,
     agent,
+    calls: createLedger(),
     sent: new Set(),
     archived: new Set(),
     heldEpochs: new Set(),
@@ -163,3 +168,11 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     toolUse: NOTHING_USED,
   }
 }
+
+/** Who a call of this branch is booked on. */
+export const spenderOf = ({ tenant, session, agent, key }: Branch): Required<Spender> => ({
+  tenant,
+  session,
+  agent,
+  key: key ?? tenant,
+})

@@ -7,11 +7,18 @@ import type { EventBody } from '../core/events.ts'
 import { sharedItems } from '../core/grown-lists.ts'
 import type { Item } from '../core/item.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
-import { occupancy, type Anchor, type Measurement, type TargetRef } from '../meter/index.ts'
+import {
+  occupancy,
+  occupancyByDifference,
+  type Anchor,
+  type Measurement,
+  type Occupancy,
+  type TargetRef,
+} from '../meter/index.ts'
 import type { SendToModel } from '../ports/model-call.ts'
 import { STALE_THINKING_HEADERS } from './bound-thinking.ts'
-import type { Branch } from './branch.ts'
-import { cautionOf, cautiousItem, cautiousLoad, cautiousText } from './caution.ts'
+import type { Branch, Measured } from './branch.ts'
+import { cautionOf, cautiousItem, cautiousLoad, cautiousText, type CountedLoad } from './caution.ts'
 import type { EngineDeps } from './deps.ts'
 import { openLimit } from './output-reserve.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
@@ -134,7 +141,7 @@ function codecFor(deps: EngineDeps, format: string): Codec {
 }
 
 /** The last measured call on the same model, whatever became of its bytes. */
-function lastOn({ branch: { last }, target }: Weighing): Anchor | undefined {
+function lastOn({ branch: { last }, target }: Weighing): Measured | undefined {
   return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
 }
 
@@ -145,6 +152,20 @@ function anchorFor({ branch, links, target }: PrepareContext, epoch: string | un
     return undefined
   // Looked for from the end: it is the last request's.
   return links.findLast((link) => link.chain === last.chain) === undefined ? undefined : last
+}
+
+/** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
+function occupancyOf(
+  context: PrepareContext,
+  conversation: Conversation,
+  measurement: Measurement,
+  anchor?: Anchor,
+  epoch?: string,
+): Occupancy {
+  const { deps, gauge } = context
+  const grown = occupancy(deps.meter, gauge, conversation, measurement, anchor, epoch)
+  if (grown.measured !== undefined) return grown
+  return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))
 }
 
 /** Applies what stands and measures the result. */
@@ -159,9 +180,9 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const anchor = anchorFor(context, standing.epoch?.id)
   const { design } = deps.meter
   const epoch = standing.epoch?.id
-  const estimate: Load =
+  const estimate: CountedLoad =
     design === undefined
-      ? occupancy(deps.meter, context.gauge, conversation, measurement, anchor, epoch)
+      ? occupancyOf(context, conversation, measurement, anchor, epoch)
       : design.load({
           target: context.target,
           gauge: context.gauge,
@@ -188,8 +209,11 @@ export const isOver = (load: Load, limit: Limit): boolean => load.count.high > l
 /** Tokens outside the history: instructions, tools, framing. */
 export function fixedTokensOf(context: PrepareContext): number {
   const { deps, gauge, conversation } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? cautionOf(context)
-  return deps.meter.measure(gauge, { ...conversation, items: [] }, 0).count.high * factor
+  const bare = { ...conversation, items: [] }
+  const measurement = deps.meter.measure(gauge, bare, 0)
+  const factor = deps.meter.design?.factor(lastOn(context))
+  if (factor !== undefined) return measurement.count.high * factor
+  return cautiousLoad(occupancyOf(context, bare, measurement), [], cautionOf(context)).count.high
 }
 
 /** Upper bound of an item's tokens on the request's model. */

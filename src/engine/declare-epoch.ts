@@ -151,6 +151,8 @@ export function epochOf(
     policy: deps.policy.name,
     before: cause.loadBefore,
     after: 0,
+    // The same request again, for a smaller limit: a fallback model, or a window that the provider named when it refused.
+    ...(standing.epoch?.cover === chain && { replaces: standing.epoch.id }),
     inARow: epochsInARow(context, standing.epoch) + 1,
   }
 }

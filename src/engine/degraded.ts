@@ -75,18 +75,20 @@ function tolerantSessions(store: SessionStore, branch: Branch, ask: Ask): Sessio
           return -1
         },
       ),
-    async *read(tenant, session, afterVersion) {
-      const iterator = store.read(tenant, session, afterVersion)[Symbol.asyncIterator]()
-      for (;;) {
-        const next = await ask(
-          what,
-          () => iterator.next(),
-          () => undefined,
-        )
-        if (next === undefined || next.done === true) return
-        yield next.value
-      }
-    },
+    read: (tenant, session, afterVersion) => ({
+      [Symbol.asyncIterator]() {
+        const records = store.read(tenant, session, afterVersion)[Symbol.asyncIterator]()
+        const end = { done: true as const, value: undefined }
+        return {
+          next: () =>
+            ask(
+              what,
+              () => records.next(),
+              () => end,
+            ),
+        }
+      },
+    }),
     findEpochs: (tenant, chains) =>
       ask(
         what,

@@ -7,13 +7,14 @@ import type { Hash } from '../core/hash.ts'
 import type { Item } from '../core/item.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Load, Target } from '../core/target.ts'
-import type { Anchor, Budgets, Calibration, Measurement, Meter, TargetRef } from '../meter/index.ts'
+import type { Anchor, Budget, Calibration, Ledger, Measurement, Meter, TargetRef } from '../meter/index.ts'
 import type { ArtifactMeta, ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
 import type { BackgroundWork } from './background-work.ts'
+import type { BudgetBook } from './budget-book.ts'
 import type { Hooks } from './hooks.ts'
 import type { ShowReport } from './intake/types.ts'
 import type { RecentBodies } from './recent-bodies.ts'
@@ -45,7 +46,14 @@ export interface EngineDeps {
   readonly calibration?: Calibration
   /** Told that `calibration` has learned something. */
   readonly keepCalibration?: () => void
-  readonly budgets?: Budgets
+  /** One for the whole installation; absent when nothing is limited. */
+  readonly budgets?: BudgetBook
+  /** What the policy limits beside it. */
+  readonly policyBudgets?: readonly Budget[]
+  /** Told of calls that a session's log holds from before this process. */
+  readonly ledger?: Pick<Ledger, 'restore'>
+  /** The name under which an API key may be written down. */
+  readonly keyName?: (credential: string) => string
   readonly hooks?: Hooks
   /** Takes secrets out of what is summarised, previewed or stored. See `redaction/borders.ts`. */
   readonly redact?: (text: string) => string

@@ -6,7 +6,7 @@ import { RECORD_VERSION, type FirstSendEdit } from '../core/records.ts'
 import { fixedTokensOf, textTokensOf, tokensOf, type PrepareContext } from './context.ts'
 import type { Presented } from './deps.ts'
 import { isLarge } from './intake-guard.ts'
-import { budgetOf, draftResult, sizesOf, type ResultDraft, type ResultScale } from './result-forms.ts'
+import { budgetOf, countedFor, draftResult, sizesOf, type ResultDraft, type ResultScale } from './result-forms.ts'
 import { keyOf, standingPlan, type Standing } from './standing.ts'
 import {
   NOTHING_USED,
@@ -157,11 +157,16 @@ interface OpenBudget {
 
 function openBudget(context: PrepareContext, standing: Standing, turns: readonly ResultTurn[]): OpenBudget {
   const { deps, limit, readers } = context
-  const scale: ResultScale = { limitTokens: limit.tokens, countTokens: textTokensOf(context), readers }
+  const countText = textTokensOf(context)
+  const scale: ResultScale = {
+    limitTokens: limit.tokens,
+    countTokens: (text) => countedFor(deps.policy, text, countText(text)),
+    readers,
+  }
   let taken = 0
   const base = deps.policy.intake.budget?.withinWindow === true ? tokensWithout(context, standing, turns) : 0
   const budget = budgetOf(deps.policy, scale, NOTHING_USED, () => limit.tokens - base - taken)
-  const count = tokensOf(context)
+  const count = counterOf(context)
   return {
     scale,
     budget: {
@@ -178,6 +183,11 @@ function openBudget(context: PrepareContext, standing: Standing, turns: readonly
   }
 }
 
+const counterOf = (context: PrepareContext): ((item: Item) => number) => {
+  const count = tokensOf(context)
+  return (item) => countedFor(context.deps.policy, item.text, count(item))
+}
+
 const formsOf = ({ callId = '', toolName = 'tool', text }: Item): ResultForms => ({
   callId,
   tool: toolName,
@@ -187,7 +197,7 @@ const formsOf = ({ callId = '', toolName = 'tool', text }: Item): ResultForms =>
 /** Tokens of the view without the results of these turns. */
 function tokensWithout(context: PrepareContext, standing: Standing, turns: readonly ResultTurn[]): number {
   const { conversation, links } = context
-  const count = tokensOf(context)
+  const count = counterOf(context)
   const own = new Set(
     turns.flatMap(({ fresh, others }) => [
       ...fresh.map(({ index }) => conversation.items[index]!.id),
@@ -215,7 +225,7 @@ function draftOf(context: PrepareContext, scale: ResultScale, { index }: Link): 
   return draftResult(deps, branch, scale, {
     callId: item.callId ?? String(index),
     text: item.text,
-    tokens: tokensOf(context)(item),
+    tokens: counterOf(context)(item),
     handle: () => (handle ??= deps.addressOf(branch.tenant, Buffer.from(item.text))),
     ...(item.toolName !== undefined && { tool: item.toolName }),
   })

@@ -1,6 +1,9 @@
 import { changeEnvelope } from '../core/edits.ts'
 import type { Verdict } from '../core/target.ts'
-import { boundOf } from '../meter/index.ts'
+import type { EngineDeps } from './deps.ts'
+import { spenderOf, type Branch } from './branch.ts'
+import type { BookRequest } from './budget-book.ts'
+import { boundOf, type LedgerTotals, type Spent } from '../meter/index.ts'
 import type { PrepareContext, View } from './context.ts'
 
 /** The decision about a request that fits: may it be paid for? */
@@ -17,24 +20,30 @@ const FINAL_TOOLS: readonly string[] = []
 const FINAL_INSTRUCTION =
   'The budget of this session is used up. Answer now with what you have: say what is done, what was found and what is left. Call no tools.'
 
-/** Reserves the most that the call can cost; over budget, once a closing answer, then nothing. */
-export function permit(context: PrepareContext, view: View): Permission {
+/**
+ * Reserves the most that the call can cost; over budget, once a closing answer, then nothing. `decided` is the verdict that
+ * stands if it can be paid for.
+ */
+export async function permit(context: PrepareContext, view: View, decided?: Verdict): Promise<Permission> {
   const { deps, branch, target, limit, conversation } = context
   const { high } = view.load.count
   const numbers = { target, projected: high, limit: limit.tokens, margin: limit.tokens - high }
-  if (deps.budgets === undefined) return { verdict: { kind: 'proceed', reason: 'fits', ...numbers }, view }
+  const granted: Verdict = decided ?? { kind: 'proceed', reason: 'fits', ...numbers }
+  if (deps.budgets === undefined) return { verdict: granted, view }
   const facts = deps.meter.factsOf(target.model)
   const maxOutputTokens = conversation.settings.maxOutputTokens ?? target.maxOutputTokens
-  const answer = deps.budgets.reserve({
-    spender: { tenant: branch.tenant, session: branch.session, agent: branch.agent },
+  const answer = await deps.budgets.reserve({
+    ...payerOf(deps, branch),
     bound: boundOf({ inputHigh: high, ...(maxOutputTokens !== undefined && { maxOutputTokens }) }, facts),
     ...(facts.price !== undefined && { price: facts.price }),
-    at: deps.clock.now(),
   })
-  if (answer.verdict === 'proceed') {
-    return { verdict: { kind: 'proceed', reason: 'fits', ...numbers }, reservation: answer.reservation, view }
+  if (answer.verdict === 'proceed') return { verdict: granted, reservation: answer.reservation, view }
+  const verdict: Verdict = {
+    kind: answer.verdict,
+    reason: answer.reason,
+    ...numbers,
+    ...(answer.verdict === 'halt' && answer.retryable === true && { retryable: true }),
   }
-  const verdict: Verdict = { kind: answer.verdict, reason: answer.reason, ...numbers }
   if (answer.verdict === 'halt') return { verdict, view }
   return { verdict, reservation: answer.reservation, view: closing(context, view, answer.maxOutputTokens) }
 }
@@ -48,3 +57,21 @@ function closing({ codec }: PrepareContext, view: View, maxOutputTokens: number)
   })
   return { ...view, conversation, text: codec.encode(conversation).text }
 }
+
+/** Who pays for a call of this branch, under which budgets, and what was spent before they began to count. */
+export function payerOf(
+  { clock, policyBudgets }: EngineDeps,
+  branch: Branch,
+): Pick<BookRequest, 'spender' | 'at' | 'also' | 'before'> {
+  return {
+    spender: spenderOf(branch),
+    at: clock.now(),
+    ...(policyBudgets !== undefined && { also: policyBudgets }),
+    before: {
+      session: spentIn(branch.calls.totals()),
+      agent: spentIn(branch.calls.totals({ agent: branch.agent })),
+    },
+  }
+}
+
+const spentIn = ({ usage, costUsd }: LedgerTotals): Spent => ({ tokens: usage.input + usage.output, usd: costUsd })

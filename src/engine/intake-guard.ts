@@ -51,13 +51,17 @@ function designView(guard: GuardRule, text: string, options: PresentOptions): De
 }
 
 /** Statistics or a sample for large data; then the safety net. The design counts an object's keys as items, and characters as JSON. */
-function sreView({ items, chars }: GuardRule, text: string, { handle, tool, readers }: PresentOptions): DesignView {
+function sreView(
+  { items, chars, sandbox = true }: GuardRule,
+  text: string,
+  { handle, tool, readers }: PresentOptions,
+): DesignView {
   const analysisTool = readers.get('artifact_run') ?? readers.get('artifact_read')
   const handled = handleLargePayload(
     { result: parse(text) ?? text },
     {
       handle,
-      sandbox: true,
+      sandbox,
       config: { enabled: true, thresholdItems: items ?? Infinity, thresholdChars: chars ?? Infinity },
       ...(tool !== undefined && { tool }),
       ...(analysisTool !== undefined && { analysisTool }),

@@ -27,6 +27,7 @@ import { priceGate } from './price-gate.ts'
 import { keepAlive } from './retention.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
+import { squeezeNew } from './squeeze-new.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
 import { isHigh, lowWater, messagesOf } from './water.ts'
 
@@ -79,29 +80,36 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await deps.loadTokenizer?.(opened.target.model)
   const { items } = opened.conversation
   const { standing: found, moved } = await settleStanding(opened)
-  const newEdits = await newFirstSendEdits(opened, found)
+  const intake = await newFirstSendEdits(opened, found)
   await storeTexts(
     deps,
     branch,
-    newEdits.flatMap(({ index, about }) => (about === undefined ? [] : [{ ...storedText(items[index]!), about }])),
+    intake.flatMap(({ index, about }) => (about === undefined ? [] : [{ ...storedText(items[index]!), about }])),
   )
-  const standing: Standing = {
+  const shown: Standing = {
     ...found,
-    firstSend: new Map([...found.firstSend, ...newEdits.map((edit) => [edit.index, edit.record] as const)]),
+    firstSend: new Map([...found.firstSend, ...intake.map((edit) => [edit.index, edit.record] as const)]),
   }
-  await keepAlive(deps, branch, standing)
-  const asked = viewOf(opened, standing)
+  await keepAlive(deps, branch, shown)
+  const asked = viewOf(opened, shown)
   noteHighWater(opened, asked)
   const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
   const context = roomier ?? opened
-  const before = roomier === undefined ? asked : viewOf(roomier, standing)
-  const decided: Decided = { standing: moved === undefined ? found : withoutEpoch(found), edits: newEdits }
+  const before = roomier === undefined ? asked : viewOf(roomier, shown)
+  let decided: Decided = { standing: moved === undefined ? found : withoutEpoch(found), edits: intake }
   let logged: Promise<void> | undefined
   const log = (): Promise<void> => (logged ??= logRequest(context, decided))
-  const ready = branch.compactRequested ? undefined : await takeSummary(context, standing, before, log)
-  const isReduced = ready === undefined && roomier === undefined && needsEpoch(context, standing, before)
-  const declared = ready ?? (isReduced ? await reduce(context, standing, before, log) : undefined)
-  const view = declared?.view ?? before
+  const ready = branch.compactRequested ? undefined : await takeSummary(context, shown, before, log)
+  const isReduced = ready === undefined && roomier === undefined && needsEpoch(context, shown, before)
+  const declared = ready ?? (isReduced ? await reduce(context, shown, before, log) : undefined)
+  const squeezed =
+    declared === undefined && isOver(before.estimate, context.limit) && deps.policy.asDesigned !== true
+      ? await squeezeNew(context, shown, before)
+      : undefined
+  const view = declared?.view ?? squeezed?.view ?? before
+  const standing = squeezed?.standing ?? shown
+  const newEdits = [...intake, ...(squeezed?.edits ?? [])]
+  decided = { ...decided, edits: newEdits }
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   const final = finalStepOf(context)
   const closing =
@@ -112,27 +120,33 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
   // Caution alone refuses nothing: a guess about an unknown tokenizer may cost an epoch, not the request.
   if (isOver(leaving.estimate, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
-  const permitted = closing ?? permit(context, view)
+  const permitted = await permit(context, leaving, closing?.verdict)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
-  if (permission.view.text !== context.text) validate(context, permission.view.text)
-  // What was decided is durable before it leaves. The client's own items may wait for the answer: it sends them again.
-  const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt' && logged === undefined
-  const unwritten: Unwritten | undefined =
-    mayWait && !isNews(context, decided)
-      ? { records: () => unwrittenOf(context, decided), written: () => noteArchived(context) }
-      : undefined
-  if (unwritten === undefined) await log()
-  await tellHooks(context, newEdits, permission)
-  if (declared === undefined && closing === undefined) await startSummary(context, standing, view)
-  return finish(context, request, {
-    before,
-    permission,
-    newEdits,
-    epoch: declared?.epoch,
-    standing,
-    unwritten,
-    moved: moved !== undefined,
-  })
+  try {
+    if (permission.view.text !== context.text) validate(context, permission.view.text)
+    // What was decided is durable before it leaves. The client's own items may wait for the answer: it sends them again.
+    const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt' && logged === undefined
+    const unwritten: Unwritten | undefined =
+      mayWait && !isNews(context, decided)
+        ? { records: () => unwrittenOf(context, decided), written: () => noteArchived(context) }
+        : undefined
+    if (unwritten === undefined) await log()
+    await tellHooks(context, newEdits, permission)
+    if (declared === undefined && closing === undefined) await startSummary(context, standing, view)
+    return finish(context, request, {
+      before,
+      permission,
+      newEdits,
+      epoch: declared?.epoch,
+      standing,
+      unwritten,
+      moved: moved !== undefined,
+    })
+  } catch (error) {
+    // What never leaves is never billed.
+    if (permission.reservation !== undefined) await deps.budgets?.release(permission.reservation)
+    throw error
+  }
 }
 
 const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({ epochs, anchors, firstSend })

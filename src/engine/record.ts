@@ -1,9 +1,9 @@
 import type { ModelResponse } from '../core/codec.ts'
 import { PlimsollError } from '../core/errors.ts'
-import { costOfUsage } from '../core/price.ts'
-import { RECORD_VERSION, type UsageSeen } from '../core/records.ts'
+import type { UsageSeen } from '../core/records.ts'
 import type { Usage } from '../core/usage.ts'
-import type { Branch, OpenTurn } from './branch.ts'
+import type { Branch } from './branch.ts'
+import { callRecord, settleCall, tellCall } from './calls.ts'
 import type { EngineDeps } from './deps.ts'
 import { teach } from './learn.ts'
 import { appendTo } from './restore.ts'
@@ -35,42 +35,24 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   branch.turns.delete(turn.id)
   const unwritten = turn.unwritten?.records() ?? []
   if (request.refused === true) {
-    if (turn.reservation !== undefined) deps.budgets?.release(turn.reservation)
+    if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
     if (unwritten.length > 0) await appendTo(deps, branch, unwritten)
     turn.unwritten?.written()
     return {}
   }
   const usage = request.usage ?? usageOf(deps, request.format ?? turn.format, request.response)
-  const price = deps.catalogue.resolve(turn.model).info.price
-  const costUsd = usage === undefined || price === undefined ? undefined : costOfUsage(usage, price)
-  settle(deps, turn, usage, costUsd)
-  const context = {
-    at: deps.clock.now(),
-    tenant: branch.tenant,
-    session: branch.session,
-    agent: branch.agent,
-    turn: turn.id,
-  }
-  if (usage === undefined) deps.emit({ type: 'usage-missing', ...context })
-  else {
-    deps.emit({ type: 'usage-recorded', usage, purpose: 'turn', ...context, ...(costUsd !== undefined && { costUsd }) })
-  }
+  const at = deps.clock.now()
   const entry: UsageSeen = {
-    v: RECORD_VERSION,
-    at: context.at,
-    agent: branch.agent,
-    type: 'usage',
+    ...callRecord(deps, branch, { model: turn.model, purpose: 'turn', usage, durationMs: at - turn.startedAt }),
     turn: turn.id,
-    model: turn.model,
     estimated: turn.estimated,
     measured: turn.measured,
     limit: turn.limit,
-    purpose: 'turn',
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
-    ...(usage !== undefined && { usage }),
-    ...(costUsd !== undefined && { costUsd }),
     ...(turn.epoch !== undefined && { epoch: turn.epoch }),
   }
+  await settleCall(deps, turn.reservation, entry)
+  tellCall(deps, branch, entry)
   if (deps.calibration !== undefined) {
     teach(deps.calibration, branch.last, entry)
     deps.keepCalibration?.()
@@ -78,12 +60,8 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   // One write for the request and its answer: what is acknowledged here is durable as a whole.
   await appendTo(deps, branch, [...unwritten, entry])
   turn.unwritten?.written()
+  const { costUsd } = entry
   return { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) }
-}
-
-function settle(deps: EngineDeps, turn: OpenTurn, usage: Usage | undefined, costUsd: number | undefined): void {
-  if (turn.reservation === undefined) return
-  deps.budgets?.settle(turn.reservation, usage && { tokens: usage.input + usage.output, usd: costUsd ?? 0 })
 }
 
 function usageOf(deps: EngineDeps, format: string, response: unknown): Usage | undefined {

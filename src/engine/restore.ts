@@ -1,5 +1,5 @@
 import type { Audit, CalibrationSeed, LogRecord, UsageSeen } from '../core/records.ts'
-import { isKnownUsage } from '../meter/index.ts'
+import { callOf, isKnownUsage } from '../meter/index.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
 import { rememberEdit } from './owed.ts'
@@ -10,6 +10,9 @@ export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
   for await (const { version, record } of deps.sessions.read(branch.tenant, branch.session, branch.version)) {
     absorb(branch, record)
     branch.version = version
+    if (record.type === 'usage') {
+      deps.ledger?.restore({ tenant: branch.tenant, session: branch.session, version }, record)
+    }
   }
 }
 
@@ -36,6 +39,7 @@ function absorb(branch: Branch, record: LogRecord): void {
     return rememberEdit(branch.edits, record)
   }
   if (record.type === 'epoch') branch.heldEpochs.add(record.id)
+  if (record.type === 'usage') branch.calls.record(callOf(branch.tenant, branch.session, record))
   // The archive is shared by the agents of a session; what they decided is not.
   if ((record.agent ?? branch.agent) !== branch.agent) return
   if (record.type === 'epoch' || record.type === 'undo') delete branch.trail

@@ -38,6 +38,10 @@ export interface ResultDraft {
   presented(grant: BudgetGrant): Presented
 }
 
+/** Where the window itself is the budget, no text counts less than designs without a tokenizer say: four characters to a token. */
+export const countedFor = ({ intake }: Policy, text: string, tokens: number): number =>
+  intake.budget?.withinWindow === true ? Math.max(tokens, Math.ceil(text.length / 4)) : tokens
+
 /** A result this small costs less than any pointer that could stand for it. */
 const SMALL_TOKENS = 60
 const MIN_PREVIEW_TOKENS = 200
@@ -67,7 +71,8 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
           ...base,
           tooLarge: isLong,
           previewTokens: Math.floor(maxTokens),
-          preview: (most) => derived.shorten(most, scale.countTokens),
+          wants: Math.floor(maxTokens),
+          preview: (most) => derived.shorten(Math.min(most, Math.floor(maxTokens)), scale.countTokens),
           handle: `[plimsoll: read from ${derived.handles.join(', ')}; there is no room to show it]`,
         }
       : { ...base, always: true }
@@ -101,7 +106,11 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
       preview,
       handle: () => pointerText(binary ?? text, source.handle(), [...scale.readers.values()]),
       ...(tooLarge === undefined && tokens <= SMALL_TOKENS && { always: true }),
-      ...(tooLarge !== undefined && { tooLarge, previewTokens: Math.ceil(isGuarded ? maxTokens : previewTokens) }),
+      ...(tooLarge !== undefined && {
+        tooLarge,
+        previewTokens,
+        wants: Math.ceil(isGuarded ? Math.min(maxTokens, scale.limitTokens) : previewTokens),
+      }),
     },
     isWhole: ({ step, text: given }) => step === 'full' || (binary === undefined && given === text),
     presented: ({ step, text: given }) =>

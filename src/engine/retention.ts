@@ -4,6 +4,9 @@ import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
 import type { Standing } from './standing.ts'
 
+/** Looking through a store costs more than a few artifacts too many. */
+const LEAST_WRITES = 10
+
 /**
  * Counts a write of the branch and cleans up by the policy's rule: at its first write, and then whenever so many came that the line
  * may have been passed again. The store never gives up what a session references. Cleaning fails no result.
@@ -11,7 +14,7 @@ import type { Standing } from './standing.ts'
 export async function cleanUp(deps: EngineDeps, branch: Branch): Promise<void> {
   const { retention } = deps.policy
   if (retention === undefined) return
-  const every = Math.max(1, retention.cleanAt - retention.keep)
+  const every = Math.max(LEAST_WRITES, retention.cleanAt - retention.keep)
   if (branch.writes++ % every !== 0) return
   try {
     await deps.artifacts.prune(branch.tenant, retention)

@@ -24,6 +24,8 @@ export interface SessionOptions {
   readonly agent?: string
   /** @default 'local' */
   readonly tenant?: string
+  /** The API key that pays, for budgets per key and the ledger. Kept as a keyed hash. @default the tenant */
+  readonly key?: string
 }
 
 /** The three verbs, and what a person does to a session. */
@@ -61,13 +63,17 @@ export interface Session {
 }
 
 export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): Session {
-  const { id, agent = 'main', tenant = 'local' } = options
+  const { id, agent = 'main', tenant = 'local', key } = options
   const branch: Branch = newBranch(tenant, id, agent)
+  const nameKey = ({ keyName }: EngineDeps): void => {
+    if (key !== undefined && keyName !== undefined) branch.key ??= keyName(key)
+  }
   const inOrder = queue()
   /** One writer per branch, on a branch that knows its log, other processes' records included. */
   const run = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
     inOrder(async () => {
       const engine = await deps()
+      nameKey(engine)
       await catchUp(engine, branch)
       seedCalibration(engine, branch)
       return work(engine)
@@ -76,6 +82,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   const runAnyway = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
     inOrder(async () => {
       const tolerant = tolerantDeps(await deps(), branch)
+      nameKey(tolerant.deps)
       const { deps: engine } = tolerant
       await settleOwed(tolerant, branch)
       await catchUp(engine, branch)
@@ -99,13 +106,15 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     prepare: (request) => runAnyway((engine) => prepare(engine, branch, request)),
     standing: (request) => runAnyway((engine) => standingView(engine, branch, request)),
     record: (request) => runAnyway((engine) => record(engine, branch, request)),
-    status: () => runAnyway(async (engine) => statusOf(engine, branch)),
+    status: () => runAnyway((engine) => statusOf(engine, branch)),
     compact: (options = {}) => runAnyway((engine) => compact(engine, branch, options)),
     undo: () => run((engine) => undo(engine, branch)),
     items: () => run(async () => seenItems(branch.request)),
     pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),
     fork: (to) =>
       run(async (engine) => {
+        // A session that has written nothing yet can be forked all the same.
+        if (branch.seed !== undefined) await appendTo(engine, branch, [])
         await forkSession(engine.sessions, engine.artifacts, { tenant, from: id, to })
         return createSession(deps, { id: to, agent, tenant })
       }),

@@ -52,11 +52,13 @@ async function editsOf(
   const editable = links.filter((link) => isEditable(items[link.index]!))
   const edits = await store.findEdits(
     tenant,
-    editable.map((link) => keyOf(items, link)),
+    editable.flatMap((link) => keysOf(items, link)),
   )
   const byKey = new Map(edits.map((edit) => [edit.key, edit]))
   return editable.flatMap((link) => {
-    const edit = byKey.get(keyOf(items, link))
+    const edit = keysOf(items, link)
+      .map((key) => byKey.get(key))
+      .find((found) => found !== undefined)
     return edit === undefined ? [] : [[link.index, edit] as const]
   })
 }
@@ -64,18 +66,33 @@ async function editsOf(
 export const keyOf = (items: readonly Item[], link: Link): string =>
   firstSendKey(items[link.index]!.callId, link.identity)
 
-const isEditable = (item: Item): boolean => item.kind === 'result' || item.kind === 'user'
+/**
+ * A result belongs to its call. A message or a picture may come again in another conversation, where there is room for it: an edit
+ * that only this place asked for has the place in its key.
+ */
+export const placedKeyOf = (items: readonly Item[], { index, identity, chain }: Link): string =>
+  firstSendKey(items[index]!.callId ?? `at ${chain}`, identity)
+
+/** Keys under which an edit of this item may stand. */
+const keysOf = (items: readonly Item[], link: Link): readonly string[] =>
+  items[link.index]!.callId === undefined ? [keyOf(items, link), placedKeyOf(items, link)] : [keyOf(items, link)]
+
+const isEditable = (item: Item): boolean => item.kind === 'result' || item.kind === 'user' || item.kind === 'media'
 
 /** The epoch that reaches furthest wins; one that this session undid does not count. */
 function newestEpoch(found: readonly FoundEpoch[], session: string): Epoch | undefined {
   let best: Epoch | undefined
   for (const { epoch, undoneIn } of found) {
     if (undoneIn.includes(session)) continue
-    if (best === undefined || epoch.count > best.count || (epoch.count === best.count && epoch.at > best.at))
+    if (best === undefined || epoch.count > best.count || (epoch.count === best.count && isLater(epoch, best)))
       best = epoch
   }
   return best
 }
+
+/** A clock may say the same for both. */
+const isLater = (epoch: Epoch, than: Epoch): boolean =>
+  epoch.replaces === than.id || (epoch.at > than.at && than.replaces !== epoch.id)
 
 /** Where a known epoch stands in a chain that it no longer matches; no anchors when too little of it or its cut is left. */
 export function reanchor(epoch: Epoch, links: readonly Link[]): { anchors?: Anchors; matched: number } {

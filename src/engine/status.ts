@@ -1,4 +1,5 @@
-import type { Branch } from './branch.ts'
+import type { BudgetStanding, LedgerTotals, TurnUsage } from '../meter/index.ts'
+import { spenderOf, type Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
 import { highWater } from './water.ts'
 
@@ -16,13 +17,22 @@ export interface SessionStatus {
   readonly turns: number
   readonly epoch?: string
   readonly pins: number
+  /** All calls of the session, of every agent and every process, summaries included. */
+  readonly spent: LedgerTotals
+  /** Input and output of the last turn, and the average of all. */
+  readonly lastTurn?: TurnUsage & { readonly average: number }
+  /** "Turn 5 | Input: …", or that there were none. */
+  readonly report: string
+  /** How the budgets stand that this session draws on. */
+  readonly budgets: readonly BudgetStanding[]
 }
 
-export function statusOf(deps: EngineDeps, branch: Branch): SessionStatus {
+export async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus> {
   const used = Math.ceil(branch.load?.count.high ?? 0)
   const limit = branch.limit?.tokens ?? 0
   const threshold =
     branch.limit === undefined ? 0 : Math.floor(highWater(deps.policy, branch.limit, branch.cacheIsWarm))
+  const lastTurn = branch.calls.lastTurn(branch.tenant, branch.session)
   const turnsRemaining = turnsUntil(threshold - used, branch.growth)
   return {
     ...(branch.model !== undefined && { model: branch.model }),
@@ -35,6 +45,10 @@ export function statusOf(deps: EngineDeps, branch: Branch): SessionStatus {
     turns: branch.turnCount,
     ...(branch.epoch !== undefined && { epoch: branch.epoch.id }),
     pins: branch.pins.size,
+    spent: branch.calls.totals(),
+    ...(lastTurn !== undefined && { lastTurn }),
+    report: branch.calls.report(branch.tenant, branch.session),
+    budgets: (await deps.budgets?.standing(spenderOf(branch), deps.clock.now(), deps.policyBudgets)) ?? [],
   }
 }
 

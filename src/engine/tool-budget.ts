@@ -30,8 +30,10 @@ export interface ResultForms {
   readonly fullTokens?: number
   /** Why it is never shown whole, whatever is left. */
   readonly tooLarge?: string
-  /** Tokens of the preview that it asks for when it is too large. @default as many as there are */
+  /** Tokens of a good preview: with less left, it is the limit that cuts and not its size. @default none */
   readonly previewTokens?: number
+  /** Tokens that it asks for in a batch. @default all of it */
+  readonly wants?: number
   /** A view of at most so many tokens. */
   readonly preview?: (tokens: number) => string | Promise<string>
   /** The address of the stored original, and how to read it. */
@@ -138,7 +140,6 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
     if (result.always === true || (tooLarge === undefined && size <= tokens))
       return { callId, step: 'full', text: full, tokens: size }
     // What is too large by itself is a preview for that reason; with less than that left, the limit is the reason.
-    const wanted = tooLarge === undefined ? tokens : Math.min(tokens, result.previewTokens ?? tokens)
     const isOwn = tooLarge !== undefined && tokens >= (result.previewTokens ?? 0)
     const why = isOwn ? { reason: tooLarge } : { reason, ...(isWindow === true && { isWindow }) }
     const fits = (step: BudgetStep, text: string): BudgetGrant | undefined => {
@@ -148,7 +149,7 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
     // A preview that promised to fit is measured again: the budget trusts its own count only.
     const preview =
       tokens >= minPreviewTokens && result.preview !== undefined
-        ? fits('preview', await result.preview(wanted))
+        ? fits('preview', await result.preview(tokens))
         : undefined
     if (preview !== undefined) return preview
     const handle = typeof result.handle === 'function' ? await result.handle() : result.handle
@@ -160,9 +161,7 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
 
   /** Fair within each tool under its own limits first, then fair among all. */
   function batchShares(results: readonly ResultForms[]): number[] {
-    const wanted = results.map((result) =>
-      result.tooLarge === undefined ? sizeOf(result) : (result.previewTokens ?? sizeOf(result)),
-    )
+    const wanted = results.map((result) => result.wants ?? sizeOf(result))
     for (const tool of new Set(results.map((result) => result.tool))) {
       const indexes = results.flatMap((result, i) => (result.tool === tool ? [i] : []))
       const shares = shareFairly(

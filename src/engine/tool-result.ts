@@ -11,7 +11,7 @@ import { callHook, NOTE_CHARACTERS } from './hooks.ts'
 import { wellFormed, type ShowReport } from './intake/index.ts'
 import { appendTo } from './restore.ts'
 import { cleanUp, reference } from './retention.ts'
-import { budgetOf, draftResult, type ResultDraft, type ResultScale } from './result-forms.ts'
+import { budgetOf, countedFor, draftResult, type ResultDraft, type ResultScale } from './result-forms.ts'
 import type { BudgetGrant, BudgetStep, ToolBudget } from './tool-budget.ts'
 
 export interface ToolResultRequest {
@@ -100,9 +100,10 @@ function weighing(
     (isSame ? branch.limit : undefined) ??
     limitFor(deps, target, { format: '', settings: { stream: false, reasoning: false } })
   const gauge = { ...target, ...(branch.calibration !== undefined && { calibration: branch.calibration }) }
+  const countText = textTokensOf({ deps, branch, target, gauge })
   const scale: ResultScale = {
     limitTokens: limit.tokens,
-    countTokens: textTokensOf({ deps, branch, target, gauge }),
+    countTokens: (text) => countedFor(deps.policy, text, countText(text)),
     readers: branch.readers,
     now: () => deps.clock.now(),
   }

@@ -34,8 +34,18 @@ export class Pieces {
   }
 }
 
-/** The payload of one event, or undefined for keep-alives and noise. */
+let last: { readonly data: string; readonly value: Readonly<Fields> | undefined } | undefined
+
+/**
+ * The payload of one event, or undefined for keep-alives and noise. Several readers look at each event of a stream one after
+ * another, so the last one is kept; nobody changes what is handed out.
+ */
 export function parseEvent(data: string): Readonly<Fields> | undefined {
+  if (last === undefined || last.data !== data) last = { data, value: parse(data) }
+  return last.value
+}
+
+function parse(data: string): Readonly<Fields> | undefined {
   try {
     return recordOf(JSON.parse(data))
   } catch {

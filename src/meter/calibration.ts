@@ -6,7 +6,7 @@ import type { ContentKind } from './estimator/kinds.ts'
 export interface Observation {
   readonly target: Pick<Target, 'model' | 'endpoint'>
   /** Raw counts by class, before any factor: of the growth since the last measured call, or of a first whole prompt. */
-  readonly estimated: Readonly<Partial<Record<ContentKind | 'fixed', number>>>
+  readonly estimated: Readonly<Partial<Record<ContentKind | 'fixed' | 'tools' | 'media', number>>>
   /** What the provider said the same tokens are. */
   readonly real: number
   /** Usage of another epoch describes other bytes; it is refused. */
@@ -37,6 +37,9 @@ interface Sample {
   /** Raw tokens of text and of framing, and what both together really were. */
   readonly text: number
   readonly fixed: number
+  /** Raw tokens of declared tools and of media. */
+  readonly tools?: number
+  readonly media?: number
   readonly real: number
   readonly kind: ContentKind
   /** Grows with the size of the sample and falls with time. */
@@ -53,8 +56,8 @@ export interface CalibrationOptions {
 }
 
 /**
- * Learns `real / estimated` from reported usage, per endpoint, model and content class, and apart from it how much framing a
- * client and a provider really add. Medians make one wrong number (a hidden reminder, a truncated prompt) move nothing; three
+ * Learns `real / estimated` from reported usage, per endpoint, model and content class, and apart from it what framing, declared
+ * tools and media really take. Medians make one wrong number (a hidden reminder, a truncated prompt) move nothing; three
  * misses in a row on the same side mean that the tokenizer itself changed, and older samples go.
  */
 export interface Calibration {
@@ -62,7 +65,11 @@ export interface Calibration {
   /** Undefined as long as nothing is known about the target. */
   predict(target: Pick<Target, 'model' | 'endpoint'>, estimated: Observation['estimated']): Prediction | undefined
   factorOf(target: Pick<Target, 'model' | 'endpoint'>, kind?: ContentKind): number | undefined
-  /** How much was seen of a target, in whole samples: small prompts count for less than one. */
+  /** What media really took, once some was measured, and how far off that may be. */
+  mediaFactorOf(
+    target: Pick<Target, 'model' | 'endpoint'>,
+  ): { readonly factor: number; readonly spread: number } | undefined
+  /** How much text was seen of a target, in whole samples: small prompts count for less than one. */
   evidenceOf(target: Pick<Target, 'model' | 'endpoint'>): number
   state(): CalibrationState
 }
@@ -78,6 +85,15 @@ const PRIOR_WEIGHT = 0.35
 /** Framing is a small part of a sample, and clients differ in it more than tokenizers do. */
 const FRAMING_PRIOR_WEIGHT = 0.07
 const FRAMING_CLAMP = [0.3, 3] as const
+/** Vendors rewrite declarations in a form of their own; only whole prompts show what they make of them. */
+const TOOLS_PRIOR_WEIGHT = 0.03
+const TOOLS_CLAMP = [0.3, 5] as const
+/** A rule for pictures may be wrong by any factor on a server that counts otherwise. */
+const MEDIA_PRIOR_WEIGHT = 0.02
+const MEDIA_CLAMP = [0.02, 50] as const
+const MEDIA_SPREAD = 0.15
+/** A part speaks for its factor where it is at least this share of what was counted. */
+const SPEAKING_SHARE = 0.2
 const RECENCY = 0.95
 const ROUNDS = 6
 const SAMPLES_FOR_CLASS = 4
@@ -107,17 +123,16 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
   return {
     observe({ target, estimated, real, epoch, currentEpoch, at }) {
       if (epoch !== currentEpoch) return
-      const { text, fixed, kind } = splitOf(estimated)
-      if (text < LEAST_TOKENS || !(real > fixed / 4)) return
+      const parts = splitOf(estimated)
+      const { text, fixed, tools, media } = parts
+      if (text + tools + media < LEAST_TOKENS || !(real > fixed / 4)) return
       const key = keyOf(target)
       const before = models.get(key)
       const aged = before === undefined ? [] : age(before, at)
       const sample: Sample = {
-        text,
-        fixed,
+        ...parts,
         real,
-        kind,
-        weight: Math.min(1, Math.sqrt((text + fixed) / FULL_WEIGHT_TOKENS)),
+        weight: Math.min(1, Math.sqrt((text + fixed + tools + media) / FULL_WEIGHT_TOKENS)),
       }
       const { kept, outdated } = withoutOutdated([...aged, believed(sample, fitOf(target))], clamp)
       if (outdated !== undefined) {
@@ -131,13 +146,25 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
     predict(target, estimated) {
       const learned = fitOf(target)
       if (learned === undefined) return undefined
-      let tokens = (estimated.fixed ?? 0) * learned.framing
+      let tokens = 0
       for (const [kind, count] of Object.entries(estimated)) {
-        if (kind !== 'fixed') tokens += count * (learned.byKind[kind as ContentKind] ?? learned.text)
+        if (kind === 'fixed') tokens += count * learned.framing
+        else if (kind === 'tools') tokens += count * learned.tools
+        else if (kind === 'media') tokens += count * (learned.media ?? 1)
+        else tokens += count * (learned.byKind[kind as ContentKind] ?? learned.text)
       }
       return { tokens, ...(learned.spread !== undefined && { spread: learned.spread }) }
     },
-    evidenceOf: (target) => (models.get(keyOf(target))?.samples ?? []).reduce((sum, { weight }) => sum + weight, 0),
+    mediaFactorOf(target) {
+      const learned = fitOf(target)
+      if (learned?.media === undefined) return undefined
+      return { factor: learned.media, spread: Math.max(MEDIA_SPREAD, learned.spread ?? 0) }
+    },
+    evidenceOf: (target) =>
+      (models.get(keyOf(target))?.samples ?? []).reduce(
+        (sum, sample) => sum + (sample.weight * (sample.text + sample.fixed)) / countedOf(sample),
+        0,
+      ),
     factorOf(target, kind) {
       const learned = fitOf(target)
       return learned === undefined || kind === undefined ? learned?.text : (learned.byKind[kind] ?? learned.text)
@@ -148,27 +175,41 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
 
 const keyOf = ({ model, endpoint }: Pick<Target, 'model' | 'endpoint'>): string => `${endpoint ?? ''}|${model}`
 
-/** The text part, the part that no tokenizer error touches, and the class that makes up most of the text. */
-function splitOf(estimated: Observation['estimated']): { text: number; fixed: number; kind: ContentKind } {
+/** The parts that have factors of their own, and the class that makes up most of the text. */
+function splitOf(estimated: Observation['estimated']): Pick<Sample, 'text' | 'fixed' | 'kind'> & {
+  tools: number
+  media: number
+} {
+  const { fixed = 0, tools = 0, media = 0, ...texts } = estimated
   let text = 0
   let kind: ContentKind = 'prose'
   let most = 0
-  for (const [name, tokens] of Object.entries(estimated)) {
-    if (name === 'fixed') continue
+  for (const [name, tokens] of Object.entries(texts)) {
     text += tokens
     if (tokens > most) {
       most = tokens
       kind = name as ContentKind
     }
   }
-  return { text, fixed: Math.max(0, estimated.fixed ?? 0), kind }
+  return { text, fixed: Math.max(0, fixed), tools: Math.max(0, tools), media: Math.max(0, media), kind }
 }
 
-/** A number far from all that is known tells of something unseen, not of the tokenizer; if more like it follow, they drift together. */
+/**
+ * A number far from all that is known tells of something unseen, not of the tokenizer; if more like it follow, they drift together.
+ * Media and tools that were never measured before are the unseen thing itself.
+ */
 function believed(sample: Sample, known: Fit | undefined): Sample {
-  const miss = missOf(sample, known?.text ?? 1, known?.framing ?? 1)
+  const isFirst =
+    (speaks(sample, 'media') && known?.media === undefined) || (speaks(sample, 'tools') && known?.hasTools !== true)
+  if (isFirst) return sample
+  const miss = missOf(sample, known ?? UNLEARNED)
   return Math.abs(miss) > IMPLAUSIBLE ? { ...sample, weight: sample.weight * IMPLAUSIBLE_WEIGHT } : sample
 }
+
+const countedOf = ({ text, fixed, tools = 0, media = 0 }: Sample): number => text + fixed + tools + media
+
+const speaks = (sample: Sample, part: 'tools' | 'media'): boolean =>
+  (sample[part] ?? 0) > SPEAKING_SHARE * countedOf(sample)
 
 /** Samples lose weight with time, so that a vendor's silent change is overruled sooner after a pause. */
 function age({ samples, at: then }: ModelState, now: number): Sample[] {
@@ -176,71 +217,97 @@ function age({ samples, at: then }: ModelState, now: number): Sample[] {
   return decay === 1 ? [...samples] : samples.map((sample) => ({ ...sample, weight: sample.weight * decay }))
 }
 
-/** What the samples say: factors on text (all, and by class) and on framing, and how far off they still are. */
-interface Fit {
-  readonly text: number
-  readonly framing: number
+/** What the samples say: factors on each part, and how far off they still are. */
+interface Fit extends Factors {
   readonly byKind: Readonly<Partial<Record<ContentKind, number>>>
   readonly spread?: number
+  /** Tools were measured. */
+  readonly hasTools: boolean
 }
 
+interface Factors {
+  readonly text: number
+  readonly framing: number
+  readonly tools: number
+  /** Undefined as long as no media was measured. */
+  readonly media?: number
+}
+
+const UNLEARNED: Factors = { text: 1, framing: 1, tools: 1 }
+
 /**
- * Least absolute relative deviations of `real = text * t + framing * f`, one factor at a time: each step is a weighted median,
- * so a sample with something in it that nobody showed moves nothing.
+ * Least absolute relative deviations of `real = text * t + framing * f + tools * g + media * m`, one factor at a time: each step is a
+ * weighted median, so a sample with something in it that nobody showed moves nothing.
  */
 function fit(samples: readonly Sample[], clamp: readonly [number, number]): Fit {
   const weighted = samples.map((sample, index) => ({
     ...sample,
     weight: sample.weight * RECENCY ** (samples.length - 1 - index),
   }))
-  let text = 1
-  let framing = 1
+  const hasMedia = weighted.some((sample) => speaks(sample, 'media'))
+  const hasTools = weighted.some((sample) => speaks(sample, 'tools'))
+  let factors: Factors = UNLEARNED
   for (let round = 0; round < ROUNDS; round++) {
-    text = textFactor(weighted, framing, clamp)
-    framing = bounded(
-      weightedMedian([
-        { value: 1, weight: FRAMING_PRIOR_WEIGHT },
-        ...weighted
-          .filter(({ fixed }) => fixed > 0)
-          .map((sample) => ({
-            value: (sample.real - text * sample.text) / sample.fixed,
-            weight: (sample.weight * sample.fixed) / sample.real,
-          })),
-      ]),
-      FRAMING_CLAMP,
-    )
+    factors = { ...factors, text: textFactor(weighted, factors, clamp) }
+    factors = { ...factors, framing: partFactor(weighted, factors, 'fixed', FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP) }
+    if (hasTools) {
+      factors = { ...factors, tools: partFactor(weighted, factors, 'tools', TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP) }
+    } else factors = { ...factors, tools: factors.framing }
+    if (hasMedia) {
+      factors = { ...factors, media: partFactor(weighted, factors, 'media', MEDIA_PRIOR_WEIGHT, MEDIA_CLAMP) }
+    }
   }
   const byKind: Partial<Record<ContentKind, number>> = {}
   for (const kind of new Set(weighted.map((sample) => sample.kind))) {
     const own = weighted.filter((sample) => sample.kind === kind)
-    if (own.length >= SAMPLES_FOR_CLASS) byKind[kind] = textFactor(own, framing, clamp)
+    if (own.length >= SAMPLES_FOR_CLASS) byKind[kind] = textFactor(own, factors, clamp)
   }
   const misses = weighted
-    .map((sample) => Math.abs(missOf(sample, byKind[sample.kind] ?? text, framing)))
+    .map((sample) => Math.abs(missOf(sample, { ...factors, text: byKind[sample.kind] ?? factors.text })))
     .sort((a, b) => a - b)
   const usual = misses[Math.min(misses.length - 1, Math.floor(misses.length * 0.9))]!
   return {
-    text,
-    framing,
+    ...factors,
     byKind,
+    hasTools,
     ...(samples.length >= SAMPLES_FOR_SPREAD && { spread: Math.max(LEAST_SPREAD, usual * SPREAD_MARGIN) }),
   }
 }
 
-function textFactor(samples: readonly Sample[], framing: number, clamp: readonly [number, number]): number {
-  const values = samples.map((sample) => ({
-    value: (sample.real - framing * sample.fixed) / sample.text,
-    weight: (sample.weight * sample.text) / sample.real,
-  }))
+function textFactor(samples: readonly Sample[], factors: Factors, clamp: readonly [number, number]): number {
+  const values = samples
+    .filter(({ text }) => text > 0)
+    .map((sample) => ({
+      value: (sample.real - predictedOf({ ...sample, text: 0 }, factors)) / sample.text,
+      weight: (sample.weight * sample.text) / sample.real,
+    }))
   return bounded(weightedMedian([{ value: 1, weight: PRIOR_WEIGHT }, ...values]), clamp)
+}
+
+function partFactor(
+  samples: readonly Sample[],
+  factors: Factors,
+  part: 'fixed' | 'tools' | 'media',
+  priorWeight: number,
+  clamp: readonly [number, number],
+): number {
+  const values = samples
+    .filter((sample) => (sample[part] ?? 0) > 0)
+    .map((sample) => ({
+      value: (sample.real - predictedOf({ ...sample, [part]: 0 }, factors)) / sample[part]!,
+      weight: (sample.weight * sample[part]!) / sample.real,
+    }))
+  return bounded(weightedMedian([{ value: 1, weight: priorWeight }, ...values]), clamp)
 }
 
 const bounded = (value: number, [low, high]: readonly [number, number]): number => Math.min(high, Math.max(low, value))
 
+const predictedOf = ({ text, fixed, tools = 0, media = 0 }: Sample, factors: Factors): number =>
+  text * factors.text + fixed * factors.framing + tools * factors.tools + media * (factors.media ?? 1)
+
 /** log(real / predicted) */
-function missOf({ text, fixed, real }: Sample, textFactor: number, framing: number): number {
-  return Math.log(real / Math.max(1, text * textFactor + fixed * framing))
-}
+const missOf = (sample: Sample, factors: Factors): number =>
+  Math.log(sample.real / Math.max(1, predictedOf(sample, factors)))
 
 /** With interpolation between the two middle values, so that few samples do not make it jump. */
 function weightedMedian(values: { value: number; weight: number }[]): number {
@@ -268,10 +335,12 @@ function withoutOutdated(
   const older = samples.slice(0, -DRIFT_RUN)
   const newest = samples.slice(-DRIFT_RUN)
   if (older.length < DRIFT_RUN) return { kept: samples }
-  const { text, framing } = fit(older, clamp)
-  const usual = older.map((sample) => Math.abs(missOf(sample, text, framing))).sort((a, b) => a - b)
+  const before = fit(older, clamp)
+  // The first media or tools say nothing about a change of the tokenizer.
+  if (newest.some((sample) => speaks(sample, 'media')) && before.media === undefined) return { kept: samples }
+  const usual = older.map((sample) => Math.abs(missOf(sample, before))).sort((a, b) => a - b)
   const tolerated = Math.max(DRIFT_LEAST, 2 * usual[Math.floor(usual.length / 2)]!)
-  const sides = newest.map((sample) => missOf(sample, text, framing))
+  const sides = newest.map((sample) => missOf(sample, before))
   const changed = sides.every((side) => side > tolerated) || sides.every((side) => side < -tolerated)
   if (!changed) return { kept: samples }
   return {

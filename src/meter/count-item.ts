@@ -1,4 +1,4 @@
-import { type Count, exactly, sumCounts } from '../core/count.ts'
+import { type Count, exactly, NO_TOKENS, sumCounts } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import { countMedia } from './media/count-media.ts'
 import type { Overhead } from './overhead.ts'
@@ -7,6 +7,7 @@ import type { Overhead } from './overhead.ts'
 export interface ItemContext {
   readonly model: string
   readonly family: string
+  readonly isKnown: boolean
   readonly overhead: Overhead
   countText(text: string): Count
   /** Tokens of sealed content, as the response that issued it reported them. */
@@ -18,8 +19,32 @@ const SEALED_TOKENS_PER_CHARACTER = 0.2
 /** Sealed content of which not even a length is seen. */
 const SEALED_UNSEEN: Count = { tokens: 400, low: 0, high: 4000, source: 'unknown' }
 
+/** An item's words, and what it shows beside them. */
+export interface ItemCount {
+  readonly words: Count
+  readonly media: Count
+}
+
 /** Tokens of one item, its framing as a call or result included; the framing of its message is counted with the whole. */
-export function countItem(item: Item, context: ItemContext): Count {
+export function countItem(item: Item, context: ItemContext): ItemCount {
+  return {
+    words: countWords(item, context),
+    media: item.media === undefined ? NO_TOKENS : addMedia(item.media.map((media) => countMedia(media, context))),
+  }
+}
+
+/** What is wrong about one picture is wrong about the next: their errors add up. */
+export function addMedia(counts: readonly Count[]): Count {
+  const sum = (of: (count: Count) => number): number => counts.reduce((total, count) => total + of(count), 0)
+  return {
+    tokens: sum(({ tokens }) => tokens),
+    low: sum(({ low }) => low),
+    high: sum(({ high }) => high),
+    source: sumCounts(counts).source,
+  }
+}
+
+function countWords(item: Item, context: ItemContext): Count {
   const parts: Count[] = []
   switch (item.kind) {
     case 'call':
@@ -43,7 +68,6 @@ export function countItem(item: Item, context: ItemContext): Count {
       parts.push(context.countText(item.text))
       break
   }
-  for (const media of item.media ?? []) parts.push(countMedia(media, context.model, context.family))
   return parts.length === 1 ? parts[0]! : sumCounts(parts)
 }
 

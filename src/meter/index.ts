@@ -5,6 +5,7 @@ export {
   type Meter,
   type MeterOptions,
   type TargetRef,
+  type TokenClass,
 } from './meter.ts'
 export { bufferOf, type BufferSetting, DEFAULT_BODY_BYTES, limitOf, type LimitKnowledge } from './limit.ts'
 export {
@@ -35,28 +36,36 @@ export {
   type Growth,
   growthSince,
   looksTruncated,
+  type MeasuredOnce,
+  type Occupancy,
   occupancy,
+  occupancyByDifference,
 } from './occupancy.ts'
 export { refine, type RefineOptions, straddles } from './refine.ts'
 export { isKnownUsage, mergeReported, readUsage } from './usage.ts'
 export {
+  type AccountHold,
   type Budget,
+  type BudgetAccount,
   type BudgetAnswer,
   type Budgets,
   type BudgetScope,
   type BudgetStanding,
   createBudgets,
+  type OthersShare,
   type ReserveRequest,
   type Spender,
   type Spent,
 } from './ledger/budgets.ts'
 export {
-  type CallPurpose,
+  callOf,
   createLedger,
   type Ledger,
   type LedgerCall,
   type LedgerFilter,
-  type LedgerTotals,
+  type LedgerOptions,
+  type LedgerSplit,
 } from './ledger/ledger.ts'
+export { type CallPurpose, type LedgerTotals, NO_CALLS } from './ledger/totals.ts'
 export { boundOf, type CallBound, type CallPlan } from './ledger/reservation.ts'
 export { turnLine, turnsRemaining, turnTotals, type TurnUsage } from './ledger/turns.ts'

@@ -30,12 +30,14 @@ const MOST_TALLIES = 64
 /** A model id, or a target with the endpoint whose calibration applies; a calibration of its own goes before the meter's. */
 export type TargetRef = string | (Pick<Target, 'model' | 'endpoint'> & { readonly calibration?: Calibration })
 
-export type { ClassTokens } from './tally.ts'
+export type { ClassTokens, TokenClass } from './tally.ts'
 
 /** A load with what calibration learns from: the count before any factor, whole and by class. */
 export interface Measurement extends Load {
   readonly raw: Count
   readonly byClass: ClassTokens
+  /** The part of the upper bound that is media. */
+  readonly mediaHigh?: number
   /** Raw tokens of system text, tools, items and framing. */
   readonly parts: { readonly head: number; readonly tools: number; readonly items: number; readonly framing: number }
 }
@@ -50,12 +52,14 @@ export interface Meter {
     target: TargetRef,
     items: readonly Item[],
     format?: string,
-  ): { readonly count: Count; readonly byClass: ClassTokens }
+  ): { readonly count: Count; readonly byClass: ClassTokens; readonly mediaHigh?: number }
   /**
    * The whole request. `bytes` is the length of the body as it will be sent. Should counting itself fail, the last usage stands
    * in, and without one the bytes as an upper bound: no token is shorter than a byte.
    */
   measure(target: TargetRef, conversation: Conversation, bytes: number, lastUsage?: Usage): Measurement
+  /** Tokens that only their raw number by class is left of. */
+  countClasses(target: TargetRef, byClass: ClassTokens): Count
   factsOf(model: string): ModelFacts
   /** Tokenizer family of a model. */
   familyOf(model: string): string
@@ -66,15 +70,37 @@ export function createMeter(options: MeterOptions): Meter {
   const { catalogue, tokenizerFor, calibration, hiddenTokens, cachedTexts = 20_000, onEvent = ignoreEvents } = options
   const raw = createRawCounter({ catalogue, tokenizerFor, hiddenTokens, cachedTexts, onEvent })
 
-  function calibrated(target: TargetRef, count: Count, byClass: ClassTokens): Count {
+  function calibrated(
+    target: TargetRef,
+    words: Count,
+    media: Count,
+    byClass: ClassTokens,
+  ): { readonly count: Count; readonly mediaHigh: number } {
     const own = typeof target === 'string' ? calibration : (target.calibration ?? calibration)
-    if (own === undefined || count.tokens === 0) return count
-    const learned = own.predict(refOf(target), byClass)
+    const text = own === undefined ? words : calibratedWords(own, target, words, byClass)
+    if (media.tokens === 0) return { count: text, mediaHigh: 0 }
+    const shown = own === undefined ? media : calibratedMedia(own, target, media)
+    return { count: sumCounts([text, shown]), mediaHigh: shown.high }
+  }
+
+  function calibratedWords(own: Calibration, target: TargetRef, count: Count, byClass: ClassTokens): Count {
+    if (count.tokens === 0) return count
+    const { media: _, ...words } = byClass
+    const learned = own.predict(refOf(target), words)
     if (learned === undefined) return count
     const { tokens, spread } = learned
-    // What is unknown stays as wide as it was: usage of other requests says nothing about a picture behind a reference.
+    // What is unknown stays as wide as it was: usage of other requests says nothing about sealed content.
     if (spread === undefined || count.source === 'unknown') return scaleCount(count, tokens / count.tokens)
     const half = tokens * spread + 4
+    return { tokens, low: Math.max(0, tokens - half), high: tokens + half, source: 'calibrated' }
+  }
+
+  /** Media that this endpoint was seen to count is as sure as what was seen; any other keeps the width of its rule. */
+  function calibratedMedia(own: Calibration, target: TargetRef, count: Count): Count {
+    const learned = own.mediaFactorOf(refOf(target))
+    if (learned === undefined) return count
+    const tokens = count.tokens * learned.factor
+    const half = tokens * learned.spread
     return { tokens, low: Math.max(0, tokens - half), high: tokens + half, source: 'calibrated' }
   }
 
@@ -101,14 +127,22 @@ export function createMeter(options: MeterOptions): Meter {
     const [head, own] = [countOf(before), countOf(history.sum)]
     const tools = countTools(lens, conversation)
     const framing = slackened(framingOf(overhead, conversation.head, history.messages), overhead)
-    const byClass = withTokens(addSums(before, history.sum).byClass, 'fixed', tools.tokens + framing.tokens)
-    const sum = whole(sumCounts([head, own, tools, framing]))
+    const { media, byClass: counted } = addSums(before, history.sum)
+    const byClass = withTokens(withTokens(counted, 'tools', tools.tokens), 'fixed', framing.tokens)
+    const words = sumCounts([head, own, tools, framing])
+    const { count, mediaHigh } = calibrated(target, words, media, byClass)
     return {
-      count: whole(calibrated(target, sum, byClass)),
+      count: whole(count),
+      mediaHigh,
       bytes,
-      raw: sum,
+      raw: whole(media.tokens === 0 ? words : sumCounts([words, media])),
       byClass,
-      parts: { head: head.tokens, tools: tools.tokens, items: own.tokens, framing: framing.tokens },
+      parts: {
+        head: head.tokens,
+        tools: tools.tokens,
+        items: own.tokens + media.tokens,
+        framing: framing.tokens,
+      },
     }
   }
 
@@ -140,11 +174,11 @@ export function createMeter(options: MeterOptions): Meter {
   return {
     countText(target, text) {
       const { count, kind } = raw.text(raw.lensOf(refOf(target).model), text)
-      return calibrated(target, count, { [kind]: count.tokens })
+      return calibrated(target, count, NO_TOKENS, { [kind]: count.tokens }).count
     },
     countItem(target, item, format = '') {
-      const { count, kind, text } = raw.item(raw.lensOf(refOf(target).model), item, format)
-      return calibrated(target, count, { [kind]: text, fixed: count.tokens - text })
+      const { words, media, kind, text } = raw.item(raw.lensOf(refOf(target).model), item, format)
+      return calibrated(target, words, media, { [kind]: text, fixed: words.tokens - text }).count
     },
     measureItems(target, items, format = '') {
       const lens = raw.lensOf(refOf(target).model)
@@ -152,7 +186,7 @@ export function createMeter(options: MeterOptions): Meter {
       const overhead = overheadOf(format, lens.model, lens.family)
       const framing = slackened(itemFramingOf(overhead, items), overhead)
       const byClass = withTokens(own.byClass, 'fixed', framing.tokens)
-      return { count: calibrated(target, sumCounts([countOf(own), framing]), byClass), byClass }
+      return { ...calibrated(target, sumCounts([countOf(own), framing]), own.media, byClass), byClass }
     },
     measure(target, conversation, bytes, lastUsage) {
       try {
@@ -162,11 +196,28 @@ export function createMeter(options: MeterOptions): Meter {
         return measureBlind(bytes, lastUsage)
       }
     },
+    countClasses(target, byClass) {
+      const { media: pictures = 0, ...rest } = byClass
+      const parts = Object.entries(rest).map(([name, tokens]) => guess(tokens, CLASS_SPREAD[name] ?? TEXT_SPREAD))
+      return whole(calibrated(target, sumCounts(parts), guess(pictures, MEDIA_CLASS_SPREAD), byClass).count)
+    },
     factsOf: (model) => raw.lensOf(model).facts,
     familyOf: (model) => raw.lensOf(model).family,
     contentKindOf: (target, item) => raw.item(raw.lensOf(refOf(target).model), item, '').kind,
   }
 }
+
+/** How far a raw number may be off where nothing of its content is left to say. */
+const TEXT_SPREAD = 0.12
+const CLASS_SPREAD: Readonly<Record<string, number>> = { tools: 0.4, fixed: 0.3 }
+const MEDIA_CLASS_SPREAD = 0.9
+
+const guess = (tokens: number, spread: number): Count => ({
+  tokens,
+  low: tokens * (1 - spread),
+  high: tokens * (1 + spread),
+  source: 'estimate',
+})
 
 /** Framing is exact for OpenAI's text requests and a few tokens off elsewhere. */
 function slackened(tokens: number, { framingSlack }: Overhead): Count {

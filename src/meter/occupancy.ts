@@ -2,7 +2,7 @@ import type { Conversation } from '../core/conversation.ts'
 import { type Count, exactly, sumCounts } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Usage } from '../core/usage.ts'
-import type { ClassTokens, Measurement, Meter, TargetRef } from './meter.ts'
+import type { ClassTokens, Measurement, Meter, TargetRef, TokenClass } from './meter.ts'
 import { overheadOf } from './overhead.ts'
 import { isKnownUsage } from './usage.ts'
 
@@ -50,9 +50,12 @@ export function anchorAfter(previous: Anchor | undefined, input: AnchorInput): A
 export interface Growth {
   /** The provider's word: the measured prompt and, where it is to be trusted, the response that came back into the prompt. */
   readonly measured: number
+  /** Items at the front that it covers. */
+  readonly items: number
   /** The rest, counted: by class before calibration, and as the meter's best number. */
   readonly byClass: ClassTokens
   readonly count: Count
+  readonly mediaHigh: number
 }
 
 /** Undefined without an anchor of this epoch, or when items that it covered are gone: then nothing was measured. */
@@ -69,13 +72,22 @@ export function growthSince(
   const answered = since.slice(0, answerLength(since))
   const reported = reportedAnswer(meter, target, conversation.format, answered, anchor)
   const counted = reported === undefined ? since : since.slice(answered.length)
-  const { count, byClass } = meter.measureItems(target, counted, conversation.format)
+  const { count, byClass, mediaHigh = 0 } = meter.measureItems(target, counted, conversation.format)
   const standing = measurement.parts.head + measurement.parts.tools - anchor.standing
   return {
     measured: anchor.prompt + (reported ?? 0),
+    items: conversation.items.length - counted.length,
+    mediaHigh,
     byClass: { ...byClass, fixed: (byClass.fixed ?? 0) + standing },
     count: standing === 0 ? count : sumCounts([count, exactly(standing, 'estimate')]),
   }
+}
+
+/** A load with the part of it that the provider counted itself. */
+export interface Occupancy extends Measurement {
+  readonly measured?: number
+  /** Items at the front that this part covers. */
+  readonly measuredItems?: number
 }
 
 /**
@@ -89,11 +101,60 @@ export function occupancy(
   measurement: Measurement,
   anchor: Anchor | undefined,
   epoch?: string,
-): Measurement {
+): Occupancy {
   const growth = growthSince(meter, target, conversation, measurement, anchor, epoch)
   if (growth === undefined) return measurement
   const { tokens, low, high, source } = sumCounts([exactly(growth.measured, 'provider'), growth.count])
-  return { ...measurement, count: { tokens: Math.round(tokens), low: Math.floor(low), high: Math.ceil(high), source } }
+  return {
+    ...measurement,
+    count: { tokens: Math.round(tokens), low: Math.floor(low), high: Math.ceil(high), source },
+    measured: growth.measured,
+    measuredItems: growth.items,
+    mediaHigh: growth.mediaHigh,
+  }
+}
+
+/** A call that was measured under other edits of the same conversation. */
+export interface MeasuredOnce {
+  readonly prompt: number
+  readonly byClass: ClassTokens
+}
+
+/**
+ * A request that was rewritten since it was measured: what it shares with the measured one is known, and only the difference is a
+ * guess. That sharpens the count of the whole where much is shared, such as large instructions and tools; where both disagree, the
+ * whole stands.
+ */
+export function occupancyByDifference(
+  meter: Meter,
+  target: TargetRef,
+  conversation: Pick<Conversation, 'items'>,
+  measurement: Measurement,
+  once: MeasuredOnce | undefined,
+): Occupancy {
+  if (once === undefined) return measurement
+  const added: Record<string, number> = {}
+  const dropped: Record<string, number> = {}
+  for (const name of new Set([...Object.keys(measurement.byClass), ...Object.keys(once.byClass)]) as Set<TokenClass>) {
+    const change = (measurement.byClass[name] ?? 0) - (once.byClass[name] ?? 0)
+    if (change > 0) added[name] = change
+    else if (change < 0) dropped[name] = -change
+  }
+  const plus = meter.countClasses(target, added)
+  const minus = meter.countClasses(target, dropped)
+  const { count } = measurement
+  const shared = Math.max(0, once.prompt - minus.low)
+  const low = Math.max(count.low, once.prompt - minus.high + plus.low)
+  const high = Math.min(count.high, shared + plus.high)
+  if (low > high || high >= count.high) return measurement
+  const tokens = Math.min(high, Math.max(low, once.prompt - minus.tokens + plus.tokens))
+  return {
+    ...measurement,
+    count: { tokens: Math.round(tokens), low: Math.floor(low), high: Math.ceil(high), source: 'calibrated' },
+    measured: Math.min(high, shared),
+    measuredItems: conversation.items.length,
+    mediaHigh: meter.countClasses(target, { media: added['media'] ?? 0 }).high,
+  }
 }
 
 /** Items of the response itself: they stand first and the model made them. */

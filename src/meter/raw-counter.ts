@@ -1,7 +1,7 @@
 import { type Count, NO_TOKENS } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import { createContentCache } from './content-cache.ts'
-import { countItem, type ItemContext } from './count-item.ts'
+import { countItem, type ItemContext, type ItemCount } from './count-item.ts'
 import { estimateTokens } from './estimator/estimate.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 import type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './needs.ts'
@@ -20,14 +20,15 @@ export interface Lens {
   readonly model: string
   readonly facts: ModelFacts
   readonly family: string
+  /** Whether the catalogue knows the model. */
+  readonly isKnown: boolean
   readonly exact: TextCounter | undefined
   readonly key: string
 }
 
-export interface CountedItem {
-  readonly count: Count
+export interface CountedItem extends ItemCount {
   readonly kind: ContentKind
-  /** Share of the count that is text: calibration scales that, not framing and media. */
+  /** Share of the words that is text: the rest is framing. */
   readonly text: number
 }
 
@@ -45,10 +46,10 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
   const { catalogue, tokenizerFor, hiddenTokens, cachedTexts, onEvent } = options
   const texts = createContentCache<{ count: Count; kind: ContentKind }>({ entries: cachedTexts })
   const items = new Map<string, WeakMap<Item, CountedItem>>()
-  const facts = new Map<string, ModelFacts>()
+  const facts = new Map<string, { readonly info: ModelFacts; readonly isKnown: boolean }>()
   const failed = new Set<string>()
 
-  function factsOf(model: string): ModelFacts {
+  function factsOf(model: string): { readonly info: ModelFacts; readonly isKnown: boolean } {
     const known = facts.get(model)
     if (known !== undefined) return known
     const { info, match } = catalogue.resolve(model)
@@ -60,8 +61,9 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
       })
     }
     if (facts.size >= MOST_MODELS) facts.clear()
-    facts.set(model, info)
-    return info
+    const found = { info, isKnown: match !== 'default' }
+    facts.set(model, found)
+    return found
   }
 
   /** A tokenizer that fails is not asked again. */
@@ -102,12 +104,13 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
 
   return {
     lensOf(model) {
-      const info = factsOf(model)
+      const { info, isKnown } = factsOf(model)
       const exact = failed.has(info.tokenizer) ? undefined : tokenizerFor?.(info.tokenizer)
       return {
         model,
         facts: info,
         family: info.tokenizer,
+        isKnown,
         exact,
         key: `${info.tokenizer}/${exact?.name ?? 'estimate'}`,
       }
@@ -122,6 +125,7 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
       const context: ItemContext = {
         model: lens.model,
         family: lens.family,
+        isKnown: lens.isKnown,
         overhead: overheadOf(format, lens.model, lens.family),
         countText(part) {
           const counted = countText(lens, part)
@@ -131,10 +135,10 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
         },
         ...(hiddenTokens !== undefined && { hiddenTokens }),
       }
-      const count = countItem(item, context)
-      const result = { count, kind, text: Math.min(text, count.tokens) }
+      const { words, media } = countItem(item, context)
+      const result = { words, media, kind, text: Math.min(text, words.tokens) }
       // Hidden tokens may be learned later, so a guess about sealed content is not kept.
-      if (item.sealed !== true || count.source === 'provider') seen.set(item, result)
+      if (item.sealed !== true || words.source === 'provider') seen.set(item, result)
       return result
     },
   }

@@ -1,11 +1,16 @@
-import { type Count, type CountSource, weaker } from '../core/count.ts'
+import { type Count, type CountSource, NO_TOKENS, weaker } from '../core/count.ts'
 import { createGrownLists } from '../core/grown-lists.ts'
 import type { Item } from '../core/item.ts'
+import { addMedia } from './count-item.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 import type { CountedItem } from './raw-counter.ts'
 
-/** Raw tokens by what they are; `fixed` is framing, tools and media, which no tokenizer error touches. */
-export type ClassTokens = Readonly<Partial<Record<ContentKind | 'fixed', number>>>
+/**
+ * Raw tokens by what they are: kinds of text; `tools`, whose declarations a vendor rewrites; `media`, counted by rules of size;
+ * `fixed`, the framing around all of it. Each is wrong in its own way.
+ */
+export type TokenClass = ContentKind | 'fixed' | 'tools' | 'media'
+export type ClassTokens = Readonly<Partial<Record<TokenClass, number>>>
 
 /** A sum of counts that more can be added to: the squares of the half-widths are kept instead of their root. */
 export interface Sum {
@@ -13,18 +18,22 @@ export interface Sum {
   readonly below: number
   readonly above: number
   readonly source: CountSource
+  /** Beside the words, since what is wrong about one picture is wrong about the next. */
+  readonly media: Count
   readonly byClass: ClassTokens
 }
 
-export const NOTHING: Sum = { tokens: 0, below: 0, above: 0, source: 'exact', byClass: {} }
+export const NOTHING: Sum = { tokens: 0, below: 0, above: 0, source: 'exact', media: NO_TOKENS, byClass: {} }
 
-export function addItem(sum: Sum, { count, kind, text }: CountedItem): Sum {
+export function addItem(sum: Sum, { words, media, kind, text }: CountedItem): Sum {
+  const byClass = withTokens(withTokens(sum.byClass, kind, text), 'fixed', words.tokens - text)
   return {
-    tokens: sum.tokens + count.tokens,
-    below: sum.below + (count.tokens - count.low) ** 2,
-    above: sum.above + (count.high - count.tokens) ** 2,
-    source: weaker(sum.source, count.source),
-    byClass: withTokens(withTokens(sum.byClass, kind, text), 'fixed', count.tokens - text),
+    tokens: sum.tokens + words.tokens,
+    below: sum.below + (words.tokens - words.low) ** 2,
+    above: sum.above + (words.high - words.tokens) ** 2,
+    source: weaker(sum.source, words.source),
+    media: media.tokens === 0 ? sum.media : addMedia([sum.media, media]),
+    byClass: withTokens(byClass, 'media', media.tokens),
   }
 }
 
@@ -32,12 +41,13 @@ export function addSums(a: Sum, b: Sum): Sum {
   if (a === NOTHING) return b
   if (b === NOTHING) return a
   let byClass = a.byClass
-  for (const [kind, tokens] of Object.entries(b.byClass)) byClass = withTokens(byClass, kind as ContentKind, tokens)
+  for (const [kind, tokens] of Object.entries(b.byClass)) byClass = withTokens(byClass, kind as TokenClass, tokens)
   return {
     tokens: a.tokens + b.tokens,
     below: a.below + b.below,
     above: a.above + b.above,
     source: weaker(a.source, b.source),
+    media: addMedia([a.media, b.media]),
     byClass,
   }
 }
@@ -49,7 +59,7 @@ export const countOf = ({ tokens, below, above, source }: Sum): Count => ({
   source,
 })
 
-export const withTokens = (byClass: ClassTokens, kind: ContentKind | 'fixed', tokens: number): ClassTokens =>
+export const withTokens = (byClass: ClassTokens, kind: TokenClass, tokens: number): ClassTokens =>
   tokens === 0 ? byClass : { ...byClass, [kind]: (byClass[kind] ?? 0) + tokens }
 
 /** A history counted up to some item. */

@@ -39,6 +39,7 @@ export interface SessionStore {
   /**
    * Compare-and-append for epochs: the first epoch on (tenant, cover) wins. Resolves with the winner, which the loser adopts:
    * when it resolves, the winner stands in the caller's log too, so that it outlives the session that declared it.
+   * One that `replaces` another competes only with what came after that one.
    * An epoch that was undone in every session that holds it may be succeeded by a new one with another id.
    */
   claimEpoch(tenant: string, session: string, epoch: Epoch): Promise<FoundEpoch>

@@ -165,6 +165,26 @@ agents:
     await plimsoll.close()
   })
 
+  it('sets what tools may take, together and one by one, and how many stored outputs stay', () => {
+    const { config, problems } = check(`
+override:
+  budget: { turnShare: 40%, tools: { bash: { turnTokens: 4k, sessionTokens: 50k } } }
+  retention: { keep: 20 }
+agents:
+  scout: { override: { budget: { tools: { web: { turnTokens: 2k } } } } }
+`)
+    expect(problems).toEqual([])
+    const bash = { turnTokens: 4_000, sessionTokens: 50_000 }
+    expect(policyOf(config, 'main', {})).toMatchObject({
+      intake: { maxShare: 0.25, budget: { turnShare: 0.4, tools: { bash } } },
+      retention: { keep: 20, cleanAt: 20 },
+    })
+    expect(policyOf(config, 'scout', {}).intake.budget?.tools).toEqual({ bash, web: { turnTokens: 2_000 } })
+    expect(check('override:\n  budget:\n    turnShar: 0.5\n').problems).toMatchObject([
+      { nearest: 'turnShare', line: 3 },
+    ])
+  })
+
   it.each([...policies.keys()])('gives %s back as it is without overrides', (name) => {
     const env = {}
     expect(policyOf({ policy: name }, 'main', env)).toMatchObject({ ...policies.get(name) })

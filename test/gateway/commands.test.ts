@@ -45,13 +45,31 @@ describe('plimsoll proxy', () => {
     writeFileSync(config, '{"upstreams":')
     child.kill('SIGHUP')
     await expect.poll(() => errors.join('\n'), poll).toContain('proxy.json:1:')
-    writeFileSync(config, JSON.stringify({ upstreams: { anthropic: second.url } }))
+    const changed = {
+      upstreams: { anthropic: second.url },
+      store: 'sqlite:elsewhere.db',
+      window: 30_000,
+      policies: { own: { extends: 'plimsoll', override: { buffer: { fraction: 0.5, max: '1M' } } } },
+      policy: 'own',
+    }
+    writeFileSync(config, JSON.stringify(changed))
     child.kill('SIGHUP')
-    await expect.poll(() => errors.join('\n'), poll).toContain('read again')
-    await (await post(`${listening}/anthropic/v1/messages`, ODD_BODY)).text()
+    await expect.poll(() => errors.join('\n'), poll).toContain('settings read again; store will change with a restart')
+    const answer = await post(`${listening}/anthropic/v1/messages`, ODD_BODY)
     expect([first.received.length, second.received.length]).toEqual([1, 1])
+    // Half of the new window is held back by the file's own policy.
+    expect(Number(answer.headers.get('x-plimsoll-limit'))).toBeGreaterThan(14_000)
+    expect(Number(answer.headers.get('x-plimsoll-limit'))).toBeLessThanOrEqual(15_000)
     child.kill('SIGTERM')
     expect(await exit).toBe(0)
+  })
+
+  it('ends well when it is told to stop at the very moment it says that it listens', async () => {
+    const child = plimsoll(['proxy', '--port', '0', '--json', '--store', 'memory:'])
+    const { lines, exit } = watch(child)
+    child.stdout!.once('data', () => child.kill('SIGTERM'))
+    expect(await exit).toBe(0)
+    expect(lines).toHaveLength(1)
   })
 
   it('runs on several cores, whose metrics speak for all', async () => {

@@ -114,10 +114,44 @@ describe('coming and going', () => {
     const { proxy } = await testProxy({ upstreams: { openai: first.url } })
     const ask = async () => (await fetch(`${proxy.url}/openai/v1/models`)).json()
     expect(await ask()).toEqual({ from: 'first' })
-    proxy.reload({ openai: second.url })
+    proxy.reload({ upstreams: { openai: second.url } })
     expect(await ask()).toEqual({ from: 'second' })
-    expect(() => proxy.reload({ openai: 'ftp://x' })).toThrow('http or https')
+    expect(() => proxy.reload({ upstreams: { openai: 'ftp://x' } })).toThrow('http or https')
     expect(await ask()).toEqual({ from: 'second' })
+  })
+
+  it('takes new settings while a stream runs; the stream ends as it began', async () => {
+    let goOn = (): void => undefined
+    const upstream = await plainUpstream(async (request, response) => {
+      if (!request.body.toString().includes('"stream":true')) {
+        response.writeHead(200, { 'content-type': 'application/json' }).end(MESSAGE)
+        return
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('event: content_block_start\ndata: {"type":"content_block_start","index":0}\n\n')
+      await new Promise<void>((resolve) => void (goOn = resolve))
+      response.end('event: message_stop\ndata: {"type":"message_stop"}\n\n')
+    })
+    const { proxy, plimsoll } = await testProxy({ upstreams: { anthropic: upstream.url } }, { window: 50_000 })
+    const url = `${proxy.url}/anthropic/v1/messages`
+    const body = (stream: boolean): string =>
+      JSON.stringify({
+        model: 'claude-sonnet-4-5',
+        max_tokens: 64,
+        stream,
+        messages: [{ role: 'user', content: 'Hi' }],
+      })
+    const running = await post(url, body(true))
+    const before = Number((await post(url, body(false))).headers.get('x-plimsoll-limit'))
+    plimsoll.reconfigure({ window: 20_000, observe: true })
+    const after = await post(url, body(false))
+    expect(before).toBeGreaterThan(40_000)
+    expect(Number(after.headers.get('x-plimsoll-limit'))).toBeLessThan(20_000)
+    expect(after.headers.get('x-plimsoll-mode')).toBe('observe')
+    goOn()
+    expect(await running.text()).toContain('message_stop')
+    plimsoll.reconfigure({ maxBodyBytes: 10 })
+    expect((await post(url, body(false))).status).toBe(413)
   })
 
   it('refuses a WebSocket with a sentence', async () => {

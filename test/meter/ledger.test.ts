@@ -3,7 +3,7 @@ import type { EventBody } from '../../src/core/events.ts'
 import { costOfUsage } from '../../src/core/price.ts'
 import type { Usage } from '../../src/core/usage.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { ADK_CODE_PRICES, AUTOSRE_PRICES } from '../../src/drivers/catalogue/price-tables.ts'
+import { ADK_CODE_PRICES, AUTOSRE_PRICES } from '../../src/engine/policies/prices.ts'
 import {
   boundOf,
   type Budget,
@@ -217,9 +217,13 @@ describe('budgets', () => {
       budgets.settle(id, { tokens: 0, usd: most })
     }
     expect(spent).toBeLessThanOrEqual(1)
-    expect(finals).toBe(1)
+    // What was only held is no closed budget: the closing answer is still to be given.
+    expect(finals).toBe(0)
     expect(halts).toBeGreaterThan(0)
     expect(budgets.standing(spender, 0)[0]!.held).toBeCloseTo(0, 9)
+    const dear = boundOf({ inputHigh: 2_000, maxOutputTokens: 60_000 }, facts)
+    const verdicts = [1, 2].map(() => budgets.reserve({ spender, bound: dear, price: facts.price!, at: 0 }).verdict)
+    expect(verdicts).toEqual(['final', 'halt'])
   })
 
   it('answer over budget with `final` once, then with `halt`', () => {

@@ -112,7 +112,14 @@ describe('events', () => {
   it('reach every listener of one process until it ends its subscription', async () => {
     const bus = memoryEvents()
     const heard: string[] = []
-    const event: PlimsollEvent = { type: 'usage-missing', at: 1, tenant: 't', session: 's' }
+    const event: PlimsollEvent = {
+      type: 'usage-missing',
+      purpose: 'turn',
+      model: 'm',
+      at: 1,
+      tenant: 't',
+      session: 's',
+    }
     const end = bus.subscribe(({ type }) => heard.push(`a ${type}`))
     bus.subscribe(({ type }) => heard.push(`b ${type}`))
     bus.publish(event)

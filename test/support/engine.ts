@@ -15,8 +15,10 @@ import { readerProvenance } from '../../src/engine/readers/provenance.ts'
 import { createRecentBodies } from '../../src/engine/recent-bodies.ts'
 import { createSession, type Session } from '../../src/engine/session.ts'
 import { codecs } from '../../src/formats/registry.ts'
+import type { ArtifactStore } from '../../src/ports/artifact-store.ts'
 import type { ModelInfo } from '../../src/ports/catalogue.ts'
 import type { SessionStore } from '../../src/ports/session-store.ts'
+import type { Summarizer } from '../../src/ports/summarizer.ts'
 
 export const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
 
@@ -30,6 +32,7 @@ export const plainMeter: EngineMeter = {
     const count = sumCounts(items.map(countItem))
     return { count, byClass: { code: count.tokens } }
   },
+  countClasses: (_target, byClass) => exactly(Object.values(byClass).reduce((sum, tokens) => sum + tokens, 0)),
   measure(_target, conversation, bytes) {
     const head = sumCounts(conversation.head.map(countItem)).tokens
     const tools = sumCounts(conversation.tools.map((tool) => exactly(Math.ceil(tool.text.length / 4)))).tokens
@@ -71,7 +74,13 @@ export interface TestEngine {
 }
 
 export function testEngine(
-  options: { policy?: Policy; sessions?: SessionStore; meter?: EngineMeter } = {},
+  options: {
+    policy?: Policy
+    sessions?: SessionStore
+    artifacts?: ArtifactStore
+    meter?: EngineMeter
+    summarizer?: Summarizer
+  } = {},
 ): TestEngine {
   const secret = Buffer.alloc(32, 7)
   const events: PlimsollEvent[] = []
@@ -81,7 +90,8 @@ export function testEngine(
     meter: options.meter ?? plainMeter,
     catalogue: { resolve: () => ({ info: unknownModel, match: 'exact' }), search: () => [] },
     sessions: options.sessions ?? memoryStore(),
-    artifacts: memoryArtifacts({ secret }),
+    artifacts: options.artifacts ?? memoryArtifacts({ secret }),
+    ...(options.summarizer !== undefined && { summarizer: options.summarizer }),
     addressOf: artifactAddress(secret),
     present: presentText,
     provenance: readerProvenance(secret),

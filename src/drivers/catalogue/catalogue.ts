@@ -1,18 +1,12 @@
-import type { PriceModel } from '../../core/price.ts'
 import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
+import { amendmentOf, type Amendments } from './amended.ts'
 import { type CatalogueEntry, infoOf, readEntry } from './entry.ts'
 import { tokenizerOf } from './families.ts'
 import { headsOf, normaliseId } from './normalise.ts'
 
-/** A user's own word on a model, over the catalogue's. Fields that are left out stay as catalogued. */
-export type ModelOverride = Partial<Omit<ModelInfo, 'id'>>
-
-export interface CatalogueOptions {
+export interface CatalogueOptions extends Amendments {
   /** Lines as `writeEntry` makes them. */
   readonly lines: string
-  readonly overrides?: Readonly<Record<string, ModelOverride>>
-  /** Prices of a policy, by normalised id or its head; `default` prices what nothing else names. */
-  readonly prices?: Readonly<Record<string, PriceModel>>
   /** Window for models that nobody knows. @default 128000 */
   readonly defaultWindow?: number
   /** @default 4096 */
@@ -23,10 +17,10 @@ const ONE_MILLION = 1_000_000
 const MOST_RESOLVED = 2000
 
 export function createCatalogue(options: CatalogueOptions): Catalogue {
-  const { overrides = {}, prices, defaultWindow = 128_000, defaultMaxOutputTokens = 4096 } = options
+  const { defaultWindow = 128_000, defaultMaxOutputTokens = 4096 } = options
   let index: ReturnType<typeof indexOf> | undefined
   const resolved = new Map<string, Resolution>()
-  const overridden = new Map(Object.entries(overrides).map(([id, override]) => [id.toLowerCase(), override]))
+  const change = amendmentOf(options)
 
   function find(model: string): { info: ModelInfo; match: Resolution['match'] } {
     index ??= indexOf(options.lines)
@@ -55,18 +49,9 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
     }
   }
 
-  function amend({ info, match }: { info: ModelInfo; match: Resolution['match'] }, model: string): Resolution {
-    const name = normaliseId(model)
-    const override = overridden.get(model.toLowerCase()) ?? overridden.get(name)
-    const price = prices === undefined ? undefined : priceFor(prices, name)
+  function amend({ info, match }: Resolution, model: string): Resolution {
     const long = /\[1m\]$/i.test(model.trim())
-    const amended = {
-      ...info,
-      ...(long && { window: ONE_MILLION }),
-      ...(price !== undefined && { price }),
-      ...override,
-    }
-    return { info: amended, match: override?.window !== undefined && match === 'default' ? 'exact' : match }
+    return change({ info: long ? { ...info, window: ONE_MILLION } : info, match }, model)
   }
 
   return {
@@ -101,13 +86,4 @@ function indexOf(lines: string): { byId: Map<string, CatalogueEntry>; byName: Ma
     if (!byName.has(name) || entry.canonical === true) byName.set(name, entry)
   }
   return { byId, byName }
-}
-
-/** The longest name in the table that the model's id starts with. */
-function priceFor(prices: Readonly<Record<string, PriceModel>>, name: string): PriceModel | undefined {
-  let best: string | undefined
-  for (const key of Object.keys(prices)) {
-    if (name.startsWith(normaliseId(key)) && (best === undefined || key.length > best.length)) best = key
-  }
-  return best === undefined ? prices['default'] : prices[best]
 }

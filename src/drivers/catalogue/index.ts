@@ -1,6 +1,6 @@
 export { bundledCatalogue } from './bundled.ts'
 export { CATALOGUE_DATE } from './catalogue-data.ts'
-export { type CatalogueOptions, createCatalogue, type ModelOverride } from './catalogue.ts'
+export { amendedCatalogue, type Amendments, type ModelOverride } from './amended.ts'
+export { type CatalogueOptions, createCatalogue } from './catalogue.ts'
 export { normaliseId } from './normalise.ts'
-export { ADK_CODE_PRICES, AUTOSRE_PRICES } from './price-tables.ts'
 export { type CatalogueSource, type CatalogueUpdate, fetchCatalogue, type UpdateOptions } from './update.ts'

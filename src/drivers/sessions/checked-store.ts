@@ -9,10 +9,13 @@ export function checkedStore(store: MaintainedStore): MaintainedStore {
       checkSession(tenant, session)
       return store.append(tenant, session, records, expectedVersion)
     },
-    async *read(tenant, session, afterVersion) {
-      checkSession(tenant, session)
-      yield* store.read(tenant, session, afterVersion)
-    },
+    // Judged when it is read from, like every other call that answers later; passed on as it is, since records are many.
+    read: (tenant, session, afterVersion) => ({
+      [Symbol.asyncIterator]() {
+        checkSession(tenant, session)
+        return store.read(tenant, session, afterVersion)[Symbol.asyncIterator]()
+      },
+    }),
     async version(tenant, session) {
       checkSession(tenant, session)
       return store.version(tenant, session)

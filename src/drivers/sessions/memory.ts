@@ -81,7 +81,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
 
     async claimEpoch(tenantName, session, epoch) {
       const tenant = tenantOf(tenantName)
-      const held = tenant.epochs.get(epoch.cover) ?? []
+      const held = (tenant.epochs.get(epoch.cover) ?? []).filter((entry) => idOf(entry) !== epoch.replaces)
       const same = held.find((entry) => idOf(entry) === epoch.id)
       const alive = held.find((entry) => tenant.undos.get(idOf(entry))?.has(entry.session) !== true)
       const winner = alive === undefined ? same : held.find((entry) => idOf(entry) === idOf(alive))

@@ -15,22 +15,45 @@ export interface FoldOptions {
 
 /** Less than this says nothing; the squeeze after the fold makes room for it. */
 const MIN_SUMMARY_TOKENS = 200
+/** Below this share of the budget, what is unused is left alone. */
+const FILL_SLACK = 0.05
+const FILL_TRIES = 4
 
 /**
  * Folds everything between the task and the newest steps into one message. Steps are atoms, so no call loses its result;
  * what must stay (see `Draft.keep`) stays in its place.
  */
 export function fold(draft: Draft, options: FoldOptions): Proposal {
-  const { items, turns, keep } = draft
   const budget = draft.lowTokens - draft.fixedTokens - keptTokens(draft)
-  const tailFrom = tailStart(draft, Math.min(options.tailShare * draft.limitTokens, budget * 0.5))
+  let tail = Math.min(options.tailShare * draft.limitTokens, budget * 0.5)
+  let best = foldBefore(draft, options, budget, tail)
+  // A record that has less to say than it may leaves its room to the steps that stay whole.
+  for (let tries = 0; tries < FILL_TRIES && best.unused > budget * FILL_SLACK; tries++) {
+    tail += best.unused * 0.95
+    const longer = foldBefore(draft, options, budget, tail)
+    if (longer.edits.length === 0 || longer.unused < 0) break
+    best = longer
+  }
+  return { edits: best.edits, stored: best.stored }
+}
+
+interface Fold extends Proposal {
+  /** Tokens of the budget that nobody needs. */
+  readonly unused: number
+}
+
+const NO_FOLD: Fold = { ...NOTHING, unused: 0 }
+
+function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: number): Fold {
+  const { items, turns, keep } = draft
+  const tailFrom = tailStart(draft, tail)
   const folded: number[] = []
   for (const step of turns.steps) {
     if (step.from >= tailFrom) break
     if (mustStayWhole(draft, step.from, step.to)) continue
     for (let i = step.from; i < step.to; i++) if (!keep.has(i)) folded.push(i)
   }
-  if (folded.length === 0) return NOTHING
+  if (folded.length === 0) return NO_FOLD
   const at = summaryPlace(draft, folded[0]!, tailFrom)
   // The record gets what the tail leaves, within its own bounds.
   const room = budget - rangeTokens(draft, tailFrom, items.length)
@@ -39,8 +62,10 @@ export function fold(draft: Draft, options: FoldOptions): Proposal {
   const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
   const { modelShare = 0 } = options
   // A summary that is as long as its source would be a rewrite without a gain.
-  if (draft.countText(text) >= saved) return NOTHING
+  const used = draft.countText(text)
+  if (used >= saved) return NO_FOLD
   return {
+    unused: room - used,
     edits: [
       ...dropEdits(draft, folded),
       { op: 'insert', at, role: 'user', text, reason: `stands for ${folded.length} folded items` },

@@ -1,10 +1,10 @@
 import type { EpochEdit, LogRecord } from '../../core/records.ts'
-import { RECORD_VERSION } from '../../core/records.ts'
+import type { CallPlan } from '../../meter/index.ts'
 import type { Summarizer, SummaryAnswer } from '../../ports/summarizer.ts'
 import { storeTexts } from '../archive.ts'
 import type { PrepareContext, View } from '../context.ts'
 import { textTokensOf } from '../context.ts'
-import { appendTo } from '../restore.ts'
+import { payForCall } from '../side-call.ts'
 import { askInBand, inBandRequest } from '../summary/in-band.ts'
 import { faultOf } from '../summary/judge.ts'
 import { askOutOfBand } from '../summary/out-of-band.ts'
@@ -49,7 +49,6 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
   const { deps, branch, emit } = context
   const { passes = CALLS, timeMs = SUMMARY_TIME_MS, summaries = {} } = deps.policy
   const { calls: most = passes } = summaries
-  const log = options.log ?? ((record) => appendTo(deps, branch, [record]))
   const count = textTokensOf(context)
   const hasModel = options.modelFree !== true && (deps.summarizer !== undefined || mayGoInBand(context, options))
   let calls = 0
@@ -67,7 +66,11 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
         ways.push({
           name: 'in band',
           model: context.target.model,
-          ask: async (_ask, call, signal) => (call() ? askInBand(context, request, signal) : { nothing: true }),
+          ask: async ({ maxOutputTokens }, call, signal) => {
+            if (!call()) return { nothing: true }
+            const plan = { inputHigh: options.before!.load.count.high, maxOutputTokens }
+            return paid({ name: context.target.model }, plan, () => askInBand(context, request, signal))
+          },
         })
     }
     if (deps.summarizer !== undefined) ways.push(outOfBand(deps.summarizer))
@@ -83,18 +86,21 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
         callsLeft: most - calls,
         async call(request) {
           if (!call()) throw new Error('the calls of this reduction are used up')
-          return logged(summarizer.model ?? summarizer.name, await summarizer.summarise({ ...request, signal }))
+          const { system, prompt, maxOutputTokens } = request
+          const plan = { inputHigh: count(system) + count(prompt), maxOutputTokens }
+          return paid(summarizer, plan, () => summarizer.summarise({ ...request, signal }))
         },
       }),
   })
 
-  async function logged(model: string, answer: SummaryAnswer): Promise<SummaryAnswer> {
-    const { usage } = answer
-    if (usage !== undefined) emit({ type: 'usage-recorded', usage, purpose: 'summary' })
-    const at = deps.clock.now()
-    const base = { v: RECORD_VERSION, at, agent: branch.agent, turn: 'summary', model, estimated: 0 } as const
-    await log({ ...base, type: 'usage', purpose: 'summary', ...(usage !== undefined && { usage }) })
-    return answer
+  async function paid(
+    model: Pick<Summarizer, 'name' | 'model'>,
+    plan: CallPlan,
+    ask: () => Promise<SummaryAnswer>,
+  ): Promise<SummaryAnswer> {
+    const call = await payForCall(context, model, plan, options.log)
+    if (call === undefined) throw new NoBudget('no budget is left for it')
+    return call.made(ask)
   }
 
   async function write(ask: SummaryAsk, take: (text: string) => boolean): Promise<void> {
@@ -120,12 +126,12 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
     try {
       const answer = await withDeadline(way.ask(ask, callOnce, signal), signal)
       if ('nothing' in answer) return { reason: 'there is nothing to read', isDown: true }
-      if (way.name === 'in band') await logged(way.model, answer)
       const text = ask.wrap(answer.text.trim())
       const isTooLong = deps.policy.asDesigned !== true && count(text) >= ask.sourceTokens
       const reason = faultOf(answer, { text, carried: ask.carried, isTooLong })
       return reason === undefined ? { text } : { reason }
     } catch (error) {
+      if (error instanceof NoBudget) return { reason: error.message, isDown: true }
       const cause = error instanceof Error ? error.message : String(error)
       emit({ type: 'degraded', what: `summariser ${way.name}`, cause })
       return { reason: `the summariser failed: ${cause}`, isDown: true }
@@ -164,3 +170,6 @@ const withText = (proposal: Proposal, before: string, text: string): Proposal =>
 })
 
 type Outcome = { readonly text: string } | { readonly reason: string; readonly isDown?: true }
+
+/** Budgets leave nothing for a call of ours. */
+class NoBudget extends Error {}

@@ -29,18 +29,10 @@ export function shedMedia(
   const stored = new Map<Handle, StoredText>()
   let left = bytes
   const shed = (index: number): void => {
-    const item = draft.items[index]!
-    const { lines, files } = describe(draft, item)
-    const [first] = files
-    edits.push({
-      op: 'replace',
-      at: places[index]!,
-      text: [item.text, ...lines].filter((line) => line !== '').join('\n'),
-      reason: `${mediaBytes(item)} bytes of media taken out to stay within the limit of the body`,
-      ...(first !== undefined && { handle: first.handle }),
-    })
+    const { edit, files, lines } = shedItem(draft, index, places[index]!, 'the limit of the body')
+    edits.push(edit)
     for (const { handle, stored: file } of files) stored.set(handle, file)
-    left -= mediaBytes(item) - lines.length * LINE_BYTES
+    left -= mediaBytes(draft.items[index]!) - lines * LINE_BYTES
   }
   for (const index of free.slice(0, -NEWEST)) if (left > aimBytes) shed(index)
   for (const index of free.slice(-NEWEST)) if (left > limitBytes) shed(index)
@@ -48,7 +40,31 @@ export function shedMedia(
   return edits.length === 0 ? NOTHING : { edits, stored }
 }
 
-const canShed = (item: Item): boolean =>
+/** One item without its pictures: a line with a handle stands for each. */
+export function shedItem(
+  draft: Draft,
+  index: number,
+  place: number,
+  within: string,
+): {
+  readonly edit: EpochEdit & { readonly op: 'replace' }
+  readonly files: readonly { readonly handle: Handle; readonly stored: StoredText }[]
+  readonly lines: number
+} {
+  const item = draft.items[index]!
+  const { lines, files } = describe(draft, item)
+  const [first] = files
+  const edit = {
+    op: 'replace' as const,
+    at: place,
+    text: [item.text, ...lines].filter((line) => line !== '').join('\n'),
+    reason: `${mediaBytes(item)} bytes of media taken out to stay within ${within}`,
+    ...(first !== undefined && { handle: first.handle }),
+  }
+  return { edit, files, lines: lines.length }
+}
+
+export const canShed = (item: Item): boolean =>
   item.sealed !== true && item.serverSide !== true && mediaBytes(item) > 2 * LINE_BYTES
 
 /** One line for each picture, and the bytes that its handle opens. */

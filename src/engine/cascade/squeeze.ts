@@ -2,6 +2,7 @@ import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import type { EpochEdit } from '../../core/records.ts'
 import { shortenCall } from './shorten-call.ts'
+import { canShed, shedItem } from './shed-media.ts'
 import { linkPlaces, storedText, type Draft, type Proposal, type StoredText } from './draft.ts'
 
 export interface SqueezeOptions {
@@ -20,7 +21,8 @@ interface Candidate {
 
 /**
  * Shows the largest items that are still in view as preview + handle, wherever they stand: open step and pasted user
- * messages included. "Never folded" is not "never shortened". Arguments of answered calls give way where that alone does not do.
+ * messages included. "Never folded" is not "never shortened". Pictures cannot be shortened: those above the common height leave
+ * whole, the oldest first, and only as many as it takes. Arguments of answered calls give way where all that does not do.
  */
 export function squeeze(
   draft: Draft,
@@ -29,27 +31,22 @@ export function squeeze(
   options: SqueezeOptions,
 ): Proposal {
   const places = linkPlaces(draft)
-  const candidates = draft.items
+  const inView = draft.items
     .map((item, index): Candidate => ({ item, index, tokens: draft.tokensOf(item) }))
-    .filter(({ item, index, tokens }) => {
-      const isOpen = item.sealed !== true && item.serverSide !== true && places[index]! >= 0 && !gone(index)
-      return isOpen && tokens > options.floorTokens * 1.5
-    })
-    .sort((a, b) => b.tokens - a.tokens)
-  const texts = candidates.filter(({ item: { kind } }) => kind === 'result' || kind === 'user' || kind === 'assistant')
+    .filter(({ index, tokens }) => places[index]! >= 0 && !gone(index) && tokens > options.floorTokens * 1.5)
+  const { edits, stored, excess } = shedPictures(draft, excessTokens, inView, places, options)
+  const largest = inView.filter(({ item }) => !holdsMedia(item)).sort((a, b) => b.tokens - a.tokens)
+  const texts = largest.filter(({ item }) => canShorten(item))
   // A call that waits for its answer is still to be read by whoever runs it.
   const pending = new Set(draft.turns.pending)
-  const calls = candidates.filter(({ item, index }) => item.kind === 'call' && !pending.has(index))
-  const floor = options.floorTokens
-  const caps = capsFor(
-    sizesOf(texts),
-    sizesOf(calls),
-    excessTokens,
-    floor,
-    Math.max(floor, COARSE_SHARE * draft.limitTokens),
+  const calls = largest.filter(
+    ({ item, index }) =>
+      item.kind === 'call' && item.sealed !== true && item.serverSide !== true && !pending.has(index),
   )
-  const edits: EpochEdit[] = []
-  const stored = new Map<Handle, StoredText>()
+  const floor = options.floorTokens
+  const coarse = Math.max(floor, COARSE_SHARE * draft.limitTokens)
+  const caps =
+    excess <= 0 ? { texts: Infinity, calls: Infinity } : capsFor(sizesOf(texts), sizesOf(calls), excess, floor, coarse)
   const shorten = (some: readonly Candidate[], cap: number): void => {
     for (const { item, index, tokens } of some) {
       if (tokens <= cap) break
@@ -72,8 +69,6 @@ function shown(draft: Draft, item: Item, budgetTokens: number, handle: Handle): 
   return draft.present(item.text, { ...options, ...(tool !== undefined && { tool }), readers: draft.readers })
 }
 
-const sizesOf = (some: readonly Candidate[]): number[] => some.map(({ tokens }) => tokens)
-
 /** How high each kind may stand: texts give way first, then calls, both down to the coarse level; then texts, then calls, to the floor. */
 function capsFor(
   texts: readonly number[],
@@ -91,6 +86,41 @@ function capsFor(
   if (freed(texts, floor) + byCalls >= excess) return { texts: levelFor(texts, excess - byCalls, floor), calls: coarse }
   return { texts: floor, calls: levelFor(calls, excess - freed(texts, floor), floor) }
 }
+
+/** Takes out pictures as long as one of them stands above the height that everything else would be cut to. */
+function shedPictures(
+  draft: Draft,
+  excessTokens: number,
+  inView: readonly Candidate[],
+  places: Int32Array,
+  { floorTokens }: SqueezeOptions,
+): { edits: EpochEdit[]; stored: Map<Handle, StoredText>; excess: number } {
+  const edits: EpochEdit[] = []
+  const stored = new Map<Handle, StoredText>()
+  let excess = excessTokens
+  let left = inView.filter(({ item }) => canShorten(item) || holdsMedia(item))
+  while (excess > 0 && !draft.asDesigned) {
+    const cap = levelFor(sizesOf(left), excess, floorTokens)
+    const oldest = left.find(({ item, tokens }) => holdsMedia(item) && tokens > cap)
+    if (oldest === undefined) break
+    const { edit, files } = shedItem(draft, oldest.index, places[oldest.index]!, 'the window')
+    left = left.filter((candidate) => candidate !== oldest)
+    const gain = oldest.tokens - draft.countText(edit.text)
+    if (gain <= 0) continue
+    edits.push(edit)
+    for (const { handle, stored: file } of files) stored.set(handle, file)
+    excess -= gain
+  }
+  return { edits, stored, excess }
+}
+
+const sizesOf = (candidates: readonly Candidate[]): number[] =>
+  candidates.map(({ tokens }) => tokens).sort((a, b) => b - a)
+
+const holdsMedia = (item: Item): boolean => item.media !== undefined && canShed(item)
+
+const canShorten = ({ kind, sealed, serverSide }: Item): boolean =>
+  sealed !== true && serverSide !== true && (kind === 'result' || kind === 'user' || kind === 'assistant')
 
 const placeOfEdit = (edit: EpochEdit): number => ('at' in edit ? edit.at : edit.from)
 

@@ -18,6 +18,7 @@ const CONTINUATION =
 /** A quoted request is at most this long; the rest is behind a handle. */
 const QUOTE_BYTES = 2_000
 const FACTS_SHARE = 0.3
+const TASK_LINE_BYTES = 120
 const MIN_SUMMARY_TOKENS = 60
 
 /** Puts one message in the place of a part of the history, and perhaps a second one that says how to go on. */
@@ -84,15 +85,9 @@ function capOf({ marginTokens, limitTokens }: Draft, { share, maxTokens = Infini
 /** What code carries through whatever a model writes: the task, the plan, refusals, files. */
 function factsBlock(draft: Draft, { items, request }: StyleSource, budget: number): string {
   const task = items.find((item) => item.kind === 'user')
-  const all = [
-    ...(task === undefined || task.text === request
-      ? []
-      : [{ heading: 'Task', text: excerptOf(task.text, QUOTE_BYTES) }]),
-    ...factsOf(items),
-  ]
-  const blocks: string[] = []
-  let left = budget
-  for (const { heading, text } of all) {
+  const blocks = task === undefined || task.text === request ? [] : [taskBlock(draft, task.text, budget)]
+  let left = budget - blocks.reduce((sum, block) => sum + draft.countText(block), 0)
+  for (const { heading, text } of factsOf(items)) {
     const block = `${heading}:\n${text}`
     const cost = draft.countText(block)
     if (cost > left) continue
@@ -100,6 +95,16 @@ function factsBlock(draft: Draft, { items, request }: StyleSource, budget: numbe
     blocks.push(block)
   }
   return blocks.join('\n\n')
+}
+
+/** The task is never left out: its quote gives way to the budget, down to a line of it. */
+function taskBlock({ countText }: Draft, task: string, budget: number): string {
+  let bytes = QUOTE_BYTES
+  for (;;) {
+    const block = `Task:\n${excerptOf(task, bytes)}`
+    if (bytes <= TASK_LINE_BYTES || countText(block) <= budget) return block
+    bytes = Math.max(TASK_LINE_BYTES, Math.floor(bytes / 2))
+  }
 }
 
 interface Continuation {

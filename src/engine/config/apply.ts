@@ -1,9 +1,11 @@
 import { PlimsollError } from '../../core/errors.ts'
-import type { Policy } from '../../core/policy.ts'
+import type { Policy, ToolBudgetRule } from '../../core/policy.ts'
 import type { Target } from '../../core/target.ts'
+import type { Budget } from '../../meter/index.ts'
 import { policyNamed } from '../policies/index.ts'
 import type { Environment } from '../policies/environment.ts'
-import type { Config, Override, SummarizerConfig } from './config.ts'
+import { budgetsOf } from './budgets.ts'
+import type { Config, KnownModel, Override, SummarizerConfig } from './config.ts'
 
 /** The policy of an agent: its preset, the policy's override, the file's, the agent's; the last one wins. */
 export function policyOf(config: Config, agent = 'main', env: Environment = process.env): Policy {
@@ -24,7 +26,7 @@ export const windowOf = (config: Config, agent = 'main'): number | undefined =>
 
 /** The file as options of `createPlimsoll`: policy, window, stores, and what differs by agent. */
 export function optionsOf(config: Config, env: Environment = process.env): PlimsollSettings {
-  const { window, store, artifacts } = config
+  const { window, store, artifacts, budgets, models } = config
   const agents = Object.keys(config.agents ?? {}).map((agent) => {
     const own = config.agents?.[agent]?.window
     return [agent, { policy: policyOf(config, agent, env), ...(own !== undefined && { window: own }) }] as const
@@ -36,6 +38,8 @@ export function optionsOf(config: Config, env: Environment = process.env): Plims
     ...(artifacts !== undefined && { artifacts }),
     ...(config.summarizer !== undefined && { summarizer: summarizerOf(config.summarizer, env) }),
     ...(agents.length > 0 && { agents: Object.fromEntries(agents) }),
+    ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),
+    ...(models !== undefined && { models }),
   }
 }
 
@@ -46,6 +50,8 @@ export interface PlimsollSettings {
   readonly artifacts?: string
   readonly summarizer?: SummarizerSettings
   readonly agents?: Readonly<Record<string, { readonly policy: Policy; readonly window?: number }>>
+  readonly budgets?: readonly Budget[]
+  readonly models?: Readonly<Record<string, KnownModel>>
 }
 
 /** A summariser with its key, which no file should hold. */
@@ -109,7 +115,7 @@ function withDefaults(policy: Policy, { defaults, providers }: Config): Policy {
 }
 
 function applyOverride(policy: Policy, override: Override): Policy {
-  const { water, buffer, intake, guard, estimator, steps, summaries, ...numbers } = override
+  const { water, buffer, intake, budget, retention, guard, estimator, steps, summaries, ...numbers } = override
   const guarded =
     guard !== undefined && policy.intake.guard !== undefined ? { ...policy.intake.guard, ...guard } : undefined
   return {
@@ -117,9 +123,27 @@ function applyOverride(policy: Policy, override: Override): Policy {
     ...numbers,
     water: { ...policy.water, ...water },
     buffer: { ...policy.buffer, ...buffer },
-    intake: { ...policy.intake, ...intake, ...(guarded !== undefined && { guard: guarded }) },
+    intake: {
+      ...policy.intake,
+      ...intake,
+      ...(guarded !== undefined && { guard: guarded }),
+      ...(budget !== undefined && { budget: withBudget(policy.intake.budget, budget) }),
+    },
+    ...(retention !== undefined && { retention: withRetention({ ...policy.retention, ...retention }) }),
     ...(summaries !== undefined && { summaries: { ...policy.summaries, ...summaries } }),
     ...(policy.estimator !== undefined && { estimator: { ...policy.estimator, ...estimator } }),
     cascade: policy.cascade.map((step) => ({ ...step, ...steps?.[step.step] })),
   }
 }
+
+const withBudget = (base: ToolBudgetRule = {}, own: ToolBudgetRule): ToolBudgetRule => ({
+  ...base,
+  ...own,
+  ...((base.tools !== undefined || own.tools !== undefined) && { tools: { ...base.tools, ...own.tools } }),
+})
+
+/** One number alone says both: what stays, and from how many on. */
+const withRetention = ({ keep, cleanAt }: NonNullable<Override['retention']>): NonNullable<Policy['retention']> => ({
+  keep: keep ?? cleanAt ?? Infinity,
+  cleanAt: cleanAt ?? keep ?? Infinity,
+})

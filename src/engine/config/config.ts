@@ -1,4 +1,6 @@
-import type { Policy, SummaryRule } from '../../core/policy.ts'
+import type { Policy, SummaryRule, ToolBudgetRule } from '../../core/policy.ts'
+import type { PriceModel } from '../../core/price.ts'
+import type { BudgetScope } from '../../meter/index.ts'
 
 /** A config file, validated. */
 export interface Config {
@@ -7,6 +9,8 @@ export interface Config {
   readonly store?: string
   readonly artifacts?: string
   readonly summarizer?: SummarizerConfig
+  readonly budgets?: readonly BudgetConfig[]
+  readonly models?: Readonly<Record<string, KnownModel>>
   readonly override?: Override
   readonly policies?: Readonly<Record<string, { readonly extends?: string; readonly override?: Override }>>
   readonly agents?: Readonly<
@@ -23,6 +27,26 @@ export interface SummarizerConfig {
   readonly baseUrl?: string
   readonly apiKeyEnv?: string
   readonly window?: number
+}
+
+/** Exactly one of `usd` and `tokens`. */
+export interface BudgetConfig {
+  readonly name?: string
+  /** @default 'session' */
+  readonly scope?: BudgetScope
+  readonly usd?: number
+  readonly tokens?: number
+  readonly warn?: number
+  readonly closing?: number
+}
+
+/** A user's own word on a model. */
+export interface KnownModel {
+  readonly window?: number
+  readonly inputLimit?: number
+  readonly maxOutputTokens?: number
+  readonly tokenizer?: string
+  readonly price?: PriceModel
 }
 
 export interface ModelConfig {
@@ -51,6 +75,8 @@ export interface Override {
   readonly water?: Partial<Policy['water']>
   readonly buffer?: Partial<Policy['buffer']>
   readonly intake?: Partial<Pick<Policy['intake'], 'maxShare' | 'previewShare'>>
+  readonly budget?: ToolBudgetRule
+  readonly retention?: Partial<NonNullable<Policy['retention']>>
   readonly guard?: Readonly<Record<string, number>>
   readonly estimator?: { readonly defaultFactor?: number }
   readonly defaultWindow?: number

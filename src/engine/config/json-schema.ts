@@ -29,7 +29,7 @@ function schemaOf(shape: Shape): Record<string, unknown> {
       return { type: 'string', description, ...(shape.oneOf !== undefined && { enum: [...shape.oneOf] }) }
     case 'number': {
       const { min, max, unit } = shape
-      const type = unit === 'share' || unit === 'factor' ? 'number' : 'integer'
+      const type = unit === 'share' || unit === 'factor' || unit === 'usd' ? 'number' : 'integer'
       const number = { type, ...(min !== undefined && { minimum: min }), ...(max !== undefined && { maximum: max }) }
       return { description, anyOf: [number, { type: 'string', pattern: PATTERNS[unit] }] }
     }
@@ -43,4 +43,5 @@ const PATTERNS = {
   chars: '^[0-9_,.]+[kKM]?$',
   bytes: '^[0-9_,.]+ ?(B|kB|MB|KiB|MiB)?$',
   factor: '^[0-9.]+[x×]?$',
+  usd: '^[0-9.]+ ?(\\$|USD)?$',
 } as const

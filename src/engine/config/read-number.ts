@@ -7,6 +7,7 @@ const FACTORS: Readonly<Record<Unit, Readonly<Record<string, number>>>> = {
   chars: { k: 1_000, K: 1_000, M: 1_000_000 },
   bytes: { kB: 1_000, MB: 1_000_000, KiB: 1_024, MiB: 1_048_576, B: 1 },
   factor: { x: 1, '×': 1 },
+  usd: { $: 1, USD: 1 },
 }
 
 /** A number as people write it, in a unit; undefined when it is none. */
@@ -30,6 +31,7 @@ export function unitWords(unit: Unit): string {
     chars: 'characters like 10000 or 10k',
     bytes: 'bytes like 12288 or 12KiB',
     factor: 'a factor like 2.5',
+    usd: 'dollars like 2.50',
   }
   return examples[unit]
 }

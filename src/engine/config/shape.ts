@@ -16,8 +16,8 @@ export type Shape =
       readonly max?: number
     }
 
-/** `share`: 0 to 1, or with %. `tokens`, `count`, `chars`: whole numbers, or with k or M. `bytes`: or with KiB, MiB, kB, MB. */
-export type Unit = 'share' | 'tokens' | 'bytes' | 'chars' | 'count' | 'factor'
+/** `share`: 0 to 1, or with %. `tokens`, `count`, `chars`: whole numbers, or with k or M. `bytes`: or with KiB, MiB, kB, MB. `usd`: or with $. */
+export type Unit = 'share' | 'tokens' | 'bytes' | 'chars' | 'count' | 'factor' | 'usd'
 
 const share = (about: string, max = 1): Shape => ({ kind: 'number', about, unit: 'share', min: 0, max })
 const tokens = (about: string, min = 0): Shape => ({ kind: 'number', about, unit: 'tokens', min })
@@ -29,6 +29,7 @@ const count = (about: string, min = 0, max?: number): Shape => ({
   ...(max !== undefined && { max }),
 })
 const bytes = (about: string, min = 1): Shape => ({ kind: 'number', about, unit: 'bytes', min })
+const usd = (about: string): Shape => ({ kind: 'number', about, unit: 'usd', min: 0 })
 const text = (about: string, oneOf?: readonly string[]): Shape => ({
   kind: 'text',
   about,
@@ -111,6 +112,22 @@ const override = object('Numbers that differ from the policy', {
     maxShare: share('Larger results are shown as preview + handle'),
     previewShare: share('Size of such a preview'),
   }),
+  budget: object('What tool results may take together', {
+    turnShare: share('Results of one turn, of the limit'),
+    turnTokens: tokens('Results of one turn'),
+    sessionTokens: tokens('Results of a session'),
+    withinWindow: { kind: 'switch', about: 'No more than the window has left' },
+    minPreviewTokens: tokens('Smaller previews give way to the handle'),
+    tools: {
+      kind: 'map',
+      about: 'Single tools, by name',
+      of: object('A tool', { turnTokens: tokens('In one turn'), sessionTokens: tokens('In a session') }),
+    },
+  }),
+  retention: object('Stored outputs that no session references', {
+    keep: count('The newest so many stay'),
+    cleanAt: count('From so many on', 1),
+  }),
   guard: object('Triggers of the design’s guard', {
     items: count('Items of a list or object'),
     chars: count('Characters'),
@@ -141,6 +158,31 @@ const model = object('A model as ai-agent describes it', {
   reasoning: text('Extended thinking', ['none', 'minimal', 'low', 'medium', 'high']),
 })
 
+const budget = object('A limit on spending: in usd or in tokens', {
+  name: text('What events call it'),
+  scope: text('Whose spending is added up', ['call', 'session', 'agent', 'key', 'tenant', 'day']),
+  usd: usd('US dollars'),
+  tokens: tokens('Tokens, input and output', 1),
+  warn: share('Reported once from this share on'),
+  closing: share('Kept for the closing answer'),
+})
+
+const rates = object('US dollars per million tokens', {
+  input: usd('Input'),
+  output: usd('Output'),
+  cacheRead: usd('Input from the cache'),
+  cacheWrite: usd('Input written to the cache'),
+  cacheWriteLong: usd('The same for an hour'),
+})
+
+const known = object('What is known about a model, over the catalogue', {
+  window: tokens('Its window', 1),
+  inputLimit: tokens('The prompt alone', 1),
+  maxOutputTokens: tokens('The longest answer', 1),
+  tokenizer: text('Tokenizer family: o200k, cl100k, claude, gemini, llama3, …'),
+  price: rates,
+})
+
 /** A config file. */
 export const CONFIG: Shape & { kind: 'object' } = {
   kind: 'object',
@@ -158,6 +200,8 @@ export const CONFIG: Shape & { kind: 'object' } = {
       apiKeyEnv: text('The environment variable that holds its key'),
       window: tokens('Its window', 1),
     }),
+    budgets: { kind: 'list', about: 'Limits on spending', of: budget },
+    models: { kind: 'map', about: 'Models by id', of: known },
     override,
     policies: {
       kind: 'map',

@@ -102,7 +102,7 @@ export function validate(root: Located, shape: Shape, file: string): Validated {
     if (number === undefined) {
       return report(node, path, `${path} must be ${unitWords(unit)}, not ${kindOf(node)}.`)
     }
-    if (unit !== 'share' && unit !== 'factor' && !Number.isInteger(number)) {
+    if (unit !== 'share' && unit !== 'factor' && unit !== 'usd' && !Number.isInteger(number)) {
       return report(node, path, `${path} must be a whole number, not ${number}.`)
     }
     if (number < min || number > max) {

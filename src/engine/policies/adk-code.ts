@@ -1,5 +1,6 @@
 import type { Policy } from '../../core/policy.ts'
 import { INTAKE_TRIGGERS } from '../intake/guards/index.ts'
+import { ADK_CODE_PRICES } from './prices.ts'
 
 /**
  * adk-code ADR-0006 (Go): head + tail of each output, tokens per turn, compaction above 70 % of the window to initial context +
@@ -21,6 +22,7 @@ export const adkCode = (): Policy => ({
   defaultWindow: 1_000_000,
   intake: { maxShare: 0.25, previewShare: 0.1, guard: { design: 'adk-code', ...INTAKE_TRIGGERS['adk-code'] } },
   estimator: { design: 'adk-code' },
+  prices: ADK_CODE_PRICES,
   cascade: [
     {
       step: 'summarise',

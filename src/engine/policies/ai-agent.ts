@@ -30,7 +30,8 @@ export const aiAgent = (env: Environment = {}): Policy => ({
   reserve: 'request',
   defaultWindow: 131_072,
   intake: {
-    maxShare: 0.5,
+    // The cap and what the window has left decide, nothing between them.
+    maxShare: Infinity,
     previewShare: 0.1,
     guard: { design: 'ai-agent', bytes: AI_AGENT_MAX_BYTES },
     // Reserve under a lock; what no longer fits becomes a handle and forces the closing turn.

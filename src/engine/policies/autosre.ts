@@ -1,5 +1,6 @@
 import type { Policy } from '../../core/policy.ts'
 import { readTriggers } from '../intake/guards/index.ts'
+import { AUTOSRE_PRICES } from './prices.ts'
 import { integerOf, type Environment } from './environment.ts'
 
 /**
@@ -29,6 +30,7 @@ export function autosre(env: Environment = {}): Policy {
     reserve: 'wire',
     intake: { maxShare: 0.25, previewShare: 0.1, guard: { design: 'autosre', ...readTriggers(env).autosre } },
     estimator: { design: 'autosre' },
+    prices: AUTOSRE_PRICES,
     ...(tokenBudget > 0 && { tokenBudget }),
     cascade: [
       {

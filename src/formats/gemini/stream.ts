@@ -41,7 +41,7 @@ export function stream(): StreamReducer {
 
   const onCall = (part: Readonly<Fields>, call: Readonly<Fields>, last: Growing | undefined): void => {
     const isContinued = last?.call !== undefined && last.call['willContinue'] === true && call['name'] === undefined
-    const args = isContinued ? (last.call['args'] as Fields) : { ...recordOf(call['args']) }
+    const args = isContinued ? (last.call['args'] as Fields) : structuredClone({ ...recordOf(call['args']) })
     const grown: Fields = isContinued ? last.call : { ...call, args }
     addPartialArgs(args, valueAt(call, 'partialArgs'))
     grown['willContinue'] = valueAt(call, 'willContinue') === true

@@ -34,6 +34,10 @@ export interface ReserveRequest {
   readonly bound: CallBound
   readonly price?: PriceModel
   readonly at: number
+  /** Budgets beside the standing ones: the policy's own. */
+  readonly also?: readonly Budget[]
+  /** A call of ours, such as a summary: it is made or not, and never is the closing answer. @default false */
+  readonly side?: boolean
 }
 
 export type BudgetAnswer =
@@ -46,7 +50,13 @@ export type BudgetAnswer =
       readonly budget: string
       readonly reason: string
     }
-  | { readonly verdict: 'halt'; readonly budget: string; readonly reason: string }
+  | {
+      readonly verdict: 'halt'
+      readonly budget: string
+      readonly reason: string
+      /** Only calls under way stand in its way: there may be room once they are settled. */
+      readonly retryable?: true
+    }
 
 export interface Spent {
   readonly tokens: number
@@ -60,8 +70,35 @@ export interface Budgets {
   settle(reservation: string, spent: Spent | undefined): void
   /** The call was never billed. */
   release(reservation: string): void
+  /** As if it had never been asked for: a closing answer can be given again. */
+  cancel(reservation: string): void
   /** Spent and held, by budget, for one spender. */
-  standing(spender: Spender, at: number): readonly BudgetStanding[]
+  standing(spender: Spender, at: number, also?: readonly Budget[]): readonly BudgetStanding[]
+  /** The accounts that a call of this spender draws on; a call's own has none. */
+  accountsOf(spender: Spender, at: number, also?: readonly Budget[]): readonly BudgetAccount[]
+  /** What a reservation holds, by account. */
+  holdsOf(reservation: string): readonly AccountHold[]
+  /** What others spent and hold on an account: other processes, and this one's predecessors. */
+  setOthers(account: string, others: OthersShare): void
+}
+
+export interface BudgetAccount {
+  readonly key: string
+  readonly scope: BudgetScope
+  readonly unit: 'tokens' | 'usd'
+}
+
+export interface AccountHold {
+  readonly account: string
+  readonly unit: 'tokens' | 'usd'
+  readonly amount: number
+  readonly final: boolean
+}
+
+export interface OthersShare {
+  readonly spent: number
+  readonly held: number
+  readonly finalGiven: boolean
 }
 
 export interface BudgetStanding {
@@ -73,17 +110,26 @@ export interface BudgetStanding {
 }
 
 interface Account {
+  readonly key: string
   spent: number
   held: number
   softReported: boolean
   finalGiven: boolean
+  others: OthersShare
 }
 
 interface Held {
   readonly account: Account
-  readonly unit: 'tokens' | 'usd'
+  readonly budget: Budget
   readonly amount: number
+  /** This reservation is the budget's closing answer. */
+  readonly final: boolean
 }
+
+const NOBODY: OthersShare = { spent: 0, held: 0, finalGiven: false }
+const spentOf = ({ spent, others }: Account): number => spent + others.spent
+const usedOf = ({ spent, held, others }: Account): number => spent + held + others.spent + others.held
+const isClosed = ({ finalGiven, others }: Account): boolean => finalGiven || others.finalGiven
 
 /** A closing answer shorter than this says nothing. */
 const LEAST_FINAL_OUTPUT = 128
@@ -100,7 +146,7 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
     const key = accountKey(budget, spender, at)
     const known = accounts.get(key)
     if (known !== undefined) return known
-    const fresh: Account = { spent: 0, held: 0, softReported: false, finalGiven: false }
+    const fresh: Account = { key, spent: 0, held: 0, softReported: false, finalGiven: false, others: NOBODY }
     forgetOldest()
     // A call's own budget ends with the call.
     if (budget.scope !== 'call') accounts.set(key, fresh)
@@ -117,12 +163,13 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
     }
   }
 
-  function hold(entries: readonly { budget: Budget; account: Account }[], bound: CallBound): string {
+  function hold(entries: readonly { budget: Budget; account: Account }[], bound: CallBound, closed?: Account): string {
     const id = `reservation-${next++}`
     const held = entries.map(({ budget, account }) => ({
       account,
-      unit: budget.unit,
+      budget,
       amount: amountOf(bound, budget.unit),
+      final: account === closed,
     }))
     for (const { account, amount } of held) account.held += amount
     reservations.set(id, held)
@@ -130,32 +177,36 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
   }
 
   function reportSoft(budget: Budget, account: Account, amount: number): void {
-    if (budget.soft === undefined || account.softReported || account.spent + account.held + amount <= budget.soft)
-      return
+    if (budget.soft === undefined || account.softReported || usedOf(account) + amount <= budget.soft) return
     account.softReported = true
     onEvent({
       type: 'budget-reached',
       budget: `${budget.name} (soft)`,
-      used: account.spent + account.held + amount,
+      used: usedOf(account) + amount,
       of: budget.soft,
     })
   }
 
-  /** The first budget that this call would pass, if any. */
-  function firstOver(
+  /** The budgets that this call would pass, and which of them only for what other calls hold. */
+  function allOver(
     entries: readonly { budget: Budget; account: Account }[],
     bound: CallBound,
-  ): { budget: Budget; account: Account } | undefined {
-    return entries.find(({ budget, account }) => {
-      if (account.finalGiven) return true
-      if (budget.enforce === 'settled') return account.spent > budget.hard
-      return account.spent + account.held + amountOf(bound, budget.unit) > budget.hard * (1 - finalShareOf(budget))
+  ): { budget: Budget; account: Account; isHeld: boolean }[] {
+    return entries.flatMap(({ budget, account }) => {
+      if (isClosed(account)) return [{ budget, account, isHeld: false }]
+      if (budget.enforce === 'settled') {
+        return spentOf(account) > budget.hard ? [{ budget, account, isHeld: false }] : []
+      }
+      const line = budget.hard * (1 - finalShareOf(budget))
+      const amount = amountOf(bound, budget.unit)
+      if (usedOf(account) + amount <= line) return []
+      return [{ budget, account, isHeld: spentOf(account) + amount <= line }]
     })
   }
 
   return {
-    reserve({ spender, bound, price, at }) {
-      const entries = budgets.map((budget) => ({ budget, account: accountOf(budget, spender, at) }))
+    reserve({ spender, bound, price, at, also = [], side = false }) {
+      const entries = [...budgets, ...also].map((budget) => ({ budget, account: accountOf(budget, spender, at) }))
       if (bound.usd === undefined && !warned && budgets.some(({ unit }) => unit === 'usd')) {
         warned = true
         onEvent({
@@ -165,42 +216,74 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
             'A model without a known price was called under a budget in dollars; such calls count as free. Name its price in the config.',
         })
       }
-      const over = firstOver(entries, bound)
+      const overs = allOver(entries, bound)
+      // A budget that is used up decides; one whose rest is only held gives room again.
+      const over = overs.find(({ isHeld }) => !isHeld) ?? overs[0]
       if (over === undefined) {
         for (const { budget, account } of entries) reportSoft(budget, account, amountOf(bound, budget.unit))
         return { verdict: 'proceed', reservation: hold(entries, bound) }
       }
-      const { budget, account } = over
-      const used = account.spent + account.held
+      const { budget, account, isHeld } = over
+      const used = usedOf(account)
       onEvent({ type: 'budget-reached', budget: budget.name, used, of: budget.hard })
       const reason = `Budget "${budget.name}" allows ${show(budget.hard, budget.unit)}; ${show(used, budget.unit)} are spent or held and this call may take ${show(amountOf(bound, budget.unit), budget.unit)} more.`
-      if (account.finalGiven || budget.scope === 'call') return { verdict: 'halt', budget: budget.name, reason }
+      if (isHeld) return { verdict: 'halt', budget: budget.name, reason, retryable: true }
+      if (side || isClosed(account) || budget.scope === 'call') {
+        return { verdict: 'halt', budget: budget.name, reason }
+      }
       const output = Math.min(...entries.map((entry) => finalOutput(entry, bound, price)))
       if (output < LEAST_FINAL_OUTPUT) return { verdict: 'halt', budget: budget.name, reason }
       account.finalGiven = true
       const closing = withOutput(bound, output, price)
       return {
         verdict: 'final',
-        reservation: hold(entries, closing),
+        reservation: hold(entries, closing, account),
         maxOutputTokens: output,
         budget: budget.name,
         reason,
       }
     },
     settle(reservation, spent) {
-      for (const { account, unit, amount } of take(reservation)) {
+      for (const { account, budget, amount } of take(reservation)) {
         account.held -= amount
-        account.spent += spent === undefined ? amount : spent[unit]
+        account.spent += spent === undefined ? amount : spent[budget.unit]
       }
     },
     release(reservation) {
       for (const { account, amount } of take(reservation)) account.held -= amount
     },
-    standing: (spender, at) =>
-      budgets.map((budget) => {
-        const { spent, held } = accounts.get(accountKey(budget, spender, at)) ?? { spent: 0, held: 0 }
-        return { budget: budget.name, unit: budget.unit, spent, held, hard: budget.hard }
+    cancel(reservation) {
+      for (const { account, amount, final } of take(reservation)) {
+        account.held -= amount
+        if (final) account.finalGiven = false
+      }
+    },
+    standing: (spender, at, also = []) =>
+      [...budgets, ...also].map((budget) => {
+        const account = accounts.get(accountKey(budget, spender, at))
+        return {
+          budget: budget.name,
+          unit: budget.unit,
+          spent: account === undefined ? 0 : spentOf(account),
+          held: account === undefined ? 0 : usedOf(account) - spentOf(account),
+          hard: budget.hard,
+        }
       }),
+    accountsOf: (spender, at, also = []) =>
+      [...budgets, ...also]
+        .filter(({ scope }) => scope !== 'call')
+        .map((budget) => {
+          const { key } = accountOf(budget, spender, at)
+          return { key, scope: budget.scope, unit: budget.unit }
+        }),
+    holdsOf: (reservation) =>
+      (reservations.get(reservation) ?? [])
+        .filter(({ budget }) => budget.scope !== 'call')
+        .map(({ account, budget, amount, final }) => ({ account: account.key, unit: budget.unit, amount, final })),
+    setOthers(key, others) {
+      const account = accounts.get(key)
+      if (account !== undefined) account.others = others
+    },
   }
 
   /** A reservation is settled or released once; what comes later changes nothing. */
@@ -217,7 +300,7 @@ function finalOutput(
   price: PriceModel | undefined,
 ): number {
   if (budget.enforce === 'settled') return bound.outputTokens
-  const left = budget.hard - account.spent - account.held
+  const left = budget.hard - usedOf(account)
   return Math.min(bound.outputTokens, affordableOutput(bound, budget.unit, left, price))
 }
 

@@ -1,11 +1,11 @@
+import type { PlimsollEvent } from '../../core/events.ts'
 import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import type { UsageSeen } from '../../core/records.ts'
-import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
+import type { Usage } from '../../core/usage.ts'
 import { isKnownUsage } from '../usage.ts'
 import type { Spender } from './budgets.ts'
+import { addTotals, type CallPurpose, type LedgerTotals, NO_CALLS, totalsOf } from './totals.ts'
 import { turnLine, type TurnUsage } from './turns.ts'
-
-export type CallPurpose = UsageSeen['purpose']
 
 /** One model call, side calls included: whoever summarises spends too. */
 export interface LedgerCall {
@@ -15,32 +15,38 @@ export interface LedgerCall {
   /** Absent when the provider reported none. */
   readonly usage?: Usage
   readonly price?: PriceModel
+  /** Where it is known already; else it is `usage` times `price`. */
+  readonly costUsd?: number
   readonly durationMs?: number
-}
-
-export interface LedgerTotals {
-  readonly calls: number
-  /** Calls of which the provider reported no usage. */
-  readonly unmeasured: number
-  /** Measured calls of models without a known price. */
-  readonly unpriced: number
-  readonly usage: Usage
-  readonly costUsd: number
-  readonly durationMs: number
-  readonly byPurpose: Readonly<Partial<Record<CallPurpose, number>>>
+  /** Milliseconds since 1970. */
+  readonly at?: number
 }
 
 /** Which calls to add up; fields that are left out match all. */
 export type LedgerFilter = Partial<Spender>
+export type LedgerSplit = keyof Spender
 
+/** The one book of calls: headers, metrics, commands and the API read nothing else. */
 export interface Ledger {
   /** Adds a call and returns its cost, undefined when usage or price is unknown. */
   record(call: LedgerCall): number | undefined
+  /** Adds the call that an event tells of; other events pass. */
+  take(event: PlimsollEvent): void
+  /**
+   * Adds a call from a session's log. Only what was logged before this ledger began counts, and once: later calls come as events.
+   */
+  restore(place: { readonly tenant: string; readonly session: string; readonly version: number }, call: UsageSeen): void
   totals(filter?: LedgerFilter): LedgerTotals
+  /** Totals of each agent, session, key or tenant among the calls. */
+  split(by: LedgerSplit, filter?: LedgerFilter): ReadonlyMap<string, LedgerTotals>
   /** Totals of each agent of a session. */
   byAgent(tenant: string, session: string): ReadonlyMap<string, LedgerTotals>
+  /** The newest calls, newest first; at most some hundreds are kept. */
+  calls(filter?: LedgerFilter): readonly LedgerCall[]
   /** The line after a turn: "Turn 5 | Input: …". Side calls are no turns. */
   report(tenant: string, session: string): string
+  /** Input and output of the last turn, and what the turns had on average. */
+  lastTurn(tenant: string, session: string): (TurnUsage & { readonly average: number }) | undefined
 }
 
 interface Sheet {
@@ -53,22 +59,22 @@ interface Sheet {
   lastAt: number
 }
 
+export interface LedgerOptions {
+  /** When this ledger begins, by the clock that stamps the records. @default the beginning of time: nothing is restored */
+  readonly startedAt?: number
+}
+
 /** Sessions that are kept apart; older ones go on in their tenant's totals under this name. */
 const MOST_SHEETS = 20_000
 const FOLDED = '(older sessions)'
+const MOST_CALLS = 500
 
-const EMPTY: LedgerTotals = {
-  calls: 0,
-  unmeasured: 0,
-  unpriced: 0,
-  usage: NO_USAGE,
-  costUsd: 0,
-  durationMs: 0,
-  byPurpose: {},
-}
-
-export function createLedger(): Ledger {
+export function createLedger(options: LedgerOptions = {}): Ledger {
+  const { startedAt = 0 } = options
   const sheets = new Map<string, Sheet>()
+  const bySession = new Map<string, Set<Sheet>>()
+  const restored = new Map<string, number>()
+  const newest: LedgerCall[] = []
   let clock = 0
 
   function sheetOf(spender: Spender): Sheet {
@@ -76,16 +82,23 @@ export function createLedger(): Ledger {
     const known = sheets.get(key)
     // Moved to the end on use, so that the first sheet is the one that rested longest.
     if (known !== undefined) sheets.delete(key)
-    const sheet = known ?? { spender, totals: EMPTY, turns: 0, turnTokens: 0, last: undefined, lastAt: 0 }
+    const sheet = known ?? { spender, totals: NO_CALLS, turns: 0, turnTokens: 0, last: undefined, lastAt: 0 }
     sheets.set(key, sheet)
+    const place = placeOf(spender.tenant, spender.session)
+    const beside = bySession.get(place) ?? new Set<Sheet>()
+    bySession.set(place, beside.add(sheet))
     return sheet
   }
 
   function foldOldest(): void {
     if (sheets.size <= MOST_SHEETS) return
-    for (const [key, { spender, totals }] of sheets) {
+    for (const [key, sheet] of sheets) {
+      const { spender, totals } = sheet
       if (spender.session === FOLDED) continue
       sheets.delete(key)
+      const place = placeOf(spender.tenant, spender.session)
+      bySession.get(place)?.delete(sheet)
+      if (bySession.get(place)?.size === 0) bySession.delete(place)
       const { agent: _, ...rest } = spender
       const rests = sheetOf({ ...rest, session: FOLDED })
       rests.totals = addTotals(rests.totals, totals)
@@ -93,77 +106,109 @@ export function createLedger(): Ledger {
     }
   }
 
-  const matching = (filter: LedgerFilter): Sheet[] =>
-    [...sheets.values()].filter(({ spender }) =>
-      (Object.keys(filter) as (keyof Spender)[]).every(
-        (name) => filter[name] === undefined || spender[name] === filter[name],
-      ),
-    )
+  function matching(filter: LedgerFilter): Sheet[] {
+    const { tenant, session } = filter
+    const among =
+      tenant === undefined || session === undefined ? sheets.values() : (bySession.get(placeOf(tenant, session)) ?? [])
+    return [...among].filter(({ spender }) => isOf(spender, filter))
+  }
+
+  function record(call: LedgerCall): number | undefined {
+    const { spender, usage, price } = call
+    const sheet = sheetOf(spender)
+    const known = isKnownUsage(usage)
+    const cost = call.costUsd ?? (known && price !== undefined ? costOfUsage(usage, price) : undefined)
+    sheet.totals = addTotals(sheet.totals, totalsOf(call, cost))
+    if (call.purpose === 'turn' && known) {
+      sheet.turns++
+      sheet.turnTokens += usage.input + usage.output
+      sheet.last = { input: usage.input, output: usage.output }
+      sheet.lastAt = ++clock
+    }
+    newest.push(cost === undefined ? call : { ...call, costUsd: cost })
+    if (newest.length > MOST_CALLS * 2) newest.splice(0, newest.length - MOST_CALLS)
+    foldOldest()
+    return cost
+  }
+
+  function split(by: LedgerSplit, filter: LedgerFilter = {}): Map<string, LedgerTotals> {
+    const parts = new Map<string, LedgerTotals>()
+    for (const { spender, totals } of matching(filter)) {
+      const name = spender[by] ?? (by === 'agent' ? 'main' : spender.tenant)
+      parts.set(name, addTotals(parts.get(name) ?? NO_CALLS, totals))
+    }
+    return parts
+  }
+
+  function turnsOf(tenant: string, session: string): { turns: number; tokens: number; last: TurnUsage } | undefined {
+    const own = matching({ tenant, session }).sort((a, b) => a.lastAt - b.lastAt)
+    const last = own.at(-1)?.last
+    if (last === undefined) return undefined
+    return {
+      turns: own.reduce((sum, sheet) => sum + sheet.turns, 0),
+      tokens: own.reduce((sum, sheet) => sum + sheet.turnTokens, 0),
+      last,
+    }
+  }
 
   return {
-    record(call) {
-      const { spender, usage, price } = call
-      const sheet = sheetOf(spender)
-      const known = isKnownUsage(usage)
-      const cost = known && price !== undefined ? costOfUsage(usage, price) : undefined
-      sheet.totals = addCall(sheet.totals, call, cost)
-      if (call.purpose === 'turn' && known) {
-        sheet.turns++
-        sheet.turnTokens += usage.input + usage.output
-        sheet.last = { input: usage.input, output: usage.output }
-        sheet.lastAt = ++clock
-      }
-      foldOldest()
-      return cost
+    record,
+    take(event) {
+      if (event.type !== 'usage-recorded' && event.type !== 'usage-missing') return
+      const { tenant, session, agent, key, model, purpose, durationMs, at } = event
+      record({
+        spender: { tenant, session, key: key ?? tenant, ...(agent !== undefined && { agent }) },
+        model,
+        purpose,
+        at,
+        ...(event.type === 'usage-recorded' && { usage: event.usage }),
+        ...(event.type === 'usage-recorded' && event.costUsd !== undefined && { costUsd: event.costUsd }),
+        ...(durationMs !== undefined && { durationMs }),
+      })
     },
-    totals: (filter = {}) => matching(filter).reduce((sum, { totals }) => addTotals(sum, totals), EMPTY),
-    byAgent(tenant, session) {
-      const agents = new Map<string, LedgerTotals>()
-      for (const { spender, totals } of matching({ tenant, session })) {
-        const agent = spender.agent ?? 'main'
-        agents.set(agent, addTotals(agents.get(agent) ?? EMPTY, totals))
-      }
-      return agents
+    restore({ tenant, session, version }, call) {
+      const place = placeOf(tenant, session)
+      if (call.at >= startedAt || version <= (restored.get(place) ?? 0)) return
+      if (restored.size >= MOST_SHEETS) restored.delete(restored.keys().next().value!)
+      restored.set(place, version)
+      record(callOf(tenant, session, call))
     },
+    totals: (filter = {}) => matching(filter).reduce((sum, { totals }) => addTotals(sum, totals), NO_CALLS),
+    split,
+    byAgent: (tenant, session) => split('agent', { tenant, session }),
+    calls: (filter = {}) =>
+      newest
+        .slice(-MOST_CALLS)
+        .filter(({ spender }) => isOf(spender, filter))
+        .toReversed(),
     report(tenant, session) {
-      const own = matching({ tenant, session }).sort((a, b) => a.lastAt - b.lastAt)
-      const last = own.at(-1)?.last
-      if (last === undefined) return 'No turns yet'
-      const turns = own.reduce((sum, sheet) => sum + sheet.turns, 0)
-      return turnLine(
-        turns,
-        last,
-        own.reduce((sum, sheet) => sum + sheet.turnTokens, 0),
-      )
+      const own = turnsOf(tenant, session)
+      return own === undefined ? 'No turns yet' : turnLine(own.turns, own.last, own.tokens)
+    },
+    lastTurn(tenant, session) {
+      const own = turnsOf(tenant, session)
+      return own === undefined ? undefined : { ...own.last, average: Math.floor(own.tokens / own.turns) }
     },
   }
 }
 
-function addCall(totals: LedgerTotals, call: LedgerCall, cost: number | undefined): LedgerTotals {
-  const known = isKnownUsage(call.usage)
-  return addTotals(totals, {
-    calls: 1,
-    unmeasured: known ? 0 : 1,
-    unpriced: known && cost === undefined ? 1 : 0,
-    usage: known ? call.usage : NO_USAGE,
-    costUsd: cost ?? 0,
-    durationMs: call.durationMs ?? 0,
-    byPurpose: { [call.purpose]: cost ?? 0 },
-  })
+/** A call as a session's log holds it. */
+export function callOf(tenant: string, session: string, record: UsageSeen): LedgerCall {
+  const { agent, key, model, purpose, usage, costUsd, durationMs, at } = record
+  return {
+    spender: { tenant, session, key: key ?? tenant, ...(agent !== undefined && { agent }) },
+    model,
+    purpose,
+    at,
+    ...(usage !== undefined && { usage }),
+    ...(costUsd !== undefined && { costUsd }),
+    ...(durationMs !== undefined && { durationMs }),
+  }
 }
 
-function addTotals(a: LedgerTotals, b: LedgerTotals): LedgerTotals {
-  const byPurpose: Partial<Record<CallPurpose, number>> = { ...a.byPurpose }
-  for (const purpose of Object.keys(b.byPurpose) as CallPurpose[]) {
-    byPurpose[purpose] = (byPurpose[purpose] ?? 0) + (b.byPurpose[purpose] ?? 0)
-  }
-  return {
-    calls: a.calls + b.calls,
-    unmeasured: a.unmeasured + b.unmeasured,
-    unpriced: a.unpriced + b.unpriced,
-    usage: addUsage(a.usage, b.usage),
-    costUsd: a.costUsd + b.costUsd,
-    durationMs: a.durationMs + b.durationMs,
-    byPurpose,
-  }
-}
+const placeOf = (tenant: string, session: string): string => JSON.stringify([tenant, session])
+
+const isOf = (spender: Spender, filter: LedgerFilter): boolean =>
+  (Object.keys(filter) as (keyof Spender)[]).every(
+    (name) => filter[name] === undefined || spender[name] === filter[name],
+  )

@@ -30,7 +30,30 @@ const MOST_PAGES = 100
  * Tokens of a picture, document or sound by the vendor's own rules. The base64 text is never counted as text: the same picture
  * costs the same whether it was packed into 100 kB or 5 MB. What cannot be seen is `unknown`, never zero.
  */
-export function countMedia(media: Media, model: string, family: string): Count {
+export function countMedia(media: Media, { model, family, isKnown = true }: MediaTarget): Count {
+  const count = byRule(media, model, family)
+  return isKnown || count.source !== 'unknown' ? count : byBytes(media, count)
+}
+
+/** Where a picture goes. */
+export interface MediaTarget {
+  readonly model: string
+  readonly family: string
+  /** False for a model that no catalogue knows: nobody can say by which rule it counts. @default true */
+  readonly isKnown?: boolean
+}
+
+/** Four bytes to a token, as servers count that treat media as text. */
+const BYTES_PER_TOKEN = 4
+
+/** Neither the model's rule nor the picture's size is known: its bytes are the only thing that grows with what it may cost. */
+function byBytes({ data }: Media, count: Count): Count {
+  if (data === undefined) return count
+  const tokens = Math.max(count.tokens, Math.ceil((data.length * 3) / 4 / BYTES_PER_TOKEN))
+  return { tokens, low: count.low, high: Math.max(count.high, tokens), source: 'unknown' }
+}
+
+function byRule(media: Media, model: string, family: string): Count {
   switch (media.type) {
     case 'image':
       return image(media, model, family)

@@ -2,7 +2,8 @@ import cluster from 'node:cluster'
 import { hostname } from 'node:os'
 import type { PlimsollEvent } from '../../core/events.ts'
 import { openEvents } from '../../drivers/open-events.ts'
-import { createPlimsoll, defaultStore, type Plimsoll } from '../../plimsoll.ts'
+import { budgetsOf } from '../../engine/config/index.ts'
+import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../../plimsoll.ts'
 import type { ProxyConfig } from '../gateway/config.ts'
 import { createControl } from '../gateway/control.ts'
 import { createEventHub, type EventHub } from '../gateway/event-hub.ts'
@@ -14,33 +15,34 @@ export interface OpenProxy {
   readonly proxy: Proxy
   readonly plimsoll: Plimsoll
   readonly hub: EventHub
+  /** Takes what may change while requests are under way; gives back the names of what needs a restart. */
+  readonly reload: (settings: ProxySettings) => readonly string[]
   readonly close: () => Promise<void>
 }
 
+export type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }
+
+/** Bound to a socket, a file or a process that is there already. */
+const FIXED = ['port', 'host', 'store', 'artifacts', 'workers', 'drainMs', 'requestTimeoutMs'] as const
+
 /** A proxy with everything around it: store, events, metrics, control routes. */
-export async function openProxy(
-  settings: ProxyConfig & { readonly upstreams: Upstreams },
-  onRequest: (line: ProxyLine) => void,
-): Promise<OpenProxy> {
-  const { policy, store, artifacts, window, observe, tools, maxBodyBytes, upstreams, ...rest } = settings
+export async function openProxy(settings: ProxySettings, onRequest: (line: ProxyLine) => void): Promise<OpenProxy> {
   const hub = createEventHub()
   const metrics = createMetrics()
   const count = (event: PlimsollEvent): void => {
     hub.take(event)
     metrics.take(event)
   }
-  const bus = openEvents(store ?? defaultStore(), {
+  const bus = openEvents(settings.store ?? defaultStore(), {
     // The workers of one proxy tell each other: to them the bus would repeat it.
     ...(cluster.isWorker && { sender: `${hostname()}:${process.ppid}` }),
   })
   const plimsoll = createPlimsoll({
-    ...(policy !== undefined && { policy }),
-    ...(store !== undefined && { store }),
-    ...(artifacts !== undefined && { artifacts }),
-    ...(window !== undefined && { window }),
-    ...(observe !== undefined && { observe }),
-    ...(tools !== undefined && { tools }),
-    ...(maxBodyBytes !== undefined && { maxBodyBytes }),
+    ...liveOptions(settings),
+    ...(settings.store !== undefined && { store: settings.store }),
+    ...(settings.artifacts !== undefined && { artifacts: settings.artifacts }),
+    ...(settings.budgets !== undefined && { budgets: budgetsOf(settings.budgets) }),
+    ...(settings.models !== undefined && { models: settings.models }),
     onEvent(event) {
       count(event)
       bus.publish(event)
@@ -62,8 +64,7 @@ export async function openProxy(
   })
   const token = process.env['PLIMSOLL_TOKEN']
   const proxy = await startProxy(plimsoll.gateway, {
-    ...rest,
-    upstreams,
+    ...settings,
     ...(token !== undefined && { token }),
     control: createControl({ hub, ledger: plimsoll.ledger, metrics, isReady: () => plimsoll.isReady() }),
     sidecar: plimsoll.sidecar,
@@ -73,11 +74,28 @@ export async function openProxy(
     proxy,
     plimsoll,
     hub,
+    reload(next) {
+      // First what can fail: a file that names a wrong host changes nothing.
+      proxy.reload(next)
+      plimsoll.reconfigure(liveOptions(next))
+      return FIXED.filter((name) => next[name] !== settings[name])
+    },
     async close() {
       process.off('message', onMessage)
       await proxy.close()
       await plimsoll.close()
       await bus.close()
     },
+  }
+}
+
+function liveOptions({ policy, agents, window, observe, tools, maxBodyBytes }: ProxySettings): LiveOptions {
+  return {
+    ...(policy !== undefined && { policy }),
+    ...(agents !== undefined && { agents }),
+    ...(window !== undefined && { window }),
+    ...(observe !== undefined && { observe }),
+    ...(tools !== undefined && { tools }),
+    ...(maxBodyBytes !== undefined && { maxBodyBytes }),
   }
 }

@@ -1,13 +1,20 @@
-import { Option, type Command } from 'commander'
-import { readConfig, type ProxyConfig } from '../gateway/config.ts'
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { readNumber, unitWords, type BudgetConfig } from '../../engine/config/index.ts'
+import { readConfig, readPolicies, type ProxyConfig } from '../gateway/config.ts'
 import type { Upstreams } from '../gateway/upstreams.ts'
 import { wholeNumber } from './whole-number.ts'
 
-export interface ProxyFlags extends Omit<ProxyConfig, 'upstreams' | 'maxBodyBytes'> {
+export interface ProxyFlags extends Omit<
+  ProxyConfig,
+  'upstreams' | 'maxBodyBytes' | 'agents' | 'policy' | 'budgets' | 'models'
+> {
+  readonly policy?: string
   readonly anthropic?: string[]
   readonly openai?: string[]
   readonly gemini?: string[]
   readonly maxBody?: number
+  readonly budgetUsd?: BudgetConfig[]
+  readonly budgetTokens?: BudgetConfig[]
   readonly config?: string
   readonly json?: boolean
 }
@@ -17,6 +24,21 @@ const VENDORS: Readonly<Record<'anthropic' | 'openai' | 'gemini', string>> = {
   openai: 'https://api.openai.com',
   gemini: 'https://generativelanguage.googleapis.com',
 }
+
+const SCOPES = 'call, session, agent, key, tenant or day'
+
+/** `20` or `0.50/session`, as often as wanted. */
+const budgetIn =
+  (unit: 'usd' | 'tokens') =>
+  (given: string, before: BudgetConfig[] = []): BudgetConfig[] => {
+    const [amount = '', scope = 'day', ...more] = given.split('/')
+    const hard = readNumber(amount, unit)
+    const known = SCOPES.split(/, | or /).find((name) => name === scope)
+    if (hard === undefined || hard <= 0 || known === undefined || more.length > 0) {
+      throw new InvalidArgumentError(`It should be ${unitWords(unit)}, or with a scope: 5/session (${SCOPES}).`)
+    }
+    return [...before, { scope: known as NonNullable<BudgetConfig['scope']>, [unit]: hard }]
+  }
 
 /** The options that `proxy` and `run` share. */
 export function addProxyOptions(command: Command): Command {
@@ -36,19 +58,35 @@ export function addProxyOptions(command: Command): Command {
     .option('--store <url>', 'memory: or sqlite:./plimsoll.db')
     .option('--artifacts <url>', 'memory: or file:./artifacts')
     .option('--config <file>', 'settings as JSON; flags win; read again on SIGHUP')
+    .option('--budget-usd <amount[/scope]>', `dollars per ${SCOPES}; again for another (scope: day)`, budgetIn('usd'))
+    .option('--budget-tokens <n[/scope]>', 'the same in tokens', budgetIn('tokens'))
     .option('--max-body <bytes>', 'largest request body', wholeNumber)
     .addOption(new Option('--ca-file <file>', 'further certificate authorities, as PEM').env('PLIMSOLL_CA_FILE'))
 }
 
 /** Flags over the file over the defaults. */
 export function settingsOf(flags: ProxyFlags): ProxyConfig & { readonly upstreams: Upstreams } {
-  const file = flags.config === undefined ? {} : readConfig(flags.config)
-  const { anthropic, openai, gemini, maxBody, config: _config, json: _json, tools, ...rest } = flags
+  const file: ProxyConfig = flags.config === undefined ? {} : readConfig(flags.config)
+  const {
+    anthropic,
+    openai,
+    gemini,
+    maxBody,
+    budgetUsd = [],
+    budgetTokens = [],
+    config: _config,
+    json: _json,
+    tools,
+    policy,
+    ...rest
+  } = flags
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
   return {
     ...file,
     ...given,
+    ...(flags.config === undefined ? policy !== undefined && { policy } : readPolicies(flags.config, policy)),
     ...(maxBody !== undefined && { maxBodyBytes: maxBody }),
+    ...(budgetUsd.length + budgetTokens.length > 0 && { budgets: [...budgetUsd, ...budgetTokens] }),
     // Commander says true when `--no-tools` is absent; then the file decides.
     tools: tools === false ? false : (file.tools ?? true),
     upstreams: {

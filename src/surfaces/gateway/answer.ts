@@ -28,6 +28,7 @@ const GEMINI_STATUS: Readonly<Record<number, string>> = {
   403: 'PERMISSION_DENIED',
   404: 'NOT_FOUND',
   413: 'INVALID_ARGUMENT',
+  429: 'RESOURCE_EXHAUSTED',
   503: 'UNAVAILABLE',
   504: 'DEADLINE_EXCEEDED',
 }
@@ -47,7 +48,11 @@ export function errorAnswer(wire: string | undefined, error: PlimsollError, stat
 }
 
 export const statusOf = (error: PlimsollError): number =>
-  typeof error.fields['encoding'] === 'string' ? 415 : (STATUS[error.code] ?? 400)
+  typeof error.fields['encoding'] === 'string'
+    ? 415
+    : error.code === 'budget-exceeded' && error.retryable
+      ? 429
+      : (STATUS[error.code] ?? 400)
 
 export function errorBody(wire: string | undefined, status: number, code: string, message: string): unknown {
   const type =
@@ -55,9 +60,11 @@ export function errorBody(wire: string | undefined, status: number, code: string
       ? 'request_too_large'
       : status === 401
         ? 'authentication_error'
-        : status >= 500
-          ? 'api_error'
-          : 'invalid_request_error'
+        : status === 429
+          ? 'rate_limit_error'
+          : status >= 500
+            ? 'api_error'
+            : 'invalid_request_error'
   if (wire === 'anthropic-messages') return { type: 'error', error: { type, message, code } }
   if (wire === 'gemini') {
     return {

@@ -1,6 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { PlimsollError } from '../../core/errors.ts'
-import { checkConfigText, problemLine } from '../../engine/config/index.ts'
+import type { Policy } from '../../core/policy.ts'
+import {
+  checkConfigText,
+  optionsOf,
+  problemLine,
+  type BudgetConfig,
+  type Config,
+  type KnownModel,
+  type PlimsollSettings,
+} from '../../engine/config/index.ts'
 import { CODECS } from '../../formats/registry.ts'
 import type { UpstreamConfig, Upstreams } from './upstreams.ts'
 
@@ -10,7 +19,10 @@ export interface ProxyConfig {
   readonly host?: string
   readonly upstreams?: Upstreams
   readonly window?: number
-  readonly policy?: string
+  /** Its name, or what the file makes of it. */
+  readonly policy?: string | Policy
+  /** By agent name, what the file says about it. */
+  readonly agents?: PlimsollSettings['agents']
   readonly observe?: boolean
   readonly tools?: boolean
   readonly store?: string
@@ -22,9 +34,14 @@ export interface ProxyConfig {
   readonly requestTimeoutMs?: number
   readonly upstreamTimeoutMs?: number
   readonly upstreamIdleMs?: number
+  readonly budgets?: readonly BudgetConfig[]
+  /** What is known about models, over the catalogue. */
+  readonly models?: Readonly<Record<string, KnownModel>>
 }
 
-const KINDS: Readonly<Record<keyof ProxyConfig, 'number' | 'string' | 'boolean' | 'upstreams'>> = {
+const KINDS: Readonly<
+  Record<Exclude<keyof ProxyConfig, 'agents'>, 'number' | 'string' | 'boolean' | 'object' | 'upstreams'>
+> = {
   port: 'number',
   host: 'string',
   upstreams: 'upstreams',
@@ -41,10 +58,28 @@ const KINDS: Readonly<Record<keyof ProxyConfig, 'number' | 'string' | 'boolean' 
   requestTimeoutMs: 'number',
   upstreamTimeoutMs: 'number',
   upstreamIdleMs: 'number',
+  budgets: 'object',
+  models: 'object',
 }
 
 /** Reads YAML or JSON. @throws PlimsollError `bad-config` that names the file, the line and the nearest valid key. */
 export function readConfig(file: string): ProxyConfig {
+  const config = checkedFile(file)
+  return parseConfig(Object.fromEntries(Object.entries(config).filter(([key]) => key in KINDS)), file)
+}
+
+/** What the file makes of policies: numbers of its own, policies of its own, agents that differ. `policy` wins over the file's name. */
+export function readPolicies(file: string, policy?: string): Pick<ProxyConfig, 'policy' | 'agents'> {
+  const config = checkedFile(file)
+  const named = policy ?? config.policy
+  if (config.override === undefined && config.policies === undefined && config.agents === undefined) {
+    return named === undefined ? {} : { policy: named }
+  }
+  const options = optionsOf({ ...config, ...(policy !== undefined && { policy }) })
+  return { policy: options.policy, ...(options.agents !== undefined && { agents: options.agents }) }
+}
+
+function checkedFile(file: string): Config {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
@@ -55,7 +90,7 @@ export function readConfig(file: string): ProxyConfig {
   if (problems.length > 0) {
     throw new PlimsollError('bad-config', problems.map(problemLine).join('\n'), { fields: { file, problems } })
   }
-  return parseConfig(Object.fromEntries(Object.entries(config).filter(([key]) => key in KINDS)), file)
+  return config
 }
 
 export function parseConfig(parsed: unknown, file = 'the configuration'): ProxyConfig {

@@ -55,12 +55,14 @@ export function createControl(deps: ControlDeps): Control {
       }
       if (section === 'events') return follow(deps.hub, streams, incoming, response, url)
       if (section === 'api' && name === 'sessions') return sessions(deps.ledger, response, id, url)
+      if (section === 'api' && name === 'ledger') return json(response, 200, ledgerOf(deps.ledger, url))
       if (section === 'api' && name === 'events') {
         const since = Number(url.searchParams.get('since') ?? 0)
         return json(response, 200, { last: deps.hub.last, events: deps.hub.since(since).slice(-MAX_PAGE).map(flat) })
       }
       throw new PlimsollError('not-found', `There is no ${JSON.stringify(url.pathname)}.`, {
-        advice: 'Known: /plimsoll/events, /plimsoll/api/events, /plimsoll/api/sessions, /metrics, /healthz, /readyz.',
+        advice:
+          'Known: /plimsoll/events, /plimsoll/api/events, /plimsoll/api/sessions, /plimsoll/api/ledger, /metrics, /healthz, /readyz.',
       })
     },
     close() {
@@ -82,6 +84,31 @@ function sessions(ledger: Ledger, response: ServerResponse, id: string | undefin
   const found = all.filter((one) => one.session === decodeURIComponent(id))
   if (found.length === 0) throw new PlimsollError('not-found', 'This process has not seen that session.')
   return json(response, 200, { sessions: found })
+}
+
+const SPLITS = ['agent', 'session', 'key', 'tenant'] as const
+
+/** Totals of the calls that match `tenant`, `session`, `agent` and `key`; `by` splits them, `calls` lists the newest. */
+function ledgerOf(ledger: Ledger, url: URL): object {
+  const filter = Object.fromEntries(
+    SPLITS.flatMap((name) => {
+      const value = url.searchParams.get(name)
+      return value === null ? [] : [[name, value]]
+    }),
+  )
+  const wanted = url.searchParams.get('by')
+  const by = SPLITS.find((name) => name === wanted)
+  if (wanted !== null && by === undefined) {
+    throw new PlimsollError('bad-input', `The ledger cannot be split by ${JSON.stringify(wanted)}.`, {
+      advice: `Known: ${SPLITS.join(', ')}.`,
+    })
+  }
+  const rows = by === undefined ? [] : [...ledger.split(by, filter)].map(([name, totals]) => ({ name, ...totals }))
+  return {
+    totals: ledger.totals(filter),
+    ...(by !== undefined && { by, rows: rows.sort((a, b) => b.costUsd - a.costUsd).slice(0, MAX_PAGE) }),
+    ...(url.searchParams.has('calls') && { calls: ledger.calls(filter) }),
+  }
 }
 
 /** Server-sent events; a client that comes back with `Last-Event-ID` misses nothing that is still kept. */

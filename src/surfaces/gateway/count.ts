@@ -17,11 +17,11 @@ const NO_SUCH_ROUTE = new Set([404, 405, 501])
  * result; where the provider cannot count, our meter does. A question decides nothing and leaves no trace.
  */
 export async function count<B>(deps: GatewayDeps, opened: OpenedRequest, upstream: Upstream<B>): Promise<Reply<B>> {
-  const { request, route, codec, text, conversation, owner, mode, policy } = opened
+  const { request, route, codec, text, conversation, owner, mode, settings, policy } = opened
   const [place] = request.places
   if (place === undefined) throw new PlimsollError('not-found', 'No upstream is configured for this route.')
   const model = place.model ?? route.model ?? conversation.settings.model ?? 'unknown'
-  const window = place.window ?? deps.window
+  const window = place.window ?? settings.window
   const target: Target = { model, endpoint: place.endpoint, ...(window !== undefined && { window }) }
   const shown = await withHiddenSteps(deps, opened)
   const session = deps.glance({ tenant: owner.tenant, id: owner.session, agent: owner.agent }, policy)
@@ -40,10 +40,10 @@ export async function count<B>(deps: GatewayDeps, opened: OpenedRequest, upstrea
 /** The request as our own tools have changed it before, where this session is known to have them. */
 async function withHiddenSteps(
   deps: GatewayDeps,
-  { codec, conversation, text, decode, owner, mode }: OpenedRequest,
+  { codec, conversation, text, decode, owner, mode, settings }: OpenedRequest,
 ): Promise<{ body: string; conversation: OpenedRequest['conversation'] }> {
   const own = { body: text, conversation }
-  if (deps.hidden === undefined || mode === 'observe') return own
+  if (settings.tools === false || mode === 'observe') return own
   const { steps } = deps.hidden
   const asDecided = { ...deps.hidden, steps: { ...steps, decide: steps.decided } }
   const links = deps.chain(conversation.items)

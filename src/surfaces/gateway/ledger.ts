@@ -1,5 +1,6 @@
 import type { PlimsollEvent } from '../../core/events.ts'
-import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
+import type { Usage } from '../../core/usage.ts'
+import { createLedger as createCallLedger, type Ledger as CallLedger, type LedgerOptions } from '../../meter/index.ts'
 
 /** One session as its events describe it. */
 export interface SessionSummary {
@@ -20,19 +21,29 @@ export interface SessionSummary {
   readonly costUsd?: number
 }
 
-/** Sums up events: what headers, metrics and the API say about sessions. Holds the newest sessions of this process. */
-export interface Ledger {
-  take(event: PlimsollEvent): void
+/** The ledger of calls with how each session stands beside it. Holds the newest sessions of this process. */
+export interface Ledger extends CallLedger {
   session(tenant: string, session: string): SessionSummary | undefined
   sessions(tenant?: string): readonly SessionSummary[]
 }
 
+/** What a session's events say beside its calls. */
+type Standing = Omit<SessionSummary, 'usage' | 'costUsd'>
+
 const MAX_SESSIONS = 10_000
 
-export function createLedger(): Ledger {
-  const known = new Map<string, SessionSummary>()
+export function createLedger(options: LedgerOptions = {}): Ledger {
+  const calls = createCallLedger(options)
+  const known = new Map<string, Standing>()
+  const summaryOf = (standing: Standing): SessionSummary => {
+    const { tenant, session } = standing
+    const { usage, costUsd, calls: made, unmeasured, unpriced } = calls.totals({ tenant, session })
+    return { ...standing, usage, ...(made > unmeasured + unpriced && { costUsd }) }
+  }
   return {
+    ...calls,
     take(event) {
+      calls.take(event)
       if (event.session === '') return
       const key = keyOf(event.tenant, event.session)
       const next = reduce(known.get(key) ?? begin(event), event)
@@ -40,15 +51,21 @@ export function createLedger(): Ledger {
       known.set(key, next)
       if (known.size > MAX_SESSIONS) known.delete(known.keys().next().value!)
     },
-    session: (tenant, session) => known.get(keyOf(tenant, session)),
+    session(tenant, session) {
+      const standing = known.get(keyOf(tenant, session))
+      return standing === undefined ? undefined : summaryOf(standing)
+    },
     sessions: (tenant) =>
-      [...known.values()].toReversed().filter((one) => tenant === undefined || one.tenant === tenant),
+      [...known.values()]
+        .toReversed()
+        .filter((one) => tenant === undefined || one.tenant === tenant)
+        .map(summaryOf),
   }
 }
 
 const keyOf = (tenant: string, session: string): string => JSON.stringify([tenant, session])
 
-const begin = ({ tenant, session, at }: PlimsollEvent): SessionSummary => ({
+const begin = ({ tenant, session, at }: PlimsollEvent): Standing => ({
   tenant,
   session,
   firstAt: at,
@@ -59,10 +76,9 @@ const begin = ({ tenant, session, at }: PlimsollEvent): SessionSummary => ({
   epochs: 0,
   offloaded: 0,
   recovered: 0,
-  usage: NO_USAGE,
 })
 
-function reduce(before: SessionSummary, event: PlimsollEvent): SessionSummary {
+function reduce(before: Standing, event: PlimsollEvent): Standing {
   const summary = { ...before, lastAt: event.at }
   switch (event.type) {
     case 'request-prepared':
@@ -73,14 +89,6 @@ function reduce(before: SessionSummary, event: PlimsollEvent): SessionSummary {
       return { ...summary, offloaded: before.offloaded + 1 }
     case 'overflow-recovered':
       return { ...summary, recovered: before.recovered + 1 }
-    case 'usage-recorded':
-      return {
-        ...summary,
-        usage: addUsage(before.usage, event.usage),
-        ...((before.costUsd !== undefined || event.costUsd !== undefined) && {
-          costUsd: (before.costUsd ?? 0) + (event.costUsd ?? 0),
-        }),
-      }
     default:
       return summary
   }

@@ -33,8 +33,8 @@ export interface ProxyOptions extends ConnectionOptions {
 
 export interface Proxy {
   readonly url: string
-  /** New upstreams for the requests to come. */
-  reload(upstreams: Upstreams): void
+  /** New upstreams and ways to reach them, for the requests to come. */
+  reload(options: ConnectionOptions & { readonly upstreams: Upstreams }): void
   /** Takes no new requests, lets those in flight end, then lets go. */
   close(): Promise<void>
 }
@@ -45,11 +45,13 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   needsToken(host, options.token)
   const working = new Set<Promise<void>>()
   let [table, draining] = [upstreamTable(options.upstreams), false]
-  const dispatcher = createDispatcher(options)
+  let dispatcher = createDispatcher(options)
   const { token, control, sidecar, onRequest } = options
   const deps: ServeDeps = {
     gateway,
-    dispatcher,
+    get dispatcher() {
+      return dispatcher
+    },
     get table() {
       return table
     },
@@ -88,8 +90,12 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   }
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
-    reload(upstreams) {
+    reload({ upstreams, ...connection }) {
       table = upstreamTable(upstreams)
+      const before = dispatcher
+      dispatcher = createDispatcher(connection)
+      // Ends when its requests have.
+      void before.close()
     },
     close: () => (closing ??= close()),
   }

@@ -107,6 +107,13 @@ async function recorded<B>(
 export function halted<B>(managed: ManagedRequest<B>, attempt: Attempt): Reply<B> {
   const { prepared, target, place } = attempt
   const { verdict } = prepared
+  // SDKs wait and ask again; what calls under way do not need comes back when they are settled.
+  if (verdict.retryable === true) {
+    throw new PlimsollError('budget-exceeded', verdict.reason, {
+      advice: 'Calls under way hold what is left; try again when they are done.',
+      retryable: true,
+    })
+  }
   const { sessionId: session, agent, mode, route, conversation } = managed
   return {
     kind: 'answer',

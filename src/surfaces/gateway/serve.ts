@@ -79,7 +79,10 @@ async function route(
     })
   }
   const gone = new AbortController()
-  response.once('close', () => gone.abort())
+  // An abort costs a stack trace, so only a client that really left gets one.
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort()
+  })
   if (deps.gateway.routeOf(method, meant.path) === undefined) {
     const place = ownPlace(meant.places, undefined)
     await passThrough(deps.dispatcher, place, meant.path, incoming, response, gone.signal)

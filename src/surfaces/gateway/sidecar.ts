@@ -27,7 +27,7 @@ export interface SidecarDeps {
   readonly session: (options: SessionOptions) => Session
   readonly read: (tenant: string, handle: Handle) => Promise<Uint8Array | undefined>
   readonly values: Pick<SessionStore, 'getValue' | 'setValue'>
-  readonly window?: number
+  readonly window: () => number | undefined
 }
 
 const COMPRESS = '/v1/compress'
@@ -65,7 +65,7 @@ async function compress(
   const format = isAnthropic(messages) ? 'anthropic-messages' : 'openai-chat'
   const named = typeof model === 'string' && model !== '' ? model : 'unknown'
   const budget = body['token_budget']
-  const window = typeof budget === 'number' && budget > 0 ? budget : deps.window
+  const window = typeof budget === 'number' && budget > 0 ? budget : deps.window()
   const text = JSON.stringify({ ...body, model: named, messages })
   const session = deps.session({ tenant, id: header('x-plimsoll-session') ?? `sidecar-${beginning(messages)}` })
   const turn = await session.prepare({

@@ -40,6 +40,19 @@ export const lookupCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'lets an epoch go beyond another on the same chain hash, once',
+    async run(subject) {
+      const store = await subject.open()
+      await store.claimEpoch(T, 's1', epoch('e1', 'c'))
+      await store.claimEpoch(T, 's2', epoch('e1', 'c'))
+      const deeper = { ...epoch('e2', 'c'), replaces: 'e1' }
+      assert.equal((await store.claimEpoch(T, 's1', deeper)).epoch.id, 'e2')
+      const late = await store.claimEpoch(T, 's2', { ...epoch('e3', 'c'), replaces: 'e1' })
+      assert.deepEqual(late.epoch, deeper)
+      assert.deepEqual(ids(await store.findEpochs(T, ['c'])).sort(), ['e1', 'e2'])
+    },
+  },
+  {
     name: 'makes a repeated claim a no-op',
     async run(subject) {
       const store = await subject.open()

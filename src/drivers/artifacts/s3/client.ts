@@ -90,8 +90,9 @@ export function s3Client(options: S3Options): S3Client {
       const bytes = new Uint8Array(await response.arrayBuffer())
       if (response.status === 404) return undefined
       if (!response.ok) throw refused(bucket, 'GET', response.status)
-      // A server that ignores ranges answers 200 with everything.
-      return span !== undefined && response.status === 200 ? bytes.subarray(span.start, span.end) : bytes
+      if (span === undefined) return bytes
+      // A server that ignores ranges answers 200 with everything; some take `bytes=0-0` for a range without an end.
+      return response.status === 200 ? bytes.subarray(span.start, span.end) : bytes.subarray(0, span.end - span.start)
     },
     async exists(key) {
       const { status } = await request('HEAD', key)

@@ -1,5 +1,6 @@
 import type { LogRecord } from '../../../core/records.ts'
 import type { Queries } from '../../postgres/connection.ts'
+import { wordKey } from '../read-record.ts'
 import { keyOf } from '../record-keys.ts'
 import { toStored } from '../record-text.ts'
 import { wordsOf } from '../search-words.ts'
@@ -129,10 +130,6 @@ export function wordRows(context: Context, tenantName: string, tenant: number, t
     words.slice(i * WORDS_PER_ROW, (i + 1) * WORDS_PER_ROW).join(' '),
   )
 }
-
-/** Tenant numbers are digits, so the first `x` ends them and no word of one tenant is a word of another. */
-export const wordKey = (context: Context, tenantName: string, tenant: number, word: string): string =>
-  `${tenant}x${context.seal.blindWord(tenantName, word)}`
 
 /** Rows as one array per column, for unnest. */
 const columns = (rows: readonly KeyRow[], count: number): unknown[][] =>

@@ -1,11 +1,12 @@
-import { isPlimsollError } from '../../../core/errors.ts'
-import type { Epoch, LogRecord } from '../../../core/records.ts'
+import type { LogRecord } from '../../../core/records.ts'
 import type { Clock } from '../../../ports/clock.ts'
 import type { StoreProblem } from '../../../ports/store-maintenance.ts'
 import type { Seal, Stored } from '../../crypto/seal.ts'
-import type { Queries, Row } from '../../postgres/connection.ts'
+import type { Queries } from '../../postgres/connection.ts'
 import type { Lru } from '../../lru.ts'
-import { fromStored } from '../record-text.ts'
+import type { EpochCache } from '../epoch-rows.ts'
+import { readRecord } from '../read-record.ts'
+import { int, text, type Row } from '../rows.ts'
 
 /** What the parts of the driver share. */
 export interface Context {
@@ -13,19 +14,12 @@ export interface Context {
   /** Without one the server's clock counts, which all machines share. */
   readonly clock: Clock | undefined
   readonly onDamage: (problem: StoreProblem) => void
-  /** Parsed epochs by record id. Records never change, so an entry can be stale only by being unasked for. */
-  readonly epochs: Lru<number, Epoch>
+  readonly epochs: EpochCache
   /** Numbers of tenants; they never change. */
   readonly tenants: Lru<string, number>
 }
 
 export const SERVER_NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
-
-export const int = (row: Row | undefined, column: string): number => Number(row?.[column] ?? 0)
-export const text = (row: Row | undefined, column: string): string => {
-  const value = row?.[column]
-  return typeof value === 'string' ? value : ''
-}
 
 /** Undefined when the tenant never wrote anything. */
 export async function tenantId(queries: Queries, context: Context, name: string): Promise<number | undefined> {
@@ -50,23 +44,10 @@ export const toColumn = (stored: Stored): string =>
 export const fromColumn = (seal: Seal, column: string): Stored =>
   seal.name === 'plain' ? column : Buffer.from(column, 'base64')
 
-/** A record of a row with `body` and `sum`; damage is reported and gives undefined, so that one bad record costs one record. */
-export function recordOf(
+export const recordOf = (
   context: Context,
   tenant: string,
   row: Row,
   where: { session: string; version: number },
-): LogRecord | undefined {
-  try {
-    return fromStored(context.seal, tenant, fromColumn(context.seal, text(row, 'body')), text(row, 'sum'))
-  } catch (error) {
-    if (isPlimsollError(error)) throw error
-    context.onDamage({
-      kind: 'unreadable',
-      tenant,
-      ...where,
-      message: error instanceof Error ? error.message : String(error),
-    })
-    return undefined
-  }
-}
+): LogRecord | undefined =>
+  readRecord(context, tenant, { body: fromColumn(context.seal, text(row, 'body')), sum: text(row, 'sum') }, where)

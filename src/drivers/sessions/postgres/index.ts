@@ -1,5 +1,4 @@
 import type { Clock } from '../../../ports/clock.ts'
-import type { SessionInfo } from '../../../ports/session-store.ts'
 import type { MaintainedStore, MigrationReport, StoreProblem } from '../../../ports/store-maintenance.ts'
 import { plainSeal } from '../../crypto/seal.ts'
 import type { Seal } from '../../crypto/seal.ts'
@@ -10,8 +9,10 @@ import { checkedStore } from '../checked-store.ts'
 import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
 import { warnOfDamage } from '../damage.ts'
 import { lru } from '../../lru.ts'
+import { pagedLog } from '../paged-log.ts'
 import { check } from './check.ts'
-import { SERVER_NOW, ensureTenant, fromColumn, int, tenantId, text, toColumn } from './context.ts'
+import { COUNTS, infoOf, int, statsOf, TENANTS, text } from '../rows.ts'
+import { SERVER_NOW, ensureTenant, fromColumn, tenantId, toColumn } from './context.ts'
 import type { Context } from './context.ts'
 import { append, fork, headOf, readPage, remove } from './log.ts'
 import { claimEpoch, findEdits, findEpochs, seen } from './lookups.ts'
@@ -56,10 +57,7 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
 
   async function tenants(): Promise<readonly string[]> {
     const postgres = await ready()
-    const rows = await postgres.query(
-      `SELECT name FROM tenants t WHERE EXISTS (SELECT 1 FROM sessions WHERE tenant = t.id)
-         OR EXISTS (SELECT 1 FROM vals WHERE tenant = t.id) ORDER BY name`,
-    )
+    const rows = await postgres.query(TENANTS)
     return rows.map((row) => text(row, 'name'))
   }
 
@@ -70,15 +68,15 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
       return append(await ready(), context, tenant, session, records, expectedVersion)
     },
 
-    async *read(tenant, session, afterVersion = 0) {
-      const postgres = await ready()
-      const { id } = await headOf(postgres, context, tenant, session)
-      let after: number | undefined = id === 0 ? undefined : afterVersion
-      while (after !== undefined) {
-        const page = await readPage(postgres, context, tenant, { id, name: session }, after, PAGE)
-        yield* page.records
-        after = page.last
-      }
+    read(tenant, session, afterVersion = 0) {
+      let id = 0
+      return pagedLog(
+        async () => {
+          ;({ id } = await headOf(await ready(), context, tenant, session))
+          return id === 0 ? undefined : afterVersion
+        },
+        async (after) => readPage(await ready(), context, tenant, { id, name: session }, after, PAGE),
+      )
     },
 
     async version(tenant, session) {
@@ -103,13 +101,7 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
          WHERE t.name = $1 AND s.name > $2 ORDER BY s.name LIMIT $3`,
         [tenant, after, limit],
       )
-      return rows.map((row): SessionInfo => ({
-        session: text(row, 'name'),
-        version: int(row, 'version'),
-        createdAt: int(row, 'created_at'),
-        updatedAt: int(row, 'updated_at'),
-        bytes: int(row, 'bytes'),
-      }))
+      return rows.map(infoOf)
     },
 
     search: async (tenant, query, { session, limit = DEFAULT_SEARCH_LIMIT } = {}) =>
@@ -200,24 +192,17 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
     async stats() {
       const postgres = await ready()
       const [row] = await postgres.query(
-        `SELECT (SELECT COUNT(*) FROM sessions) AS sessions, (SELECT COALESCE(SUM(version), 0) FROM sessions) AS records,
-         (SELECT COALESCE(SUM(bytes), 0) FROM sessions) AS bytes,
-         (SELECT COUNT(*) FROM (SELECT DISTINCT tenant, cover, epoch FROM epochs) e) AS epochs,
+        `SELECT ${COUNTS},
          (SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
           WHERE n.nspname = $1 AND c.relkind = 'r') AS disk`,
         [postgres.schema],
       )
-      return {
+      return statsOf(row, {
         driver: 'postgres',
         schemaVersion: SCHEMA_VERSION,
         sealed: seal.name !== 'plain',
         tenants: (await tenants()).length,
-        sessions: int(row, 'sessions'),
-        records: int(row, 'records'),
-        recordBytes: int(row, 'bytes'),
-        epochs: int(row, 'epochs'),
-        diskBytes: int(row, 'disk'),
-      }
+      })
     },
 
     async migrate() {

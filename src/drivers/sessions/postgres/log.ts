@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { LogRecord } from '../../../core/records.ts'
-import type { StoredRecord } from '../../../ports/session-store.ts'
 import { isUncertain, isUniqueViolation } from '../../postgres/connection.ts'
 import type { Postgres, Queries } from '../../postgres/connection.ts'
 import { badForkVersion, conflict, forkTargetExists, noSuchSession } from '../checks.ts'
+import type { LogPage } from '../paged-log.ts'
 import { appendBatch } from './append.ts'
-import { SERVER_NOW, ensureTenant, int, recordOf, tenantId, text } from './context.ts'
+import { copyLookups, int, text } from '../rows.ts'
+import { SERVER_NOW, ensureTenant, recordOf, tenantId } from './context.ts'
 import type { Context } from './context.ts'
 
 export interface SessionHead {
@@ -72,7 +73,6 @@ async function versionOfBatch(postgres: Postgres, batch: string, size: number): 
   return row === undefined ? undefined : int(row, 'version') + size - 1
 }
 
-/** One page of a log; pages keep a long session from being held in memory twice. */
 export async function readPage(
   queries: Queries,
   context: Context,
@@ -80,7 +80,7 @@ export async function readPage(
   session: { readonly id: number; readonly name: string },
   after: number,
   limit: number,
-): Promise<{ readonly records: readonly StoredRecord[]; readonly last: number | undefined }> {
+): Promise<LogPage> {
   const rows = await queries.query(
     'SELECT version, body, sum FROM records WHERE session = $1 AND version > $2 ORDER BY version LIMIT $3',
     [session.id, after, limit],
@@ -128,15 +128,8 @@ export async function fork(
   )
   const copied = `JOIN records old ON old.id = i.record JOIN records new ON new.session = $1 AND new.version = old.version
      WHERE i.session = $2 AND old.version <= $3`
-  for (const statement of [
-    `INSERT INTO epochs (tenant, cover, record, epoch, session) SELECT i.tenant, i.cover, new.id, i.epoch, new.session FROM epochs i ${copied}`,
-    `INSERT INTO undos (tenant, epoch, session, record) SELECT i.tenant, i.epoch, new.session, new.id FROM undos i ${copied}`,
-    `INSERT INTO edits (tenant, key, record, session) SELECT i.tenant, i.key, new.id, new.session FROM edits i ${copied}`,
-    `INSERT INTO items (tenant, identity, session, record) SELECT i.tenant, i.identity, new.session, new.id FROM items i ${copied}`,
-    `INSERT INTO words (session, record, words) SELECT new.session, new.id, i.words FROM words i ${copied}`,
-  ]) {
-    await queries.query(statement, range)
-  }
+  const words = `INSERT INTO words (session, record, words) SELECT new.session, new.id, i.words FROM words i ${copied}`
+  for (const statement of [...copyLookups(copied), words]) await queries.query(statement, range)
   const stored = await queries.query('SELECT version, body, sum FROM records WHERE session = $1', [id])
   const bytes = stored.reduce((sum, row) => sum + bytesOf(context, text(row, 'body')), 0)
   await queries.query('UPDATE sessions SET bytes = $2 WHERE id = $1', [id, bytes])

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Epoch, FirstSendEdit } from '../../../core/records.ts'
 import type { FoundEpoch } from '../../../ports/session-store.ts'
-import type { Queries, Row } from '../../postgres/connection.ts'
-import { byName } from '../checks.ts'
+import type { Queries } from '../../postgres/connection.ts'
+import { firstHolders, foundEpochs, uncached, type EpochRow } from '../epoch-rows.ts'
+import { int, text, type Row } from '../rows.ts'
 import { appendBatch } from './append.ts'
-import { ensureTenant, int, recordOf, tenantId, text } from './context.ts'
+import { ensureTenant, recordOf, tenantId } from './context.ts'
 import type { Context } from './context.ts'
 
 /** One indexed query; bodies come from the cache, or from a second query by row id. */
@@ -28,40 +29,30 @@ export async function findEpochs(
   const places = new Map(covers.map((cover, i) => [cover, i]))
   const place = (row: Row): number => places.get(text(row, 'cover')) ?? 0
   const ordered = [...rows].sort((a, b) => place(a) - place(b) || int(a, 'record') - int(b, 'record'))
-  return load(queries, context, tenantName, firstOfEach(ordered))
+  const found = ordered.map((row) => ({ row, undone: row['undone'] as string[] }))
+  return load(queries, context, tenantName, firstHolders(found))
 }
 
-/** The first holder of each epoch speaks for it; forks and adopters hold the same one. */
-function firstOfEach(rows: readonly Row[]): Row[] {
-  const first = new Map<string, Row>()
-  for (const row of rows) if (!first.has(text(row, 'epoch'))) first.set(text(row, 'epoch'), row)
-  return [...first.values()]
-}
-
-async function load(queries: Queries, context: Context, tenant: string, rows: readonly Row[]): Promise<FoundEpoch[]> {
-  const missing = rows.filter((row) => context.epochs.get(int(row, 'record')) === undefined)
+async function load(
+  queries: Queries,
+  context: Context,
+  tenant: string,
+  rows: readonly EpochRow[],
+): Promise<FoundEpoch[]> {
+  const missing = uncached(context.epochs, rows)
   const loaded = new Map<number, Epoch>()
-  if (missing.length > 0) {
-    const bodies = await queries.query('SELECT id, body, sum FROM records WHERE id = ANY($1::bigint[])', [
-      missing.map((row) => row['record']),
-    ])
-    const places = new Map(
-      rows.map((row) => [int(row, 'record'), { session: text(row, 'session'), version: int(row, 'version') }]),
-    )
-    for (const row of bodies) {
-      const id = int(row, 'id')
-      const record = recordOf(context, tenant, row, places.get(id) ?? { session: '', version: 0 })
-      if (record?.type !== 'epoch') continue
-      loaded.set(id, record)
-      context.epochs.set(id, record, text(row, 'body').length)
-    }
+  const bodies =
+    missing.size === 0
+      ? []
+      : await queries.query('SELECT id, body, sum FROM records WHERE id = ANY($1::bigint[])', [[...missing.keys()]])
+  for (const row of bodies) {
+    const id = int(row, 'id')
+    const record = recordOf(context, tenant, row, missing.get(id)!)
+    if (record?.type !== 'epoch') continue
+    loaded.set(id, record)
+    context.epochs.set(id, record, text(row, 'body').length)
   }
-  return rows.flatMap((row) => {
-    const epoch = loaded.get(int(row, 'record')) ?? context.epochs.get(int(row, 'record'))
-    if (epoch === undefined) return []
-    const undoneIn = [...new Set(row['undone'] as string[])].sort(byName)
-    return [{ session: text(row, 'session'), epoch, undoneIn }]
-  })
+  return foundEpochs(context.epochs, rows, loaded)
 }
 
 /** Runs inside a transaction. The lock on (tenant, cover) keeps everybody else from looking before this one is done. */
@@ -77,10 +68,10 @@ export async function claimEpoch(
   const id = context.seal.blind(tenantName, epoch.id)
   await queries.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`plimsoll claim ${tenant} ${cover}`])
   const [winner] = await queries.query(
-    `SELECT epoch FROM epochs e WHERE tenant = $1 AND cover = $2 AND (epoch = $3 OR NOT EXISTS
+    `SELECT epoch FROM epochs e WHERE tenant = $1 AND cover = $2 AND epoch <> $4 AND (epoch = $3 OR NOT EXISTS
        (SELECT 1 FROM undos u WHERE u.tenant = e.tenant AND u.epoch = e.epoch AND u.session = e.session))
      ORDER BY epoch = $3, record LIMIT 1`,
-    [tenant, cover, id],
+    [tenant, cover, id, context.seal.blind(tenantName, epoch.replaces ?? '')],
   )
   const write = async (winning: Epoch): Promise<void> => {
     await appendBatch(queries, context, { tenantName, tenant, session }, [winning], { batch: randomUUID() })

@@ -3,7 +3,7 @@ import { PlimsollError } from '../../../core/errors.ts'
 import type { MigrationReport } from '../../../ports/store-maintenance.ts'
 import type { Seal } from '../../crypto/seal.ts'
 import { sealMismatch } from '../../crypto/seal-mismatch.ts'
-import { text } from './context.ts'
+import { text } from '../rows.ts'
 import { openDatabase } from './database.ts'
 import type { SqliteDatabase } from './database.ts'
 import { engineError, isBusy } from './engine-errors.ts'
@@ -11,7 +11,7 @@ import { migrate } from './schema.ts'
 
 /*
  * synchronous=FULL: an acknowledged record survives power loss, not only a killed process; one flush per commit is the price
- * and writes that arrive together share it. secure_delete: what retention removed is overwritten, not only unlinked.
+ * and writes that arrive together share it. The write queue lowers it for transactions that hold leases only. secure_delete: what retention removed is overwritten, not only unlinked.
  * busy_timeout is short, because the engine waits with the whole process; the patience is in the queue above it.
  */
 const PRAGMAS =

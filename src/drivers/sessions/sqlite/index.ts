@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import { PlimsollError } from '../../../core/errors.ts'
 import { systemClock } from '../../../ports/clock.ts'
 import type { Clock } from '../../../ports/clock.ts'
-import type { SessionInfo } from '../../../ports/session-store.ts'
 import type { MaintainedStore, MigrationReport, StoreProblem } from '../../../ports/store-maintenance.ts'
 import { plainSeal } from '../../crypto/seal.ts'
 import type { Seal, Stored } from '../../crypto/seal.ts'
@@ -10,9 +9,11 @@ import { checkedStore } from '../checked-store.ts'
 import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
 import { warnOfDamage } from '../damage.ts'
 import { lru } from '../../lru.ts'
+import { pagedLog } from '../paged-log.ts'
 import { check } from './check.ts'
 import { connect, reading } from './connect.ts'
-import { ensureTenant, int, tenantId, text } from './context.ts'
+import { COUNTS, infoOf, int, statsOf, TENANTS, text } from '../rows.ts'
+import { ensureTenant, tenantId } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase } from './database.ts'
 import { engineError } from './engine-errors.ts'
@@ -63,17 +64,12 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   }
 
   const explain = (error: unknown): unknown => engineError(error, path)
-  const { write, idle } = writeQueue(open, { lockTimeoutMs, explain })
+  const { write, writePassing, idle } = writeQueue(open, { lockTimeoutMs, explain })
   const ask = <T>(job: (db: SqliteDatabase) => T): Promise<T> => reading(open, job, { lockTimeoutMs, explain })
   const find = (tenant: string, session: string) => ask((db) => headOf(db, tenantId(db, tenant), session))
 
   async function tenants(): Promise<readonly string[]> {
-    const rows = await ask((db) =>
-      db.all(
-        `SELECT name FROM tenants t WHERE EXISTS (SELECT 1 FROM sessions WHERE tenant = t.id)
-           OR EXISTS (SELECT 1 FROM vals WHERE tenant = t.id) ORDER BY name`,
-      ),
-    )
+    const rows = await ask((db) => db.all(TENANTS))
     return rows.map((row) => text(row, 'name'))
   }
 
@@ -84,15 +80,15 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
       return write((db) => append(db, context, tenant, session, records, expectedVersion))
     },
 
-    async *read(tenant, session, afterVersion = 0) {
-      const { id } = await find(tenant, session)
-      let after: number | undefined = id === 0 ? undefined : afterVersion
-      while (after !== undefined) {
-        const from: number = after
-        const page = await ask((db) => readPage(db, context, tenant, { id, name: session }, from, PAGE))
-        yield* page.records
-        after = page.last
-      }
+    read(tenant, session, afterVersion = 0) {
+      let id = 0
+      return pagedLog(
+        async () => {
+          ;({ id } = await find(tenant, session))
+          return id === 0 ? undefined : afterVersion
+        },
+        (after) => ask((db) => readPage(db, context, tenant, { id, name: session }, after, PAGE)),
+      )
     },
 
     async version(tenant, session) {
@@ -118,13 +114,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
           limit,
         ),
       )
-      return rows.map((row): SessionInfo => ({
-        session: text(row, 'name'),
-        version: int(row, 'version'),
-        createdAt: int(row, 'created_at'),
-        updatedAt: int(row, 'updated_at'),
-        bytes: int(row, 'bytes'),
-      }))
+      return rows.map(infoOf)
     },
 
     search: async (tenant, query, { session, limit = DEFAULT_SEARCH_LIMIT } = {}) =>
@@ -159,7 +149,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     },
 
     async lease(tenant, work, holder, ttlMs) {
-      return write((db) => {
+      return writePassing((db) => {
         const now = clock.now()
         const taken = db.run(
           `INSERT INTO leases (tenant, work, holder, until) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, work)
@@ -175,7 +165,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     },
 
     async releaseLease(tenant, work, holder) {
-      await write((db) =>
+      await writePassing((db) =>
         db.run(
           'DELETE FROM leases WHERE tenant = ? AND work = ? AND holder = ?',
           tenantId(db, tenant) ?? 0,
@@ -209,23 +199,16 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
       const row = await ask(
         (db) =>
           db.all(
-            `SELECT (SELECT COUNT(*) FROM sessions) AS sessions, (SELECT COALESCE(SUM(version), 0) FROM sessions) AS records,
-             (SELECT COALESCE(SUM(bytes), 0) FROM sessions) AS bytes,
-             (SELECT COUNT(*) FROM (SELECT DISTINCT tenant, cover, epoch FROM epochs)) AS epochs,
+            `SELECT ${COUNTS},
              (SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()) AS disk`,
           )[0],
       )
-      return {
+      return statsOf(row, {
         driver: 'sqlite',
         schemaVersion: SCHEMA_VERSION,
         sealed: seal.name !== 'plain',
         tenants: (await tenants()).length,
-        sessions: int(row, 'sessions'),
-        records: int(row, 'records'),
-        recordBytes: int(row, 'bytes'),
-        epochs: int(row, 'epochs'),
-        diskBytes: int(row, 'disk'),
-      }
+      })
     },
 
     async migrate() {

@@ -1,10 +1,12 @@
 import type { LogRecord } from '../../../core/records.ts'
-import type { StoredRecord } from '../../../ports/session-store.ts'
 import { badForkVersion, conflict, forkTargetExists, noSuchSession } from '../checks.ts'
+import type { LogPage } from '../paged-log.ts'
+import { wordKey } from '../read-record.ts'
 import { keyOf } from '../record-keys.ts'
 import { toStored } from '../record-text.ts'
 import { wordsOf } from '../search-words.ts'
-import { ensureTenant, int, recordOf, tenantId } from './context.ts'
+import { copyLookups, int } from '../rows.ts'
+import { ensureTenant, recordOf, tenantId } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase } from './database.ts'
 
@@ -119,11 +121,6 @@ const tokensOf = (context: Context, tenantName: string, tenant: number, text: st
     .map((word) => wordKey(context, tenantName, tenant, word))
     .join(' ')
 
-/** Tenant numbers are digits, so the first `x` ends them and no word of one tenant is a word of another. */
-export const wordKey = (context: Context, tenantName: string, tenant: number, word: string): string =>
-  `${tenant}x${context.seal.blindWord(tenantName, word)}`
-
-/** One page of a log; pages keep a long session from being held in memory twice. */
 export function readPage(
   db: SqliteDatabase,
   context: Context,
@@ -131,7 +128,7 @@ export function readPage(
   session: { readonly id: number; readonly name: string },
   after: number,
   limit: number,
-): { readonly records: readonly StoredRecord[]; readonly last: number | undefined } {
+): LogPage {
   const rows = db.all(
     'SELECT version, body, sum FROM records WHERE session = ? AND version > ? ORDER BY version LIMIT ?',
     session.id,
@@ -171,14 +168,7 @@ export function fork(
   )
   const copied = `JOIN records old ON old.id = i.record
      JOIN records new ON new.session = ? AND new.version = old.version WHERE i.session = ? AND old.version <= ?`
-  for (const select of [
-    `INSERT INTO epochs (tenant, cover, record, epoch, session) SELECT i.tenant, i.cover, new.id, i.epoch, new.session FROM epochs i ${copied}`,
-    `INSERT INTO undos (tenant, epoch, session, record) SELECT i.tenant, i.epoch, new.session, new.id FROM undos i ${copied}`,
-    `INSERT INTO edits (tenant, key, record, session) SELECT i.tenant, i.key, new.id, new.session FROM edits i ${copied}`,
-    `INSERT INTO items (tenant, identity, session, record) SELECT i.tenant, i.identity, new.session, new.id FROM items i ${copied}`,
-  ]) {
-    db.run(select, id, source.id, version)
-  }
+  for (const select of copyLookups(copied)) db.run(select, id, source.id, version)
   for (const item of itemTexts(db, context, tenantName, { id, name: to })) {
     indexWords(db, context, tenantName, tenant, item.id, item.text)
   }

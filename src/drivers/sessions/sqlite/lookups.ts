@@ -1,10 +1,11 @@
 import type { Epoch, FirstSendEdit } from '../../../core/records.ts'
 import type { FoundEpoch } from '../../../ports/session-store.ts'
 import type { Stored } from '../../crypto/seal.ts'
-import { byName } from '../checks.ts'
-import { ensureTenant, int, jsonList, recordOf, tenantId, text } from './context.ts'
+import { firstHolders, foundEpochs, uncached, type EpochRow } from '../epoch-rows.ts'
+import { int, text } from '../rows.ts'
+import { ensureTenant, jsonList, recordOf, tenantId } from './context.ts'
 import type { Context } from './context.ts'
-import type { SqlRow, SqliteDatabase } from './database.ts'
+import type { SqliteDatabase } from './database.ts'
 import { append } from './log.ts'
 
 /** One indexed query; bodies come from the cache, or from a second query by row id. */
@@ -27,38 +28,28 @@ export function findEpochs(
     jsonList(covers),
     tenant,
   )
-  return load(db, context, tenantName, firstOfEach(rows))
+  const found = rows.map((row) => ({ row, undone: JSON.parse(text(row, 'undone')) as string[] }))
+  return load(db, context, tenantName, firstHolders(found))
 }
 
-/** The first holder of each epoch speaks for it; forks and adopters hold the same one. */
-function firstOfEach(rows: readonly SqlRow[]): SqlRow[] {
-  const first = new Map<string, SqlRow>()
-  for (const row of rows) if (!first.has(text(row, 'epoch'))) first.set(text(row, 'epoch'), row)
-  return [...first.values()]
-}
-
-function load(db: SqliteDatabase, context: Context, tenant: string, rows: readonly SqlRow[]): FoundEpoch[] {
-  const missing = rows.filter((row) => context.epochs.get(int(row, 'record')) === undefined)
-  const places = new Map(
-    rows.map((row) => [int(row, 'record'), { session: text(row, 'session'), version: int(row, 'version') }]),
-  )
+function load(db: SqliteDatabase, context: Context, tenant: string, rows: readonly EpochRow[]): FoundEpoch[] {
+  const missing = uncached(context.epochs, rows)
   const loaded = new Map<number, Epoch>()
-  if (missing.length > 0) {
-    const ids = jsonList(missing.map((row) => int(row, 'record')))
-    for (const row of db.all('SELECT id, body, sum FROM records WHERE id IN (SELECT value FROM json_each(?))', ids)) {
-      const id = int(row, 'id')
-      const record = recordOf(context, tenant, row, places.get(id) ?? { session: '', version: 0 })
-      if (record?.type !== 'epoch') continue
-      loaded.set(id, record)
-      context.epochs.set(id, record, (row['body'] as Stored).length)
-    }
+  const bodies =
+    missing.size === 0
+      ? []
+      : db.all(
+          'SELECT id, body, sum FROM records WHERE id IN (SELECT value FROM json_each(?))',
+          jsonList([...missing.keys()]),
+        )
+  for (const row of bodies) {
+    const id = int(row, 'id')
+    const record = recordOf(context, tenant, row, missing.get(id)!)
+    if (record?.type !== 'epoch') continue
+    loaded.set(id, record)
+    context.epochs.set(id, record, (row['body'] as Stored).length)
   }
-  return rows.flatMap((row) => {
-    const epoch = loaded.get(int(row, 'record')) ?? context.epochs.get(int(row, 'record'))
-    if (epoch === undefined) return []
-    const undoneIn = [...new Set(JSON.parse(text(row, 'undone')) as string[])].sort(byName)
-    return [{ session: text(row, 'session'), epoch, undoneIn }]
-  })
+  return foundEpochs(context.epochs, rows, loaded)
 }
 
 /** Runs inside a write transaction, so nobody else can be between the look and the append. */
@@ -72,12 +63,14 @@ export function claimEpoch(
   const tenant = ensureTenant(db, tenantName)
   const cover = context.seal.blind(tenantName, epoch.cover)
   const id = context.seal.blind(tenantName, epoch.id)
+  const replaces = context.seal.blind(tenantName, epoch.replaces ?? '')
   const winner = db.all(
-    `SELECT epoch FROM epochs e WHERE tenant = ? AND cover = ? AND (epoch = ? OR NOT EXISTS
+    `SELECT epoch FROM epochs e WHERE tenant = ? AND cover = ? AND epoch <> ? AND (epoch = ? OR NOT EXISTS
        (SELECT 1 FROM undos u WHERE u.tenant = e.tenant AND u.epoch = e.epoch AND u.session = e.session))
      ORDER BY epoch = ?, record LIMIT 1`,
     tenant,
     cover,
+    replaces,
     id,
     id,
   )[0]

@@ -1,10 +1,12 @@
 import type { SearchHit } from '../../../ports/session-store.ts'
 import { queryWords, rankCandidates } from '../search-words.ts'
 import type { Candidate } from '../search-words.ts'
-import { int, recordOf, tenantId, text } from './context.ts'
+import { wordKey } from '../read-record.ts'
+import { int, text } from '../rows.ts'
+import { recordOf, tenantId } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase } from './database.ts'
-import { headOf, wordKey } from './log.ts'
+import { headOf } from './log.ts'
 
 // Newest records looked at per word once no record holds all words; enough for a rare word to be found among common ones.
 const PER_WORD = 50

@@ -3,6 +3,7 @@ import type { SqliteDatabase } from './database.ts'
 import { endsTransaction, isBusy } from './engine-errors.ts'
 
 interface Job {
+  readonly passing: boolean
   run(db: SqliteDatabase): unknown
   resolve(value: unknown): void
   reject(error: unknown): void
@@ -15,8 +16,10 @@ export interface WriteQueueOptions {
 }
 
 export interface WriteQueue {
-  /** Runs `job` in a transaction; resolves after the commit. */
+  /** Runs `job` in a transaction; resolves after the commit, when it is on disk. */
   readonly write: <T>(job: (db: SqliteDatabase) => T) => Promise<T>
+  /** The same for what is worth nothing after a power cut: it survives a kill, and no flush is waited for. */
+  readonly writePassing: <T>(job: (db: SqliteDatabase) => T) => Promise<T>
   /** Resolves when everything that was asked for is written or failed. */
   readonly idle: () => Promise<void>
 }
@@ -34,6 +37,14 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
   const { lockTimeoutMs, explain } = options
   const waiting: Job[] = []
   let running: Promise<void> | undefined
+  let flushes = true
+
+  function add<T>(run: (db: SqliteDatabase) => T, passing: boolean): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      waiting.push({ run, passing, resolve, reject })
+      running ??= drain()
+    })
+  }
 
   async function drain(): Promise<void> {
     await Promise.resolve()
@@ -54,12 +65,8 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
   }
 
   return {
-    write<T>(run: (db: SqliteDatabase) => T) {
-      return new Promise<T>((resolve, reject) => {
-        waiting.push({ run, resolve, reject })
-        running ??= drain()
-      })
-    },
+    write: (run) => add(run, false),
+    writePassing: (run) => add(run, true),
     async idle() {
       await running
     },
@@ -68,6 +75,7 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
   /** False when another process holds the lock: waiting inside the engine would hold up every request of this one. */
   function attempt(db: SqliteDatabase, batch: readonly Job[], deadline: number): boolean {
     try {
+      flushWith(db, batch)
       db.exec('BEGIN IMMEDIATE')
     } catch (error) {
       if (!isBusy(error) || performance.now() > deadline) throw error
@@ -94,6 +102,14 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
     }
     for (const settle of outcomes) settle()
     return true
+  }
+
+  /** One job that must be on disk takes everything before it along. */
+  function flushWith(db: SqliteDatabase, batch: readonly Job[]): void {
+    const wanted = batch.some(({ passing }) => !passing)
+    if (wanted === flushes) return
+    db.exec(`PRAGMA synchronous = ${wanted ? 'FULL' : 'NORMAL'}`)
+    flushes = wanted
   }
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
 import { NO_USAGE, type Usage } from '../../../core/usage.ts'
 import type { ArtifactStat } from '../../../ports/artifact-store.ts'
@@ -103,10 +104,13 @@ function modelOf(options: ExtractOptions, question: string): ExtractionModel {
   } = options
   // A chunk may be halved and its answers combined: three calls for each are more than that ever takes.
   const maxCalls = maxChunks * 3 + maxTurns
+  const signal = AbortSignal.timeout(timeoutMs)
+  // Every call of the extraction listens to the one signal; Node takes more than ten for a leak.
+  setMaxListeners(0, signal)
   const bounded = extractionModel(model, tokenizer, {
     maxCalls,
     maxOutputTokens,
-    signal: AbortSignal.timeout(timeoutMs),
+    signal,
     nonce: nonce(),
     instructions: SEARCH_INSTRUCTIONS + question,
   })

@@ -2,7 +2,6 @@ import type { Codec } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { PlimsollEvent } from '../../../core/events.ts'
 import type { Target } from '../../../core/target.ts'
-import type { Usage } from '../../../core/usage.ts'
 import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
 import { learnedLimits, lessonOf } from '../../../engine/learned-limits.ts'
 import type { Compaction } from '../../../engine/compact.ts'
@@ -57,17 +56,12 @@ export interface ChatState {
   readonly budgetUsd: number | undefined
   readonly journal: Journal
   readonly session: Session
-  /** Usage of every call of this session, those of earlier processes included. */
-  readonly usages: readonly Usage[]
-  readonly spentUsd: number
 }
 
 /** An agent on the engine's three verbs. */
 export interface Chat {
   readonly setup: ChatSetup
   state(): ChatState
-  /** Reads what earlier processes left of this session. */
-  open(): Promise<void>
   /** One turn: the model answers, its tools run, until it has nothing more to call. */
   send(text: string, signal: AbortSignal): Promise<void>
   /** Reduces now, and says from where to where, or why not. */
@@ -84,15 +78,11 @@ export function createChat(setup: ChatSetup): Chat {
   const learned = learnedLimits(stores.sessions, systemClock)
   let { provider, policy, budgetUsd } = setup
   let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd)
-  let usages: Usage[] = []
-  let spentUsd = 0
   let session = openSession()
 
   function openSession(): Session {
     const budgets: readonly Budget[] =
-      budgetUsd === undefined
-        ? []
-        : [{ name: 'session', scope: 'session', unit: 'usd', hard: Math.max(0, budgetUsd - spentUsd) }]
+      budgetUsd === undefined ? [] : [{ name: 'session', scope: 'session', unit: 'usd', hard: budgetUsd }]
     const plimsoll = createPlimsoll({
       store: stores.sessions,
       artifacts: stores.artifacts,
@@ -102,17 +92,6 @@ export function createChat(setup: ChatSetup): Chat {
       onEvent: view.onEvent,
     })
     return plimsoll.session({ id: journal.id, tenant: TENANT })
-  }
-
-  async function restore(): Promise<void> {
-    usages = []
-    spentUsd = 0
-    for await (const { record } of stores.sessions.read(TENANT, journal.id)) {
-      if (record.type !== 'usage') continue
-      if (record.usage !== undefined) usages.push(record.usage)
-      spentUsd += record.costUsd ?? 0
-    }
-    session = openSession()
   }
 
   const codecOf = ({ wire }: Provider): Codec => codecs.get(wire.format)!
@@ -175,9 +154,7 @@ export function createChat(setup: ChatSetup): Chat {
           onRetry: (reason, waitMs) => view.onNotice(`${reason}; trying again in ${Math.round(waitMs / 1000)} s`),
         })
         const { usage } = answered.response
-        const { costUsd = 0 } = await session.record({ turn: turn.id, ...(usage !== undefined && { usage }) })
-        if (usage !== undefined) usages.push(usage)
-        spentUsd += costUsd
+        await session.record({ turn: turn.id, ...(usage !== undefined && { usage }) })
         return answered
       } catch (error) {
         await session.record({ turn: turn.id, refused: true })
@@ -211,8 +188,7 @@ export function createChat(setup: ChatSetup): Chat {
 
   return {
     setup,
-    state: () => ({ provider, policy, budgetUsd, journal, session, usages, spentUsd }),
-    open: restore,
+    state: () => ({ provider, policy, budgetUsd, journal, session }),
     async send(text, signal) {
       journal.add({ type: 'user', text })
       for (let steps = 0; steps < MOST_STEPS; steps++) {
@@ -239,7 +215,7 @@ export function createChat(setup: ChatSetup): Chat {
       policy = wish.policy ?? policy
       budgetUsd = wish.budgetUsd ?? budgetUsd
       if (wish.sessionId !== undefined) journal = openJournal(setup.chatsFolder, wish.sessionId, setup.cwd)
-      await restore()
+      session = openSession()
     },
   }
 }

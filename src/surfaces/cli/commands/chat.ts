@@ -139,7 +139,6 @@ async function converse(
     ...(sessionId !== undefined && { sessionId }),
   })
   try {
-    await chat.open()
     if (flags.prompt !== undefined) await oneTurn(chat, console, view.endText, flags.prompt, quiet)
     else {
       introduce(
@@ -205,15 +204,16 @@ async function oneTurn(
     if (signal.aborted) process.exitCode = EXIT.interrupted
   })
   endText()
-  const { journal, usages, spentUsd, session } = chat.state()
+  const { journal, session } = chat.state()
   if (!asJson) return
   const answer = journal.entries.findLast(({ type }) => type === 'assistant')
+  const status = await session.status()
   const value = {
     session: journal.id,
     text: answer?.type === 'assistant' ? answer.text : '',
-    calls: usages.length,
-    costUsd: spentUsd,
-    status: await session.status(),
+    calls: status.spent.calls,
+    costUsd: status.spent.costUsd,
+    status,
   }
   console.write(`${JSON.stringify(value, null, 2)}\n`)
 }

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
-import { openProxy } from '../open-proxy.ts'
+import { openProxy, type OpenProxy } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import type { ProxyLine } from '../../gateway/proxy.ts'
 import { wholeNumber } from '../whole-number.ts'
@@ -26,31 +26,39 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   if ((settings.workers ?? 1) > 1 && cluster.isPrimary) return runWorkers(settings.workers!)
   const say = (line: object, text: string): void =>
     void process.stdout.write(flags.json === true ? `${JSON.stringify(line)}\n` : `${text}\n`)
-  const { proxy, close } = await openProxy(settings, (line) => say(line, textOf(line)))
-  const { url } = proxy
+  const running = await openProxy(settings, (line) => say(line, textOf(line)))
+  const { url } = running.proxy
+  const stopped = onSignals(() => reload(running, flags))
   if (cluster.worker === undefined || cluster.worker.id === 1) {
     say(
       { listening: url },
       `Listening on ${url}\n  ANTHROPIC_BASE_URL=${url}/anthropic\n  OPENAI_BASE_URL=${url}/openai/v1\n  GOOGLE_GEMINI_BASE_URL=${url}/gemini`,
     )
   }
-  const reload = (): void => {
-    try {
-      proxy.reload(settingsOf(flags).upstreams)
-      process.stderr.write('plimsoll: upstreams read again\n')
-    } catch (error) {
-      // A broken file must not take a running proxy down: the old settings stay.
-      process.stderr.write(`plimsoll: ${(error as Error).message}\n`)
-    }
-  }
-  process.on('SIGHUP', reload)
+  await stopped
+  await running.close()
+  cluster.worker?.disconnect()
+}
+
+/** Listens from now on, before anybody can know that we are there. Resolves when the process is told to stop. */
+async function onSignals(hangUp: () => void): Promise<void> {
+  process.on('SIGHUP', hangUp)
   await new Promise<void>((resolve) => {
     process.once('SIGTERM', resolve)
     process.once('SIGINT', resolve)
   })
-  process.off('SIGHUP', reload)
-  await close()
-  cluster.worker?.disconnect()
+  process.off('SIGHUP', hangUp)
+}
+
+function reload(running: OpenProxy, flags: ProxyFlags): void {
+  try {
+    const fixed = running.reload(settingsOf(flags))
+    const restart = fixed.length === 0 ? '' : `; ${fixed.join(', ')} will change with a restart`
+    process.stderr.write(`plimsoll: settings read again${restart}\n`)
+  } catch (error) {
+    // A broken file must not take a running proxy down: the old settings stay.
+    process.stderr.write(`plimsoll: ${(error as Error).message}\n`)
+  }
 }
 
 function textOf(line: ProxyLine): string {

@@ -74,13 +74,17 @@ export function proxySettings(file: string): readonly Setting[] {
     store: defaultStoreUrl(),
     ...PROXY_DEFAULTS,
     ...settingsOf(flags),
+    // By its name; `plimsoll config` shows its numbers.
+    policy: own.policy ?? PROXY_DEFAULTS['policy'],
   }
-  return Object.entries(merged).map(([name, value]): Setting => {
-    const byHome = name === 'store' && own.store === undefined && process.env['PLIMSOLL_HOME'] !== undefined
-    const inEnvironment = byHome || (name === 'caFile' && caFile !== undefined)
-    const from = inEnvironment ? 'environment' : name in own ? 'file' : 'default'
-    return { name, value: withoutSecrets(value), from }
-  })
+  return Object.entries(merged)
+    .filter(([name]) => name !== 'agents')
+    .map(([name, value]): Setting => {
+      const byHome = name === 'store' && own.store === undefined && process.env['PLIMSOLL_HOME'] !== undefined
+      const inEnvironment = byHome || (name === 'caFile' && caFile !== undefined)
+      const from = inEnvironment ? 'environment' : name in own ? 'file' : 'default'
+      return { name, value: withoutSecrets(value), from }
+    })
 }
 
 /** A report gets pasted into issues: no passwords, no header values. */

@@ -20,9 +20,10 @@ export type StepsByIndex = ReadonlyMap<number, readonly HiddenStep[]>
 
 /** A body with hidden steps back in their places. Elements that no step touches keep their bytes. */
 export function insertSteps(text: string, wire: HiddenWire, steps: StepsByIndex): string {
+  if (steps.size === 0) return text
   const list = member(indexJson(text), wire.list)
   const nodes = list?.items
-  if (list === undefined || nodes === undefined || steps.size === 0) return text
+  if (list === undefined || nodes === undefined) return text
   // An element keeps its own text as long as it stays the same object.
   const raw = new Map<unknown, string>()
   let history: readonly Json[] = nodes.map((node) => {

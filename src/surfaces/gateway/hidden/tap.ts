@@ -1,9 +1,8 @@
-import type { Codec, ModelResponse, ServerSentEvent } from '../../../core/codec.ts'
+import type { Codec, ModelResponse, ServerSentEvent, StreamReducer } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import { formatSseEvent } from '../../../formats/sse.ts'
 import { errorEvent } from '../answer.ts'
 import type { Tap, UpstreamAnswer } from '../exchange.ts'
-import { observeResponse, type ResponseObserver } from '../observe.ts'
 import { frameReader, type Frame } from './frames.ts'
 import type { HiddenSession } from './index.ts'
 import type { Passed } from './wire.ts'
@@ -26,7 +25,8 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
   const visible = codec.stream()
   const rawOf = new WeakMap<ServerSentEvent, string>()
   let frames = frameReader()
-  let observer = openObserver(codec)
+  /** The upstream's own words, ours included. */
+  let answer = codec.stream()
 
   const write = (passed: readonly Passed[], frame?: Frame): string =>
     passed
@@ -41,18 +41,18 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
       .map((frame) => {
         if (frame.event === undefined) return frame.raw
         rawOf.set(frame.event, frame.raw)
+        answer.push(frame.event)
         return write(stream.push(frame.event), frame)
       })
       .join('')
 
   return {
     chunk(bytes) {
-      observer.chunk(bytes)
       return Buffer.from(pass(frames.push(bytes)))
     },
     async end(complete) {
       const rest = pass(frames.end())
-      await deps.recorded(await observer.end())
+      await deps.recorded(read(answer))
       if (!complete) {
         deps.finished()
         return { bytes: Buffer.from(rest) }
@@ -63,7 +63,7 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
           const next = await deps.proceed(goesOn)
           const said = write(stream.next())
           frames = frameReader()
-          observer = openObserver(codec)
+          answer = codec.stream()
           return { bytes: Buffer.from(rest + said), next }
         }
         const closing = write(stream.close())
@@ -79,4 +79,10 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
   }
 }
 
-const openObserver = (codec: Codec): ResponseObserver => observeResponse(codec, { contentType: 'text/event-stream' })
+function read(stream: StreamReducer): ModelResponse | undefined {
+  try {
+    return stream.response()
+  } catch {
+    return undefined
+  }
+}

@@ -1,4 +1,5 @@
 import type { ServerSentEvent } from '../../../core/codec.ts'
+import { parseEvent } from '../../../formats/pieces.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 
@@ -78,14 +79,7 @@ export function sumUsage(usages: readonly unknown[]): unknown {
   )
 }
 
-export function parseData({ data }: ServerSentEvent): Json | undefined {
-  try {
-    const parsed: unknown = JSON.parse(data)
-    return isRecord(parsed) ? parsed : undefined
-  } catch {
-    return undefined
-  }
-}
+export const parseData = ({ data }: ServerSentEvent): Json | undefined => parseEvent(data)
 
 export const eventOf = (original: ServerSentEvent, data: Json): ServerSentEvent => ({
   ...(original.event !== undefined && { event: original.event }),

@@ -3,18 +3,20 @@ import { policies, policyNamed } from '../../../../engine/policies/index.ts'
 import { grouped, percent, short } from '../../inspect/figures.ts'
 import { renderTable } from '../../kit/table.ts'
 import { dollars } from '../../replay/terminal.ts'
-import { addUsage, NO_USAGE } from '../../../../core/usage.ts'
 import { say, type Slash } from './slash.ts'
 
 export const cost: Slash = {
   name: 'cost',
   about: 'what this session cost',
-  run(_rest, slash) {
-    const { usages, spentUsd } = slash.chat.state()
-    const { input, cacheRead, output } = usages.reduce(addUsage, NO_USAGE)
+  async run(_rest, slash) {
+    const { spent } = await slash.chat.state().session.status()
+    const { input, cacheRead, output } = spent.usage
+    const { summary = 0, extract = 0 } = spent.byPurpose
     say(
       slash,
-      `${dollars(spentUsd)} for ${grouped(usages.length)} calls: ${grouped(input)} input (${percent(cacheRead, input)} cached), ${grouped(output)} output`,
+      `${dollars(spent.costUsd)} for ${grouped(spent.calls)} calls: ${grouped(input)} input (${percent(cacheRead, input)} cached), ${grouped(output)} output` +
+        (summary + extract > 0 ? `; ${dollars(summary + extract)} of it for summaries` : '') +
+        (spent.unpriced > 0 ? `; ${grouped(spent.unpriced)} calls of models without a known price` : ''),
     )
   },
 }
@@ -29,7 +31,8 @@ export const budget: Slash = {
       if (!(budgetUsd > 0)) return say(slash, 'A budget is a number of dollars, such as /budget 2.50.')
       await slash.chat.change({ budgetUsd })
     }
-    const { budgetUsd, spentUsd } = slash.chat.state()
+    const { budgetUsd, session } = slash.chat.state()
+    const spentUsd = (await session.status()).spent.costUsd
     say(
       slash,
       budgetUsd === undefined

@@ -78,10 +78,11 @@ export const session: Slash = {
       if (!known) return say(slash, `There is no session ${rest}; /sessions lists them, /new begins one.`)
       await slash.chat.change({ sessionId: rest })
     }
-    const { journal, provider, policy, usages } = slash.chat.state()
+    const { journal, provider, policy, session: own } = slash.chat.state()
+    const { spent } = await own.status()
     say(
       slash,
-      `${journal.id}: ${grouped(journal.entries.length)} entries, ${grouped(usages.length)} calls, ${provider.name} ${provider.model}, policy ${policy}`,
+      `${journal.id}: ${grouped(journal.entries.length)} entries, ${grouped(spent.calls)} calls, ${provider.name} ${provider.model}, policy ${policy}`,
     )
   },
 }

@@ -1,0 +1,107 @@
+import Anthropic from '@anthropic-ai/sdk'
+import { describe, expect, it } from 'vitest'
+import { handlesIn } from '../../src/core/handles.ts'
+import { memoryStore } from '../../src/drivers/sessions/memory.ts'
+import type { PlimsollOptions } from '../../src/plimsoll.ts'
+import { call, say, type Answer, type BrainTurn } from '../../src/testing/referee/index.ts'
+import { stage, WAYS, type Stage, type Way } from '../sdks/ways.ts'
+
+const ROWS = JSON.stringify(
+  Array.from({ length: 6_000 }, (_, id) => ({ id, node: `node-${id % 5}`, ms: (id * 7_919) % 10_007 })),
+)
+const BASIC = ['recall', 'artifact_grep', 'artifact_read']
+const ALL = [...BASIC, 'artifact_query', 'artifact_run']
+
+/** An agent that knows `bash` and nothing of our tools. */
+async function talk({ base, fetch }: Stage, turns: number): Promise<string[]> {
+  const client = new Anthropic({ apiKey: 'k', baseURL: base, maxRetries: 0, ...(fetch && { fetch }) })
+  const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'Which node is slow?' }]
+  const said: string[] = []
+  for (let turn = 0; turn < turns; turn++) {
+    const answer = await client.messages.create({
+      model: 'claude-opus-4-6',
+      max_tokens: 512,
+      tools: [{ name: 'bash', input_schema: { type: 'object' } }],
+      messages,
+    })
+    said.push(answer.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(''))
+    const uses = answer.content.filter((block) => block.type === 'tool_use')
+    messages.push({ role: 'assistant', content: answer.content })
+    messages.push({
+      role: 'user',
+      content:
+        uses.length > 0
+          ? uses.map(({ id }) => ({ type: 'tool_result' as const, tool_use_id: id, content: ROWS }))
+          : 'Go on.',
+    })
+  }
+  return said
+}
+
+const open = (way: Way, script: (turn: BrainTurn) => Answer, plimsoll: PlimsollOptions = {}): Promise<Stage> =>
+  stage(way, {
+    referee: { wire: 'anthropic-messages', script, window: plimsoll.window ?? 64_000 },
+    plimsoll: { window: 64_000, ...plimsoll },
+  })
+const toolsIn = ({ referee }: Stage): string[][] =>
+  referee.log.map(({ raw }) =>
+    (JSON.parse(Buffer.from(raw).toString()) as { tools: { name: string }[] }).tools
+      .map(({ name }) => name)
+      .filter((name) => name !== 'bash'),
+  )
+const slowest = Object.entries(
+  (JSON.parse(ROWS) as { node: string; ms: number }[]).reduce<Record<string, number>>(
+    (sums, { node, ms }) => ({ ...sums, [node]: (sums[node] ?? 0) + ms }),
+    {},
+  ),
+).sort(([, a], [, b]) => b - a)[0]!
+
+describe.each(WAYS)('readers that the gateway gives a model, through the %s', (way) => {
+  it('answer SQL and code over a result that was never shown whole', async () => {
+    const body = (turn: BrainTurn): string => JSON.stringify(turn.body)
+    const on = await open(way, (turn) => {
+      const [handle] = handlesIn(body(turn))
+      if (turn.number === 1) return call('bash', { command: 'top' })
+      if (turn.number === 2)
+        return call('artifact_query', {
+          handle: handle!,
+          sql: 'SELECT node, sum(ms) total FROM t GROUP BY 1 ORDER BY 2 DESC LIMIT 1',
+        })
+      if (turn.number === 3)
+        return call('artifact_run', { handle: handle!, code: `data.filter((row) => row.node === 'node-0').length` })
+      return say(body(turn).includes(String(slowest[1])) && body(turn).includes('1200') ? slowest[0] : 'lost')
+    })
+    expect((await talk(on, 2))[1]).toBe(slowest[0])
+    expect(on.referee.summary()).toMatchObject({ answered: 4, invalid: 0, overflows: 0 })
+    for (const names of toolsIn(on)) expect(names).toEqual(ALL)
+    // The view names only what the request declares.
+    expect(Buffer.from(on.referee.log[1]!.raw).toString()).toContain(
+      'artifact_run (your own JavaScript over all of it)',
+    )
+  }, 30_000)
+})
+
+describe('which readers a session gets', () => {
+  const quiet = (): Answer => say('ok')
+  it.each([
+    { name: 'no engines', options: { sql: false, sandbox: false }, tools: BASIC },
+    { name: 'SQL only', options: { sandbox: false }, tools: [...BASIC, 'artifact_query'] },
+    { name: 'a small window', options: { window: 16_000 }, tools: BASIC },
+    { name: 'a model that reads', options: { extraction: () => 'x' }, tools: [...ALL, 'artifact_extract'] },
+    { name: 'none', options: { tools: false }, tools: [] },
+  ] satisfies { name: string; options: PlimsollOptions; tools: string[] }[])('$name', async ({ options, tools }) => {
+    const on = await open('fetch', quiet, options)
+    await talk(on, 1)
+    expect(toolsIn(on)).toEqual([tools])
+  })
+
+  it('stays as it was decided on its first request, whatever is installed later', async () => {
+    const store = memoryStore()
+    const first = await open('fetch', quiet, { store, sandbox: false })
+    await talk(first, 1)
+    const second = await open('fetch', quiet, { store })
+    await talk(second, 2)
+    expect(toolsIn(first)).toEqual([[...BASIC, 'artifact_query']])
+    expect(new Set(toolsIn(second).map(String))).toEqual(new Set([String([...BASIC, 'artifact_query'])]))
+  })
+})
