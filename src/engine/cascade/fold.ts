@@ -27,24 +27,31 @@ export function fold(draft: Draft, options: FoldOptions): Proposal {
   const budget = draft.lowTokens - draft.fixedTokens - keptTokens(draft)
   let tail = Math.min(options.tailShare * draft.limitTokens, budget * 0.5)
   let best = foldBefore(draft, options, budget, tail)
+  const { summaryTokens } = best
   // A record that has less to say than it may leaves its room to the steps that stay whole.
   for (let tries = 0; tries < FILL_TRIES && best.unused > budget * FILL_SLACK; tries++) {
     tail += best.unused * 0.95
-    const longer = foldBefore(draft, options, budget, tail)
+    const longer = foldBefore(draft, options, budget, tail, summaryTokens)
     if (longer.edits.length === 0 || longer.unused < 0) break
     best = longer
   }
-  return { edits: best.edits, stored: best.stored }
+  const { edits, stored, ask } = best
+  return { edits, stored, ...(ask !== undefined && { asks: [ask()] }) }
 }
 
 interface Fold extends Proposal {
+  /** A model's account in place of a part of the record, where there is a model. */
+  readonly ask?: () => SummaryAsk
   /** Tokens of the budget that nobody needs. */
   readonly unused: number
+  /** What the record may take. */
+  readonly summaryTokens: number
 }
 
-const NO_FOLD: Fold = { ...NOTHING, unused: 0 }
+const NO_FOLD: Fold = { ...NOTHING, unused: 0, summaryTokens: 0 }
 
-function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: number): Fold {
+/** `frameTokens`: what the shares of the record's parts are of, where it gives room away that it does not need. */
+function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: number, frameTokens?: number): Fold {
   const { items, turns, keep } = draft
   const tailFrom = tailStart(draft, tail)
   const folded: number[] = []
@@ -58,7 +65,7 @@ function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: nu
   // The record gets what the tail leaves, within its own bounds.
   const room = budget - rangeTokens(draft, tailFrom, items.length)
   const summaryTokens = Math.max(MIN_SUMMARY_TOKENS, Math.min(room, options.summaryShare * draft.limitTokens))
-  const { text, stored } = mechanicalSummary(draft, folded, Math.floor(summaryTokens))
+  const { text, stored } = mechanicalSummary(draft, folded, Math.floor(summaryTokens), frameTokens)
   const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
   const { modelShare = 0 } = options
   // A summary that is as long as its source would be a rewrite without a gain.
@@ -66,13 +73,14 @@ function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: nu
   if (used >= saved) return NO_FOLD
   return {
     unused: room - used,
+    summaryTokens,
     edits: [
       ...dropEdits(draft, folded),
       { op: 'insert', at, role: 'user', text, reason: `stands for ${folded.length} folded items` },
     ],
     stored,
     ...(modelShare > 0 &&
-      draft.hasModel && { asks: [accountOf(draft, folded, text, summaryTokens, saved, modelShare)] }),
+      draft.hasModel && { ask: () => accountOf(draft, folded, text, summaryTokens, saved, modelShare) }),
   }
 }
 
