@@ -21,6 +21,7 @@ import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn
 import { permit, type Permission } from './guard.ts'
 import { callHook } from './hooks.ts'
 import { largestParts } from './largest-parts.ts'
+import { withoutForeignSeals } from './foreign-seals.ts'
 import { withNative } from './native.ts'
 import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
@@ -155,7 +156,7 @@ const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({ 
 
 /** What stands on top of the view for this one request. */
 const dressed = (context: PrepareContext, view: View): View =>
-  withCacheMarks(context, withContextNotice(context, withNative(context, view)))
+  withCacheMarks(context, withContextNotice(context, withNative(context, withoutForeignSeals(context, view))))
 
 async function tellHooks(
   context: PrepareContext,

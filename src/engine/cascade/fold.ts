@@ -27,31 +27,28 @@ export function fold(draft: Draft, options: FoldOptions): Proposal {
   const budget = draft.lowTokens - draft.fixedTokens - keptTokens(draft)
   let tail = Math.min(options.tailShare * draft.limitTokens, budget * 0.5)
   let best = foldBefore(draft, options, budget, tail)
-  const { summaryTokens } = best
   // A record that has less to say than it may leaves its room to the steps that stay whole.
   for (let tries = 0; tries < FILL_TRIES && best.unused > budget * FILL_SLACK; tries++) {
     tail += best.unused * 0.95
-    const longer = foldBefore(draft, options, budget, tail, summaryTokens)
+    // The record keeps the measure that it was written to: it must not pay for the tail.
+    const longer = foldBefore(draft, options, budget, tail, best.measure)
     if (longer.edits.length === 0 || longer.unused < 0) break
     best = longer
   }
-  const { edits, stored, ask } = best
-  return { edits, stored, ...(ask !== undefined && { asks: [ask()] }) }
+  const { unused: _unused, measure: _measure, ...proposal } = best
+  return proposal
 }
 
 interface Fold extends Proposal {
-  /** A model's account in place of a part of the record, where there is a model. */
-  readonly ask?: () => SummaryAsk
+  /** Tokens that the record might have had. */
+  readonly measure: number
   /** Tokens of the budget that nobody needs. */
   readonly unused: number
-  /** What the record may take. */
-  readonly summaryTokens: number
 }
 
-const NO_FOLD: Fold = { ...NOTHING, unused: 0, summaryTokens: 0 }
+const NO_FOLD: Fold = { ...NOTHING, measure: 0, unused: 0 }
 
-/** `frameTokens`: what the shares of the record's parts are of, where it gives room away that it does not need. */
-function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: number, frameTokens?: number): Fold {
+function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: number, measure?: number): Fold {
   const { items, turns, keep } = draft
   const tailFrom = tailStart(draft, tail)
   const folded: number[] = []
@@ -64,23 +61,24 @@ function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: nu
   const at = summaryPlace(draft, folded[0]!, tailFrom)
   // The record gets what the tail leaves, within its own bounds.
   const room = budget - rangeTokens(draft, tailFrom, items.length)
-  const summaryTokens = Math.max(MIN_SUMMARY_TOKENS, Math.min(room, options.summaryShare * draft.limitTokens))
-  const { text, stored } = mechanicalSummary(draft, folded, Math.floor(summaryTokens), frameTokens)
+  const summaryTokens =
+    measure ?? Math.max(MIN_SUMMARY_TOKENS, Math.min(room, options.summaryShare * draft.limitTokens))
+  const { text, stored } = mechanicalSummary(draft, folded, Math.floor(summaryTokens))
   const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
   const { modelShare = 0 } = options
   // A summary that is as long as its source would be a rewrite without a gain.
   const used = draft.countText(text)
   if (used >= saved) return NO_FOLD
   return {
+    measure: summaryTokens,
     unused: room - used,
-    summaryTokens,
     edits: [
       ...dropEdits(draft, folded),
       { op: 'insert', at, role: 'user', text, reason: `stands for ${folded.length} folded items` },
     ],
     stored,
     ...(modelShare > 0 &&
-      draft.hasModel && { ask: () => accountOf(draft, folded, text, summaryTokens, saved, modelShare) }),
+      draft.hasModel && { asks: [accountOf(draft, folded, text, summaryTokens, saved, modelShare)] }),
   }
 }
 

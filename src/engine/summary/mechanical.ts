@@ -19,28 +19,17 @@ export interface Summary {
 /** Shares of the summary's budget that facts and user messages may take. */
 const FACTS_SHARE = 0.12
 const SAID_SHARE = 0.25
-/** What people said takes no more than this of a record that is small because it has little to say. */
-const MOST_SAID = 0.45
 
 /**
  * The model-free summary: what people said, the state of the work, then verbatim lines of what was done and seen. It is
  * rebuilt from the transcript every time, never from an earlier summary, so nothing erodes.
  */
-export function mechanicalSummary(
-  draft: Draft,
-  folded: readonly number[],
-  budgetTokens: number,
-  frameTokens = budgetTokens,
-): Summary {
+export function mechanicalSummary(draft: Draft, folded: readonly number[], budgetTokens: number): Summary {
   const { countText } = draft
   const items = folded.map((index) => draft.items[index]!)
   const head = [headLine(draft, items), askedFor(draft)].filter((part) => part !== '').join('\n\n')
-  const facts = factsBlock(items, Math.min(frameTokens * FACTS_SHARE, budgetTokens), countText)
-  const frame = [
-    head,
-    saidByUser(items, Math.min(frameTokens * SAID_SHARE, budgetTokens * MOST_SAID), countText),
-    facts,
-  ]
+  const facts = factsBlock(items, budgetTokens * FACTS_SHARE, countText)
+  const frame = [head, saidByUser(items, budgetTokens * SAID_SHARE, countText), facts]
   const used = countText(frame.join('\n\n')) + 40
   const ages = agesOf(draft.items)
   const sources: { source: LineSource; item: Item }[] = []
