@@ -36,6 +36,16 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
   const bus = openEvents(settings.store ?? defaultStore(), {
     // The workers of one proxy tell each other: to them the bus would repeat it.
     ...(cluster.isWorker && { sender: `${hostname()}:${process.ppid}` }),
+    onTrouble: nowAndThen((error) =>
+      count({
+        type: 'degraded',
+        what: 'events of other proxies',
+        cause: error instanceof Error ? error.message : String(error),
+        at: Date.now(),
+        tenant: '',
+        session: '',
+      }),
+    ),
   })
   const plimsoll = createPlimsoll({
     ...liveOptions(settings),
@@ -86,6 +96,18 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
       await plimsoll.close()
       await bus.close()
     },
+  }
+}
+
+const TELL_EVERY_MS = 60_000
+
+/** A server that is away is tried again and again; once a minute is enough to know. */
+function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
+  let quietUntil = 0
+  return (error) => {
+    if (performance.now() < quietUntil) return
+    quietUntil = performance.now() + TELL_EVERY_MS
+    tell(error)
   }
 }
 
