@@ -103,12 +103,12 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const isReduced = ready === undefined && roomier === undefined && needsEpoch(context, shown, before)
   const declared = ready ?? (isReduced ? await reduce(context, shown, before, log) : undefined)
   const squeezed =
-    declared === undefined && isOver(before.estimate, context.limit) && deps.policy.asDesigned !== true
-      ? await squeezeNew(context, shown, before)
+    declared === undefined && isOver(before.load, context.limit) && deps.policy.asDesigned !== true
+      ? await squeezeNew(context, shown, before, intake)
       : undefined
   const view = declared?.view ?? squeezed?.view ?? before
   const standing = squeezed?.standing ?? shown
-  const newEdits = [...intake, ...(squeezed?.edits ?? [])]
+  const newEdits = squeezed?.edits ?? intake
   decided = { ...decided, edits: newEdits }
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   const final = finalStepOf(context)
