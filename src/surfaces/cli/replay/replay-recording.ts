@@ -6,7 +6,6 @@ import type { EventSink } from '../../../core/events.ts'
 import type { Policy } from '../../../core/policy.ts'
 import type { Audit, Epoch } from '../../../core/records.ts'
 import type { VerdictKind } from '../../../core/target.ts'
-import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
 import { memoryArtifacts } from '../../../drivers/artifacts/memory.ts'
 import { memoryStore } from '../../../drivers/sessions/memory.ts'
 import { BASIC_READERS } from '../../../engine/reader-tools.ts'
@@ -17,6 +16,7 @@ import { codecs } from '../../../formats/registry.ts'
 import type { RecordedCall, Recording } from '../../../formats/transcripts/recording.ts'
 import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../plimsoll.ts'
+import { knownModels } from '../catalogue.ts'
 
 export interface ReplayOptions {
   readonly window: number
@@ -84,7 +84,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const { window, reserve = 1_024, readers = true } = options
   const startedAt = performance.now()
   const codec = codecs.get(recording.wire)!
-  const catalogue = bundledCatalogue()
+  const catalogue = knownModels()
   const model = options.model ?? recording.model ?? DEFAULT_MODEL
   const price = catalogue.resolve(model).info.price ?? catalogue.resolve(DEFAULT_MODEL).info.price!
   const counter = createMeter({ catalogue })
