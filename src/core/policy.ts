@@ -107,6 +107,8 @@ export interface WaterRule {
   readonly by?: 'high' | 'tokens'
   /** Reduction also starts from this many messages on, however small. */
   readonly messages?: number
+  /** Which messages count: all in view, or those behind the newest summary. @default 'start' */
+  readonly messagesSince?: 'start' | 'summary'
   /** Shares are higher by this much when the last answer was served from the prompt cache. @default 0 */
   readonly cacheRelax?: number
 }

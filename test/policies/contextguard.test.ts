@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
-import { contextguard, contextguardWindow } from '../../src/engine/policies/index.ts'
+import { contextguard } from '../../src/engine/policies/index.ts'
 import { highWater } from '../../src/engine/water.ts'
 import { scenarios, simulate } from '../../src/testing/simulator/index.ts'
 import { referenceRun } from '../simulator/reference-run.ts'
@@ -204,80 +204,5 @@ describe('summaries', () => {
     const { contents } = await preset.prepare([user('ü'.repeat(9_000)), model('é'.repeat(9_000)), user('Next?')])
     expect(textOf(contents[0]!)).toContain(`user: ${'ü'.repeat(100)}...`)
     expect(textOf(contents[0]!)).not.toContain('\uFFFD')
-  })
-})
-
-describe('the sliding window', () => {
-  const talk = (count: number): Content[] =>
-    Array.from({ length: count }, (_, n) => (n % 2 === 0 ? user(`question ${n}`) : model(`answer ${n} ${chars(80)}`)))
-
-  it('leaves 20 messages alone and compacts the 21st, with the newest kept whole', async () => {
-    const preset = presetSession(contextguardWindow, 100_000)
-    expect((await preset.prepare(talk(19))).report.newEpoch).toBeUndefined()
-    const { contents, report } = await preset.prepare(talk(21))
-    expect(report.newEpoch).toBeDefined()
-    expect(contents.slice(-6)).toEqual(talk(21).slice(-6))
-    expect(contents.length).toBeLessThan(10)
-  })
-
-  it('loses nothing of the kept tail on the next call', async () => {
-    const preset = presetSession(contextguardWindow, 100_000)
-    await preset.prepare(talk(21))
-    const { contents } = await preset.prepare(talk(23))
-    expect(contents.slice(-8)).toEqual(talk(23).slice(-8))
-  })
-
-  it('never splits a pair, also where there is nothing but pairs', async () => {
-    const pairs = Array.from({ length: 20 }, (_, n) => [call(`c${n}`), result(`c${n}`, chars(60))]).flat()
-    const { contents, report } = await presetSession(contextguardWindow, 100_000).prepare([user('Go.'), ...pairs])
-    expect(report.newEpoch).toBeDefined()
-    expect(brokenPairs(contents)).toEqual([])
-  })
-})
-
-describe('single shots', () => {
-  const kube = (rounds: number): Content[] =>
-    Array.from({ length: rounds }, (_, n) => [
-      user(`Check cluster ${n}`),
-      ...[9_454, 2_835, 19_300].flatMap((size, t) => [
-        call(`k${n}_${t}`, 'kubectl_get'),
-        result(`k${n}_${t}`, chars(size), 'kubectl_get'),
-      ]),
-      model(chars(200)),
-    ]).flat()
-  const storm = (count: number, size: number): Content[] => [
-    user('Storm.'),
-    ...Array.from({ length: count }, (_, n) => [
-      call(`s${n}`, 'tool', { argument: chars(180) }),
-      result(`s${n}`, chars(size), 'tool'),
-    ]).flat(),
-    model('Ok.'),
-  ]
-  const coding = (rounds: number): Content[] =>
-    Array.from({ length: rounds }, (_, n) => [
-      user(`Fix ${n}`),
-      ...[1_865, 400, 2_160, 300].flatMap((size, t) => [call(`f${n}_${t}`), result(`f${n}_${t}`, chars(size))]),
-      model('Fixed.'),
-    ]).flat()
-  const k = 1_000
-
-  it.each([
-    ['kube 3', kube(3), [4 * k, 8 * k, 32 * k, 128 * k]],
-    ['kube 10', kube(10), [32 * k, 128 * k, 200 * k, 1_000 * k]],
-    ['kube 30', kube(30), [32 * k, 128 * k, 200 * k]],
-    ['storm 20×2,000', storm(20, 2_000), [4 * k, 8 * k, 32 * k]],
-    ['storm 50×5,000', storm(50, 5_000), [32 * k, 128 * k, 200 * k]],
-    ['storm 100×10,000', storm(100, 10_000), [32 * k, 128 * k, 1_000 * k]],
-    ['coding 15', coding(15), [4 * k, 8 * k, 32 * k, 128 * k]],
-  ])('%s: above the line it is summarised, and then something old is gone', async (_, history, windows) => {
-    for (const window of windows) {
-      const asked = [...history, user('What now?')]
-      const { report, contents, load } = await presetSession(contextguard, window).prepare(asked)
-      const line = highWater(contextguard, limitOf(window))
-      const isOver = report.loadBefore >= line
-      expect(report.newEpoch !== undefined, `${window}`).toBe(isOver)
-      if (isOver) expect(contents.length).toBeLessThan(asked.length)
-      expect(load.count.high).toBeLessThan(window)
-    }
   })
 })
