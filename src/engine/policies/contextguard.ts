@@ -31,6 +31,8 @@ export const contextguard: Policy = {
   intake: { maxShare: Infinity, previewShare: 0.25 },
   estimator: { design: 'contextguard', defaultFactor: 2.5, clamp: [1, 5] },
   passes: 3,
+  // One call; what is above 80 % of the summariser's window leaves its oldest lines out.
+  summaries: { parts: false },
   cascade: [
     {
       step: 'summarise',
