@@ -374,6 +374,7 @@ function openTurn(
     format,
     limit,
     estimated: measurement.raw.tokens,
+    count: measurement.count,
     measured: {
       chain: links.at(-1)?.chain ?? '',
       items: conversation.items.length,

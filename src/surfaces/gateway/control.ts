@@ -103,7 +103,7 @@ function ledgerOf(ledger: Ledger, url: URL): object {
       advice: `Known: ${SPLITS.join(', ')}.`,
     })
   }
-  const rows = by === undefined ? [] : [...ledger.split(by, filter)].map(([name, totals]) => ({ name, ...totals }))
+  const rows = by === undefined ? [] : Array.from(ledger.split(by, filter), ([name, totals]) => ({ name, ...totals }))
   return {
     totals: ledger.totals(filter),
     ...(by !== undefined && { by, rows: rows.sort((a, b) => b.costUsd - a.costUsd).slice(0, MAX_PAGE) }),
