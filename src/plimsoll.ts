@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { createHash, createHmac, randomUUID } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -17,7 +18,7 @@ import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
 import { backgroundWork } from './engine/background-work.ts'
-import { createBudgetBook } from './engine/budget-book.ts'
+import { createBudgetBook, type BudgetBook } from './engine/budget-book.ts'
 import type { EngineDeps } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'
 import { createToolRegistry, type ToolSummary } from './engine/intake/index.ts'
@@ -106,7 +107,10 @@ export interface PlimsollOptions {
 }
 
 /** What may change while requests are under way. Stores, secret and clock may not. */
-export type LiveOptions = Pick<PlimsollOptions, 'policy' | 'agents' | 'window' | 'tools' | 'observe' | 'maxBodyBytes'>
+export type LiveOptions = Pick<
+  PlimsollOptions,
+  'policy' | 'agents' | 'window' | 'budgets' | 'tools' | 'observe' | 'maxBodyBytes'
+>
 
 export interface AgentOptions {
   readonly policy?: string | Policy
@@ -156,16 +160,17 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
   const ledger = createLedger({ startedAt: clock.now() })
   listeners.add((event) => ledger.take(event))
-  const book = createBudgetBook({
-    budgets: createBudgets(options.budgets ?? [], note),
-    sessions,
-    clock,
-    hash,
-    holder: randomUUID(),
-    onEvent: note,
-  })
-
   let live: LiveOptions = options
+  const openBook = (): BudgetBook =>
+    createBudgetBook({
+      budgets: createBudgets(live.budgets ?? [], note),
+      sessions,
+      clock,
+      hash,
+      holder: randomUUID(),
+      onEvent: note,
+    })
+  let book = openBook()
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
   const background = backgroundWork()
@@ -209,7 +214,6 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       codecs,
       calibration,
       keepCalibration: () => kept.note(),
-      ...((options.budgets ?? []).length > 0 && { budgets: book }),
       ledger,
       keyName: (credential) => `k_${createHmac('sha256', key).update(`key:${credential}`).digest('hex').slice(0, 32)}`,
       meter: {
@@ -238,19 +242,25 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   })
 
   const tokenizerOf = createTokenizerById()
-  const under = (policy: Policy, window?: number) => async (): Promise<EngineDeps> => {
-    const all = withPrices(withWindow(await deps(), window), policy.prices)
+  const under = (policy: Policy, window?: number): (() => Promise<EngineDeps>) => {
     const { estimator, asDesigned = false, tokenBudget } = policy
     const policyBudgets: readonly Budget[] | undefined =
       tokenBudget === undefined ? undefined : [sessionTokens(policy.name, tokenBudget)]
-    const common = {
-      ...all,
-      policy: withoutAnalysis(policy),
-      ...(policyBudgets !== undefined && { budgets: book, policyBudgets }),
+    // A session settles in the book that it reserved in; another one reads what this one wrote.
+    const isBudgeted = policyBudgets !== undefined || (live.budgets ?? []).length > 0
+    const budgets = isBudgeted ? { budgets: book } : {}
+    return async () => {
+      const all = withPrices(withWindow(await deps(), window), policy.prices)
+      const common = {
+        ...all,
+        policy: withoutAnalysis(policy),
+        ...budgets,
+        ...(policyBudgets !== undefined && { policyBudgets }),
+      }
+      if (estimator === undefined) return common
+      const meter = { ...all.meter, ...designMeter(all.meter, estimator, { tokenizerOf, asDesigned }) }
+      return { ...common, meter }
     }
-    if (estimator === undefined) return common
-    const meter = { ...all.meter, ...designMeter(all.meter, estimator, { tokenizerOf, asDesigned }) }
-    return { ...common, meter }
   }
   /** AutoSRE's document ties its analysis to a sandbox. */
   const withoutAnalysis = (policy: Policy): Policy => {
@@ -310,6 +320,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
       },
     },
+    isShared: cluster.isWorker || sessions.name === 'postgres',
     settings: () => live,
   })
   return {
@@ -327,7 +338,9 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     }),
     ledger,
     reconfigure(next) {
+      const hasOtherBudgets = JSON.stringify(next.budgets ?? []) !== JSON.stringify(live.budgets ?? [])
       live = next
+      if (hasOtherBudgets) book = openBook()
       // Each is rebuilt from its log under the new settings; whoever is at work keeps the one it has.
       open.clear()
     },

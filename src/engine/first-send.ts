@@ -35,24 +35,22 @@ export async function newFirstSendEdits(context: PrepareContext, standing: Stand
     return mayShorten(item) && !standing.firstSend.has(index) && !branch.sent.has(chain)
   })
   if (fresh.length === 0) return []
-  const turns = turnsIn(context, standing, fresh)
-  const suspects = turns.filter((turn) => needsLook(context, turn)).flatMap((turn) => turn.fresh)
+  const all = turnsIn(context, standing, fresh)
+  const suspects = all.filter((turn) => needsLook(context, turn))
   if (suspects.length === 0) return []
   // What left whole once may only be touched by an epoch. Only results that may have to be shortened need the question.
   const sent = await deps.sessions.seen(
     branch.tenant,
-    suspects.map((link) => link.identity),
+    suspects.flatMap((turn) => turn.fresh.map((link) => link.identity)),
   )
+  const turns = hasSessionLimit(deps.policy.intake.budget ?? {}) ? all : suspects
   const { scale, budget, reserve } = openBudget(context, standing, turns)
   const edits: NewEdit[] = []
   for (const turn of turns) {
+    const old = turn.fresh.filter(({ identity }) => sent.has(identity))
+    const open = turn.fresh.filter(({ identity }) => !sent.has(identity))
     await budget.nextTurn()
-    await reserve(turn.others)
-    const [old, open] = [
-      turn.fresh.filter(({ identity }) => sent.has(identity)),
-      turn.fresh.filter(({ identity }) => !sent.has(identity)),
-    ]
-    await reserve(old.map(({ index }) => conversation.items[index]!))
+    await reserve([...turn.others, ...old.map(({ index }) => conversation.items[index]!)])
     const drafts = open.map((link) => draftOf(context, scale, link))
     const grants = await budget.reserveBatch(drafts.map(({ forms }) => forms))
     for (const [i, link] of open.entries()) {
@@ -112,7 +110,7 @@ export function toolUseOf(context: PrepareContext, standing: Standing): BudgetSn
   const { deps, conversation } = context
   const { budget } = deps.policy.intake
   if (budget === undefined || !hasSessionLimit(budget)) return NOTHING_USED
-  const count = tokensOf(context)
+  const count = budgetCounter(context)
   const tools: Record<string, number> = {}
   let session = 0
   for (const [index, item] of conversation.items.entries()) {
@@ -126,7 +124,9 @@ export function toolUseOf(context: PrepareContext, standing: Standing): BudgetSn
 
 const asShown = (item: Item, index: number, { firstSend }: Standing): Item => {
   const edit = firstSend.get(index)
-  return edit === undefined ? item : { ...item, text: edit.text }
+  if (edit === undefined) return item
+  const { media: _, ...rest } = item
+  return { ...rest, text: edit.text }
 }
 
 /** Whether anything in a turn may have to be shortened; most turns are small and need no more than this. */
@@ -166,7 +166,7 @@ function openBudget(context: PrepareContext, standing: Standing, turns: readonly
   let taken = 0
   const base = deps.policy.intake.budget?.withinWindow === true ? tokensWithout(context, standing, turns) : 0
   const budget = budgetOf(deps.policy, scale, NOTHING_USED, () => limit.tokens - base - taken)
-  const count = counterOf(context)
+  const count = budgetCounter(context)
   return {
     scale,
     budget: {
@@ -186,6 +186,19 @@ function openBudget(context: PrepareContext, standing: Standing, turns: readonly
 const counterOf = (context: PrepareContext): ((item: Item) => number) => {
   const count = tokensOf(context)
   return (item) => countedFor(context.deps.policy, item.text, count(item))
+}
+
+/**
+ * What a result takes of a budget: its text alone, as views are counted, so that a result weighs the same on the day it is first sent and
+ * on every later one. Pictures beside it count as well.
+ */
+const budgetCounter = (context: PrepareContext): ((item: Item) => number) => {
+  const count = counterOf(context)
+  const countText = textTokensOf(context)
+  return (item) =>
+    item.media === undefined
+      ? Math.ceil(countedFor(context.deps.policy, item.text, countText(item.text)))
+      : Math.ceil(count(item))
 }
 
 const formsOf = ({ callId = '', toolName = 'tool', text }: Item): ResultForms => ({
@@ -226,6 +239,7 @@ function draftOf(context: PrepareContext, scale: ResultScale, { index }: Link): 
     callId: item.callId ?? String(index),
     text: item.text,
     tokens: counterOf(context)(item),
+    budgetTokens: budgetCounter(context)(item),
     handle: () => (handle ??= deps.addressOf(branch.tenant, Buffer.from(item.text))),
     ...(item.toolName !== undefined && { tool: item.toolName }),
   })

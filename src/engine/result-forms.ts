@@ -23,6 +23,8 @@ export interface ResultSource {
   /** The output where it is no text. */
   readonly binary?: Uint8Array
   readonly tokens: number
+  /** What it takes of a budget when it is shown whole. @default `tokens` */
+  readonly budgetTokens?: number
   /** The address that the exact bytes will have. */
   readonly handle: () => Handle
 }
@@ -59,7 +61,7 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
   const { maxTokens, previewTokens } = sizesOf(intake, scale.limitTokens)
   const isOver = tokens > maxTokens
   const isLong = `${Math.ceil(tokens)} tokens are more than the ${Math.floor(maxTokens)} that one result may take`
-  const base = { callId, tool: tool ?? 'tool', full: text, fullTokens: tokens }
+  const base = { callId, tool: tool ?? 'tool', full: text, fullTokens: source.budgetTokens ?? tokens }
   const derived = binary === undefined ? derivedFrom(deps, branch, text) : undefined
   const whole = (shown: string, mode: 'none' | 'handle' | 'refusal' | 'head-tail'): Presented => ({
     text: shown,
@@ -95,7 +97,10 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
           : undefined
   let shown: Presented | undefined
   const preview = (most: number): string => {
-    shown = viewWithin(deps, scale, source, { maxTokens: Math.min(most, maxTokens), previewTokens })
+    // Cut by its own size it gets the policy's preview; cut by what others took, its whole share.
+    const isShared = tooLarge === undefined && intake.budget?.withinWindow !== true
+    const size = isShared ? Math.min(most, maxTokens) : previewTokens
+    shown = viewWithin(deps, scale, source, { maxTokens: Math.min(most, maxTokens), previewTokens: size })
     // A view that is as long as what it stands for would be a cut without a gain.
     const isGain = binary !== undefined || tokens > most || scale.countTokens(shown.text) < tokens
     return isGain ? shown.text : text

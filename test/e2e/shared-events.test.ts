@@ -55,6 +55,12 @@ async function follow(proxy: string, done: (events: readonly Shown[]) => boolean
   return events
 }
 
+/** Requests of a session that were heard from their beginning to their end, in order. */
+function wholeRequests(events: readonly Shown[], session: string): number {
+  const types = events.filter((event) => event.session === session).map(({ type }) => type)
+  return types.join(' ').match(/request-prepared usage-recorded request-forwarded/g)?.length ?? 0
+}
+
 const stores = [
   { name: 'Postgres', url: () => `${postgres.url}&schema=live` },
   { name: 'SQLite', url: () => `sqlite:${join(place.folder, 'store.db')}` },
@@ -65,17 +71,14 @@ describe.each(stores)('two proxies on one $name', ({ url }) => {
     const upstream = await plainUpstream(json(MESSAGE))
     const proxies = [await startProxy(upstream.url, url()), await startProxy(upstream.url, url())]
     try {
-      const forwarded = (session: string) => (events: readonly Shown[]) =>
-        events.some((event) => event.type === 'request-forwarded' && event.session === session)
-      const hearing = proxies.map((proxy, i) => follow(proxy.url, forwarded(i === 0 ? 'at-1' : 'at-0')))
+      const hearing = proxies.map((proxy, i) => follow(proxy.url, (events) => wholeRequests(events, `at-${1 - i}`) > 0))
       // A bus reaches whoever is connected: the first requests may come before the other proxy is.
       let heard = 0
       for (const one of hearing) void one.then(() => heard++)
       let asked = 0
       for (; heard < 2; asked++) for (const [i, proxy] of proxies.entries()) await ask(proxy.url, `at-${i}`)
       for (const [i, events] of (await Promise.all(hearing)).entries()) {
-        const others = events.filter(({ session }) => session === `at-${1 - i}`).map(({ type }) => type)
-        expect(others.slice(-3)).toEqual(['request-prepared', 'usage-recorded', 'request-forwarded'])
+        expect(wholeRequests(events, `at-${1 - i}`)).toBeGreaterThan(0)
         // In the order of this proxy's own stream, so that a listener can come back to its place.
         expect(events.map(({ number }) => number)).toEqual(events.map((_, place) => place + 1))
         const sessions = (await (await fetch(`${proxies[i]!.url}/plimsoll/api/sessions`)).json()) as {

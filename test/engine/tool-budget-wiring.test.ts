@@ -139,24 +139,21 @@ describe('the verb', () => {
 })
 
 describe('requests that bring results', () => {
-  it('share a step fairly, in half of the limit by default', async () => {
-    const turn = await testEngine()
-      .session()
-      .prepare(history([[bash(4_500), bash(200), bash(4_500), bash(4_500)]]))
+  it('share a step fairly, in three quarters of the limit by default', async () => {
+    const prepared = (...steps: Call[][]) => testEngine().session().prepare(history(steps))
+    const turn = await prepared([bash(4_500), bash(200), bash(4_500), bash(4_500), bash(4_500)])
     const shown = resultsIn(turn.text)
     expect(shown[1]).toBe(text(2, 200))
-    const large = [0, 2, 3].map((i) => tokensOf(shown[i]!))
-    for (const tokens of large) expect(tokens).toBeLessThan(3_200)
-    expect(shown.reduce((sum, one) => sum + tokensOf(one), 0)).toBeLessThanOrEqual(turn.limit.tokens / 2)
-    // Two of them alone would have been whole.
-    const two = await testEngine()
-      .session()
-      .prepare(history([[bash(4_500), bash(4_500)]]))
-    expect(two.report.untouched).toBe(true)
-    // So would four of them one after another.
-    const four = await testEngine()
-      .session()
-      .prepare(history([[bash(3_000)], [bash(3_000)], [bash(3_000)], [bash(3_000)]]))
+    const large = [0, 2, 3, 4].map((i) => tokensOf(shown[i]!))
+    // Each gets nearly all of an equal part.
+    const part = (turn.limit.tokens * 0.75 - 204) / 4
+    for (const tokens of large) {
+      expect(tokens).toBeLessThanOrEqual(part)
+      expect(tokens).toBeGreaterThan(part * 0.8)
+    }
+    // Two of them alone would have been whole; so would four of them one after another.
+    expect((await prepared([bash(4_500), bash(4_500)])).report.untouched).toBe(true)
+    const four = await prepared([bash(3_000)], [bash(3_000)], [bash(3_000)], [bash(3_000)])
     expect(four.report.shortened).toEqual([])
   })
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import type { PlimsollOptions } from '../../src/plimsoll.ts'
-import { call, say, type Answer, type BrainTurn } from '../../src/testing/referee/index.ts'
+import { call, say, startReferee, type Answer, type BrainTurn } from '../../src/testing/referee/index.ts'
 import { stage, WAYS, type Stage, type Way } from '../sdks/ways.ts'
 
 const ROWS = JSON.stringify(
@@ -78,6 +78,50 @@ describe.each(WAYS)('readers that the gateway gives a model, through the %s', (w
     expect(Buffer.from(on.referee.log[1]!.raw).toString()).toContain(
       'artifact_run (your own JavaScript over all of it)',
     )
+  }, 30_000)
+})
+
+describe('a question that a model answers', () => {
+  it('is asked over HTTP in a hidden step, and its price is told apart', async () => {
+    const reader = await startReferee({
+      wire: 'openai-chat',
+      window: 32_000,
+      script: (turn) => {
+        const text = JSON.stringify(turn.body)
+        const nonce = /<answer-(\w+)>/.exec(text)![1]!
+        const found = text.includes('node-3') ? 'node-3 is in it' : 'NOTHING RELEVANT: numbers'
+        return say(`<answer-${nonce}>${found}</answer-${nonce}>`)
+      },
+    })
+    const extraction = {
+      format: 'openai-chat',
+      model: 'gpt-4.1',
+      baseUrl: `${reader.url}/v1`,
+      apiKey: 'k',
+      window: 32_000,
+    }
+    const on = await open(
+      'fetch',
+      (turn) => {
+        const body = JSON.stringify(turn.body)
+        if (turn.number === 1) return call('bash', { command: 'top' })
+        if (turn.number === 2)
+          return call('artifact_extract', { handle: handlesIn(body)[0]!, extract: 'whether node-3 is there' })
+        return say(body.includes('node-3 is in it') ? 'yes' : 'lost')
+      },
+      { extraction },
+    )
+    try {
+      expect((await talk(on, 2))[1]).toBe('yes')
+      expect(on.referee.summary()).toMatchObject({ answered: 3, invalid: 0 })
+      expect(reader.summary()).toMatchObject({ invalid: 0, overflows: 0 })
+      expect(reader.log.length).toBeGreaterThan(1)
+      const spent = on.events.filter((event) => event.type === 'usage-recorded' && event.purpose === 'extract')
+      const turn = on.events.find((event) => event.type === 'usage-recorded' && event.purpose === 'turn')!
+      expect(spent).toEqual([expect.objectContaining({ session: turn.session, tenant: turn.tenant })])
+    } finally {
+      await reader.close()
+    }
   }, 30_000)
 })
 

@@ -150,6 +150,11 @@ describe('coming and going', () => {
     expect(after.headers.get('x-plimsoll-mode')).toBe('observe')
     goOn()
     expect(await running.text()).toContain('message_stop')
+    const spent = { name: 'nothing left', scope: 'session', unit: 'tokens', hard: 1, finalShare: 0 } as const
+    plimsoll.reconfigure({ budgets: [spent] })
+    expect((await post(url, body(false))).headers.get('x-plimsoll-verdict')).toBe('halt')
+    plimsoll.reconfigure({})
+    expect((await post(url, body(false))).headers.get('x-plimsoll-verdict')).toBe('proceed')
     plimsoll.reconfigure({ maxBodyBytes: 10 })
     expect((await post(url, body(false))).status).toBe(413)
   })

@@ -30,21 +30,25 @@ export function fold(draft: Draft, options: FoldOptions): Proposal {
   // A record that has less to say than it may leaves its room to the steps that stay whole.
   for (let tries = 0; tries < FILL_TRIES && best.unused > budget * FILL_SLACK; tries++) {
     tail += best.unused * 0.95
-    const longer = foldBefore(draft, options, budget, tail)
+    // The record keeps the measure that it was written to: it must not pay for the tail.
+    const longer = foldBefore(draft, options, budget, tail, best.measure)
     if (longer.edits.length === 0 || longer.unused < 0) break
     best = longer
   }
-  return { edits: best.edits, stored: best.stored }
+  const { unused: _unused, measure: _measure, ...proposal } = best
+  return proposal
 }
 
 interface Fold extends Proposal {
+  /** Tokens that the record might have had. */
+  readonly measure: number
   /** Tokens of the budget that nobody needs. */
   readonly unused: number
 }
 
-const NO_FOLD: Fold = { ...NOTHING, unused: 0 }
+const NO_FOLD: Fold = { ...NOTHING, measure: 0, unused: 0 }
 
-function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: number): Fold {
+function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: number, measure?: number): Fold {
   const { items, turns, keep } = draft
   const tailFrom = tailStart(draft, tail)
   const folded: number[] = []
@@ -57,7 +61,8 @@ function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: nu
   const at = summaryPlace(draft, folded[0]!, tailFrom)
   // The record gets what the tail leaves, within its own bounds.
   const room = budget - rangeTokens(draft, tailFrom, items.length)
-  const summaryTokens = Math.max(MIN_SUMMARY_TOKENS, Math.min(room, options.summaryShare * draft.limitTokens))
+  const summaryTokens =
+    measure ?? Math.max(MIN_SUMMARY_TOKENS, Math.min(room, options.summaryShare * draft.limitTokens))
   const { text, stored } = mechanicalSummary(draft, folded, Math.floor(summaryTokens))
   const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
   const { modelShare = 0 } = options
@@ -65,6 +70,7 @@ function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: nu
   const used = draft.countText(text)
   if (used >= saved) return NO_FOLD
   return {
+    measure: summaryTokens,
     unused: room - used,
     edits: [
       ...dropEdits(draft, folded),

@@ -12,8 +12,9 @@ export const plimsoll: Policy = {
   priceGate: true,
   summaries: { via: 'out-of-band', calls: 2 },
   lowerOutput: { minTokens: 4_096, minShare: 0.25 },
-  // Parallel results together take half of the limit at most: what an epoch would have to squeeze is not sent in the first place.
-  intake: { maxShare: 0.25, previewShare: 0.06, budget: { turnShare: 0.5 } },
+  // Parallel results together take three quarters of the limit at most: beside instructions and task, more would not fit anyway, and
+  // what an epoch would have to squeeze need not be sent whole first.
+  intake: { maxShare: 0.25, previewShare: 0.06, budget: { turnShare: 0.75 } },
   cascade: [
     // Without a model the whole message is code's: verbatim lines keep quotes where an account would lose them.
     { step: 'fold', tailShare: 0.15, summaryShare: 0.4, modelShare: 0.2 },

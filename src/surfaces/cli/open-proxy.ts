@@ -23,7 +23,7 @@ export interface OpenProxy {
 export type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }
 
 /** Bound to a socket, a file or a process that is there already. */
-const FIXED = ['port', 'host', 'store', 'artifacts', 'workers', 'drainMs', 'requestTimeoutMs'] as const
+const FIXED = ['port', 'host', 'store', 'artifacts', 'workers', 'models', 'drainMs', 'requestTimeoutMs'] as const
 
 /** A proxy with everything around it: store, events, metrics, control routes. */
 export async function openProxy(settings: ProxySettings, onRequest: (line: ProxyLine) => void): Promise<OpenProxy> {
@@ -36,12 +36,21 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
   const bus = openEvents(settings.store ?? defaultStore(), {
     // The workers of one proxy tell each other: to them the bus would repeat it.
     ...(cluster.isWorker && { sender: `${hostname()}:${process.ppid}` }),
+    onTrouble: nowAndThen((error) =>
+      count({
+        type: 'degraded',
+        what: 'events of other proxies',
+        cause: error instanceof Error ? error.message : String(error),
+        at: Date.now(),
+        tenant: '',
+        session: '',
+      }),
+    ),
   })
   const plimsoll = createPlimsoll({
     ...liveOptions(settings),
     ...(settings.store !== undefined && { store: settings.store }),
     ...(settings.artifacts !== undefined && { artifacts: settings.artifacts }),
-    ...(settings.budgets !== undefined && { budgets: budgetsOf(settings.budgets) }),
     ...(settings.models !== undefined && { models: settings.models }),
     onEvent(event) {
       count(event)
@@ -76,9 +85,10 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     hub,
     reload(next) {
       // First what can fail: a file that names a wrong host changes nothing.
+      const live = liveOptions(next)
       proxy.reload(next)
-      plimsoll.reconfigure(liveOptions(next))
-      return FIXED.filter((name) => next[name] !== settings[name])
+      plimsoll.reconfigure(live)
+      return FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(settings[name]))
     },
     async close() {
       process.off('message', onMessage)
@@ -89,11 +99,25 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
   }
 }
 
-function liveOptions({ policy, agents, window, observe, tools, maxBodyBytes }: ProxySettings): LiveOptions {
+const TELL_EVERY_MS = 60_000
+
+/** A server that is away is tried again and again; once a minute is enough to know. */
+function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
+  let quietUntil = 0
+  return (error) => {
+    if (performance.now() < quietUntil) return
+    quietUntil = performance.now() + TELL_EVERY_MS
+    tell(error)
+  }
+}
+
+function liveOptions(settings: ProxySettings): LiveOptions {
+  const { policy, agents, window, budgets, observe, tools, maxBodyBytes } = settings
   return {
     ...(policy !== undefined && { policy }),
     ...(agents !== undefined && { agents }),
     ...(window !== undefined && { window }),
+    ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),
     ...(observe !== undefined && { observe }),
     ...(tools !== undefined && { tools }),
     ...(maxBodyBytes !== undefined && { maxBodyBytes }),

@@ -77,6 +77,8 @@ export type Reply<B> =
       readonly headers: Readonly<Record<string, string>>
       /** Replaces the body when it had to be read already. */
       readonly body?: Uint8Array
+      /** That body is recorded. Nobody at a socket need wait for it; a program that may end at once should. */
+      readonly settled?: Promise<void>
       readonly tap?: Tap<B>
       readonly turn?: TurnReport
     }

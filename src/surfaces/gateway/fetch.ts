@@ -28,7 +28,9 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
       },
       upstreamOf(request, signal, url, upstream),
     )
-    return reply.kind === 'answer' ? responseOf(reply.answer) : relayed(reply)
+    if (reply.kind === 'answer') return responseOf(reply.answer)
+    await reply.settled
+    return relayed(reply)
   }
 }
 

@@ -39,6 +39,8 @@ export interface GatewayDeps {
   readonly emit: EventSink
   /** Tools of ours that requests get. */
   readonly hidden: HiddenDeps
+  /** Other processes serve the same sessions: an answer ends when it is recorded, since the next request may come to them. */
+  readonly isShared: boolean
   /** Asked for each request: they may change while the gateway runs. */
   readonly settings: () => GatewaySettings
 }
@@ -212,6 +214,7 @@ async function manage<B>(deps: GatewayDeps, opened: OpenedRequest, upstream: Ups
     session: deps.session({ tenant, id: sessionId, agent }, policy),
     mode,
     upstream,
+    isShared: deps.isShared,
     learned: deps.learned,
     ...(settings.window !== undefined && { window: settings.window }),
     emit,

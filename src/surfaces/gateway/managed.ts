@@ -34,6 +34,8 @@ export interface ManagedRequest<B> {
   readonly session: Session
   readonly mode: 'apply' | 'observe'
   readonly upstream: Upstream<B>
+  /** An answer ends when it is recorded. */
+  readonly isShared: boolean
   readonly learned: LearnedLimits
   readonly window?: number
   readonly emit: (event: EventBody) => void

@@ -10,11 +10,13 @@ export interface Pieces {
 export function piecesOf(body: Readable): Pieces {
   const taken: Uint8Array[] = []
   let failure: Error | undefined
+  let isWatched = false
   const keepFailure = (error: Error): void => void (failure = error)
   return {
     taken,
     next(waitMs) {
-      if (taken.length === 0) body.on('error', keepFailure)
+      if (!isWatched) body.on('error', keepFailure)
+      isWatched = true
       return new Promise((resolve, reject) => {
         if (failure !== undefined) return reject(failure)
         if (body.readableEnded) return resolve('end')

@@ -41,6 +41,7 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
     codec: managed.codec,
     hidden,
     finished,
+    isShared: managed.isShared,
     recorded: (response: ModelResponse | undefined) => recorded(managed, current, response),
     async proceed(text: string): Promise<UpstreamAnswer<B>> {
       const next = await goOn(managed, place, text)
@@ -49,9 +50,8 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
     },
   }
   if ((answer.header('content-type') ?? '').includes('text/event-stream')) return { ...reply, tap: hiddenTap(steps) }
-  const body = await hiddenWhole(steps, answer)
-  finished()
-  return { ...reply, headers: { ...reply.headers, ...PLAIN }, body }
+  const { bytes, settled } = await hiddenWhole(steps, answer)
+  return { ...reply, headers: { ...reply.headers, ...PLAIN }, body: bytes, settled: settled.then(finished) }
 }
 
 /** Whatever encoding the upstream chose, the body that we read is plain. */
@@ -80,8 +80,9 @@ function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, f
       return bytes
     },
     async end() {
-      const response = await observer.end()
-      return { settled: recorded(managed, attempt, response).then(finished) }
+      const settled = recorded(managed, attempt, await observer.end()).then(finished)
+      if (managed.isShared) await settled
+      return { settled }
     },
   }
 }

@@ -94,6 +94,7 @@ async function route(
     upstreamOf(deps.dispatcher, incoming, gone.signal),
   )
   await answer(reply, response)
+  if (reply.kind === 'relay') await reply.settled
   const error = reply.kind === 'answer' ? reply.answer.headers['x-plimsoll-error'] : undefined
   return { ...(reply.turn !== undefined && { turn: reply.turn }), ...(error !== undefined && { error }) }
 }
@@ -138,16 +139,22 @@ function fail(response: ServerResponse, wire: string | undefined, cause: unknown
   send(response, errorAnswer(wire, error, status))
 }
 
-async function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
-  if (Number(incoming.headers['content-length'] ?? 0) > limit) throw bodyTooLarge(limit)
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of incoming) {
-    size += (chunk as Buffer).length
-    if (size > limit) throw bodyTooLarge(limit)
-    chunks.push(chunk as Buffer)
-  }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+/** By events: an iterator takes several turns of the microtask queue for each piece. */
+function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (Number(incoming.headers['content-length'] ?? 0) > limit) return reject(bodyTooLarge(limit))
+    const chunks: Buffer[] = []
+    let size = 0
+    incoming.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= limit) return void chunks.push(chunk)
+      incoming.pause().removeAllListeners('data')
+      reject(bodyTooLarge(limit))
+    })
+    incoming.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    incoming.once('error', reject)
+    incoming.once('close', () => reject(new PlimsollError('bad-input', 'The request broke off.')))
+  })
 }
 
 /** Agents that try a WebSocket first fall back to server-sent events when they are told so at once. */

@@ -92,7 +92,8 @@ function answerOf(status: number, headers: SocketAnswer['headers'], body: Readab
       }
       return Buffer.concat(chunks)
     },
-    discard: () => void body.destroy(),
+    // The abort that comes of it is nobody's trouble.
+    discard: () => void body.on('error', () => undefined).destroy(),
     rewritten({ contentType, chunk, end }) {
       const { 'content-encoding': encoding, 'content-length': _length, ...rest } = headers
       const write = new Transform({

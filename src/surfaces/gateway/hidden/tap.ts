@@ -2,7 +2,7 @@ import type { Codec, ModelResponse, ServerSentEvent, StreamReducer } from '../..
 import { PlimsollError } from '../../../core/errors.ts'
 import { formatSseEvent } from '../../../formats/sse.ts'
 import { errorEvent } from '../answer.ts'
-import type { Tap, UpstreamAnswer } from '../exchange.ts'
+import type { Tap, TapEnd, UpstreamAnswer } from '../exchange.ts'
 import { frameReader, type Frame } from './frames.ts'
 import type { HiddenSession } from './index.ts'
 import type { Passed } from './wire.ts'
@@ -12,6 +12,8 @@ export interface HiddenTapDeps<B> {
   readonly hidden: HiddenSession
   /** Sends the request that goes on; rejects when the upstream refuses it. */
   readonly proceed: (text: string) => Promise<UpstreamAnswer<B>>
+  /** Other processes may get the next request: what this one recorded has to be there for them. */
+  readonly isShared: boolean
   /** One answer of the upstream is complete, hidden or not. */
   readonly recorded: (response: ModelResponse | undefined) => Promise<void>
   /** The visible answer is over. */
@@ -52,11 +54,11 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
     },
     async end(complete) {
       const rest = pass(frames.end())
-      await deps.recorded(read(answer))
-      if (!complete) {
-        deps.finished()
-        return { bytes: Buffer.from(rest) }
-      }
+      // The client need not wait for a disk: in this process whatever comes next in the session is recorded after it.
+      const recorded = deps.recorded(read(answer))
+      if (deps.isShared) await recorded
+      const ended = (bytes: string): TapEnd<B> => ({ bytes: Buffer.from(bytes), settled: recorded.then(deps.finished) })
+      if (!complete) return ended(rest)
       try {
         const goesOn = await hidden.take(stream.parts())
         if (goesOn !== undefined) {
@@ -68,12 +70,10 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
         }
         const closing = write(stream.close())
         await hidden.done(visible.response())
-        deps.finished()
-        return { bytes: Buffer.from(rest + closing) }
+        return ended(rest + closing)
       } catch (cause) {
-        deps.finished()
         const error = cause instanceof PlimsollError ? cause : new PlimsollError('upstream', (cause as Error).message)
-        return { bytes: Buffer.from(rest + errorEvent(codec.format, error)) }
+        return ended(rest + errorEvent(codec.format, error))
       }
     },
   }

@@ -8,22 +8,31 @@ export interface HiddenWholeDeps<B> {
   readonly codec: Codec
   readonly hidden: HiddenSession
   readonly proceed: (text: string) => Promise<UpstreamAnswer<B>>
+  readonly isShared: boolean
   readonly recorded: (response: ModelResponse | undefined) => Promise<void>
 }
 
 /** A whole answer is kept until its end to be read. */
 const MAX_BYTES = 64 * 1024 * 1024
 
+export interface WholeAnswer {
+  readonly bytes: Uint8Array
+  /** Everything that the upstream said is recorded. */
+  readonly settled: Promise<void>
+}
+
 /** The one answer that the client gets for all that the upstream said; the bytes as they came where nothing was hidden. */
-export async function hiddenWhole<B>(deps: HiddenWholeDeps<B>, first: UpstreamAnswer<B>): Promise<Uint8Array> {
+export async function hiddenWhole<B>(deps: HiddenWholeDeps<B>, first: UpstreamAnswer<B>): Promise<WholeAnswer> {
   const { codec, hidden } = deps
   const bodies: Json[] = []
   const visible: Json[] = []
   for (let answer = first; ;) {
     const bytes = await decodeBody(await answer.bytes(MAX_BYTES), answer.header('content-encoding'), MAX_BYTES)
     const body = parse(bytes)
-    await deps.recorded(body === undefined ? undefined : read(codec, body))
-    if (body === undefined) return bytes
+    // The answer need not wait for a disk: in this process whatever comes next in the session is recorded after it.
+    const settled = deps.recorded(body === undefined ? undefined : read(codec, body))
+    if (deps.isShared) await settled
+    if (body === undefined) return { bytes, settled }
     bodies.push(body)
     const parts = hidden.partsOf(body)
     visible.push(...parts.filter((part) => !hidden.isHidden(part)))
@@ -32,10 +41,10 @@ export async function hiddenWhole<B>(deps: HiddenWholeDeps<B>, first: UpstreamAn
       answer = await deps.proceed(goesOn)
       continue
     }
-    if (bodies.length === 1 && visible.length === parts.length) return bytes
+    if (bodies.length === 1 && visible.length === parts.length) return { bytes, settled }
     const whole = hidden.assemble(bodies, visible)
     await hidden.done(read(codec, whole))
-    return Buffer.from(JSON.stringify(whole))
+    return { bytes: Buffer.from(JSON.stringify(whole)), settled }
   }
 }
 
