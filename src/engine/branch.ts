@@ -123,7 +123,7 @@ export interface OpenTurn {
   readonly measured: MeasuredRequest
   /** Raw tokens of the whole request. */
   readonly estimated: number
-  /** Its tokens, counted from nothing but its text. */
+  /** Its tokens as the meter saw them, a design's formula left aside. */
   readonly count: Count
   /** Held against the budgets until the answer's cost is known. */
   readonly reservation?: string

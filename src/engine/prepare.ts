@@ -367,14 +367,14 @@ function openTurn(
   const id = `turn-${++branch.turnCount}`
   // A halted request is never sent, so there is nothing to record about it.
   if (permission.verdict.kind === 'halt') return id
-  const { measurement, conversation } = permission.view
+  const { measurement, estimate, conversation } = permission.view
   branch.turns.set(id, {
     id,
     model: target.model,
     format,
     limit,
     estimated: measurement.raw.tokens,
-    count: measurement.count,
+    count: deps.meter.design === undefined ? estimate.count : measurement.count,
     measured: {
       chain: links.at(-1)?.chain ?? '',
       items: conversation.items.length,
