@@ -16,6 +16,8 @@ export interface RecordRequest {
   /** The provider's response: a parsed body, or what a stream reducer put together. */
   readonly response?: unknown
   readonly usage?: Usage
+  /** The usage is of a prompt that the server had cut: it is billed, and says nothing about the prompt that was sent. */
+  readonly cut?: boolean
   /** The provider refused or never answered: the turn is closed, and nothing is said about its usage. */
   readonly refused?: boolean
 }
@@ -44,7 +46,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     return {}
   }
   const usage = request.usage ?? usageOf(deps, request.format ?? turn.format, request.response)
-  const truncatedTo = truncationOf(branch, turn, usage)
+  const truncatedTo = request.cut === true ? undefined : truncationOf(branch, turn, usage)
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
   const at = deps.clock.now()
   const entry: UsageSeen = {
@@ -52,7 +54,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     turn: turn.id,
     estimated: turn.estimated,
     // A number for a part of the prompt measures nothing that the next request could build on.
-    ...(truncatedTo === undefined && { measured: turn.measured }),
+    ...(truncatedTo === undefined && request.cut !== true && { measured: turn.measured }),
     limit: turn.limit,
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
     ...(turn.epoch !== undefined && { epoch: turn.epoch }),
@@ -82,7 +84,7 @@ const LEAST_WINDOW = 1_024
  * below what was reported before, a window does not.
  */
 function truncationOf({ last }: Branch, { count }: OpenTurn, usage: Usage | undefined): number | undefined {
-  if (usage === undefined || !looksTruncated(count, usage)) return undefined
+  if (usage === undefined || !looksTruncated({ count }, usage)) return undefined
   if (usage.input < LEAST_WINDOW || usage.input < (last?.prompt ?? 0)) return undefined
   return usage.input
 }

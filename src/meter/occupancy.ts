@@ -186,16 +186,12 @@ function reportedAnswer(
   return reported + overheadOf(format, model, meter.familyOf(model)).perAnswer
 }
 
-/** A bound that real usage has confirmed may be held against the next report more closely than an estimate. */
-const TRUNCATED_SHARE = 0.7
-const TRUNCATED_SHARE_CONFIRMED = 0.85
-
 /**
  * A server that cuts the front of a prompt without a word reports fewer tokens than were sent. True when even the lower bound is
- * far above the report.
+ * far above the report; less far, where the count builds on what the same server said before.
  */
-export function looksTruncated(sent: Pick<Count, 'low' | 'source'>, usage: Usage | undefined): boolean {
-  const isConfirmed = sent.source === 'calibrated' || sent.source === 'exact'
-  const share = isConfirmed ? TRUNCATED_SHARE_CONFIRMED : TRUNCATED_SHARE
-  return isKnownUsage(usage) && usage.input > 0 && usage.input < sent.low * share
+export function looksTruncated(measurement: Pick<Measurement, 'count'>, usage: Usage | undefined): boolean {
+  const { low, source } = measurement.count
+  const share = source === 'calibrated' || source === 'provider' ? 0.9 : 0.7
+  return isKnownUsage(usage) && usage.input > 0 && usage.input < low * share
 }

@@ -132,9 +132,9 @@ describe('occupancy', () => {
 
   it('notices a server that cut the prompt without a word', () => {
     const long = conversation([item('user', 'word '.repeat(20_000))])
-    expect(looksTruncated(measure(long).count, usageOf(4096, 10))).toBe(true)
-    expect(looksTruncated(measure(long).count, usageOf(20_000, 10))).toBe(false)
-    expect(looksTruncated(measure(long).count, undefined)).toBe(false)
+    expect(looksTruncated(measure(long), usageOf(4096, 10))).toBe(true)
+    expect(looksTruncated(measure(long), usageOf(20_000, 10))).toBe(false)
+    expect(looksTruncated(measure(long), undefined)).toBe(false)
   })
 })
 

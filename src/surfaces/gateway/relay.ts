@@ -1,7 +1,7 @@
 import type { ModelResponse } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { isForeign } from './cross-wire.ts'
-import { close, deliver, teach, type Sent } from './deliver.ts'
+import { close, deliver, type Sent } from './deliver.ts'
 import type { Place, Reply, Tap, UpstreamAnswer } from './exchange.ts'
 import { fit, type Attempt } from './fit.ts'
 import { reportHeaders } from './headers.ts'
@@ -9,6 +9,7 @@ import { hiddenTap } from './hidden/tap.ts'
 import { hiddenWhole } from './hidden/whole.ts'
 import type { ManagedRequest } from './managed.ts'
 import { observeResponse } from './observe.ts'
+import { recorded } from './record-answer.ts'
 import { say } from './say.ts'
 
 export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, startedAt: number): Promise<Reply<B>> {
@@ -84,25 +85,6 @@ function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, f
       if (managed.isShared) await settled
       return { settled }
     },
-  }
-}
-
-/** Best effort: an answer that cannot be recorded is the client's all the same. */
-async function recorded<B>(
-  managed: ManagedRequest<B>,
-  { prepared, target }: Attempt,
-  response: ModelResponse | undefined,
-): Promise<void> {
-  try {
-    const { truncatedTo } = await managed.session.record({
-      turn: prepared.id,
-      ...(response?.usage !== undefined && { usage: response.usage }),
-    })
-    // A server that cuts without a word is held to what it took, as one that refuses is.
-    if (truncatedTo !== undefined) await teach(managed, target, { window: truncatedTo })
-    if (response !== undefined) await managed.onResponse(response)
-  } catch (error) {
-    managed.emit({ type: 'warning', topic: 'record', message: (error as Error).message })
   }
 }
 
