@@ -30,7 +30,7 @@ import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
 import { squeezeNew } from './squeeze-new.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
-import { isHigh, lowWater, messagesOf } from './water.ts'
+import { isHigh, lowWater, messagesOf, messagesSinceSummary } from './water.ts'
 
 export interface PrepareRequest {
   readonly format: string
@@ -105,12 +105,12 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const reduced = isReduced ? await reduce(context, shown, before, log) : undefined
   const declared = ready ?? reduced?.declared
   const squeezed =
-    declared === undefined && isOver(before.estimate, context.limit) && deps.policy.asDesigned !== true
-      ? await squeezeNew(context, shown, before)
+    declared === undefined && isOver(before.load, context.limit) && deps.policy.asDesigned !== true
+      ? await squeezeNew(context, shown, before, intake)
       : undefined
   const view = declared?.view ?? squeezed?.view ?? before
   const standing = squeezed?.standing ?? shown
-  const newEdits = [...intake, ...(squeezed?.edits ?? [])]
+  const newEdits = squeezed?.edits ?? intake
   decided = { ...decided, edits: newEdits }
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   const final = finalStepOf(context)
@@ -210,8 +210,10 @@ function needsEpoch(context: PrepareContext, standing: Standing, { load, convers
 
 /** A window of messages is full, and a tenth of it has come in since the last epoch. */
 function hasManyMessages({ deps, links }: PrepareContext, { epoch }: Standing, view: Conversation): boolean {
-  const { messages } = deps.policy.water
-  if (messages === undefined || messagesOf(view.items) < messages) return false
+  const { messages, messagesSince = 'start' } = deps.policy.water
+  if (messages === undefined) return false
+  const count = messagesSince === 'start' ? messagesOf(view.items) : messagesSinceSummary(view.items)
+  if (count < messages) return false
   return links.length - (epoch?.count ?? 0) >= messages * 0.1
 }
 
