@@ -38,7 +38,12 @@ const TIMEOUT_MS = 120_000
 const { positionals } = parseArgs({ allowPositionals: true })
 const mutations = JSON.parse(await readFile(join(PROJECT, PAINS, 'mutations.json'), 'utf8')) as Record<string, Mutation>
 const files = (await readdir(join(PROJECT, PAINS))).filter((name) => name.endsWith('.test.ts'))
-const testOf = new Map(files.map((name) => [name.split('-')[0]!, join(PAINS, name)]))
+/** A pain may have more than one file; one of them has to fail. */
+const testOf = new Map<string, string[]>()
+for (const name of files) {
+  const pain = name.split('-')[0]!
+  testOf.set(pain, [...(testOf.get(pain) ?? []), join(PAINS, name)])
+}
 
 const unmatched = [
   ...[...testOf.keys()].filter((pain) => mutations[pain] === undefined).map((pain) => `${pain} has no mutation`),
@@ -100,11 +105,14 @@ async function tryMutation(copy: string, pain: string, { file, find, replace }: 
   }
 }
 
-async function runTest(copy: string, test: string): Promise<{ failed: number; passed: number; timedOut: boolean }> {
+async function runTest(
+  copy: string,
+  tests: readonly string[],
+): Promise<{ failed: number; passed: number; timedOut: boolean }> {
   const report = join(copy, 'report.json')
   await rm(report, { force: true })
   const vitest = join('node_modules', 'vitest', 'vitest.mjs')
-  const child = spawn(process.execPath, [vitest, 'run', test, '--reporter=json', `--outputFile=${report}`], {
+  const child = spawn(process.execPath, [vitest, 'run', ...tests, '--reporter=json', `--outputFile=${report}`], {
     cwd: copy,
     stdio: 'ignore',
     env: { ...process.env, PLIMSOLL_SHARED: SHARED },

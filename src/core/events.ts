@@ -44,6 +44,8 @@ export type EventBody =
   | { readonly type: 'epoch-reanchored'; readonly epoch: string; readonly matched: number }
   | { readonly type: 'epoch-orphaned'; readonly epoch: string; readonly matched: number }
   | { readonly type: 'epoch-undone'; readonly epoch: string }
+  /** A call that later steps have left behind without an answer; an epoch worked around it. */
+  | { readonly type: 'call-unanswered'; readonly callId?: string; readonly tool?: string; readonly item: string }
   | { readonly type: 'prefix-broken'; readonly by: 'client' | 'epoch'; readonly atItem: number }
   | ({ readonly type: 'usage-recorded'; readonly usage: Usage; readonly costUsd?: number } & CallFacts)
   | ({ readonly type: 'usage-missing' } & CallFacts)

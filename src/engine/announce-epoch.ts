@@ -1,5 +1,6 @@
 import type { EpochPrice } from '../core/events.ts'
 import type { Epoch } from '../core/records.ts'
+import { turnsOf } from '../core/turns.ts'
 import type { PrepareContext, View } from './context.ts'
 import { viewUnder } from './declare-epoch.ts'
 import { reductionLines } from './design-log.ts'
@@ -32,7 +33,23 @@ export async function announceEpoch(
     covered: epoch.count,
     ...(price !== undefined && { price }),
   })
+  nameOrphans(context)
   await tellAfterEpoch(context, why, epoch, before, view)
   for (const line of reductionLines(context, { before, after: view, epoch })) emit(line)
   return { epoch, view }
+}
+
+/** Calls that nobody will answer any more: only those of the newest step can still be waited for. */
+function nameOrphans({ conversation: { items }, emit }: PrepareContext): void {
+  const { pending, steps } = turnsOf(items)
+  const newest = steps.at(-1)?.from ?? 0
+  for (const index of pending.filter((at) => at < newest)) {
+    const { id: item, callId, toolName: tool } = items[index]!
+    emit({
+      type: 'call-unanswered',
+      item,
+      ...(callId !== undefined && { callId }),
+      ...(tool !== undefined && { tool }),
+    })
+  }
 }

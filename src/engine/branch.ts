@@ -7,6 +7,7 @@ import { createLedger, type Anchor, type Calibration, type Ledger, type Spender 
 import type { BackgroundSummary } from './background-summary.ts'
 import type { EngineDeps } from './deps.ts'
 import type { FoundEpoch } from '../ports/session-store.ts'
+import type { Issuer } from './foreign-seals.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
 import type { ReducedHead } from './reduced-head.ts'
@@ -63,6 +64,8 @@ export interface Branch {
   /** Why the last reduction that was asked for came to nothing. */
   compactOutcome?: string
   last?: Measured
+  /** Who answered a request, by the chain hash that it ended with. */
+  readonly issuers: Map<string, Issuer>
   /** A summary that is written in the background. */
   summary?: BackgroundSummary
   /** The load at which the last one was started. */
@@ -154,6 +157,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     edits: { byKey: new Map(), characters: 0 },
     owed: newOwed(),
     undone: new Set(),
+    issuers: new Map(),
     version: 0,
     growth: [],
     turns: new Map(),

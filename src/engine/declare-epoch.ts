@@ -32,7 +32,7 @@ export async function declareEpoch(
   context: PrepareContext,
   standing: Standing,
   cause: Cause,
-): Promise<Epoch | { readonly nothing: string }> {
+): Promise<Epoch | NoEpoch> {
   const lease = summaryLease(context, context.deps.policy.timeMs ?? SUMMARY_TIME_MS, standing.epoch)
   try {
     return await planAndClaim(context, standing, cause, lease)
@@ -46,8 +46,11 @@ async function planAndClaim(
   standing: Standing,
   cause: Cause,
   lease: SummaryLease,
-): Promise<Epoch | { readonly nothing: string }> {
+): Promise<Epoch | NoEpoch> {
   const { deps, branch } = context
+  const isRepeated = standing.epoch?.count === context.links.length && cause.requested?.instructions === undefined
+  if (cause.requested !== undefined && !cause.forced && isRepeated)
+    return { nothing: 'nothing has come since the last reduction' }
   const draft = roomy(context, standing, aimed(draftOf(context, standing, cause.preserve), cause))
   const claim = async (epoch: Epoch): Promise<Epoch> => {
     // Together, so that a store can make them durable with one flush.
@@ -81,8 +84,13 @@ async function planAndClaim(
     const proposal = right === 'ours' ? await writer.fulfil(plan, fits) : plan
     const planned = epochOf(context, standing, cause, proposal)
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
-    const { load } = viewUnder(context, standing, planned)
+    const view = viewUnder(context, standing, planned)
+    const { load } = view
     if (isOver(load, context.limit) && pass < passes && !draft.asDesigned) continue
+    // What will not be sent is not declared: a later request with more room would stand under it for nothing.
+    const mayClose = cascade.some(({ step }) => step === 'final')
+    if (isOver(view.estimate, context.limit) && !mayClose && !draft.asDesigned)
+      return { nothing: 'no plan made the request fit', view }
     if (!draft.asDesigned && load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
       return { nothing: 'the shorter view would be no smaller' }
     await storeTexts(deps, branch, ownTexts(context, proposal))
@@ -105,6 +113,12 @@ function aimed(draft: Draft, { requested, loadBefore }: Cause): Draft {
     ...(loadBefore <= draft.lowTokens && { lowTokens: loadBefore * ASKED_SHARE }),
     ...(instructions !== undefined && { instructions }),
   }
+}
+
+/** Why there is no epoch, and the smallest view that was found where none fits. */
+export interface NoEpoch {
+  readonly nothing: string
+  readonly view?: View
 }
 
 export interface Cause {

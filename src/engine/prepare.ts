@@ -10,7 +10,7 @@ import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
 import { withContextNotice } from './context-notice.ts'
 import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
-import { announceEpoch } from './announce-epoch.ts'
+import { announceEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import { dropSummary, isWriting, startSummary, takeSummary } from './background-summary.ts'
 import { declareEpoch } from './declare-epoch.ts'
 import type { EngineDeps } from './deps.ts'
@@ -21,6 +21,7 @@ import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn
 import { permit, type Permission } from './guard.ts'
 import { callHook } from './hooks.ts'
 import { largestParts } from './largest-parts.ts'
+import { withoutForeignSeals } from './foreign-seals.ts'
 import { withNative } from './native.ts'
 import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
@@ -101,7 +102,8 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const log = (): Promise<void> => (logged ??= logRequest(context, decided))
   const ready = branch.compactRequested ? undefined : await takeSummary(context, shown, before, log)
   const isReduced = ready === undefined && roomier === undefined && needsEpoch(context, shown, before)
-  const declared = ready ?? (isReduced ? await reduce(context, shown, before, log) : undefined)
+  const reduced = isReduced ? await reduce(context, shown, before, log) : undefined
+  const declared = ready ?? reduced?.declared
   const squeezed =
     declared === undefined && isOver(before.load, context.limit) && deps.policy.asDesigned !== true
       ? await squeezeNew(context, shown, before, intake)
@@ -119,7 +121,8 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const leaving = closing?.view ?? view
   for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
   // Caution alone refuses nothing: a guess about an unknown tokenizer may cost an epoch, not the request.
-  if (isOver(leaving.estimate, context.limit) && deps.policy.asDesigned !== true) throw tooLarge(context, leaving)
+  if (isOver(leaving.estimate, context.limit) && deps.policy.asDesigned !== true)
+    throw tooLarge(context, reduced?.smallest ?? leaving)
   const permitted = await permit(context, leaving, closing?.verdict)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
   try {
@@ -153,7 +156,7 @@ const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({ 
 
 /** What stands on top of the view for this one request. */
 const dressed = (context: PrepareContext, view: View): View =>
-  withCacheMarks(context, withContextNotice(context, withNative(context, view)))
+  withCacheMarks(context, withContextNotice(context, withNative(context, withoutForeignSeals(context, view))))
 
 async function tellHooks(
   context: PrepareContext,
@@ -217,12 +220,13 @@ async function keepMoved({ deps, branch }: PrepareContext, moved: Epoch, { load 
   branch.epoch = epoch
 }
 
+/** Makes an epoch; where none makes the request fit, the smallest view that was found. */
 async function reduce(
   context: PrepareContext,
   standing: Standing,
   before: View,
   log: () => Promise<void>,
-): Promise<{ epoch: Epoch; view: View } | undefined> {
+): Promise<{ readonly declared?: DeclaredEpoch; readonly smallest?: View } | undefined> {
   const { branch, limit } = context
   const forced = isOver(before.load, limit)
   // Whoever has to fit now does not wait for a summary that another call has started.
@@ -248,10 +252,11 @@ async function reduce(
   delete branch.compactRequest
   if ('nothing' in epoch) {
     if (requested !== undefined) branch.compactOutcome = epoch.nothing
-    return undefined
+    return epoch.view === undefined ? undefined : { smallest: epoch.view }
   }
   const price = gate?.quote()
-  return announceEpoch(context, standing, before, epoch, { why, forced, ...(price !== undefined && { price }) })
+  const about = { forced, ...(price !== undefined && { price }) }
+  return { declared: await announceEpoch(context, standing, before, epoch, { why, ...about }) }
 }
 
 /** A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. */

@@ -68,6 +68,8 @@ function absorbUsage(branch: Branch, record: UsageSeen): void {
   branch.model = record.model
   if (record.limit !== undefined) branch.limit = record.limit
   const { usage, measured, epoch, endpoint } = record
+  if (measured !== undefined)
+    branch.issuers.set(measured.chain, { model: record.model, ...(endpoint !== undefined && { endpoint }) })
   // Some servers report zeros for what they did not count; as a measurement that would be an empty window.
   if (!isKnownUsage(usage) || measured === undefined) return
   branch.cacheIsWarm = usage.cacheRead > 0

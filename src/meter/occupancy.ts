@@ -188,8 +188,10 @@ function reportedAnswer(
 
 /**
  * A server that cuts the front of a prompt without a word reports fewer tokens than were sent. True when even the lower bound is
- * far above the report.
+ * far above the report; less far, where the count builds on what the same server said before.
  */
-export function looksTruncated(measurement: Measurement, usage: Usage | undefined): boolean {
-  return isKnownUsage(usage) && usage.input > 0 && usage.input < measurement.count.low * 0.7
+export function looksTruncated(measurement: Pick<Measurement, 'count'>, usage: Usage | undefined): boolean {
+  const { low, source } = measurement.count
+  const share = source === 'calibrated' || source === 'provider' ? 0.9 : 0.7
+  return isKnownUsage(usage) && usage.input > 0 && usage.input < low * share
 }

@@ -71,3 +71,83 @@ describe('the sidecar contract', () => {
     expect(((await response.json()) as Compressed).tokens_after).toBeLessThan(6_000)
   })
 })
+
+/** As LiteLLM's guardrail calls (`guardrail: headroom`, read in its source): these two requests and this pattern, nothing else. */
+describe('LiteLLM’s guardrail', () => {
+  const HASH = /hash=([a-f0-9]{24})/g
+  const headers = { 'Content-Type': 'application/json', Authorization: 'Bearer the-token' }
+
+  it('compresses before the call, finds its hashes, and gets the originals', async () => {
+    const { proxy } = await testProxy({ upstreams: {}, token: 'the-token' }, { window: 16_000 })
+    const compress = await fetch(`${proxy.url}/v1/compress`, {
+      method: 'POST',
+      body: JSON.stringify({ messages: chat, model: 'gpt-4.1' }),
+      headers,
+    })
+    expect(compress.status).toBe(200)
+    const body = (await compress.json()) as Compressed
+    // It formats the ratio as a number and takes only a list of objects that is not empty.
+    expect(body.compression_ratio.toFixed(2)).toMatch(/^0\.\d\d$/)
+    expect(body.messages.length).toBeGreaterThan(0)
+    for (const message of body.messages) expect(typeof message).toBe('object')
+    const texts = body.messages.flatMap(({ content }) => (typeof content === 'string' ? [content] : []))
+    const hashes = texts.flatMap((text) => [...text.matchAll(HASH)].map((match) => match[1]!))
+    expect(new Set(hashes)).toEqual(new Set(body.ccr_hashes))
+    const found = await fetch(`${proxy.url}/v1/retrieve/${hashes[0]}?query=line+3999`, { headers })
+    const { original_content } = (await found.json()) as { original_content: string }
+    expect(original_content).toBe(log(7, 4_000))
+    const unknown = await fetch(`${proxy.url}/v1/retrieve/${'0'.repeat(24)}`, { headers })
+    expect(unknown.status).toBe(404)
+  })
+
+  it('is not let in without the token', async () => {
+    const { proxy } = await testProxy({ upstreams: {}, token: 'the-token' })
+    const ask = (own: Record<string, string>): Promise<Response> =>
+      fetch(`${proxy.url}/v1/compress`, {
+        method: 'POST',
+        body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }] }),
+        headers: { 'content-type': 'application/json', ...own },
+      })
+    expect((await ask({})).status).toBe(401)
+    expect((await ask({ authorization: 'Bearer another' })).status).toBe(401)
+    expect((await ask({ authorization: 'Bearer the-token' })).status).toBe(200)
+    expect((await ask({ 'x-headroom-proxy-token': 'the-token' })).status).toBe(200)
+    // A model call's bearer is the provider's, never our token.
+    const model = await fetch(`${proxy.url}/openai/v1/models`, { headers: { authorization: 'Bearer the-token' } })
+    expect(model.status).toBe(401)
+    expect((await fetch(`${proxy.url}/health`)).status).toBe(200)
+  })
+
+  it('gets its own messages back when nothing can make them fit', async () => {
+    const { proxy } = await testProxy({ upstreams: {} }, { window: 1_000 })
+    const messages = [
+      { role: 'system', content: 'Instructions are never folded away. '.repeat(400) },
+      { role: 'user', content: 'Hi' },
+    ]
+    const response = await post(`${proxy.url}/v1/compress`, JSON.stringify({ messages, model: 'gpt-4.1' }))
+    expect(response.status).toBe(200)
+    expect(await response.json()).toMatchObject({ messages, compression_ratio: 1 })
+  })
+})
+
+/** As the SDK of the compressor that this contract comes from, and Portkey's guardrail, call: options beside the messages. */
+describe('callers with options', () => {
+  it('name their session and budget, and retrieve by POST', async () => {
+    const { proxy, events } = await testProxy({ upstreams: {} })
+    const response = await post(
+      `${proxy.url}/v1/compress`,
+      JSON.stringify({
+        model: 'gpt-4.1',
+        messages: chat,
+        token_budget: 12_000,
+        config: { mode: 'ccr', session_id: 'conv-8f1c', compress_user_messages: false, protect_recent: 2 },
+      }),
+    )
+    const body = (await response.json()) as Compressed & { transforms_summary: Record<string, number> }
+    expect(body.tokens_after).toBeLessThan(12_000)
+    expect(Object.values(body.transforms_summary).reduce((a, b) => a + b, 0)).toBeGreaterThan(0)
+    expect(events.find((event) => event.type === 'request-prepared')).toMatchObject({ session: 'sidecar-conv-8f1c' })
+    const found = await post(`${proxy.url}/v1/retrieve`, JSON.stringify({ hash: body.ccr_hashes[0] }))
+    expect(await found.json()).toMatchObject({ original_content: expect.any(String) as string })
+  })
+})

@@ -12,7 +12,7 @@ describe('A11: a call that nobody ever answered', () => {
       input.push({ type: 'function_call', call_id: `call_${n}`, name: 'read', arguments: '{}' })
       input.push({ type: 'function_call_output', call_id: `call_${n}`, output: resultText(n, 200) })
     }
-    const { session, deps } = testEngine()
+    const { session, deps, events } = testEngine()
     const turn = await session().prepare({
       format: 'openai-responses',
       body: { model: 'gpt-5.1', max_output_tokens: 256, input },
@@ -21,5 +21,9 @@ describe('A11: a call that nobody ever answered', () => {
     expect(turn.report.loadBefore).toBeGreaterThan(turn.limit.tokens)
     expect(turn.load.count.high).toBeLessThanOrEqual(deps.policy.water.low * turn.limit.tokens)
     expect(turn.report.newEpoch?.covered).toBe(input.length)
+    // The event names it, so that somebody can look after it.
+    expect(events.filter(({ type }) => type === 'call-unanswered')).toMatchObject([
+      { callId: 'call_orphan', tool: 'approve' },
+    ])
   })
 })

@@ -27,13 +27,16 @@ export interface ControlDeps {
   readonly isReady: () => Promise<boolean>
 }
 
+/** `/health` is where those who call us as a compressor look. */
+const OPEN = new Set(['/healthz', '/health', '/readyz'])
+
 const KEEP_ALIVE_MS = 15_000
 const MAX_PAGE = 1_000
 
 export function createControl(deps: ControlDeps): Control {
   const streams = new Set<ServerResponse>()
   return {
-    isOpen: (path) => path === '/healthz' || path === '/readyz',
+    isOpen: (path) => OPEN.has(path),
     serves: (path) => path === '/metrics' || /^\/plimsoll(\/|\?|$)/.test(path),
     handle(incoming, response, path, state) {
       if (incoming.method !== 'GET' && incoming.method !== 'HEAD') {
@@ -41,7 +44,7 @@ export function createControl(deps: ControlDeps): Control {
       }
       const url = new URL(path, 'http://control')
       const [, , section = '', name = '', id] = url.pathname.split('/')
-      if (path === '/healthz') return json(response, 200, { ok: true })
+      if (path === '/healthz' || path === '/health') return json(response, 200, { ok: true })
       if (path === '/readyz') {
         void deps
           .isReady()

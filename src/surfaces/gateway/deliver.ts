@@ -133,7 +133,7 @@ async function reduceAndRetry<B>(
   }
 }
 
-async function teach<B>(managed: ManagedRequest<B>, target: Target, lesson: LearnedLimit): Promise<void> {
+export async function teach<B>(managed: ManagedRequest<B>, target: Target, lesson: LearnedLimit): Promise<void> {
   await managed.learned.learn({ tenant: managed.tenant, endpoint: target.endpoint ?? '', model: target.model }, lesson)
   if (lesson.window !== undefined) {
     managed.emit({ type: 'window-learned', model: target.model, window: lesson.window, source: target.endpoint ?? '' })

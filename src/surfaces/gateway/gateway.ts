@@ -12,6 +12,7 @@ import type { Session, SessionOptions } from '../../engine/session.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { errorAnswer } from './answer.ts'
 import { count } from './count.ts'
+import { createCutPrompts, type CutPrompts } from './cut-prompts.ts'
 import { decodeBody } from './encoding.ts'
 import type { IncomingRequest, Reply, Upstream } from './exchange.ts'
 import { POLICY_HEADER } from './headers.ts'
@@ -69,6 +70,7 @@ const hash = (text: string): string => createHash('sha256').update(text).digest(
 
 /** The one handler behind the in-process `fetch` and the proxy: same request in, same bytes out. */
 export function createGateway(deps: GatewayDeps): Gateway {
+  const cutPrompts = createCutPrompts()
   return {
     get maxBodyBytes() {
       return deps.settings().maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
@@ -89,7 +91,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
       }
       try {
         const opened = await open(deps, request, route)
-        return await (route.action === 'count' ? count(deps, opened, watched) : manage(deps, opened, watched))
+        return await (route.action === 'count'
+          ? count(deps, opened, watched)
+          : manage(deps, cutPrompts, opened, watched))
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
         if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream)
@@ -183,7 +187,12 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
   }
 }
 
-async function manage<B>(deps: GatewayDeps, opened: OpenedRequest, upstream: Upstream<B>): Promise<Reply<B>> {
+async function manage<B>(
+  deps: GatewayDeps,
+  cutPrompts: CutPrompts,
+  opened: OpenedRequest,
+  upstream: Upstream<B>,
+): Promise<Reply<B>> {
   const { request, route, codec, text, conversation, decode, mode, settings, policy, owner } = opened
   const { tenant, session: sessionId, agent } = owner
   const emit = (event: EventBody): void => deps.emit({ ...event, ...owner, at: deps.clock.now() })
@@ -214,6 +223,7 @@ async function manage<B>(deps: GatewayDeps, opened: OpenedRequest, upstream: Ups
     session: deps.session({ tenant, id: sessionId, agent }, policy),
     mode,
     upstream,
+    cutPrompts,
     isShared: deps.isShared,
     learned: deps.learned,
     ...(settings.window !== undefined && { window: settings.window }),

@@ -6,6 +6,7 @@ import type { Verdict } from '../../core/target.ts'
 import type { LearnedLimits } from '../../engine/learned-limits.ts'
 import type { Session } from '../../engine/session.ts'
 import { cannotCross, isForeign, obstaclesOf } from './cross-wire.ts'
+import type { CutPrompts } from './cut-prompts.ts'
 import { deliver } from './deliver.ts'
 import type { IncomingRequest, Place, Reply, Upstream } from './exchange.ts'
 import { fit } from './fit.ts'
@@ -34,6 +35,8 @@ export interface ManagedRequest<B> {
   readonly session: Session
   readonly mode: 'apply' | 'observe'
   readonly upstream: Upstream<B>
+  /** Notices servers that cut prompts without a word. */
+  readonly cutPrompts: CutPrompts
   /** An answer ends when it is recorded. */
   readonly isShared: boolean
   readonly learned: LearnedLimits

@@ -9,6 +9,7 @@ import { hiddenTap } from './hidden/tap.ts'
 import { hiddenWhole } from './hidden/whole.ts'
 import type { ManagedRequest } from './managed.ts'
 import { observeResponse } from './observe.ts'
+import { recorded } from './record-answer.ts'
 import { say } from './say.ts'
 
 export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, startedAt: number): Promise<Reply<B>> {
@@ -84,23 +85,6 @@ function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, f
       if (managed.isShared) await settled
       return { settled }
     },
-  }
-}
-
-/** Best effort: an answer that cannot be recorded is the client's all the same. */
-async function recorded<B>(
-  managed: ManagedRequest<B>,
-  { prepared }: Attempt,
-  response: ModelResponse | undefined,
-): Promise<void> {
-  try {
-    await managed.session.record({
-      turn: prepared.id,
-      ...(response?.usage !== undefined && { usage: response.usage }),
-    })
-    if (response !== undefined) await managed.onResponse(response)
-  } catch (error) {
-    managed.emit({ type: 'warning', topic: 'record', message: (error as Error).message })
   }
 }
 

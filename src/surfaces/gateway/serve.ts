@@ -60,9 +60,10 @@ async function route(
   const { control, sidecar } = deps
   const header = headerReader(incoming)
   if (control?.isOpen(path) === true) return done(control.handle(incoming, response, path, { ready: !deps.draining }))
-  authorise(deps.token, token)
+  const isForSidecar = sidecar?.serves(method, path) === true
+  authorise(deps.token, isForSidecar ? (token ?? sidecar.tokenOf(header)) : token)
   if (control?.serves(path) === true) return done(control.handle(incoming, response, path, { ready: !deps.draining }))
-  if (sidecar?.serves(method, path) === true) {
+  if (isForSidecar) {
     const body = await readBody(incoming, deps.gateway.maxBodyBytes)
     return done(send(response, await sidecar.handle({ method, path, header, body })))
   }

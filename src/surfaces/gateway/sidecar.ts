@@ -12,6 +12,8 @@ import { tenantOf, type HeaderReader } from './identity.ts'
  */
 export interface Sidecar {
   serves(method: string, path: string): boolean
+  /** The proxy's token as these callers send it. */
+  tokenOf(header: HeaderReader): string | undefined
   handle(request: SidecarRequest): Promise<Answer>
 }
 
@@ -31,20 +33,25 @@ export interface SidecarDeps {
 }
 
 const COMPRESS = '/v1/compress'
-const RETRIEVE = '/v1/retrieve/'
+const RETRIEVE = '/v1/retrieve'
+const DOES_NOT_FIT = new Set<string>(['fixed-overhead', 'overflow', 'limit-not-positive'])
 
 export function createSidecar(deps: SidecarDeps): Sidecar {
   return {
-    serves: (method, path) =>
-      (method === 'POST' && path === COMPRESS) ||
-      ((method === 'GET' || method === 'POST') && path.startsWith(RETRIEVE)),
+    serves(method, path) {
+      const [pathname = ''] = path.split('?')
+      if (pathname === COMPRESS || pathname === RETRIEVE) return method === 'POST'
+      return (method === 'GET' || method === 'POST') && pathname.startsWith(`${RETRIEVE}/`)
+    },
+    tokenOf: (header) => header('x-headroom-proxy-token') ?? header('authorization')?.replace(/^Bearer\s+/i, ''),
     async handle(request) {
       try {
         const tenant = tenantOf(await deps.secret(), request.header)
+        const [pathname = ''] = request.path.split('?')
         const answer =
-          request.path === COMPRESS
+          pathname === COMPRESS
             ? await compress(deps, tenant, parse(request.body), request.header)
-            : await retrieve(deps, tenant, decodeURIComponent(request.path.slice(RETRIEVE.length).split('?')[0]!))
+            : await retrieve(deps, tenant, hashOf(pathname, request.body))
         return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(answer) }
       } catch (error) {
         if (!isPlimsollError(error)) throw error
@@ -60,25 +67,38 @@ async function compress(
   body: Record<string, unknown>,
   header: HeaderReader,
 ): Promise<object> {
-  const { messages, model } = body
+  const { messages, model, config } = body
   if (!Array.isArray(messages)) throw new PlimsollError('bad-input', 'messages should be a list.')
   const format = isAnthropic(messages) ? 'anthropic-messages' : 'openai-chat'
   const named = typeof model === 'string' && model !== '' ? model : 'unknown'
   const budget = body['token_budget']
   const window = typeof budget === 'number' && budget > 0 ? budget : deps.window()
-  const text = JSON.stringify({ ...body, model: named, messages })
-  const session = deps.session({ tenant, id: header('x-plimsoll-session') ?? `sidecar-${beginning(messages)}` })
-  const turn = await session.prepare({
-    format,
-    body: text,
-    targets: [
-      {
-        model: named,
-        endpoint: 'sidecar',
-        ...(window !== undefined && { window, maxOutputTokens: Math.min(1_024, Math.floor(window / 8)) }),
-      },
-    ],
+  const text = JSON.stringify({ model: named, messages })
+  const given = (config as { session_id?: unknown } | null | undefined)?.session_id
+  const session = deps.session({
+    tenant,
+    id:
+      header('x-plimsoll-session') ??
+      (typeof given === 'string' && given !== '' ? `sidecar-${given}` : `sidecar-${beginning(messages)}`),
   })
+  const turn = await session
+    .prepare({
+      format,
+      body: text,
+      targets: [
+        {
+          model: named,
+          endpoint: 'sidecar',
+          ...(window !== undefined && { window, maxOutputTokens: Math.min(1_024, Math.floor(window / 8)) }),
+        },
+      ],
+    })
+    // What cannot be made to fit is the provider's to refuse; an error here would stop the caller's request.
+    .catch((error: unknown) => {
+      if (isPlimsollError(error) && DOES_NOT_FIT.has(error.code)) return undefined
+      throw error
+    })
+  if (turn === undefined) return unchanged(messages, named)
   await session.record({ turn: turn.id, refused: true })
   const { loadOriginal, loadAfter, untouched } = turn.report
   const hashes = await publish(deps, tenant, untouched ? [] : handlesIn(turn.text))
@@ -92,8 +112,34 @@ async function compress(
     tokens_saved: before - after,
     compression_ratio: before === 0 ? 1 : after / before,
     transforms_applied: turn.edits.map((edit) => edit.op),
+    transforms_summary: counted(turn.edits.map((edit) => edit.op)),
     ccr_hashes: [...hashes.values()],
   }
+}
+
+const unchanged = (messages: readonly unknown[], model: string): object => ({
+  messages,
+  model,
+  tokens_before: 0,
+  tokens_after: 0,
+  tokens_saved: 0,
+  compression_ratio: 1,
+  transforms_applied: [],
+  transforms_summary: {},
+  ccr_hashes: [],
+})
+
+function counted(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+  return counts
+}
+
+/** In the path, or in the body of a POST without one. */
+function hashOf(pathname: string, body: Uint8Array): string {
+  if (pathname !== RETRIEVE) return decodeURIComponent(pathname.slice(RETRIEVE.length + 1))
+  const { hash } = parse(body)
+  return typeof hash === 'string' ? hash : ''
 }
 
 /** Callers look for 24 hex digits behind `hash=`; they stand for a handle of ours. */

@@ -3,7 +3,6 @@ import { createPlimsoll, type PlimsollEvent } from '../../src/index.ts'
 import { createReferee } from '../../src/testing/referee/index.ts'
 import { resultText } from '../support/anthropic-loop.ts'
 
-/** Red today: `looksTruncated` of the meter says it, and nobody asks. */
 describe('D7: a server that silently keeps the end of the prompt', () => {
   it('is noticed after its first answer: a warning, a learned window, and the system prompt in all later requests', async () => {
     const referee = createReferee({ wire: 'openai-chat', window: 4_096, overflow: 'truncate-front' })
