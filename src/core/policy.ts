@@ -57,6 +57,8 @@ export interface SummaryRule {
   readonly via?: 'in-band' | 'out-of-band'
   /** Calls of a model per reduction, the parts of a long history included. @default `passes` */
   readonly calls?: number
+  /** A history that does not fit into 80 % of the summariser's window is read in parts; else its oldest lines are left out. @default true */
+  readonly parts?: boolean
   /** From this share of the limit on a summary is written in the background, out of band. @default never */
   readonly backgroundFrom?: number
 }
@@ -107,6 +109,8 @@ export interface WaterRule {
   readonly by?: 'high' | 'tokens'
   /** Reduction also starts from this many messages on, however small. */
   readonly messages?: number
+  /** Which messages count: all in view, or those behind the newest summary. @default 'start' */
+  readonly messagesSince?: 'start' | 'summary'
   /** Shares are higher by this much when the last answer was served from the prompt cache. @default 0 */
   readonly cacheRelax?: number
 }

@@ -30,7 +30,7 @@ import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
 import { squeezeNew } from './squeeze-new.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
-import { isHigh, lowWater, messagesOf } from './water.ts'
+import { isHigh, lowWater, messagesOf, messagesSinceSummary } from './water.ts'
 
 export interface PrepareRequest {
   readonly format: string
@@ -210,8 +210,10 @@ function needsEpoch(context: PrepareContext, standing: Standing, { load, convers
 
 /** A window of messages is full, and a tenth of it has come in since the last epoch. */
 function hasManyMessages({ deps, links }: PrepareContext, { epoch }: Standing, view: Conversation): boolean {
-  const { messages } = deps.policy.water
-  if (messages === undefined || messagesOf(view.items) < messages) return false
+  const { messages, messagesSince = 'start' } = deps.policy.water
+  if (messages === undefined) return false
+  const count = messagesSince === 'start' ? messagesOf(view.items) : messagesSinceSummary(view.items)
+  if (count < messages) return false
   return links.length - (epoch?.count ?? 0) >= messages * 0.1
 }
 

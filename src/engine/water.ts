@@ -49,6 +49,10 @@ export function reserved(policy: Policy, format: string, settings: RequestSettin
   return { ...settings, maxOutputTokens: reserve === 'wire' ? asked : Math.max(asked, Math.floor(window * reserve)) }
 }
 
+/** Wire messages behind the newest one of ours; all of them where there is none. */
+export const messagesSinceSummary = (items: readonly Item[]): number =>
+  messagesOf(items.slice(items.findLastIndex(({ message }) => message < 0) + 1))
+
 /** Wire messages in a view; each message of ours counts as one. */
 export function messagesOf(items: readonly Item[]): number {
   let count = 0

@@ -84,6 +84,7 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
       askOutOfBand(summarizer, ask, {
         countText: count,
         callsLeft: most - calls,
+        inParts: summaries.parts !== false,
         async call(request) {
           if (!call()) throw new Error('the calls of this reduction are used up')
           const { system, prompt, maxOutputTokens } = request

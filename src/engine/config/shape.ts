@@ -145,6 +145,7 @@ const override = object('Numbers that differ from the policy', {
   summaries: object('How a model writes summaries', {
     via: text('On the request’s own cached prefix, or with a prompt of its own', ['in-band', 'out-of-band']),
     calls: count('Calls of a model per reduction', 0, 20),
+    parts: { kind: 'switch', about: 'A history that is too long for one call is read in parts' },
     backgroundFrom: share('A summary is written in the background from here on'),
   }),
   steps,

@@ -6,7 +6,8 @@ import { ADK_CODE_PRICES } from './prices.ts'
  * adk-code ADR-0006 (Go): head + tail of each output, tokens per turn, compaction above 70 % of the window to initial context +
  * summary of the user's intent + the last 10 messages.
  *
- * Choices: strictly above 70 % of the whole window; 10 % held back for the answer; nothing leaves above 95 %. "50K to below 5K" and
+ * Choices: strictly above 70 % of the whole window; 10 % of it is held back for the answer, so that nothing comes near the hard stop
+ * of 95 %. "50K to below 5K" and
  * "the last 10 in full" cannot both hold: where the last 10 are small the first does, else they win up to low water (a tenth of the
  * window) and the largest of them become handles.
  *
@@ -17,8 +18,8 @@ import { ADK_CODE_PRICES } from './prices.ts'
 export const adkCode = (): Policy => ({
   name: 'adk-code',
   water: { of: 'window', high: 0.7, low: 0.1, warn: 0.6, rest: 0.05, by: 'tokens' },
-  buffer: { fraction: 0.05, min: 0, max: Infinity },
-  reserve: 'wire',
+  buffer: { fraction: 0, min: 0, max: 0 },
+  reserve: 0.1,
   defaultWindow: 1_000_000,
   intake: { maxShare: 0.25, previewShare: 0.1, guard: { design: 'adk-code', ...INTAKE_TRIGGERS['adk-code'] } },
   estimator: { design: 'adk-code' },

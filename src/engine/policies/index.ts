@@ -3,12 +3,12 @@ import type { Policy } from '../../core/policy.ts'
 import { adkCode } from './adk-code.ts'
 import { aiAgent } from './ai-agent.ts'
 import { autosre } from './autosre.ts'
-import { contextguard, contextguardWindow } from './contextguard.ts'
+import { contextguard, contextguardWindow, slidingWindow } from './contextguard.ts'
 import { cyberAutoagent } from './cyber-autoagent.ts'
 import type { Environment } from './environment.ts'
 import { plimsoll } from './plimsoll.ts'
 
-export { adkCode, aiAgent, autosre, contextguard, contextguardWindow, cyberAutoagent, plimsoll }
+export { adkCode, aiAgent, autosre, contextguard, contextguardWindow, cyberAutoagent, plimsoll, slidingWindow }
 
 /** The presets, each made with the environment that it runs in. */
 const PRESETS: readonly ((env: Environment) => Policy)[] = [

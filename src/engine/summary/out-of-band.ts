@@ -19,19 +19,22 @@ export interface OutOfBandOptions {
   readonly countText: (text: string) => number
   /** Calls that are left for this reduction, the last one included. */
   readonly callsLeft: number
+  /** Whether a long history is read in parts. @default true */
+  readonly inParts?: boolean
   readonly call: (call: OutOfBandCall) => Promise<SummaryAnswer>
 }
 
 /**
  * Asks a summariser with a prompt of its own. A history that does not fit into 80 % of its window is read in parts, and the answer is
- * made from the notes about them; where the calls do not suffice for all parts, the oldest are left out and counted.
+ * made from the notes about them; where the calls do not suffice for all parts, or the policy wants one call, the oldest are left out
+ * and counted.
  */
 export async function askOutOfBand(
   { window }: Summarizer,
   ask: SummaryAsk,
   options: OutOfBandOptions,
 ): Promise<SummaryAnswer | { readonly nothing: true }> {
-  const { countText, callsLeft, call } = options
+  const { countText, callsLeft, inParts = true, call } = options
   const system = withInstructions(ask.system, ask.instructions)
   const room = Math.floor(window * INPUT_SHARE) - ask.maxOutputTokens - countText(system) - countText(ask.prompt(''))
   const final = (transcript: string): Promise<SummaryAnswer> =>
@@ -39,7 +42,7 @@ export async function askOutOfBand(
   const parts = transcriptParts(ask.items, Math.max(1, room), countText)
   // A style that reads only what people said may find nothing, and providers refuse an empty message.
   if (parts.length === 0) return { nothing: true }
-  if (parts.length === 1 || callsLeft < 3) return final(transcriptWithin(ask.items, room, countText))
+  if (parts.length === 1 || callsLeft < 3 || !inParts) return final(transcriptWithin(ask.items, room, countText))
   const read = parts.slice(-(callsLeft - 1))
   const left = parts.length - read.length
   const notes: string[] = left === 0 ? [] : [`[${left} older parts left out]`]

@@ -1,0 +1,90 @@
+import type { ReplayResult } from '../../src/surfaces/cli/replay/replay-recording.ts'
+
+/** A replay with what `overflows` alone does not tell: a request that was refused with a typed error was never sent. */
+export interface PresetReplay extends ReplayResult {
+  readonly folder: string
+  readonly typedErrors: number
+  /** Calls that left as a closing turn. */
+  readonly closing: number
+}
+
+/** Sessions of agents; the folder of single requests has no next answer to measure recall by. */
+export const SESSION_FOLDERS = [
+  'cline',
+  'gemini-cli',
+  'swe-agent',
+  'openhands',
+  'openai-chat',
+  'copilot-cli',
+  'tau-bench',
+  'tau2-bench',
+  'codex-rollout',
+  'pi',
+  'claude-code',
+] as const
+export const SINGLE_REQUESTS = 'token-usage'
+
+const HEAD = [
+  'Policy',
+  'quotes',
+  'names',
+  'recoverable',
+  'price',
+  'epochs',
+  'closing turns',
+  'typed errors',
+  'overflows',
+  'invalid',
+  'lost',
+]
+
+/** One table per window: a row per policy, all replays of it together. */
+export function presetTables(replays: readonly PresetReplay[], title: string): string[] {
+  return [...grouped(replays, ({ window }) => window)].sort(byKey).flatMap(([window, here]) => {
+    const policies = grouped(here, ({ policy }) => policy)
+    const [first = []] = policies.values()
+    const calls = sum(first, ({ calls: count }) => count)
+    const unmanaged = sum(first, ({ unmanagedCostUsd }) => unmanagedCostUsd)
+    return [
+      `### ${title}, ${(window / 1_000).toLocaleString('en')}k`,
+      '',
+      `${first.length} sessions, ${calls.toLocaleString('en')} calls; sending everything: $${unmanaged.toFixed(2)}.`,
+      '',
+      `| ${HEAD.join(' | ')} |`,
+      `|---|${'--:|'.repeat(HEAD.length - 1)}`,
+      ...[...policies].map(([policy, group]) => `| \`${policy}\` | ${cellsOf(group).join(' | ')} |`),
+      '',
+    ]
+  })
+}
+
+function cellsOf(group: readonly PresetReplay[]): string[] {
+  const calls = sum(group, (one) => one.calls)
+  const mean = (pick: (one: PresetReplay) => number): string =>
+    (sum(group, (one) => pick(one) * one.calls) / Math.max(1, calls)).toFixed(3)
+  return [
+    mean((one) => one.quoteRecall),
+    mean((one) => one.nameRecall),
+    mean((one) => one.recoverableRecall),
+    `$${sum(group, (one) => one.costUsd).toFixed(2)}`,
+    ...[
+      sum(group, (one) => one.epochs),
+      sum(group, (one) => one.closing),
+      sum(group, (one) => one.typedErrors),
+      sum(group, (one) => one.overflows - one.typedErrors),
+      sum(group, (one) => one.invalid),
+      sum(group, (one) => one.lost),
+    ].map((count) => count.toLocaleString('en')),
+  ]
+}
+
+const sum = <T>(values: readonly T[], pick: (value: T) => number): number =>
+  values.reduce((total, value) => total + pick(value), 0)
+
+const byKey = ([a]: readonly [number, unknown], [b]: readonly [number, unknown]): number => a - b
+
+function grouped<T, K>(values: readonly T[], keyOf: (value: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>()
+  for (const value of values) groups.set(keyOf(value), [...(groups.get(keyOf(value)) ?? []), value])
+  return groups
+}

@@ -1,0 +1,24 @@
+import type { Recording } from '../../src/formats/transcripts/recording.ts'
+import { replayRecording, type ReplayOptions } from '../../src/surfaces/cli/replay/replay-recording.ts'
+import type { PresetReplay } from './preset-table.ts'
+
+/** Everything resent, as in the recall figures: clients that compact by themselves would leave a policy nothing to do. */
+export const LOAD = { resend: 'everything', thinking: 'drop', parallel: 'as-written' } as const
+
+/** Lives a recording again and tells typed errors from requests that left too large. */
+export async function replayPreset(
+  recording: Recording,
+  folder: string,
+  options: Pick<ReplayOptions, 'window' | 'policy' | 'model'>,
+): Promise<PresetReplay> {
+  let typedErrors = 0
+  let closing = 0
+  const result = await replayRecording(recording, {
+    ...options,
+    onCall({ error, invalid, verdict }) {
+      if (error !== undefined && !invalid) typedErrors++
+      if (verdict === 'final') closing++
+    },
+  })
+  return { ...result, folder, typedErrors, closing }
+}

@@ -1,0 +1,93 @@
+/**
+ * One engine, every preset: each development transcript lived again under each policy, at each window.
+ *
+ *   npx tsx bench/presets.ts [--windows 32000,200000] [--policies plimsoll,contextguard] [--folders claude-code,pi] [--files 3]
+ *                            [--log replays.jsonl] [--write docs/presets-table.md]
+ *
+ * `--log` keeps each replay as a line as soon as it is done, and a later run with the same file goes on where it stopped. Exits with 1
+ * when a request was invalid or something got lost.
+ */
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { policies } from '../src/engine/policies/index.ts'
+import { loadFile } from '../src/formats/transcripts/load.ts'
+import { presetTables, SESSION_FOLDERS, SINGLE_REQUESTS, type PresetReplay } from './lib/preset-table.ts'
+import { LOAD, replayPreset } from './lib/replay-preset.ts'
+import { sharedData } from './lib/shared.ts'
+
+const MODEL = 'claude-sonnet-4-5'
+const { values } = parseArgs({
+  options: {
+    windows: { type: 'string', default: '32000,200000' },
+    policies: { type: 'string', default: [...policies.keys()].join(',') },
+    folders: { type: 'string', default: [...SESSION_FOLDERS, SINGLE_REQUESTS].join(',') },
+    files: { type: 'string' },
+    log: { type: 'string' },
+    write: { type: 'string' },
+  },
+})
+const data = sharedData()
+if (data === undefined) throw new Error('The shared data is absent. Set PLIMSOLL_SHARED to the folder that holds it.')
+const windows = values.windows.split(',').map(Number)
+const names = values.policies.split(',')
+const keyOf = ({ folder, file, policy, window }: Pick<PresetReplay, 'folder' | 'file' | 'policy' | 'window'>): string =>
+  [folder, file, policy, window].join('\t')
+
+const replays = new Map<string, PresetReplay>()
+if (values.log !== undefined && existsSync(values.log))
+  for (const line of readFileSync(values.log, 'utf8').split('\n').filter(Boolean)) {
+    const replay = JSON.parse(line) as PresetReplay
+    replays.set(keyOf(replay), replay)
+  }
+
+const startedAt = Date.now()
+for (const folder of values.folders.split(',')) {
+  const files = readdirSync(join(data, 'transcripts', folder)).sort()
+  for (const file of files.slice(0, values.files === undefined ? undefined : Number(values.files))) {
+    const { recordings } = await loadFile(join(data, 'transcripts', folder, file), LOAD)
+    for (const [at, found] of recordings.entries()) {
+      // Names of recordings need not be unique within a file.
+      const recording = { ...found, file: basename(file), name: `${at} ${found.name ?? ''}`.trim() }
+      for (const policy of names)
+        for (const window of windows) {
+          const key = keyOf({ folder, file: `${recording.file}#${recording.name}`, policy, window })
+          if (replays.has(key)) continue
+          const replay = await replayPreset(recording, folder, { window, policy, model: MODEL })
+          replays.set(key, replay)
+          if (values.log !== undefined) appendFileSync(values.log, `${JSON.stringify(replay)}\n`)
+          if (replay.invalid + replay.lost > 0)
+            console.log(`${key}: ${replay.invalid} invalid, ${replay.lost} lost of ${replay.calls} calls`)
+        }
+    }
+    console.error(`${folder}/${file} after ${Math.round((Date.now() - startedAt) / 1_000)} s`)
+  }
+}
+
+const all = [...replays.values()].filter(({ policy, window }) => names.includes(policy) && windows.includes(window))
+const sessions = all.filter(({ folder }) => folder !== SINGLE_REQUESTS)
+const singles = all.filter(({ folder }) => folder === SINGLE_REQUESTS)
+const claude = sessions.filter(({ folder }) => folder === 'claude-code')
+const broken = all.reduce((total, { invalid, lost }) => total + invalid + lost, 0)
+const lines = [
+  '# Presets on recorded sessions',
+  '',
+  'Written by `npm run bench:presets -- --write docs/presets-table.md`. Every development transcript, each call made again with everything resent and our readers declared,',
+  `priced as ${MODEL} with its prompt cache; no model summarises, so code writes every summary. Recalls are means over calls ([what they measure](cli.md)). A typed error is a`,
+  'call that was refused before anything was sent; an overflow would be a request that left above its limit.',
+  '',
+  ...presetTables(sessions, 'All sessions'),
+  ...(claude.length > 0 && claude.length < sessions.length ? presetTables(claude, 'Claude Code alone') : []),
+  ...(singles.length === 0
+    ? []
+    : [
+        `Beside them ${singles.length.toLocaleString('en')} replays of single recorded requests (\`${SINGLE_REQUESTS}\`): ` +
+          `${singles.reduce((total, { invalid }) => total + invalid, 0)} invalid, ${singles.reduce((total, { lost }) => total + lost, 0)} lost, ` +
+          `${singles.reduce((total, { overflows, typedErrors }) => total + overflows - typedErrors, 0)} overflows.`,
+        '',
+      ]),
+]
+const page = `${lines.join('\n').trimEnd()}\n`
+if (values.write === undefined) console.log(page)
+else writeFileSync(values.write, page)
+process.exitCode = broken === 0 ? 0 : 1
