@@ -14,9 +14,11 @@ export const MOST_IN_A_ROW = 2
 export function epochsInARow({ conversation, links }: PrepareContext, standing: Epoch | undefined): number {
   if (standing === undefined || standing.count >= links.length) return 0
   const { items } = conversation
+  // Reasoning is no link of the chain, but it is where many an answer begins.
+  const from = standing.count === 0 ? 0 : links[standing.count - 1]!.index + 1
   let answers = 0
-  for (let i = links[standing.count]!.index; i < items.length; i++) {
-    if (items[i]!.role === 'assistant' && (i === 0 || items[i - 1]!.role !== 'assistant')) answers++
+  for (let i = from; i < items.length; i++) {
+    if (items[i]!.role === 'assistant' && (i === from || items[i - 1]!.role !== 'assistant')) answers++
   }
   return answers <= 1 ? (standing.inARow ?? 1) : 0
 }

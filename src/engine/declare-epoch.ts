@@ -8,7 +8,7 @@ import { coverage } from './cascade/plan-epoch.ts'
 import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
 import { fixedTokensOf, isOver, textTokensOf, tokensOf, viewOf, type PrepareContext, type View } from './context.ts'
 import type { CompactRequest } from './branch.ts'
-import { epochsInARow } from './breaker.ts'
+import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
 import { SUMMARY_TIME_MS, summaryWriter } from './cascade/fulfil.ts'
 import { summaryLease, type SummaryLease } from './cascade/summary-lease.ts'
 import type { PresentOptions } from './deps.ts'
@@ -23,6 +23,9 @@ const AIM_STEP = 0.2
 
 /** A person who asks for a reduction below low water means less than there is: this share of it. */
 const ASKED_SHARE = 0.5
+
+/** What the last epoch in a row is squeezed to, of the limit. */
+const LAST_SHARE = 0.8
 
 /** Plans a reduction and makes it an epoch; without one, why there is nothing to gain. */
 export async function declareEpoch(
@@ -48,7 +51,7 @@ async function planAndClaim(
   const isRepeated = standing.epoch?.count === context.links.length && cause.requested?.instructions === undefined
   if (cause.requested !== undefined && !cause.forced && isRepeated)
     return { nothing: 'nothing has come since the last reduction' }
-  const draft = aimed(draftOf(context, standing, cause.preserve), cause)
+  const draft = roomy(context, standing, aimed(draftOf(context, standing, cause.preserve), cause))
   const claim = async (epoch: Epoch): Promise<Epoch> => {
     // Together, so that a store can make them durable with one flush.
     const [won] = await Promise.all([
@@ -94,6 +97,12 @@ async function planAndClaim(
     return claim({ ...planned, after: load.count.high })
   }
   return { nothing: 'no plan made the request fit' }
+}
+
+/** The last epoch in a row leaves room for what the next request brings, which will have to do without one. */
+function roomy(context: PrepareContext, { epoch }: Standing, draft: Draft): Draft {
+  if (draft.asDesigned || epochsInARow(context, epoch) < MOST_IN_A_ROW - 1) return draft
+  return { ...draft, limitTokens: draft.limitTokens * LAST_SHARE }
 }
 
 function aimed(draft: Draft, { requested, loadBefore }: Cause): Draft {

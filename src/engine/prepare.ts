@@ -105,12 +105,12 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const reduced = isReduced ? await reduce(context, shown, before, log) : undefined
   const declared = ready ?? reduced?.declared
   const squeezed =
-    declared === undefined && isOver(before.estimate, context.limit) && deps.policy.asDesigned !== true
-      ? await squeezeNew(context, shown, before)
+    declared === undefined && isOver(before.load, context.limit) && deps.policy.asDesigned !== true
+      ? await squeezeNew(context, shown, before, intake)
       : undefined
   const view = declared?.view ?? squeezed?.view ?? before
   const standing = squeezed?.standing ?? shown
-  const newEdits = [...intake, ...(squeezed?.edits ?? [])]
+  const newEdits = squeezed?.edits ?? intake
   decided = { ...decided, edits: newEdits }
   if (declared === undefined && moved !== undefined) await keepMoved(context, moved, view)
   const final = finalStepOf(context)

@@ -3,7 +3,7 @@ import { RECORD_VERSION, type FirstSendEdit } from '../core/records.ts'
 import { storeTexts } from './archive.ts'
 import { squeeze } from './cascade/squeeze.ts'
 import { isOver, viewOf, type PrepareContext, type View } from './context.ts'
-import { draftOf } from './declare-epoch.ts'
+import { draftOf, ownTexts } from './declare-epoch.ts'
 import type { NewEdit } from './first-send.ts'
 import { placedKeyOf, type Standing } from './standing.ts'
 
@@ -16,23 +16,22 @@ const SLACK_TOKENS = 32
 
 /**
  * The last way before an error: where another rewrite of sent bytes would be one too many in a row, what is new is shown as preview
- * or line + handle before its first send. Undefined when that is not enough.
+ * or line + handle before its first send; what intake has just made a preview of, as a shorter one. Undefined when that is not enough.
  */
 export async function squeezeNew(
   context: PrepareContext,
   standing: Standing,
   before: View,
+  intake: readonly NewEdit[],
 ): Promise<{ readonly edits: readonly NewEdit[]; readonly standing: Standing; readonly view: View } | undefined> {
   const { deps, branch, limit, links } = context
-  const fresh = await neverSent(context, standing)
+  const fresh = await neverSent(context, standing, new Set(intake.map(({ index }) => index)))
   if (fresh.size === 0) return undefined
   const draft = draftOf(context, standing)
   const excess = Math.max(0, before.load.count.high - limit.tokens) + SLACK_TOKENS
   for (const times of TRIES) {
-    const { edits, stored } = squeeze(draft, excess * times, (index) => !fresh.has(index), {
-      floorTokens: FLOOR_TOKENS,
-    })
-    const made = edits.flatMap((edit): NewEdit[] => {
+    const proposal = squeeze(draft, excess * times, (index) => !fresh.has(index), { floorTokens: FLOOR_TOKENS })
+    const made = proposal.edits.flatMap((edit): NewEdit[] => {
       if (edit.op !== 'replace' || edit.handle === undefined) return []
       const link = links[edit.at]!
       const { text, reason, handle } = edit
@@ -41,16 +40,23 @@ export async function squeezeNew(
     const firstSend = new Map([...standing.firstSend, ...made.map(({ index, record }) => [index, record] as const)])
     const next: Standing = { ...standing, firstSend }
     const view = viewOf(context, next)
-    if (isOver(view.estimate, limit)) continue
-    await storeTexts(deps, branch, stored.values())
-    return { edits: made, standing: next, view }
+    if (isOver(view.load, limit) && (times !== TRIES.at(-1) || isOver(view.estimate, limit))) continue
+    await storeTexts(deps, branch, ownTexts(context, proposal))
+    const again = new Set(made.map(({ index }) => index))
+    return { edits: [...intake.filter(({ index }) => !again.has(index)), ...made], standing: next, view }
   }
   return undefined
 }
 
 /** Indexes of items that no request has shown yet; what left whole once may only be touched by an epoch. */
-async function neverSent({ deps, branch, links }: PrepareContext, standing: Standing): Promise<ReadonlySet<number>> {
-  const fresh = links.filter((link) => !branch.sent.has(link.chain) && !standing.firstSend.has(link.index))
+async function neverSent(
+  { deps, branch, links }: PrepareContext,
+  { firstSend }: Standing,
+  justShown: ReadonlySet<number>,
+): Promise<ReadonlySet<number>> {
+  const fresh = links.filter(
+    ({ chain, index }) => !branch.sent.has(chain) && (justShown.has(index) || !firstSend.has(index)),
+  )
   const seen = await deps.sessions.seen(
     branch.tenant,
     fresh.map((link) => link.identity),

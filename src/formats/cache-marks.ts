@@ -65,18 +65,24 @@ function droppedMarks(wire: MarkedWire, carriers: readonly Item[]): (CacheMark &
 
 /** Where the keys stand in a text, in order; looked for when somebody asks, and behind `from` only where a text grew. */
 export function placesOf(text: string, keys: readonly string[], before?: MarkPlaces, from = 0): MarkPlaces {
-  const find = (): readonly number[] => [
-    ...(before === undefined ? [] : before().filter((place) => place < from)),
-    ...keys.flatMap((key) => allOf(text, `"${key}"`, before === undefined ? 0 : from)).sort((a, b) => a - b),
-  ]
-  if (before !== undefined) {
-    // At once: whoever waits with it holds on to every text before.
-    const found = find()
-    return () => found
-  }
-  let found: readonly number[] | undefined
-  return () => (found ??= find())
+  if (before === undefined) return later(text, keys)
+  // At once: whoever waits with it holds on to every text before.
+  return at([...before().filter((place) => place < from), ...find(text, keys, from)])
 }
+
+/** By itself: a function that stands beside others holds on to whatever they use, and so would every text before. */
+const at =
+  (places: readonly number[]): MarkPlaces =>
+  () =>
+    places
+
+function later(text: string, keys: readonly string[]): MarkPlaces {
+  let places: readonly number[] | undefined
+  return () => (places ??= find(text, keys, 0))
+}
+
+const find = (text: string, keys: readonly string[], from: number): number[] =>
+  keys.flatMap((key) => allOf(text, `"${key}"`, from)).sort((a, b) => a - b)
 
 export type MarkPlaces = () => readonly number[]
 

@@ -4,7 +4,8 @@
  *
  *   npm run test:replay [-- --windows 16k,32k] [--folder claude-code]
  *
- * Fails when anything overflowed, was invalid or got lost, and names file, window and numbers.
+ * Fails when anything overflowed, was invalid or got lost, and names file, window and numbers. A call may be refused, with the typed
+ * error that names the largest parts, only where instructions and tools leave less than a third of what fits.
  */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -27,6 +28,8 @@ const FOLDERS = [
   'openai-chat',
 ]
 
+const FIXED_SHARE = 2 / 3
+
 const { values } = parseArgs({
   options: { windows: { type: 'string', default: '16k,32k,64k,200k' }, folder: { type: 'string' } },
 })
@@ -44,10 +47,13 @@ for (const folder of values.folder === undefined ? FOLDERS : [values.folder]) {
   const byWindow = new Map<number, ReplayResult[]>()
   for await (const result of replayed(folder)) {
     byWindow.set(result.window, [...(byWindow.get(result.window) ?? []), result])
-    const { file, window, overflows, invalid, lost } = result
-    if (overflows + invalid + lost === 0) continue
+    const { file, window, overflows, invalid, lost, refused, fixedLoad, limit } = result
+    const isFull = fixedLoad > FIXED_SHARE * limit
+    if (refused > 0)
+      console.log(`  ${file} in ${window}: ${refused} refused; instructions and tools take ${fixedLoad} of ${limit}`)
+    if (overflows + invalid + lost === 0 && (refused === 0 || isFull)) continue
     broken++
-    console.log(`  ${file} in ${window}: ${overflows} overflows, ${invalid} invalid, ${lost} lost`)
+    console.log(`  ${file} in ${window}: ${overflows} overflows, ${invalid} invalid, ${lost} lost, ${refused} refused`)
   }
   for (const [window, results] of byWindow) {
     const sum = (pick: (result: ReplayResult) => number): number => results.reduce((total, one) => total + pick(one), 0)
@@ -61,7 +67,7 @@ for (const folder of values.folder === undefined ? FOLDERS : [values.folder]) {
       `${folder} in ${window}: ${results.length} sessions, ${sum((one) => one.calls)} calls, ${sum((one) => one.epochs)} epochs, ` +
         `quotes ${mean((one) => one.quoteRecall)}, names ${mean((one) => one.nameRecall)}, recoverable ${mean((one) => one.recoverableRecall)}, ` +
         `$${sum((one) => one.costUsd).toFixed(2)} of $${sum((one) => one.unmanagedCostUsd).toFixed(2)}, ` +
-        `${sum((one) => one.overflows)} overflows, ${sum((one) => one.invalid)} invalid, ${sum((one) => one.lost)} lost`,
+        `${sum((one) => one.overflows)} overflows, ${sum((one) => one.invalid)} invalid, ${sum((one) => one.lost)} lost, ${sum((one) => one.refused)} refused`,
     )
   }
 }

@@ -43,7 +43,9 @@ describe('the arguments of a call', () => {
         const whole = JSON.stringify(arguments_)
         const shown = shorten(whole, budget)
         if (shown === undefined) return
-        expect(countTokens(shown)).toBeLessThanOrEqual(budget)
+        // Not even the shortest may be short enough.
+        expect(countTokens(shown)).toBeLessThanOrEqual(Math.max(budget, countTokens(shorten(whole, 1)!)))
+        expect(shown.length).toBeLessThan(whole.length)
         expect(shown).not.toMatch(/\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f])/i)
         const before = JSON.parse(whole) as Record<string, unknown>
         const after = JSON.parse(shown) as Record<string, unknown>
@@ -51,6 +53,14 @@ describe('the arguments of a call', () => {
       }),
       { seed: SEED, numRuns: 200 },
     )
+  })
+
+  it('are as short as they can be when that is still more than asked for', () => {
+    const long = 'a line of code\n'.repeat(150)
+    const edit = JSON.stringify({ path: 'src/a.ts', old_str: long, new_str: long })
+    const shown = shorten(edit, 50)!
+    expect(countTokens(shown)).toBeLessThan(countTokens(edit) / 4)
+    expect(Object.keys(JSON.parse(shown) as object)).toEqual(['path', 'old_str', 'new_str'])
   })
 
   it('that are plain text are cut as plain text', () => {

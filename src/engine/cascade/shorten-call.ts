@@ -16,8 +16,8 @@ const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g
 
 /**
  * A call's arguments with long texts cut in their middle. Keys, numbers, short values and the shape stay byte for byte, since a
- * provider checks that arguments are an object; the mark says that the cut is ours, since models copy what they see. Undefined when
- * there is nothing to cut or not enough.
+ * provider checks that arguments are an object; the mark says that the cut is ours, since models copy what they see. Where even that
+ * is more than asked for, the shortest there is. Undefined when there is nothing to cut.
  */
 export function shortenCall(text: string, { budgetTokens, countTokens, handle }: ShortenOptions): string | undefined {
   const render = isJson(text)
@@ -30,7 +30,8 @@ export function shortenCall(text: string, { budgetTokens, countTokens, handle }:
         })
     : (keep: number): string => cutMiddle(text, keep, handle)
   const fitted = fit((keep) => ({ value: keep, text: render(keep) }), budgetTokens, countTokens)
-  return fitted === undefined || fitted.text === text ? undefined : fitted.text
+  const shortened = fitted?.text ?? render(0)
+  return shortened === text ? undefined : shortened
 }
 
 function cutMiddle(value: string, keep: number, handle: Handle): string {

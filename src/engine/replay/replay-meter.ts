@@ -41,6 +41,8 @@ export interface ReplayReport {
   readonly overflows: number
   readonly invalid: number
   readonly lost: number
+  /** Calls that were answered with an error instead of a request. */
+  readonly refused: number
   readonly epochs: number
   readonly summariserCalls: number
   readonly peakLoad: number
@@ -65,6 +67,7 @@ export class ReplayMeter {
   #overflows = 0
   #invalid = 0
   #lost = 0
+  #refused = 0
   #epochs = 0
   #summariserCalls = 0
 
@@ -104,6 +107,7 @@ export class ReplayMeter {
     this.#summariserCalls += summaries.length
     this.#epochs += replayed.epochs ?? 0
     this.#lost += replayed.lost ?? 0
+    if (refused) this.#refused++
     if (replayed.overflow === true) this.#overflows++
     if (replayed.invalid === true) this.#invalid++
   }
@@ -117,6 +121,7 @@ export class ReplayMeter {
       overflows: this.#overflows,
       invalid: this.#invalid,
       lost: this.#lost,
+      refused: this.#refused,
       epochs: this.#epochs,
       summariserCalls: this.#summariserCalls,
       peakLoad: managed.peakTokens,

@@ -1,4 +1,5 @@
 import type { Item } from '../../core/item.ts'
+import { ranCommands, type RanCommand } from './commands.ts'
 
 /** Facts that code carries through every fold, word for word. Newest first in line for the budget, printed in their order. */
 export interface Fact {
@@ -11,8 +12,10 @@ const REFUSED =
   /\b(?:user (?:doesn't|does not|didn't|did not) want|user (?:rejected|denied|declined|refused)|permission denied by (?:the )?user|request interrupted by user)\b/i
 const PATH_KEYS = ['file_path', 'path', 'notebook_path', 'filename', 'file']
 const WRITES = /edit|write|patch|replace|create|apply/i
+/** Of each kind, the newest. */
+const COMMANDS = 8
 
-/** What the folded part says about the state of the work: the plan as last written, files touched, refusals. */
+/** What the folded part says about the state of the work: the plan as last written, refusals, files touched, commands and how they ended. */
 export function factsOf(items: readonly Item[]): Fact[] {
   const facts: Fact[] = []
   const plan = items.findLast((item) => item.kind === 'call' && PLAN_TOOLS.test(item.toolName ?? ''))
@@ -22,8 +25,17 @@ export function factsOf(items: readonly Item[]): Fact[] {
     facts.push({ heading: 'Refused by the user', text: refused.map((item) => item.text.trim()).join('\n') })
   const files = touchedFiles(items)
   if (files !== '') facts.push({ heading: 'Files touched', text: files })
+  const commands = ranCommands(items)
+  const failed = commands.filter(({ exit }) => exit !== 0).slice(-COMMANDS)
+  if (failed.length > 0) facts.push({ heading: 'Commands that failed last', text: failed.map(failure).join('\n') })
+  const passed = commands.filter(({ exit }) => exit === 0).slice(-COMMANDS)
+  if (passed.length > 0)
+    facts.push({ heading: 'Commands that passed last', text: passed.map(({ command }) => `$ ${command}`).join('\n') })
   return facts
 }
+
+const failure = ({ command, exit, error }: RanCommand): string =>
+  `$ ${command} (exit ${exit})${error === undefined ? '' : `: ${error}`}`
 
 function touchedFiles(items: readonly Item[]): string {
   const files = new Map<string, { reads: number; writes: number }>()

@@ -5,6 +5,7 @@ import { openEvents } from '../../drivers/open-events.ts'
 import { budgetsOf } from '../../engine/config/index.ts'
 import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../../plimsoll.ts'
 import type { ProxyConfig } from '../gateway/config.ts'
+import { knownModels } from './catalogue.ts'
 import { createControl } from '../gateway/control.ts'
 import { createEventHub, type EventHub } from '../gateway/event-hub.ts'
 import { createMetrics } from '../gateway/metrics.ts'
@@ -52,6 +53,7 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     ...(settings.store !== undefined && { store: settings.store }),
     ...(settings.artifacts !== undefined && { artifacts: settings.artifacts }),
     ...(settings.models !== undefined && { models: settings.models }),
+    catalogue: knownModels(),
     onEvent(event) {
       count(event)
       bus.publish(event)

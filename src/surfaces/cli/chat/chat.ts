@@ -2,7 +2,6 @@ import type { Codec } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { PlimsollEvent } from '../../../core/events.ts'
 import type { Target } from '../../../core/target.ts'
-import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
 import { learnedLimits, lessonOf } from '../../../engine/learned-limits.ts'
 import type { Compaction } from '../../../engine/compact.ts'
 import type { PreparedTurn, PrepareRequest } from '../../../engine/prepare.ts'
@@ -16,8 +15,10 @@ import { askModel, SizeRefused, type Answered } from './ask-model.ts'
 import { newChatId, openJournal, type Journal } from './journal.ts'
 import type { Provider } from './providers.ts'
 import type { Entry, ToolCall, ToolDeclared } from './transcript.ts'
+import { knownModels } from '../catalogue.ts'
 
 export const TENANT = 'local'
+export const SESSION_BUDGET = 'session'
 
 /** What a chat tells while it works. */
 export interface ChatView {
@@ -74,7 +75,7 @@ const MOST_OUTPUT = 8_192
 
 export function createChat(setup: ChatSetup): Chat {
   const { stores, view } = setup
-  const catalogue = bundledCatalogue()
+  const catalogue = knownModels()
   const learned = learnedLimits(stores.sessions, systemClock)
   let { provider, policy, budgetUsd } = setup
   let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd)
@@ -82,12 +83,13 @@ export function createChat(setup: ChatSetup): Chat {
 
   function openSession(): Session {
     const budgets: readonly Budget[] =
-      budgetUsd === undefined ? [] : [{ name: 'session', scope: 'session', unit: 'usd', hard: budgetUsd }]
+      budgetUsd === undefined ? [] : [{ name: SESSION_BUDGET, scope: 'session', unit: 'usd', hard: budgetUsd }]
     const plimsoll = createPlimsoll({
       store: stores.sessions,
       artifacts: stores.artifacts,
       secret: stores.secret,
       policy,
+      catalogue,
       ...(budgets.length > 0 && { budgets }),
       onEvent: view.onEvent,
     })

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
+import { loadInstructions, type Instructions } from '../../../engine/instructions/index.ts'
 import { policyNamed } from '../../../engine/policies/index.ts'
 import { plimsollHome } from '../../../plimsoll.ts'
 import type { RunningReferee } from '../../../testing/referee/index.ts'
-import { readAgentsFiles, systemPrompt } from '../chat/agents-md.ts'
 import { createChat, TENANT, type Chat } from '../chat/chat.ts'
 import { completeSlash, runSlash } from '../chat/commands/index.ts'
 import { openConsole, type Console } from '../chat/console.ts'
@@ -16,6 +16,7 @@ import { chooseProvider, openProvider, PROVIDERS, type Provider, type ProviderNa
 import { toolRunner, TOOLS } from '../chat/run-tool.ts'
 import { screenView } from '../chat/screen-view.ts'
 import { createSpinner } from '../chat/spinner.ts'
+import { systemPrompt } from '../chat/system-prompt.ts'
 import { readerTools } from '../chat/tools/readers.ts'
 import { EXIT } from '../exit-codes.ts'
 import { sentenceOf } from '../kit/complain.ts'
@@ -120,12 +121,13 @@ async function converse(
         ? (question) => (view.endText(), console.answer(console.paint('yellow', question)))
         : undefined,
   })
-  const agents = readAgentsFiles(home, cwd)
+  // Who starts an agent in a folder means the files that lie there.
+  const instructions = await loadInstructions({ workDir: cwd, globalDir: home, trustProject: true })
   chat = createChat({
     stores,
     chatsFolder,
     cwd,
-    system: systemPrompt(cwd, agents),
+    system: systemPrompt(cwd, instructions),
     tools: [
       ...TOOLS.map(({ name: tool, description, parameters }) => ({ name: tool, description, parameters })),
       ...readers.declared,
@@ -141,11 +143,7 @@ async function converse(
   try {
     if (flags.prompt !== undefined) await oneTurn(chat, console, view.endText, flags.prompt, quiet)
     else {
-      introduce(
-        chat,
-        console,
-        agents.map(({ path }) => path),
-      )
+      introduce(chat, console, instructions)
       await loop(chat, console, view.endText, {
         spinner,
         providerFor: (model) => providerFor(model, wish),
@@ -181,12 +179,14 @@ function providerFor(model: string, wish: { provider: ProviderName; baseUrl?: st
   return openProvider({ provider: chooseProvider({ model }, process.env), model }, process.env)
 }
 
-function introduce(chat: Chat, { paint, write }: Console, agents: readonly string[]): void {
+function introduce(chat: Chat, { paint, write }: Console, { sources, unreadable, truncated }: Instructions): void {
   const { provider, journal, policy } = chat.state()
   const lines = [
     `${paint('bold', 'plimsoll chat')} · ${provider.name} ${provider.model} · policy ${policy} · session ${journal.id}`,
     ...(journal.entries.length === 0 ? [] : [`Going on after ${journal.entries.length} entries.`]),
-    ...agents.map((path) => paint('dim', `instructions from ${path}`)),
+    ...sources.map((path) => paint('dim', `instructions from ${path}`)),
+    ...unreadable.map((path) => paint('yellow', `${path} cannot be read`)),
+    ...(truncated ? [paint('yellow', 'the instructions are longer than 32 KiB and were cut')] : []),
     paint('dim', '/help lists commands; Ctrl-C stops a turn; Ctrl-D leaves'),
   ]
   write(`${lines.join('\n')}\n`)

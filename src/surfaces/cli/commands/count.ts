@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { Command, Option } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
-import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
 import { createTokenizers } from '../../../drivers/tokenizers/tokenizers.ts'
 import { codecs } from '../../../formats/registry.ts'
 import { createMeter, type Meter } from '../../../meter/index.ts'
@@ -11,6 +10,7 @@ import { grouped, percent } from '../inspect/figures.ts'
 import { complain } from '../kit/complain.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print } from '../kit/print.ts'
+import { knownModels } from '../catalogue.ts'
 
 interface CountFlags {
   readonly model: string
@@ -46,7 +46,7 @@ export function countCommand(): Command {
 }
 
 async function runCount(files: string[], flags: CountFlags): Promise<void> {
-  const catalogue = bundledCatalogue()
+  const catalogue = knownModels()
   const { info, match } = catalogue.resolve(flags.model)
   if (match === 'default')
     complain(`${flags.model} is not in the catalogue; counted as ${info.tokenizer}. plimsoll models finds known ones.`)

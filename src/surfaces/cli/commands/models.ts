@@ -1,11 +1,12 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
-import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
 import type { ModelInfo } from '../../../ports/catalogue.ts'
 import { grouped, short } from '../inspect/figures.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable } from '../kit/print.ts'
 import { wholeNumber } from '../whole-number.ts'
+import { fetchCatalogue } from '../../../drivers/catalogue/update.ts'
+import { knownModels, storeCatalogue } from '../catalogue.ts'
 
 interface ModelsFlags {
   readonly limit: number
@@ -15,17 +16,43 @@ interface ModelsFlags {
 export function modelsCommand(): Command {
   return withExamples(
     new Command('models')
-      .description('What the bundled catalogue knows: windows, output caps, prices, tokenizers. Works offline.')
+      .description('What the catalogue knows: windows, output caps, prices, tokenizers. Works offline.')
       .argument('[query...]', 'words that the id should hold')
       .option('--limit <n>', 'at most so many rows', wholeNumber, 40)
       .option('--json', 'every match, with all that is known'),
     'plimsoll models sonnet',
     'plimsoll models gpt-5 mini --json',
-  ).action(runModels)
+  )
+    .action(runModels)
+    .addCommand(update())
 }
 
+const SOURCES = ['litellm', 'models.dev'] as const
+
+interface UpdateFlags {
+  readonly source: (typeof SOURCES)[number]
+  readonly url?: string
+}
+
+const update = (): Command =>
+  withExamples(
+    new Command('update')
+      .description('Fetch current windows and prices, and use them from then on in place of those of the package.')
+      .addOption(new Option('--source <name>', 'whose public list').choices(SOURCES).default('litellm'))
+      .option('--url <url>', 'another place with a list in that form')
+      .option('--json', 'machine-readable output'),
+    'plimsoll models update',
+  ).action(async (_flags: UpdateFlags, command: Command) => {
+    const { source, url, json } = command.optsWithGlobals<UpdateFlags & { readonly json?: boolean }>()
+    const found = await fetchCatalogue({ source, ...(url !== undefined && { url }) })
+    const file = storeCatalogue(found, new Date().toISOString().slice(0, 10))
+    print(json, { models: found.models, url: found.url, file }, () => {
+      return `${grouped(found.models)} models from ${found.url}, stored in ${file}.`
+    })
+  })
+
 function runModels(query: string[], flags: ModelsFlags): void {
-  const catalogue = bundledCatalogue()
+  const catalogue = knownModels()
   const words = query.join(' ')
   const found = [...catalogue.search(words)].sort(vendorsFirst)
   const resolved = catalogue.resolve(words)
@@ -40,11 +67,11 @@ function runModels(query: string[], flags: ModelsFlags): void {
       [
         { head: 'model', gives: 'start' },
         { head: 'window', align: 'right' },
-        { head: 'output', align: 'right' },
+        { head: 'output', align: 'right', optional: true },
         { head: '$ in', align: 'right' },
-        { head: 'cached', align: 'right' },
+        { head: 'cached', align: 'right', optional: true },
         { head: 'out', align: 'right' },
-        { head: 'tokenizer' },
+        { head: 'tokenizer', optional: true },
       ],
       models.slice(0, flags.limit).map(rowOf),
     )

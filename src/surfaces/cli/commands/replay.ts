@@ -52,7 +52,7 @@ export function replayCommand(): Command {
     .option('--no-readers', 'declare no recall and artifact tools in the requests')
     .option('--clock', 'let caches expire as the recorded clock says (default: every prefix is warm)')
     .option('--details', 'every call, every epoch and everything that was taken out')
-    .option('--check', `exit with ${EXIT.broken} when anything overflowed, was invalid or got lost`)
+    .option('--check', `exit with ${EXIT.broken} when anything overflowed, was invalid, got lost or was refused`)
     .option('--json', 'one JSON object per line: one for each file, policy and window')
   return withExamples(
     addLoadOptions(command, { resend: 'everything' }),
@@ -103,7 +103,10 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
       process.stdout.write(`${renderReplay(lived, { width, colour, details: flags.details === true })}\n`)
   }
   if (flags.json !== true && jobs.length > 1) process.stdout.write(renderComparison(results, screenOf(process.stdout)))
-  if (flags.check === true && results.some(({ overflows, invalid, lost }) => overflows + invalid + lost > 0))
+  if (
+    flags.check === true &&
+    results.some(({ overflows, invalid, lost, refused }) => overflows + invalid + lost + refused > 0)
+  )
     process.exitCode = EXIT.broken
 }
 

@@ -1,5 +1,5 @@
 import { grouped, plural, short } from '../inspect/figures.ts'
-import { fitEnd, padEnd, padStart } from '../inspect/width.ts'
+import { displayWidth, fitEnd, padEnd, padStart } from '../inspect/width.ts'
 import { painterOf, type Screen } from '../kit/screen.ts'
 import type { ReplayResult } from './replay-recording.ts'
 import { dollars, share100 } from './terminal.ts'
@@ -8,6 +8,7 @@ const HEAD = [
   'overflows',
   'invalid',
   'lost',
+  'refused',
   'epochs',
   'quotes',
   'names',
@@ -21,32 +22,31 @@ const HEAD = [
 export function renderComparison(results: readonly ReplayResult[], screen: Pick<Screen, 'width' | 'colour'>): string {
   const paint = painterOf(screen)
   const groups = grouping(results)
-  const names = [...groups.keys()]
-  const nameWidth = Math.max(6, ...names.map((name) => name.length))
-  const rows = [...groups].map(([name, group]) => [name, ...cellsOf(group)])
-  // A narrow terminal gets one block of lines per row instead of a table that breaks.
-  const tableWidth = nameWidth + HEAD.reduce((sum, head) => sum + Math.max(9, head.length + 1), 0)
   const files = new Set(results.map(({ file }) => file)).size
-  const calls = results.reduce((sum, result) => sum + result.calls, 0) / Math.max(1, names.length)
-  const title = `${plural(files, 'session')}, ${grouped(calls)} calls`
+  const calls = results.reduce((sum, result) => sum + result.calls, 0) / Math.max(1, groups.size)
+  const title = paint('bold', `${plural(files, 'session')}, ${grouped(calls)} calls`)
+  const rows = [...groups].map(([name, group]) => [name, ...cellsOf(group)])
+  const table = [['', ...HEAD], ...rows]
+  const turned = ['', ...HEAD].map((_, column) => table.map((row) => row[column] ?? ''))
+  // Where the measures do not fit side by side the policies may; else each policy has lines of its own.
+  const [heads, ...figures] = aligned(table, screen.width) ?? aligned(turned, screen.width) ?? []
   const lines =
-    tableWidth <= screen.width
-      ? [
-          paint(
-            'dim',
-            padEnd('', nameWidth) + HEAD.map((head) => padStart(head, Math.max(9, head.length + 1))).join(''),
-          ),
-          ...rows.map(
-            ([name = '', ...cells]) =>
-              padEnd(name, nameWidth) +
-              cells.map((cell, column) => padStart(cell, Math.max(9, (HEAD[column] ?? '').length + 1))).join(''),
-          ),
-        ]
-      : rows.flatMap(([name = '', ...cells]) => [
+    heads === undefined
+      ? rows.flatMap(([name = '', ...cells]) => [
           paint('bold', fitEnd(name, screen.width)),
           ...cells.map((cell, column) => `  ${padEnd(HEAD[column] ?? '', 12)}${cell}`),
         ])
-  return `${[paint('bold', title), ...lines].join('\n')}\n`
+      : [paint('dim', heads), ...figures]
+  return `${[title, ...lines].join('\n')}\n`
+}
+
+/** Names to the left, figures to the right; undefined when that is too wide. */
+function aligned(table: readonly (readonly string[])[], width: number): readonly string[] | undefined {
+  const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => displayWidth(row[column] ?? ''))))
+  if (widths.reduce((sum, one) => sum + one + 2, -2) > width) return undefined
+  return table.map((row) =>
+    row.map((cell, column) => (column === 0 ? padEnd : padStart)(cell, widths[column] ?? 0)).join('  '),
+  )
 }
 
 const keyOf = ({ policy, window }: ReplayResult): string => `${policy} ${short(window)}`
@@ -68,6 +68,7 @@ function cellsOf(group: readonly ReplayResult[]): readonly string[] {
     grouped(sum((one) => one.overflows)),
     grouped(sum((one) => one.invalid)),
     grouped(sum((one) => one.lost)),
+    grouped(sum((one) => one.refused)),
     grouped(sum((one) => one.epochs)),
     mean((one) => one.quoteRecall),
     mean((one) => one.nameRecall),

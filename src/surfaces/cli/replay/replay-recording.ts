@@ -6,7 +6,6 @@ import type { EventSink } from '../../../core/events.ts'
 import type { Policy } from '../../../core/policy.ts'
 import type { Audit, Epoch } from '../../../core/records.ts'
 import type { VerdictKind } from '../../../core/target.ts'
-import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
 import { memoryArtifacts } from '../../../drivers/artifacts/memory.ts'
 import { memoryStore } from '../../../drivers/sessions/memory.ts'
 import { BASIC_READERS } from '../../../engine/reader-tools.ts'
@@ -17,6 +16,7 @@ import { codecs } from '../../../formats/registry.ts'
 import type { RecordedCall, Recording } from '../../../formats/transcripts/recording.ts'
 import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../plimsoll.ts'
+import { knownModels } from '../catalogue.ts'
 
 export interface ReplayOptions {
   readonly window: number
@@ -61,6 +61,10 @@ export interface ReplayResult {
   readonly overflows: number
   readonly invalid: number
   readonly lost: number
+  /** Calls that no reduction could make fit: the caller gets an error that names the largest parts, and nothing is sent. */
+  readonly refused: number
+  /** Upper bound of instructions and tools, which no policy may cut; of the call with the most. */
+  readonly fixedLoad: number
   readonly epochs: number
   readonly summariserCalls: number
   readonly peakLoad: number
@@ -80,7 +84,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const { window, reserve = 1_024, readers = true } = options
   const startedAt = performance.now()
   const codec = codecs.get(recording.wire)!
-  const catalogue = bundledCatalogue()
+  const catalogue = knownModels()
   const model = options.model ?? recording.model ?? DEFAULT_MODEL
   const price = catalogue.resolve(model).info.price ?? catalogue.resolve(DEFAULT_MODEL).info.price!
   const counter = createMeter({ catalogue })
@@ -102,11 +106,13 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   let limit = 0
   // As the engine measures it: thinking that the vendor drops from older turns is no load, although it is in the text.
   let peakLoad = 0
+  let fixedLoad = 0
   let last: Conversation | undefined
   for (const call of recording.calls) {
     const original = call.body()
     const body = requestOf(codec, original, reserve, readers)
     const asked = codec.decode(body)
+    fixedLoad = Math.max(fixedLoad, Math.ceil(counter.measure(model, fixedParts(asked), 0).count.high))
     const tools = codec.decode(original).tools.map(({ text }) => ({ text, tokens: countText(text) }))
     try {
       const turn = await session.prepare({ format: codec.format, body, targets: [target] })
@@ -115,7 +121,9 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       // What was refused was never sent and is the client's alone; only what was taken in can be lost.
       last = asked
       const view = codec.decode(turn.text)
-      const overflow = turn.load.count.high > turn.limit.tokens
+      // Counted from what leaves, not taken from the engine's word.
+      const sent = counter.measure(model, view, Buffer.byteLength(turn.text))
+      const overflow = sent.count.high > turn.limit.tokens || sent.bytes > turn.limit.bytes
       const invalid = !turn.report.untouched && breaksNewRule(codec, turn.text, body)
       meter.add(call.index, {
         ...conversationView(view, (item) => counter.countItem(model, item).tokens, countText),
@@ -140,13 +148,14 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       const invalid = error.code === 'invalid-request'
       const { needed, limit: refusedAt } = error.fields
       if (typeof refusedAt === 'number') limit = refusedAt
-      meter.add(call.index, { pieces: [], texts: [], tools, refused: true, overflow: !invalid, invalid })
+      // Nothing leaves, so nothing overflows.
+      meter.add(call.index, { pieces: [], texts: [], tools, refused: !invalid, invalid })
       options.onCall?.({
         call: call.index,
         calls: recording.calls.length,
         load: typeof needed === 'number' ? needed : 0,
         limit,
-        overflow: !invalid,
+        overflow: false,
         invalid,
         error: error.message,
       })
@@ -164,6 +173,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
     limit,
     ...report,
     peakLoad,
+    fixedLoad,
     lost: report.lost + lost,
     ms: Math.round(performance.now() - startedAt),
   }
@@ -179,6 +189,12 @@ function requestOf(codec: Codec, body: string, reserve: number, readers: boolean
   })
   return codec.encode(changed).text
 }
+
+/** What stands in every view: the head, the tools, and instructions inside the history. */
+const fixedParts = (conversation: Conversation): Conversation => ({
+  ...conversation,
+  items: conversation.items.filter(({ kind }) => kind === 'instruction'),
+})
 
 function breaksNewRule(codec: Codec, sent: string, original: string): boolean {
   const broken = codec.check(JSON.parse(sent))

@@ -119,9 +119,14 @@ function offloads({ offloads: taken }: LivedSession, width: number, shown: numbe
 
 function refusals({ steps }: LivedSession, width: number, shown: number): readonly string[] {
   const rows = steps.flatMap(({ call, overflow, invalid, error }) =>
-    overflow || invalid ? wrap(`call ${call + 1}: ${error ?? (invalid ? 'invalid request' : 'overflow')}`, width) : [],
+    overflow || invalid || error !== undefined
+      ? [wrap(`call ${call + 1}: ${error ?? (invalid ? 'invalid request' : 'overflow')}`, width)]
+      : [],
   )
-  return limited(rows, shown)
+  // A sentence over several lines each: the first few say it all.
+  const most = Math.min(rows.length, Math.ceil(shown / 4))
+  const rest = rows.length - most
+  return [...rows.slice(0, most).flat(), ...(rest > 0 ? [`… and ${grouped(rest)} more (--details shows all)`] : [])]
 }
 
 const calls = ({ steps }: LivedSession, width: number): readonly string[] =>
@@ -151,7 +156,18 @@ function price({ result }: LivedSession, width: number): readonly string[] {
 }
 
 function promises({ result, steps }: LivedSession, width: number, paint: Painter): readonly string[] {
-  const { overflows, invalid, lost, epochs: declared, summariserCalls, peakLoad, limit, ms } = result
+  const {
+    overflows,
+    invalid,
+    lost,
+    refused,
+    fixedLoad,
+    epochs: declared,
+    summariserCalls,
+    peakLoad,
+    limit,
+    ms,
+  } = result
   const broken = overflows + invalid + lost > 0
   const verdicts = new Map<string, number>()
   for (const { verdict = 'refused' } of steps) verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1)
@@ -160,6 +176,12 @@ function promises({ result, steps }: LivedSession, width: number, paint: Painter
     ...wrap(`${overflows} overflows, ${invalid} invalid, ${lost} lost`, width).map((line) =>
       paint(broken ? 'red' : 'green', line),
     ),
+    ...(refused === 0
+      ? []
+      : wrap(
+          `${plural(refused, 'call')} refused with an error: instructions and tools alone take up to ${grouped(fixedLoad)} of the ${grouped(limit)} tokens that fit`,
+          width,
+        ).map((line) => paint('yellow', line))),
     ...wrap(
       `${given === '' ? 'no calls' : given}; ${plural(declared, 'epoch')}, ${plural(summariserCalls, 'summariser call')}, peak ${grouped(peakLoad)} of ${grouped(limit)}; ${(ms / 1000).toFixed(1)} s`,
       width,

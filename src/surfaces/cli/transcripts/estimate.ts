@@ -1,5 +1,5 @@
-import { bundledCatalogue } from '../../../drivers/catalogue/bundled.ts'
 import { estimateTokens } from '../../../meter/index.ts'
+import { knownModels } from '../catalogue.ts'
 
 const families = new Map<string, string>()
 
@@ -7,7 +7,7 @@ const families = new Map<string, string>()
 export function estimateFor(model = '', text: string): number {
   let family = families.get(model)
   if (family === undefined) {
-    family = bundledCatalogue().resolve(model).info.tokenizer
+    family = knownModels().resolve(model).info.tokenizer
     families.set(model, family)
   }
   return estimateTokens(text, family).tokens
@@ -16,6 +16,6 @@ export function estimateFor(model = '', text: string): number {
 /** The model's window, when the catalogue knows the model. */
 export function windowOf(model: string | undefined): number | undefined {
   if (model === undefined) return undefined
-  const { info, match } = bundledCatalogue().resolve(model)
+  const { info, match } = knownModels().resolve(model)
   return match === 'default' ? undefined : info.window
 }

@@ -1,9 +1,10 @@
-import { bundledCatalogue } from '../../../../drivers/catalogue/bundled.ts'
 import { policies, policyNamed } from '../../../../engine/policies/index.ts'
 import { grouped, percent, short } from '../../inspect/figures.ts'
 import { renderTable } from '../../kit/table.ts'
 import { dollars } from '../../replay/terminal.ts'
+import { SESSION_BUDGET } from '../chat.ts'
 import { say, type Slash } from './slash.ts'
+import { knownModels } from '../../catalogue.ts'
 
 export const cost: Slash = {
   name: 'cost',
@@ -31,14 +32,14 @@ export const budget: Slash = {
       if (!(budgetUsd > 0)) return say(slash, 'A budget is a number of dollars, such as /budget 2.50.')
       await slash.chat.change({ budgetUsd })
     }
-    const { budgetUsd, session } = slash.chat.state()
-    const spentUsd = (await session.status()).spent.costUsd
-    say(
-      slash,
-      budgetUsd === undefined
-        ? `No budget; ${dollars(spentUsd)} spent.`
-        : `${dollars(spentUsd)} of ${dollars(budgetUsd)} spent, ${dollars(Math.max(0, budgetUsd - spentUsd))} left.`,
-    )
+    const { spent, budgets } = await slash.chat.state().session.status()
+    const own = budgets.find(({ budget: name }) => name === SESSION_BUDGET)
+    if (own === undefined) return say(slash, `No budget; ${dollars(spent.costUsd)} spent.`)
+    // An account begins with the first call that it weighs; what the session cost before is in the ledger.
+    const spentUsd = Math.max(own.spent, spent.costUsd)
+    const left = Math.max(0, own.hard - spentUsd - own.held)
+    const held = own.held > 0 ? `, ${dollars(own.held)} held for a call that was never settled` : ''
+    say(slash, `${dollars(spentUsd)} of ${dollars(own.hard)} spent${held}, ${dollars(left)} left.`)
   },
 }
 
@@ -49,7 +50,7 @@ export const model: Slash = {
   async run(rest, slash) {
     if (rest !== '') await slash.chat.change({ provider: slash.providerFor(rest) })
     const { provider } = slash.chat.state()
-    const { info, match } = bundledCatalogue().resolve(provider.model)
+    const { info, match } = knownModels().resolve(provider.model)
     const known = match === 'default' ? 'not in the catalogue' : `window ${short(info.window)}`
     say(slash, `${provider.model} at ${provider.baseUrl} (${provider.name}, ${known})`)
   },
@@ -60,7 +61,7 @@ export const models: Slash = {
   takes: '[words]',
   about: 'models that the catalogue knows',
   run(rest, slash) {
-    const found = bundledCatalogue().search(rest === '' ? slash.chat.state().provider.model.split('-')[0]! : rest)
+    const found = knownModels().search(rest === '' ? slash.chat.state().provider.model.split('-')[0]! : rest)
     if (found.length === 0) return say(slash, `No model matches ${rest}.`)
     const rows = found
       .slice(0, 20)

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import type { Item } from '../../src/core/item.ts'
+import { ranCommands } from '../../src/engine/summary/commands.ts'
+import { factsOf } from '../../src/engine/summary/facts.ts'
+
+let n = 0
+function ran(args: object | string, result: string, isError?: boolean): Item[] {
+  const callId = `c${n++}`
+  const text = typeof args === 'string' ? args : JSON.stringify(args)
+  return [
+    { id: `${callId}.call`, kind: 'call', role: 'assistant', text, message: n, callId, toolName: 'bash' },
+    {
+      id: `${callId}.result`,
+      kind: 'result',
+      role: 'tool',
+      text: result,
+      message: n,
+      callId,
+      toolName: 'bash',
+      ...(isError !== undefined && { isError }),
+    },
+  ]
+}
+
+describe('commands with their exit codes', () => {
+  it.each([
+    ['a line of prose', { command: 'npm test' }, 'FAIL a.test.ts\nError: expected 1\nExit code 1', 'npm test', 1],
+    ['Codex', { cmd: ['bash', '-lc', 'ls'] }, 'Process exited with code 0\nOutput:\nsrc', 'bash -lc ls', 0],
+    ['JSON', { command: 'make' }, '{"output":"","metadata":{"exit_code":2}}', 'make', 2],
+    ['an error flag alone', { command: 'cat x' }, 'No such file', 'cat x', 1],
+  ])('are read from %s', (name, args, result, command, exit) => {
+    const [found] = ranCommands(ran(args, result, name === 'an error flag alone' ? true : undefined))
+    expect(found).toMatchObject({ command, exit })
+  })
+
+  it('are left out where no result says how they ended, or nothing names a command', () => {
+    expect(
+      ranCommands([
+        ...ran({ command: 'ls' }, 'src test'),
+        ...ran('not json', 'exit code 1'),
+        ...ran({ x: 1 }, 'exit 1'),
+      ]),
+    ).toEqual([])
+  })
+
+  it('stand once, by their last run, with the line that says what went wrong', () => {
+    const items = [
+      ...ran({ command: 'npm test' }, 'error TS2322: wrong\nfurther on\nexit code: 2'),
+      ...ran({ command: 'npm run build' }, 'done\nexit code: 0'),
+      ...ran({ command: 'npm test' }, 'AssertionError: 3 failed\nexit code: 1'),
+    ]
+    expect(ranCommands(items)).toEqual([
+      { command: 'npm run build', exit: 0 },
+      { command: 'npm test', exit: 1, error: 'AssertionError: 3 failed' },
+    ])
+    expect(factsOf(items).map(({ heading, text }) => `${heading}: ${text}`)).toEqual([
+      'Commands that failed last: $ npm test (exit 1): AssertionError: 3 failed',
+      'Commands that passed last: $ npm run build',
+    ])
+  })
+})
