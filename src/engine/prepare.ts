@@ -9,7 +9,7 @@ import type { Branch, Unwritten } from './branch.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import { storedText } from './cascade/draft.ts'
 import { withContextNotice } from './context-notice.ts'
-import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
+import { fixedTokensOf, isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
 import { announceEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import { dropSummary, isWriting, startSummary, takeSummary } from './background-summary.ts'
 import { declareEpoch } from './declare-epoch.ts'
@@ -327,7 +327,7 @@ function finish(context: PrepareContext, request: PrepareRequest, outcome: Outco
   branch.readers = context.readers
   branch.limit = limit
   branch.toolUse = toolUseOf(context, outcome.standing)
-  const tight = epoch !== undefined && high > lowWater(deps.policy, limit)
+  const tight = epoch !== undefined && high > lowWater(deps.policy, limit, fixedTokensOf(context))
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
   emit({
