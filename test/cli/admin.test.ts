@@ -196,3 +196,24 @@ describe('count, models, config, doctor', () => {
     expect(broken.out).toContain('may not be written')
   })
 })
+
+describe('models', () => {
+  it('update fetches a list, and every command goes by it from then on', async () => {
+    expect((await run('models', 'example-next-1')).code).toBe(1)
+    const { modelsUrl } = home
+    expect(await json('models', 'update', '--url', modelsUrl)).toMatchObject({ url: modelsUrl })
+    expect(await json('models', 'example-next-1')).toMatchObject([{ id: 'example-next-1', window: 321_000 }])
+    expect((await run('count', 'README.md', '--model', 'example-next-1')).err).toBe('')
+    // An older list than the package's own is no news.
+    const file = join(home.path, 'plimsoll/catalogue.txt')
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/^(plimsoll catalogue 1, )\S+/, '$12001-01-01'))
+    expect((await run('models', 'example-next-1')).code).toBe(1)
+  })
+
+  it('says that the old one goes on serving when the list cannot be had', async () => {
+    const { code, err } = await run('models', 'update', '--url', 'http://127.0.0.1:1/none')
+    expect(code).toBe(1)
+    expect(err).toContain('The bundled catalogue goes on serving')
+    expect((await run('models', 'sonnet')).code).toBe(0)
+  })
+})

@@ -18,11 +18,13 @@ function commandsOf(
   command: Command,
   path: readonly string[] = [],
 ): readonly (readonly [name: string, help: string])[] {
-  if (command.commands.length > 0) return command.commands.flatMap((sub) => commandsOf(sub, [...path, sub.name()]))
+  const below = command.commands.flatMap((sub) => commandsOf(sub, [...path, sub.name()]))
+  // A command with others below it does something by itself only if it takes arguments (`models`).
+  if (below.length > 0 && command.registeredArguments.length === 0) return below
   let help = ''
   command.configureOutput({ writeOut: (text) => void (help += text) })
   command.outputHelp()
-  return [[path.join(' '), help]]
+  return [[path.join(' '), help], ...below]
 }
 
 const COMMANDS = commandsOf(createProgram())

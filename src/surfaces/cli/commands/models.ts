@@ -2,8 +2,10 @@ import { Command, Option } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { ModelInfo } from '../../../ports/catalogue.ts'
 import { grouped, short } from '../inspect/figures.ts'
+import { wrap } from '../inspect/terminal.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable } from '../kit/print.ts'
+import { screenOf } from '../kit/screen.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { fetchCatalogue } from '../../../drivers/catalogue/update.ts'
 import { knownModels, storeCatalogue } from '../catalogue.ts'
@@ -75,7 +77,8 @@ function runModels(query: string[], flags: ModelsFlags): void {
       ],
       models.slice(0, flags.limit).map(rowOf),
     )
-    return rest > 0 ? `${table}… and ${grouped(rest)} more; say more of the name, or --limit ${models.length}.` : table
+    const more = `… and ${grouped(rest)} more; say more of the name, or --limit ${models.length}.`
+    return rest > 0 ? `${table}${wrap(more, screenOf(process.stdout).width).join('\n')}` : table
   })
 }
 
