@@ -19,7 +19,7 @@ import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
 import { backgroundWork } from './engine/background-work.ts'
 import { createBudgetBook, type BudgetBook } from './engine/budget-book.ts'
-import type { EngineDeps } from './engine/deps.ts'
+import type { CountTokens, EngineDeps } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'
 import { createToolRegistry, type ToolSummary } from './engine/intake/index.ts'
 import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from './engine/learn.ts'
@@ -89,8 +89,13 @@ export interface PlimsollOptions {
    * byte-exact where a secret stood. @default false
    */
   readonly redact?: boolean | RedactionOptions
-  /** Counts with the model's own vocabulary where one is installed: exact, at the price of loading it. @default false */
+  /**
+   * Counts with the model's own vocabulary where one is installed: exact, at the price of loading it. True: always. False: never.
+   * @default where an estimate cannot say on which side of high water a request stands
+   */
   readonly exactTokens?: boolean
+  /** Asks the provider's count endpoint where an estimate cannot decide and there is no exact tokenizer. @default nobody is asked */
+  readonly countTokens?: CountTokens
   readonly catalogue?: Catalogue
   /** Your own word on models, over the catalogue: windows, output caps, tokenizers, prices. */
   readonly models?: Readonly<Record<string, ModelOverride>>
@@ -195,7 +200,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
     const kept = calibrationKeeper(sessions, calibration)
     keeper = kept
-    const tokenizers = options.exactTokens === true ? createTokenizers({ onEvent: note }) : undefined
+    const tokenizers = options.exactTokens === false ? undefined : createTokenizers({ onEvent: note })
     const meter = createMeter({
       catalogue: catalogue(),
       calibration,
@@ -204,8 +209,12 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     })
     const all: EngineDeps = {
       ...(tokenizers !== undefined && {
-        loadTokenizer: async (model: string) => void (await tokenizers.load(meter.familyOf(model))),
+        sharpen: (model: string) => tokenizers.load(meter.familyOf(model)),
+        ...(options.exactTokens === true && {
+          loadTokenizer: async (model: string) => void (await tokenizers.load(meter.familyOf(model))),
+        }),
       }),
+      ...(options.countTokens !== undefined && { countTokens: options.countTokens }),
       ...(summarizer !== undefined && { summarizer }),
       background,
       ...(options.hooks !== undefined && { hooks: options.hooks }),

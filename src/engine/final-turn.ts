@@ -45,7 +45,7 @@ export function withFewerTools(context: PrepareContext, view: View): Permission 
   const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
   return {
     verdict: { kind: 'proceed', target, reason: 'tools filtered', ...numbers },
-    view: { ...view, conversation, text, load: measurement, measurement },
+    view: { ...view, conversation, text, load: measurement, estimate: measurement, measurement },
   }
 }
 
@@ -54,8 +54,8 @@ export function closingTurn(context: PrepareContext, view: View, { tools, instru
   const { codec, deps, gauge, target, limit, emit } = context
   const conversation = changeEnvelope(view.conversation, { keepTools: tools, addInstruction: instruction })
   const text = codec.encode(conversation).text
-  const kept = { ...view.conversation, tools: view.conversation.tools.filter(({ name }) => tools.includes(name)) }
-  const measurement = deps.meter.measure(gauge, kept, Buffer.byteLength(text))
+  // Read again from what will leave: the instruction is counted, and so are the tools that are left.
+  const measurement = deps.meter.measure(gauge, codec.decode(text), Buffer.byteLength(text))
   const { high } = measurement.count
   const verdict: Verdict = {
     kind: 'final',
@@ -68,5 +68,5 @@ export function closingTurn(context: PrepareContext, view: View, { tools, instru
   if (high > limit.tokens) {
     emit({ type: 'warning', topic: 'context-guard', message: 'Still over limit after shrink' })
   }
-  return { verdict, view: { ...view, conversation, text, load: measurement, measurement } }
+  return { verdict, view: { ...view, conversation, text, load: measurement, estimate: measurement, measurement } }
 }

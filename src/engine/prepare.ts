@@ -25,6 +25,7 @@ import { withoutForeignSeals } from './foreign-seals.ts'
 import { withNative } from './native.ts'
 import { lowerOutput } from './output-reserve.ts'
 import { priceGate } from './price-gate.ts'
+import { refinedView } from './refine-view.ts'
 import { keepAlive } from './retention.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
@@ -92,7 +93,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
     firstSend: new Map([...found.firstSend, ...intake.map((edit) => [edit.index, edit.record] as const)]),
   }
   await keepAlive(deps, branch, shown)
-  const asked = viewOf(opened, shown)
+  const asked = await refinedView(opened, shown, viewOf(opened, shown))
   noteHighWater(opened, asked)
   const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
   const context = roomier ?? opened
@@ -374,13 +375,14 @@ function openTurn(
   const id = `turn-${++branch.turnCount}`
   // A halted request is never sent, so there is nothing to record about it.
   if (permission.verdict.kind === 'halt') return id
-  const { measurement, conversation } = permission.view
+  const { measurement, estimate, conversation } = permission.view
   branch.turns.set(id, {
     id,
     model: target.model,
     format,
     limit,
     estimated: measurement.raw.tokens,
+    count: deps.meter.design === undefined ? estimate.count : measurement.count,
     measured: {
       chain: links.at(-1)?.chain ?? '',
       items: conversation.items.length,
