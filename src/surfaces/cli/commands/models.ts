@@ -6,6 +6,7 @@ import { wrap } from '../inspect/terminal.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable } from '../kit/print.ts'
 import { screenOf } from '../kit/screen.ts'
+import { rate, vendorsFirst } from '../models-view.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { fetchCatalogue } from '../../../drivers/catalogue/update.ts'
 import { knownModels, storeCatalogue } from '../catalogue.ts'
@@ -56,7 +57,7 @@ const update = (): Command =>
 function runModels(query: string[], flags: ModelsFlags): void {
   const catalogue = knownModels()
   const words = query.join(' ')
-  const found = [...catalogue.search(words)].sort(vendorsFirst)
+  const found = vendorsFirst(catalogue.search(words))
   const resolved = catalogue.resolve(words)
   const models = found.length > 0 || resolved.match === 'default' ? found : [resolved.info]
   if (models.length === 0)
@@ -82,10 +83,6 @@ function runModels(query: string[], flags: ModelsFlags): void {
   })
 }
 
-/** The vendor's own id before those of resellers, who write theirs in front of it. */
-const vendorsFirst = (a: ModelInfo, b: ModelInfo): number => Number(isResold(a)) - Number(isResold(b))
-const isResold = ({ id }: ModelInfo): boolean => /\/|^[a-z-]+\.[a-z]/.test(id)
-
 const rowOf = ({ id, window, maxOutputTokens, price, tokenizer }: ModelInfo): readonly string[] => [
   id,
   short(window),
@@ -95,6 +92,3 @@ const rowOf = ({ id, window, maxOutputTokens, price, tokenizer }: ModelInfo): re
   rate(price?.output),
   tokenizer,
 ]
-
-/** Per million tokens. */
-const rate = (usd: number | undefined): string => (usd === undefined ? '' : String(Number(usd.toPrecision(3))))
