@@ -1,7 +1,7 @@
 import type { Recording } from '../../src/formats/transcripts/recording.ts'
 import { incident } from './incident.ts'
 
-const CHARACTERS_PER_TOKEN = 4.6
+const CHARACTERS_PER_TOKEN = 3
 const TOOLS = 20
 
 /** The same recording with instructions and tools in front of every request, half of the tokens each. */

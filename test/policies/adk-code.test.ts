@@ -53,6 +53,24 @@ describe('compaction', () => {
     expect((await big(284_000)).report.newEpoch).toBeDefined()
   })
 
+  it('sees that one item of 750 tokens is above the line of a window of 1,000, and makes room', async () => {
+    const history = [user(chars(3_000)), model('Read.'), user('And?')]
+    const preset = presetSession(adkCode(), 1_000)
+    const { report, load, limit } = await preset.prepare(history)
+    expect(report.newEpoch).toBeDefined()
+    expect(load.count.tokens).toBeLessThan(700)
+    expect(limit.tokens).toBe(900)
+  })
+
+  it('says how many messages there were where no model can tell what the user wants', async () => {
+    const { contents } = await presetSession(adkCode(), 20_000).prepare([...talk(30, 3_000), ...talk(11, 60)])
+    expect(textOf(contents[1]!)).toMatch(/The conversation so far had \d+ user messages\./)
+  })
+
+  it('leaves an empty conversation alone', async () => {
+    expect((await presetSession(adkCode(), 1_000).prepare([])).report.untouched).toBe(true)
+  })
+
   it('turns 50K into less than 5K where the last 10 messages are small', async () => {
     const history = [...talk(40, 5_300), ...talk(11, 200)]
     const preset = presetSession(adkCode(), 70_000, {

@@ -176,15 +176,3 @@ describe('large payloads', () => {
     ).toHaveLength(1)
   })
 })
-
-describe('the session budget', () => {
-  it('closes a session that has used it, and blocks after that', async () => {
-    const preset = presetSession(autosre({ SRE_AGENT_TOKEN_BUDGET: '10000' }), 1_000_000)
-    const history = [user('Go.')]
-    const first = await preset.prepare(history)
-    expect(first.verdict.kind).toBe('proceed')
-    await preset.usage(first, 11_000)
-    const second = await preset.prepare([...history, model('Ok.'), user('More.')])
-    expect(['final', 'halt']).toContain(second.verdict.kind)
-  })
-})
