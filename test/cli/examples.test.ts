@@ -69,9 +69,17 @@ const commandsIn = (block: string): readonly string[] =>
     )
     .filter((line) => /^(?:npx )?plimsoll\b/.test(line))
 
+const SHELL = ['', 'sh', 'bash', 'console']
+
 function blocksIn(file: string): readonly (readonly string[])[] {
-  const found = readFileSync(join(ROOT, file), 'utf8').matchAll(/^```(?:sh|bash|console)\n([^]*?)^```/gm)
-  return [...found].map((block) => commandsIn(block[1]!)).filter((lines) => lines.length > 0)
+  // Every other piece between fences is a block; its first line is the language.
+  const pieces = readFileSync(join(ROOT, file), 'utf8').split(/^```/m)
+  const blocks = pieces.filter((piece, index) => index % 2 === 1 && SHELL.includes(piece.split('\n', 1)[0]!.trim()))
+  // Whole commands that stand in a sentence or a table; `plimsoll chat` alone would wait for a person.
+  const inline = pieces
+    .filter((_, index) => index % 2 === 0)
+    .flatMap((prose) => [...prose.matchAll(/`((?:npx )?plimsoll [a-z]+ [^`…<[|]+)`/g)].map((found) => found[1]!))
+  return [...blocks.map(commandsIn), ...inline.map((line) => [line])].filter((lines) => lines.length > 0)
 }
 
 describe('commands in the documentation', () => {

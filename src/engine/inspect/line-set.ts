@@ -8,8 +8,8 @@ export class LineSet {
 
   /** Adds the line at `from … to` of the text. True when it was there before. */
   add(text: string, from: number, to: number): boolean {
-    let a = 0x811c9dc5
-    let b = 0x9747b28c
+    let a = 0x811c9dc5 | 0
+    let b = 0x9747b28c | 0
     for (let i = from; i < to; i++) {
       const code = text.charCodeAt(i)
       a = Math.imul(a ^ code, 0x01000193)

@@ -28,6 +28,8 @@ export async function seedHome(): Promise<SeededHome> {
   // Where `inspect` looks by itself.
   mkdirSync(join(path, '.claude/projects/example'), { recursive: true })
   cpSync(join(FIXTURES, 'claude-code.jsonl'), join(path, '.claude/projects/example/one.jsonl'))
+  mkdirSync(join(path, 'transcripts/claude-code'), { recursive: true })
+  cpSync(join(FIXTURES, 'claude-code.jsonl'), join(path, 'transcripts/claude-code/one.jsonl'))
   mkdirSync(join(path, 'sessions'))
   for (const name of ['pi.jsonl', 'codex-rollout.jsonl', 'openhands.json', 'gemini-cli.json'])
     cpSync(join(FIXTURES, name), join(path, 'sessions', name))
