@@ -1,8 +1,10 @@
 import type { Link } from '../core/chain.ts'
-import type { Edit, Plan } from '../core/edits.ts'
+import type { EnvelopeChanges } from '../core/conversation.ts'
+import { changeEnvelope, type Edit, type Plan } from '../core/edits.ts'
 import type { Item } from '../core/item.ts'
 import type { Epoch } from '../core/records.ts'
 import { openStepStart, turnsOf } from '../core/turns.ts'
+import type { PrepareContext, View } from './context.ts'
 
 export interface Release {
   readonly drops: readonly Edit[]
@@ -13,6 +15,25 @@ export interface Release {
 /** Without it the vendor does not know the option that leaves stale blocks out. */
 export const STALE_THINKING_HEADERS: Readonly<Record<string, string>> = {
   'anthropic-beta': 'thinking-binding-controls-2026-08-01',
+}
+
+/**
+ * Instructions and tools stand before everything, so a change of them for one request unbinds every thought in it: the provider is
+ * asked to leave those out.
+ */
+export function withNewHead(
+  { deps, target }: Pick<PrepareContext, 'deps' | 'target'>,
+  view: View,
+  changes: EnvelopeChanges,
+): Pick<View, 'conversation' | 'headers'> {
+  const isBound =
+    deps.catalogue.resolve(target.model).info.bindsThinking &&
+    view.conversation.items.some(({ kind }) => kind === 'reasoning')
+  const conversation = changeEnvelope(view.conversation, {
+    ...changes,
+    ...(isBound && { dropStaleThinking: true as const }),
+  })
+  return { conversation, headers: isBound ? { ...view.headers, ...STALE_THINKING_HEADERS } : view.headers }
 }
 
 const NONE: Release = { drops: [], stale: false }

@@ -1,6 +1,6 @@
-import { changeEnvelope } from '../core/edits.ts'
 import type { FinalStep } from '../core/policy.ts'
 import type { Verdict } from '../core/target.ts'
+import { withNewHead } from './bound-thinking.ts'
 import { isOver, type PrepareContext, type View } from './context.ts'
 import type { Permission } from './guard.ts'
 import type { Standing } from './standing.ts'
@@ -36,7 +36,7 @@ export function withFewerTools(context: PrepareContext, view: View): Permission 
   const names = view.conversation.tools.map(({ name }) => name)
   const kept = names.filter((name) => (tools.allow?.includes(name) ?? true) && tools.deny?.includes(name) !== true)
   if (kept.length === names.length) return undefined
-  const conversation = changeEnvelope(view.conversation, { keepTools: kept })
+  const { conversation, headers } = withNewHead(context, view, { keepTools: kept })
   const text = codec.encode(conversation).text
   const smaller = { ...view.conversation, tools: view.conversation.tools.filter(({ name }) => kept.includes(name)) }
   const measurement = deps.meter.measure(gauge, smaller, Buffer.byteLength(text))
@@ -45,14 +45,14 @@ export function withFewerTools(context: PrepareContext, view: View): Permission 
   const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
   return {
     verdict: { kind: 'proceed', target, reason: 'tools filtered', ...numbers },
-    view: { ...view, conversation, text, load: measurement, estimate: measurement, measurement },
+    view: { ...view, conversation, headers, text, load: measurement, estimate: measurement, measurement },
   }
 }
 
 /** The view as a closing turn: only the allowed tools, and the instruction to answer now. */
 export function closingTurn(context: PrepareContext, view: View, { tools, instruction }: FinalStep): Permission {
   const { codec, deps, gauge, target, limit, emit } = context
-  const conversation = changeEnvelope(view.conversation, { keepTools: tools, addInstruction: instruction })
+  const { conversation, headers } = withNewHead(context, view, { keepTools: tools, addInstruction: instruction })
   const text = codec.encode(conversation).text
   // Read again from what will leave: the instruction is counted, and so are the tools that are left.
   const measurement = deps.meter.measure(gauge, codec.decode(text), Buffer.byteLength(text))
@@ -68,5 +68,8 @@ export function closingTurn(context: PrepareContext, view: View, { tools, instru
   if (high > limit.tokens) {
     emit({ type: 'warning', topic: 'context-guard', message: 'Still over limit after shrink' })
   }
-  return { verdict, view: { ...view, conversation, text, load: measurement, estimate: measurement, measurement } }
+  return {
+    verdict,
+    view: { ...view, conversation, headers, text, load: measurement, estimate: measurement, measurement },
+  }
 }

@@ -1,7 +1,7 @@
-import { changeEnvelope } from '../core/edits.ts'
 import type { Verdict } from '../core/target.ts'
 import type { EngineDeps } from './deps.ts'
 import { spenderOf, type Branch } from './branch.ts'
+import { withNewHead } from './bound-thinking.ts'
 import type { BookRequest } from './budget-book.ts'
 import { boundOf, type LedgerTotals, type Spent } from '../meter/index.ts'
 import type { PrepareContext, View } from './context.ts'
@@ -49,13 +49,10 @@ export async function permit(context: PrepareContext, view: View, decided?: Verd
 }
 
 /** The closing turn: no tools, the instruction, and no more output than is left to pay for. */
-function closing({ codec }: PrepareContext, view: View, maxOutputTokens: number): View {
-  const conversation = changeEnvelope(view.conversation, {
-    keepTools: FINAL_TOOLS,
-    addInstruction: FINAL_INSTRUCTION,
-    maxOutputTokens,
-  })
-  return { ...view, conversation, text: codec.encode(conversation).text }
+function closing(context: PrepareContext, view: View, maxOutputTokens: number): View {
+  const changes = { keepTools: FINAL_TOOLS, addInstruction: FINAL_INSTRUCTION, maxOutputTokens }
+  const { conversation, headers } = withNewHead(context, view, changes)
+  return { ...view, conversation, headers, text: context.codec.encode(conversation).text }
 }
 
 /** Who pays for a call of this branch, under which budgets, and what was spent before they began to count. */
