@@ -29,7 +29,7 @@ import { keepAlive } from './retention.ts'
 import { settleStanding } from './settle-standing.ts'
 import type { Standing } from './standing.ts'
 import { squeezeNew } from './squeeze-new.ts'
-import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
+import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from './breaker.ts'
 import { isHigh, lowWater, messagesOf, messagesSinceSummary } from './water.ts'
 
 export interface PrepareRequest {
@@ -232,7 +232,7 @@ async function reduce(
   const { branch, limit } = context
   const forced = isOver(before.load, limit)
   // Whoever has to fit now does not wait for a summary that another call has started.
-  const modelFree = isWriting(branch)
+  const modelFree = isWriting(branch) || isOverheadHigh(context)
   dropSummary(branch)
   const why = forced ? 'overflow' : branch.compactRequested ? 'requested' : 'high-water'
   const wish = await askBeforeEpoch(context, before, why)
