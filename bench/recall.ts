@@ -2,7 +2,8 @@
  * Recall at a price: the default policy on real Claude Code sessions, beside "first + last, cut to 50 % when full" under the
  * same count of tokens and the same prices.
  *
- *   npx tsx bench/recall.ts [--windows 64000,32000] [--folder claude-code] [--model claude-sonnet-4-5] [--head 0] [--files 3]
+ *   npx tsx bench/recall.ts [--windows 64000,32000] [--folder claude-code] [--model claude-sonnet-4-5] [--files 3]
+ *                           [--head 20000]   about so many tokens of instructions and tools in front of each request
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -10,6 +11,7 @@ import { parseArgs } from 'node:util'
 import { loadFile } from '../src/formats/transcripts/load.ts'
 import type { Recording } from '../src/formats/transcripts/recording.ts'
 import { replayRecording, type ReplayResult } from '../src/surfaces/cli/replay/replay-recording.ts'
+import { withHead } from './lib/with-head.ts'
 
 const { values } = parseArgs({
   options: {
@@ -17,6 +19,7 @@ const { values } = parseArgs({
     folder: { type: 'string', default: 'claude-code' },
     model: { type: 'string', default: 'claude-sonnet-4-5' },
     files: { type: 'string' },
+    head: { type: 'string', default: '0' },
   },
 })
 const shared = process.env['PLIMSOLL_SHARED'] ?? resolve(import.meta.dirname, '../../shared')
@@ -33,7 +36,7 @@ for (const name of readdirSync(folder)
     thinking: 'drop',
     parallel: 'as-written',
   })
-  recordings.push(...found)
+  recordings.push(...found.map((recording) => withHead(recording, Number(values.head))))
 }
 for (const window of values.windows.split(',').map(Number)) {
   const results: ReplayResult[] = []

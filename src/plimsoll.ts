@@ -1,147 +1,53 @@
 import cluster from 'node:cluster'
 import { createHash, createHmac, randomUUID } from 'node:crypto'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { artifactFace } from './artifact-face.ts'
 import { createChains } from './core/chain.ts'
-import { artifactFace, type Artifacts } from './artifact-face.ts'
 import type { EventBody, EventSink, PlimsollEvent } from './core/events.ts'
 import { CLAUDE_CODE } from './core/identity.ts'
 import type { Policy } from './core/policy.ts'
 import { artifactAddress } from './drivers/artifacts/address.ts'
-import { amendedCatalogue, type ModelOverride } from './drivers/catalogue/amended.ts'
+import { amendedCatalogue } from './drivers/catalogue/amended.ts'
 import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
-import { storeSecret } from './drivers/crypto/tenant-name.ts'
 import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
 import { openStore } from './drivers/open-store.ts'
-import { createTokenizers } from './drivers/tokenizers/index.ts'
 import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer.ts'
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
-import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
+import { createTokenizers } from './drivers/tokenizers/index.ts'
 import { backgroundWork } from './engine/background-work.ts'
 import { createBudgetBook, type BudgetBook } from './engine/budget-book.ts'
 import type { EngineDeps } from './engine/deps.ts'
-import type { Hooks } from './engine/hooks.ts'
-import { createToolRegistry, type ToolSummary } from './engine/intake/index.ts'
+import { createToolRegistry } from './engine/intake/index.ts'
 import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from './engine/learn.ts'
-import { presenter } from './engine/present.ts'
-import { policyNamed } from './engine/policies/index.ts'
-import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
 import { learnedLimits } from './engine/learned-limits.ts'
+import { policyNamed } from './engine/policies/index.ts'
+import { presenter } from './engine/present.ts'
 import { readerProvenance } from './engine/readers/provenance.ts'
 import { createRecentBodies } from './engine/recent-bodies.ts'
 import { redactingDeps, redactingSummarizer } from './engine/redaction/borders.ts'
-import { createRedactor, type RedactionOptions } from './engine/redaction/redactor.ts'
+import { createRedactor } from './engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from './engine/session.ts'
-import { importStore, type ImportReport } from './engine/store-import.ts'
+import { importStore } from './engine/store-import.ts'
 import { codecs } from './formats/registry.ts'
+import { defaultStore, findSecret } from './home.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
-import type { ArtifactStore } from './ports/artifact-store.ts'
-import type { Catalogue } from './ports/catalogue.ts'
-import { systemClock, type Clock } from './ports/clock.ts'
-import type { Sandbox } from './ports/sandbox.ts'
-import type { SqlEngine } from './ports/sql-engine.ts'
-import type { Summarizer } from './ports/summarizer.ts'
+import { once } from './once.ts'
 import { openReaders } from './open-readers.ts'
-import type { SessionStore } from './ports/session-store.ts'
-import { createFetch, type Fetch } from './surfaces/gateway/fetch.ts'
-import { createGateway, type Gateway } from './surfaces/gateway/gateway.ts'
+import type { PlimsollOptions, LiveOptions, Plimsoll } from './plimsoll-options.ts'
+import type { Catalogue } from './ports/catalogue.ts'
+import { systemClock } from './ports/clock.ts'
+import type { Summarizer } from './ports/summarizer.ts'
+import { createFetch } from './surfaces/gateway/fetch.ts'
+import { createGateway } from './surfaces/gateway/gateway.ts'
 import { hiddenSteps } from './surfaces/gateway/hidden/steps.ts'
-import { createLedger, type Ledger } from './surfaces/gateway/ledger.ts'
-import { createSidecar, type Sidecar } from './surfaces/gateway/sidecar.ts'
+import { createLedger } from './surfaces/gateway/ledger.ts'
 import { responseSessions } from './surfaces/gateway/response-sessions.ts'
+import { createSidecar } from './surfaces/gateway/sidecar.ts'
+import { sessionTokens, withWindow, withPrices } from './under-policy.ts'
+import { designMeter } from './drivers/tokenizers/designs/design-meter.ts'
+import { plimsoll as plimsollPolicy } from './engine/policies/plimsoll.ts'
 
-export interface PlimsollOptions {
-  /** A preset's name or a policy of your own. @default 'plimsoll' */
-  readonly policy?: string | Policy
-  /** A driver or a URL: `memory:`, `sqlite:./plimsoll.db`. @default a file in the home directory */
-  readonly store?: string | SessionStore
-  /** A driver or a URL: `memory:`, `file:./artifacts`. @default beside the store */
-  readonly artifacts?: string | ArtifactStore
-  /** Keys handles and tenants. @default PLIMSOLL_SECRET, else one that the store keeps */
-  readonly secret?: Uint8Array
-  /** Overrides the model's window, in tokens. */
-  readonly window?: number
-  /** Limits on spending; over one, a closing answer and then none. */
-  readonly budgets?: readonly Budget[]
-  /** By agent name, what differs from the rest. */
-  readonly agents?: Readonly<Record<string, AgentOptions>>
-  /** Writes summaries: a driver, a model behind HTTP, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
-  readonly summarizer?: SummarizerChoice
-  /** The model that reads artifacts for `artifact_extract`, in the same forms. @default the summariser */
-  readonly extraction?: SummarizerChoice
-  /** Answers `artifact_query`; false for none. @default sql.js, where that optional package is installed */
-  readonly sql?: SqlEngine | false
-  /** Runs the code of `artifact_run`; false for none. @default QuickJS, where the optional package quickjs-wasi is installed */
-  readonly sandbox?: Sandbox | false
-  /** One sentence about a tool's result, by tool name, for views and notices. Eight tools of AutoSRE are known. */
-  readonly toolSummaries?: Readonly<Record<string, ToolSummary>>
-  /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
-  readonly hooks?: Hooks
-  /** Ends each request with a line that tells the model how full its window is; the cached prefix stays as it is. @default false */
-  readonly contextNotice?: boolean
-  /**
-   * Sets cache marks on wires that have them (Anthropic) where the client set none. Off, an untouched request leaves as the bytes
-   * that came in. @default false
-   */
-  readonly cacheMarks?: boolean
-  /**
-   * Takes secrets out of archive, artifacts and summaries, by value from the environment and by form. What is stored is then no longer
-   * byte-exact where a secret stood. @default false
-   */
-  readonly redact?: boolean | RedactionOptions
-  /** Counts with the model's own vocabulary where one is installed: exact, at the price of loading it. @default false */
-  readonly exactTokens?: boolean
-  readonly catalogue?: Catalogue
-  /** Your own word on models, over the catalogue: windows, output caps, tokenizers, prices. */
-  readonly models?: Readonly<Record<string, ModelOverride>>
-  readonly clock?: Clock
-  readonly onEvent?: EventSink
-  /** Requests of agents with tools get `recall` and the readers of artifacts, answered by the gateway. @default true */
-  readonly tools?: boolean
-  /** Reports what it would do and changes nothing. @default false */
-  readonly observe?: boolean
-  /** Largest request body that the gateway takes, unpacked. @default 64 MiB */
-  readonly maxBodyBytes?: number
-  /** What `plimsoll.fetch` calls. @default the global fetch */
-  readonly fetch?: Fetch
-}
-
-/** What may change while requests are under way. Stores, secret and clock may not. */
-export type LiveOptions = Pick<
-  PlimsollOptions,
-  'policy' | 'agents' | 'window' | 'budgets' | 'tools' | 'observe' | 'maxBodyBytes'
->
-
-export interface AgentOptions {
-  readonly policy?: string | Policy
-  /** Where a request's target names none. */
-  readonly window?: number
-}
-
-export interface Plimsoll {
-  /** For any SDK that takes a `fetch`. */
-  readonly fetch: Fetch
-  /** The three verbs, for an agent loop of your own. */
-  session(options: SessionOptions): Session
-  /** Reads what `session.export()` wrote. A session that is there already gets only what it lacks. */
-  importSession(lines: AsyncIterable<string> | Iterable<string>, options?: { tenant?: string }): Promise<ImportReport>
-  readonly artifacts: Artifacts
-  /** The handler behind `fetch` and the proxy. */
-  readonly gateway: Gateway
-  /** The same engine behind the contract by which other gateways call a compressor. */
-  readonly sidecar: Sidecar
-  /** What was spent, by call, agent, session, key and tenant; and how the sessions of this process stand. */
-  readonly ledger: Ledger
-  /**
-   * Other settings for the requests to come; what is left out is as if it had never been set. Requests under way end as they began, and
-   * sessions go on from their log.
-   */
-  reconfigure(options: LiveOptions): void
-  /** Whether the store answers. */
-  isReady(): Promise<boolean>
-  on(listener: EventSink): () => void
-  close(): Promise<void>
-}
+export { defaultStore, findSecret, plimsollHome } from './home.ts'
+export type { AgentOptions, LiveOptions, Plimsoll, PlimsollOptions } from './plimsoll-options.ts'
 
 /** Settings of the whole installation live under a tenant that no credential can hash to. */
 const SYSTEM_TENANT = 'plimsoll'
@@ -195,7 +101,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
     const kept = calibrationKeeper(sessions, calibration)
     keeper = kept
-    const tokenizers = options.exactTokens === true ? createTokenizers({ onEvent: note }) : undefined
+    const tokenizers = options.exactTokens === false ? undefined : createTokenizers({ onEvent: note })
     const meter = createMeter({
       catalogue: catalogue(),
       calibration,
@@ -204,8 +110,12 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     })
     const all: EngineDeps = {
       ...(tokenizers !== undefined && {
-        loadTokenizer: async (model: string) => void (await tokenizers.load(meter.familyOf(model))),
+        sharpen: (model: string) => tokenizers.load(meter.familyOf(model)),
+        ...(options.exactTokens === true && {
+          loadTokenizer: async (model: string) => void (await tokenizers.load(meter.familyOf(model))),
+        }),
       }),
+      ...(options.countTokens !== undefined && { countTokens: options.countTokens }),
       ...(summarizer !== undefined && { summarizer }),
       background,
       ...(options.hooks !== undefined && { hooks: options.hooks }),
@@ -359,54 +269,4 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       await sessions.close()
     },
   }
-}
-
-/** A policy's budget lets the call that passes it through, as its design does. */
-const sessionTokens = (policy: string, hard: number): Budget => ({
-  name: `${policy} session tokens`,
-  scope: 'session',
-  unit: 'tokens',
-  hard,
-  enforce: 'settled',
-})
-
-/** An agent's own window, for targets that name none. */
-function withWindow(deps: EngineDeps, window: number | undefined): EngineDeps {
-  if (window === undefined) return deps
-  const { meter } = deps
-  return { ...deps, meter: { ...meter, limitOf: (target, ...rest) => meter.limitOf({ window, ...target }, ...rest) } }
-}
-
-/** A design's documented prices, for what is billed, reserved and reported under it. */
-function withPrices(deps: EngineDeps, prices: Policy['prices']): EngineDeps {
-  if (prices === undefined) return deps
-  const catalogue = amendedCatalogue(deps.catalogue, { prices })
-  return { ...deps, catalogue, meter: { ...deps.meter, factsOf: (model) => catalogue.resolve(model).info } }
-}
-
-export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(homedir(), '.plimsoll')
-
-/** The embedded store of this user. */
-export const defaultStore = (): string => `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
-
-/** The key of handles and tenants: as given, else PLIMSOLL_SECRET, else the one that the store keeps (and exports). */
-export async function findSecret(given: Uint8Array | undefined, store: SessionStore): Promise<Uint8Array> {
-  if (given !== undefined) return given
-  const fromEnvironment = process.env['PLIMSOLL_SECRET']
-  if (fromEnvironment !== undefined && fromEnvironment !== '')
-    return createHash('sha256').update(fromEnvironment).digest()
-  return storeSecret(store)
-}
-
-/** Runs at the first call; a failure is not remembered, so that the next call tries again. */
-function once<T>(make: () => Promise<T>): (() => Promise<T>) & { started(): boolean } {
-  let made: Promise<T> | undefined
-  const get = (): Promise<T> => {
-    made ??= make().catch((error: unknown) => {
-      made = undefined
-      throw error
-    })
-    return made
-  }
-  return Object.assign(get, { started: () => made !== undefined })
 }

@@ -13,6 +13,8 @@ export interface Codec {
   decode(text: string, before?: Conversation): Conversation
   /** Untouched spans are byte-equal; `losses` is empty whenever the conversation came from this codec. */
   encode(conversation: Conversation): { readonly text: string; readonly losses: readonly Loss[] }
+  /** Members of the request as they were parsed, the wire's own names; for reading only. */
+  fields(conversation: Conversation): Readonly<Record<string, unknown>>
   /** The wire text that an item of this conversation was read from, exactly. */
   fragment(conversation: Conversation, item: Item): string
   /** The rules of the wire, run on a body. Empty means that the provider would take it. */

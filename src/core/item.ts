@@ -40,6 +40,8 @@ export interface Item {
   readonly serverSide?: boolean
   /** Signed, encrypted or bound content: sent unchanged to its issuer or not at all. */
   readonly sealed?: boolean
+  /** Characters of sealed content that `text` does not show: all that can be seen of its size. */
+  readonly sealedCharacters?: number
   readonly media?: readonly Media[]
   /** The provider's own compaction: it carries on what stands before it, which the provider no longer reads. */
   readonly standsForPrefix?: true

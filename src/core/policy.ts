@@ -98,6 +98,11 @@ export interface WaterRule {
   readonly rest: number
   /** What the shares are of. @default 'limit' */
   readonly of?: 'limit' | 'window'
+  /**
+   * `history`: low water is a share of what instructions and tools leave of the limit, on top of them; else a long prompt would leave
+   * no room for what a reduction keeps. @default 'whole'
+   */
+  readonly lowOf?: 'whole' | 'history'
   /** High water is never above this many tokens, low water never above that many. */
   readonly highTokens?: number
   readonly lowTokens?: number

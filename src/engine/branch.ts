@@ -1,4 +1,5 @@
 import type { Link } from '../core/chain.ts'
+import type { Count } from '../core/count.ts'
 import type { Handle } from '../core/handles.ts'
 import type { Item } from '../core/item.ts'
 import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, MeasuredRequest } from '../core/records.ts'
@@ -125,6 +126,8 @@ export interface OpenTurn {
   readonly measured: MeasuredRequest
   /** Raw tokens of the whole request. */
   readonly estimated: number
+  /** Its tokens as the meter saw them, a design's formula left aside. */
+  readonly count: Count
   /** Held against the budgets until the answer's cost is known. */
   readonly reservation?: string
   readonly epoch?: string

@@ -191,6 +191,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     return { ...rest, text: edit.text, edited: true as const }
   })
   const origins = originsOf(context, standing)
+  const fixedTokens = fixedTokensOf(context)
   const turns = turnsOf(items)
   const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.pins, ...preserve]))
   return {
@@ -202,9 +203,9 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     openFrom,
     tokensOf: tokensOf(context),
     countText: textTokensOf(context),
-    fixedTokens: fixedTokensOf(context),
+    fixedTokens,
     limitTokens: limit.tokens,
-    lowTokens: lowWater(deps.policy, limit),
+    lowTokens: lowWater(deps.policy, limit, fixedTokens),
     marginTokens: marginOf(deps.policy, limit),
     format: conversation.format,
     asDesigned: deps.policy.asDesigned === true,

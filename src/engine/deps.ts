@@ -42,6 +42,10 @@ export interface EngineDeps {
   readonly policy: Policy
   /** Makes exact counts of a model ready before its first request is measured, so that every process counts alike. */
   readonly loadTokenizer?: (model: string) => Promise<void>
+  /** Makes exact counts of a model ready where an estimate cannot decide; false when no vocabulary is installed. */
+  readonly sharpen?: (model: string) => Promise<boolean>
+  /** The provider's own count of a request, for the same place. Given only when the caller allows the call. */
+  readonly countTokens?: CountTokens
   /** Learns from reported usage; absent, estimates stay as fitted. */
   readonly calibration?: Calibration
   /** Told that `calibration` has learned something. */
@@ -116,3 +120,11 @@ export interface PresentOptions {
   /** Milliseconds, for the report. */
   readonly now?: () => number
 }
+
+/** Asks a provider how many tokens a request has. Undefined when it does not say. */
+export type CountTokens = (request: {
+  readonly format: string
+  readonly target: Target
+  /** As it would be sent. */
+  readonly body: string
+}) => Promise<number | undefined>

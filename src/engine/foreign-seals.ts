@@ -35,6 +35,7 @@ function foreignIds({ branch, deps, conversation, links, target }: PrepareContex
   const isForeign = ({ model, endpoint }: Issuer): boolean =>
     (endpoint !== undefined && target.endpoint !== undefined && endpoint !== target.endpoint) ||
     deps.meter.familyOf(model) !== deps.meter.familyOf(target.model)
+  if (![...branch.issuers.values()].some(isForeign)) return ids
   const chained = new Map(links.map(({ index, chain }) => [index, chain]))
   let issuer: Issuer | undefined
   for (const [index, item] of conversation.items.entries()) {

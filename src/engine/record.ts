@@ -2,7 +2,8 @@ import type { ModelResponse } from '../core/codec.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { UsageSeen } from '../core/records.ts'
 import type { Usage } from '../core/usage.ts'
-import type { Branch } from './branch.ts'
+import { looksTruncated } from '../meter/index.ts'
+import type { Branch, OpenTurn } from './branch.ts'
 import { callRecord, settleCall, tellCall } from './calls.ts'
 import type { EngineDeps } from './deps.ts'
 import { teach } from './learn.ts'
@@ -15,6 +16,8 @@ export interface RecordRequest {
   /** The provider's response: a parsed body, or what a stream reducer put together. */
   readonly response?: unknown
   readonly usage?: Usage
+  /** The usage is of a prompt that the server had cut: it is billed, and says nothing about the prompt that was sent. */
+  readonly cut?: boolean
   /** The provider refused or never answered: the turn is closed, and nothing is said about its usage. */
   readonly refused?: boolean
 }
@@ -22,6 +25,8 @@ export interface RecordRequest {
 export interface RecordedTurn {
   readonly usage?: Usage
   readonly costUsd?: number
+  /** The server seems to have dropped the front of the prompt without a word: the window that it acts by. */
+  readonly truncatedTo?: number
 }
 
 /** normalise usage → calibrate → cost → budgets → log. Missing usage is not zero usage. */
@@ -41,12 +46,15 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     return {}
   }
   const usage = request.usage ?? usageOf(deps, request.format ?? turn.format, request.response)
+  const truncatedTo = request.cut === true ? undefined : truncationOf(branch, turn, usage)
+  if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
   const at = deps.clock.now()
   const entry: UsageSeen = {
     ...callRecord(deps, branch, { model: turn.model, purpose: 'turn', usage, durationMs: at - turn.startedAt }),
     turn: turn.id,
     estimated: turn.estimated,
-    measured: turn.measured,
+    // A number for a part of the prompt measures nothing that the next request could build on.
+    ...(truncatedTo === undefined && request.cut !== true && { measured: turn.measured }),
     limit: turn.limit,
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
     ...(turn.epoch !== undefined && { epoch: turn.epoch }),
@@ -61,7 +69,41 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   await appendTo(deps, branch, [...unwritten, entry])
   turn.unwritten?.written()
   const { costUsd } = entry
-  return { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) }
+  return {
+    ...(usage !== undefined && { usage }),
+    ...(costUsd !== undefined && { costUsd }),
+    ...(truncatedTo !== undefined && { truncatedTo }),
+  }
+}
+
+/** Shorter prompts than this are no server's window. */
+const LEAST_WINDOW = 1_024
+
+/**
+ * The window of a server that cut the prompt. One that reports what its cache did not hold says a small number too: that one falls
+ * below what was reported before, a window does not.
+ */
+function truncationOf({ last }: Branch, { count }: OpenTurn, usage: Usage | undefined): number | undefined {
+  if (usage === undefined || !looksTruncated({ count }, usage)) return undefined
+  if (usage.input < LEAST_WINDOW || usage.input < (last?.prompt ?? 0)) return undefined
+  return usage.input
+}
+
+function warnOfTruncation(deps: EngineDeps, branch: Branch, turn: OpenTurn, { input }: Usage): void {
+  const { tenant, session, agent } = branch
+  const message =
+    `${turn.model} reports a prompt of ${input.toLocaleString('en')} tokens; at least ${Math.floor(turn.count.low).toLocaleString('en')} were ` +
+    'sent. The server seems to drop the front of the prompt, instructions first. Raise its context length, or name the real window.'
+  deps.emit({
+    type: 'warning',
+    topic: 'silent-truncation',
+    message,
+    at: deps.clock.now(),
+    tenant,
+    session,
+    agent,
+    turn: turn.id,
+  })
 }
 
 function usageOf(deps: EngineDeps, format: string, response: unknown): Usage | undefined {

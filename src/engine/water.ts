@@ -25,10 +25,11 @@ export function highWater(policy: Policy, limit: Limit, cacheIsWarm = false): nu
   return Math.min(line, water.highTokens ?? Infinity, limit.tokens)
 }
 
-/** The load that a reduction aims at. */
-export function lowWater(policy: Policy, limit: Limit): number {
+/** The load that a reduction aims at. `fixedTokens`: instructions and tools, which no reduction touches. */
+export function lowWater(policy: Policy, limit: Limit, fixedTokens = 0): number {
   const { water } = policy
-  return Math.min(water.low * baseOf(policy, limit), water.lowTokens ?? Infinity)
+  const fixed = water.lowOf === 'history' ? Math.min(fixedTokens, limit.tokens) : 0
+  return Math.min(fixed + water.low * (baseOf(policy, limit) - fixed), water.lowTokens ?? Infinity)
 }
 
 /** Whether a load has reached high water. */

@@ -74,8 +74,9 @@ function countWords(item: Item, context: ItemContext): Count {
 function countSealed(item: Item, context: ItemContext): Count {
   const reported = context.hiddenTokens?.(item)
   if (reported !== undefined) return exactly(reported, 'provider')
-  if (item.text === '') return SEALED_UNSEEN
-  const seen = item.text.length * SEALED_TOKENS_PER_CHARACTER
+  const { sealedCharacters = 0 } = item
+  if (item.text === '' && sealedCharacters === 0) return SEALED_UNSEEN
+  const seen = Math.max(item.text.length, sealedCharacters) * SEALED_TOKENS_PER_CHARACTER
   // Readable thinking with a signature counts as its text; a ciphertext as what it hides. Either may be true of sealed text.
   const text = context.countText(item.text)
   return {

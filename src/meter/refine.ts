@@ -1,9 +1,13 @@
-import { exactly } from '../core/count.ts'
-import type { Measurement } from './meter.ts'
+import { type Count, exactly } from '../core/count.ts'
 
-export interface RefineOptions {
+/** Anything with a count to sharpen. */
+export interface Counted {
+  readonly count: Count
+}
+
+export interface RefineOptions<M extends Counted> {
   /** Measures again; called after an exact tokenizer was loaded. */
-  readonly measure: () => Measurement
+  readonly measure: () => M
   /** The number that a decision hangs on. */
   readonly threshold: number
   /** Loads the exact tokenizer; false when there is none. */
@@ -13,11 +17,11 @@ export interface RefineOptions {
 }
 
 /** True when the interval does not say on which side of the threshold the load is. */
-export const straddles = ({ count }: Measurement, threshold: number): boolean =>
+export const straddles = ({ count }: Counted, threshold: number): boolean =>
   count.low <= threshold && threshold < count.high
 
 /** Sharpens a measurement only where it decides something: exact tokenizer first, then the provider. Failures leave it as it is. */
-export async function refine(options: RefineOptions): Promise<Measurement> {
+export async function refine<M extends Counted>(options: RefineOptions<M>): Promise<M> {
   const { measure, threshold, loadTokenizer, askProvider } = options
   let measured = measure()
   if (!straddles(measured, threshold)) return measured

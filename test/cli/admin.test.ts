@@ -196,3 +196,72 @@ describe('count, models, config, doctor', () => {
     expect(broken.out).toContain('may not be written')
   })
 })
+
+describe('config of spending, models and summaries', () => {
+  const TEXT = `policy: plimsoll
+summarizer: { format: anthropic-messages, model: claude-haiku-4-5, apiKeyEnv: EXAMPLE_KEY }
+budgets:
+  - { scope: day, usd: 20 }
+models:
+  my-model: { window: 64k }
+`
+  const from = (settings: unknown, name: string): unknown =>
+    (settings as { name: string }[]).find((setting) => setting.name === name)
+
+  it('is checked, and shown with where it comes from', async () => {
+    writeFileSync(join(home.path, 'plimsoll.yaml'), TEXT)
+    expect(await json('config', 'check')).toMatchObject({ ok: true })
+    const settings = await json('config', 'show')
+    expect(from(settings, 'budgets')).toMatchObject({ value: [{ scope: 'day', usd: 20 }], from: 'file' })
+    expect(from(settings, 'models')).toMatchObject({ value: { 'my-model': { window: 64_000 } }, from: 'file' })
+    expect(from(settings, 'summarizer')).toMatchObject({ value: { model: 'claude-haiku-4-5' }, from: 'file' })
+  })
+
+  it('what a new file says in comments is right as well', async () => {
+    await run('config', 'init', 'new.yaml')
+    const file = join(home.path, 'new.yaml')
+    const live = readFileSync(file, 'utf8').replaceAll(/^# (?=(?:summarizer|budgets|models|window|override):| )/gm, '')
+    writeFileSync(file, live)
+    expect(live).toContain('\nbudgets:\n  - {')
+    expect(await json('config', 'check', 'new.yaml')).toMatchObject({ ok: true, problems: [] })
+  })
+
+  it('a proxy takes it, and wants the key of the summariser', async () => {
+    writeFileSync(
+      join(home.path, 'proxy.json'),
+      JSON.stringify({
+        port: 0,
+        summarizer: { format: 'anthropic-messages', model: 'claude-haiku-4-5', apiKeyEnv: 'EXAMPLE_KEY' },
+      }),
+    )
+    const refused = await run('proxy', '--config', 'proxy.json')
+    expect(refused).toMatchObject({ code: 2, out: '' })
+    expect(refused.err).toContain('EXAMPLE_KEY is not set')
+    const shown = await plimsoll(home.path, ['config', 'show', '--config', 'proxy.json'], {
+      env: { EXAMPLE_KEY: 'sk-secret' },
+    })
+    expect(shown.out).toContain('claude-haiku-4-5')
+    expect(shown.out).not.toContain('sk-secret')
+  })
+})
+
+describe('models', () => {
+  it('update fetches a list, and every command goes by it from then on', async () => {
+    expect((await run('models', 'example-next-1')).code).toBe(1)
+    const { modelsUrl } = home
+    expect(await json('models', 'update', '--url', modelsUrl)).toMatchObject({ url: modelsUrl })
+    expect(await json('models', 'example-next-1')).toMatchObject([{ id: 'example-next-1', window: 321_000 }])
+    expect((await run('count', 'README.md', '--model', 'example-next-1')).err).toBe('')
+    // An older list than the package's own is no news.
+    const file = join(home.path, 'plimsoll/catalogue.txt')
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/^(plimsoll catalogue 1, )\S+/, '$12001-01-01'))
+    expect((await run('models', 'example-next-1')).code).toBe(1)
+  })
+
+  it('says that the old one goes on serving when the list cannot be had', async () => {
+    const { code, err } = await run('models', 'update', '--url', 'http://127.0.0.1:1/none')
+    expect(code).toBe(1)
+    expect(err).toContain('The bundled catalogue goes on serving')
+    expect((await run('models', 'sonnet')).code).toBe(0)
+  })
+})

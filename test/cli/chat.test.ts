@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { displayWidth } from '../../src/surfaces/cli/inspect/width.ts'
 import { ESCAPE, plimsoll, temporaryHome } from './support/binary.ts'
 import { CTRL_C, CTRL_D, ENTER, openTerminal, type Terminal } from './support/terminal.ts'
 
@@ -33,7 +34,7 @@ describe('chat in a terminal', () => {
     await terminal.waitFor('> ')
     terminal.send(`echo the quick brown fox${ENTER}`)
     await terminal.waitFor('the quick brown fox')
-    await terminal.waitFor(/last [\d,]+ in, [\d,]+ out · avg [\d,]+ · compacts at [\d,]+ · .*\$[\d.]+/)
+    await terminal.waitFor(/last [\d,]+ in, [\d,]+ out ·\savg [\d,]+ ·\scompacts at [\d,]+ ·\s[^$]*\$[\d.]+/)
     await terminal.waitFor('> ')
     terminal.send(CTRL_D)
     await terminal.waitFor('plimsoll chat --continue goes on')
@@ -225,6 +226,17 @@ describe('chat in a terminal', () => {
     await terminal.waitFor('> ')
     terminal.send(`/context${ENTER}`)
     await terminal.waitFor('tool declarations')
+    for (const command of ['/tokens', '/models opus', '/sessions', '/compaction', '/help']) {
+      await terminal.waitFor('> ')
+      terminal.send(command + ENTER)
+    }
+    await terminal.waitFor('goes on.')
+    // Nothing of ours is left to the terminal to break; what the model says is not ours.
+    const lines = terminal
+      .text()
+      .split('\n')
+      .map((line) => line.split('\r').at(-1)!)
+    expect(lines.filter((line) => displayWidth(line) > 40 && !line.includes('日本語'))).toEqual([])
   })
 })
 

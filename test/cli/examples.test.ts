@@ -18,11 +18,13 @@ function commandsOf(
   command: Command,
   path: readonly string[] = [],
 ): readonly (readonly [name: string, help: string])[] {
-  if (command.commands.length > 0) return command.commands.flatMap((sub) => commandsOf(sub, [...path, sub.name()]))
+  const below = command.commands.flatMap((sub) => commandsOf(sub, [...path, sub.name()]))
+  // A command with others below it does something by itself only if it takes arguments (`models`).
+  if (below.length > 0 && command.registeredArguments.length === 0) return below
   let help = ''
   command.configureOutput({ writeOut: (text) => void (help += text) })
   command.outputHelp()
-  return [[path.join(' '), help]]
+  return [[path.join(' '), help], ...below]
 }
 
 const COMMANDS = commandsOf(createProgram())
@@ -67,9 +69,17 @@ const commandsIn = (block: string): readonly string[] =>
     )
     .filter((line) => /^(?:npx )?plimsoll\b/.test(line))
 
+const SHELL = ['', 'sh', 'bash', 'console']
+
 function blocksIn(file: string): readonly (readonly string[])[] {
-  const found = readFileSync(join(ROOT, file), 'utf8').matchAll(/^```(?:sh|bash|console)\n([^]*?)^```/gm)
-  return [...found].map((block) => commandsIn(block[1]!)).filter((lines) => lines.length > 0)
+  // Every other piece between fences is a block; its first line is the language.
+  const pieces = readFileSync(join(ROOT, file), 'utf8').split(/^```/m)
+  const blocks = pieces.filter((piece, index) => index % 2 === 1 && SHELL.includes(piece.split('\n', 1)[0]!.trim()))
+  // Whole commands that stand in a sentence or a table; `plimsoll chat` alone would wait for a person.
+  const inline = pieces
+    .filter((_, index) => index % 2 === 0)
+    .flatMap((prose) => [...prose.matchAll(/`((?:npx )?plimsoll [a-z]+ [^`…<[|]+)`/g)].map((found) => found[1]!))
+  return [...blocks.map(commandsIn), ...inline.map((line) => [line])].filter((lines) => lines.length > 0)
 }
 
 describe('commands in the documentation', () => {

@@ -8,14 +8,16 @@ const hash = (text: string): string => createHash('sha256').update(text).digest(
 const body = (first: string, rest: object = {}): string =>
   JSON.stringify({ model: 'claude-opus-4-6', max_tokens: 64, messages: [{ role: 'user', content: first }], ...rest })
 
-const speaker = (text: string, headers: Record<string, string> = {}): Promise<Speaker> =>
-  speakerOf({
+function speaker(text: string, headers: Record<string, string> = {}): Promise<Speaker> {
+  const conversation = anthropicMessages.decode(text)
+  return speakerOf({
     header: (name) => headers[name],
-    text,
-    items: anthropicMessages.decode(text).items,
+    fields: anthropicMessages.fields(conversation),
+    items: conversation.items,
     hash,
     sessionOfResponse: () => Promise.resolve(undefined),
   })
+}
 
 describe('who is speaking', () => {
   it('is told by the header, then by what clients send, then by the conversation’s beginning', async () => {

@@ -150,6 +150,9 @@ describe('meter', () => {
     const blind = createMeter({ catalogue })
     expect(blind.countItem('gpt-5', sealed)).toMatchObject({ source: 'unknown', low: 0 })
     expect(blind.countItem('gpt-5', sealed).high).toBeGreaterThan(0)
+    // A ciphertext shows how much it may hide at most.
+    const small = blind.countItem('gpt-5', { ...sealed, sealedCharacters: 1_000 })
+    expect(small).toMatchObject({ tokens: 200, low: 0, high: 400, source: 'unknown' })
     const told = createMeter({ catalogue, hiddenTokens: () => 777 })
     expect(told.countItem('gpt-5', sealed)).toEqual({ tokens: 777, low: 777, high: 777, source: 'provider' })
   })

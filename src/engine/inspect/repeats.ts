@@ -1,6 +1,7 @@
 import { distinct } from './by-kind.ts'
 import { fileRead } from './pieces.ts'
 import type { Piece } from './pieces.ts'
+import { LineSet } from './line-set.ts'
 
 /** Results with the same bytes. */
 export interface Duplicate {
@@ -110,16 +111,20 @@ function repeatedReads(path: string, group: readonly Piece[]): ReadAgain {
 const withoutLineNumber = (line: string): string => line.replace(/^\s*\d+(?:→|\t|: ?|\| ?)/, '').trim()
 
 function repeatedLines(pieces: readonly Piece[]): number {
-  const seen = new Set<string>()
+  const seen = new LineSet()
   let lines = 0
   let repeated = 0
   for (const { part } of pieces) {
     if (part.kind !== 'result') continue
-    for (const line of part.text.split('\n')) {
-      if (line.length < MIN_LINE) continue
-      lines++
-      if (seen.has(line)) repeated++
-      else seen.add(line)
+    const { text } = part
+    for (let from = 0; from < text.length;) {
+      const newline = text.indexOf('\n', from)
+      const to = newline < 0 ? text.length : newline
+      if (to - from >= MIN_LINE) {
+        lines++
+        if (seen.add(text, from, to)) repeated++
+      }
+      from = to + 1
     }
   }
   return lines === 0 ? 0 : repeated / lines

@@ -4,7 +4,12 @@ import { isServerCall, isServerResult } from './wire.ts'
 
 type Block = Readonly<Record<string, unknown>>
 type ItemCore = Pick<Item, 'kind' | 'text'> &
-  Partial<Pick<Item, 'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'media' | 'standsForPrefix'>>
+  Partial<
+    Pick<
+      Item,
+      'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'sealedCharacters' | 'media' | 'standsForPrefix'
+    >
+  >
 
 /** Reads one content block. `raw` gives its JSON text, `rawInput` that of a call's arguments, as they stand on the wire. */
 export function readBlock(block: Block, role: Role, raw: () => string, rawInput: () => string): ItemCore {
@@ -12,7 +17,10 @@ export function readBlock(block: Block, role: Role, raw: () => string, rawInput:
   if (type === 'text') return { kind: role === 'assistant' ? 'assistant' : 'user', text: stringOf(block['text']) ?? '' }
   if (type === 'thinking') return { kind: 'reasoning', text: stringOf(block['thinking']) ?? '', sealed: true }
   // Encrypted: only its issuer can read it, so there is no text to show; the meter takes its size from the payload.
-  if (type === 'redacted_thinking') return { kind: 'reasoning', text: '', sealed: true }
+  if (type === 'redacted_thinking') {
+    const sealedCharacters = stringOf(block['data'])?.length
+    return defined({ kind: 'reasoning' as const, text: '', sealed: true, sealedCharacters })
+  }
   if (type === 'tool_use' || isServerCall(type)) return readCall(block, type, rawInput())
   if (type === 'tool_result') return readResult(block)
   if (isServerResult(type)) {

@@ -5,7 +5,7 @@ import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json-ind
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { spliceMemberOut } from '../splice.ts'
 import { readBlock } from './blocks.ts'
-import { toolNamesIn } from '../tool-names.ts'
+import { toolNamesIn, type ToolNames } from '../tool-names.ts'
 import { FORMAT, MARK_KEYS, messagesOf, nodeAt, sourceOf, type Place, type Source } from './wire.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
@@ -52,13 +52,7 @@ const instruction = (block: number, text: string): Item => ({
   message: -1,
 })
 
-function readMessage(
-  text: string,
-  root: JsonNode,
-  message: Fields,
-  index: number,
-  toolNames: Map<string, string>,
-): Item[] {
+function readMessage(text: string, root: JsonNode, message: Fields, index: number, toolNames: ToolNames): Item[] {
   const path = `messages[${index}]`
   const role = roleOf(message['role'], path)
   const content = message['content']

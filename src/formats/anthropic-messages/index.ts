@@ -6,12 +6,13 @@ import { placeCacheMarks } from './place-marks.ts'
 import { readResponse } from './response.ts'
 import { checkAnthropicMessages } from './rules.ts'
 import { stream } from './stream.ts'
-import { FORMAT, fragmentOf } from './wire.ts'
+import { FORMAT, fieldsOf, fragmentOf } from './wire.ts'
 
 export const anthropicMessages: Codec = {
   format: FORMAT,
   decode,
   encode,
+  fields: fieldsOf,
   fragment: fragmentOf,
   check: checkAnthropicMessages,
   placeCacheMarks,

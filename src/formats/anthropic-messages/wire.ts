@@ -2,6 +2,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { MarkPlaces } from '../cache-marks.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
+import type { Fields } from '../reading.ts'
 
 export const FORMAT = 'anthropic-messages'
 
@@ -44,6 +45,9 @@ export function nodeAt(root: JsonNode, { message, bare, block }: Place): JsonNod
 /** Blocks of a provider-run tool come as `x_tool_use` and `x_tool_result`; the family grows, so the rule is structural. */
 export const isServerCall = (type: string): boolean => type !== 'tool_use' && type.endsWith('tool_use')
 export const isServerResult = (type: string): boolean => type !== 'tool_result' && type.endsWith('tool_result')
+
+/** The request's members as parsed. */
+export const fieldsOf = (conversation: Conversation): Fields => sourceOf(conversation).root.value as Fields
 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {

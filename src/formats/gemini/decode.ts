@@ -2,7 +2,7 @@ import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { bytesOf, indexGrown, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
-import { toolNamesIn } from '../tool-names.ts'
+import { toolNamesIn, type ToolNames } from '../tool-names.ts'
 import { readPart, type ItemCore } from './read-part.ts'
 import {
   contentsOf,
@@ -108,7 +108,7 @@ function rawAt(content: JsonNode, part: Fields, at: number, keys: readonly strin
 }
 
 /** Results name their tool; where a client leaves that out, the call's id knows it. */
-function withToolNames(items: readonly Item[], names: Map<string, string>): readonly Item[] {
+function withToolNames(items: readonly Item[], names: ToolNames): readonly Item[] {
   return items.map((item) => {
     if (item.callId === undefined) return item
     if (item.kind === 'call' && item.toolName !== undefined) names.set(item.callId, item.toolName)

@@ -88,6 +88,9 @@ export function newKey(root: JsonNode, key: string): string {
   return TELLING_KEYS.some((telling) => member(root, telling) !== undefined) ? snakeCase(key) : key
 }
 
+/** The request's members as parsed. */
+export const fieldsOf = (conversation: Conversation): Fields => sourceOf(conversation).body.value as Fields
+
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)

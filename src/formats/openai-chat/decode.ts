@@ -4,7 +4,7 @@ import { placesOf } from '../cache-marks.ts'
 import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { kindOf, readCall, readPart, readReasoning, readResultContent, type ItemCore } from './parts.ts'
-import { toolNamesIn } from '../tool-names.ts'
+import { toolNamesIn, type ToolNames } from '../tool-names.ts'
 import { FORMAT, MARK_KEYS, isInstructionRole, nodeAt, sourceOf, type Place, type Source } from './wire.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
@@ -40,7 +40,7 @@ interface Reader {
   readonly text: string
   readonly root: JsonNode
   /** Names by call id: results do not carry them. */
-  readonly toolNames: Map<string, string>
+  readonly toolNames: ToolNames
 }
 
 function readMessage(reader: Reader, message: Fields, index: number): Item[] {
@@ -139,7 +139,7 @@ function rawArguments({ text }: Reader, call: JsonNode | undefined): string {
   return input === undefined ? '' : rawText(text, input)
 }
 
-function readResult(message: Fields, toolNames: ReadonlyMap<string, string>): ItemCore {
+function readResult(message: Fields, toolNames: Pick<ToolNames, 'get'>): ItemCore {
   const callId = stringOf(message['tool_call_id'])
   return {
     kind: 'result',

@@ -4,12 +4,13 @@ import { encode } from './encode.ts'
 import { readResponse } from './response.ts'
 import { checkOpenAiChat } from './rules.ts'
 import { stream } from './stream.ts'
-import { FORMAT, fragmentOf } from './wire.ts'
+import { FORMAT, fieldsOf, fragmentOf } from './wire.ts'
 
 export const openaiChat: Codec = {
   format: FORMAT,
   decode,
   encode,
+  fields: fieldsOf,
   fragment: fragmentOf,
   check: checkOpenAiChat,
   readResponse,

@@ -2,6 +2,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { MarkPlaces } from '../cache-marks.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
+import type { Fields } from '../reading.ts'
 
 export const FORMAT = 'openai-chat'
 
@@ -54,6 +55,9 @@ export function nodeAt(root: JsonNode, { message, shape, keys, index }: Place): 
 export const REASONING_KEYS = ['reasoning_content', 'reasoning', 'reasoning_details', 'thinking_blocks'] as const
 
 export const isInstructionRole = (role: unknown): boolean => role === 'system' || role === 'developer'
+
+/** The request's members as parsed. */
+export const fieldsOf = (conversation: Conversation): Fields => sourceOf(conversation).root.value as Fields
 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {

@@ -4,7 +4,7 @@ import { placesOf } from '../cache-marks.ts'
 import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { kindOf, readItem, readPart, type ItemCore } from './items.ts'
-import { toolNamesIn } from '../tool-names.ts'
+import { toolNamesIn, type ToolNames } from '../tool-names.ts'
 import { FORMAT, MARK_KEYS, nodeAt, sourceOf, typeOf, type Place, type Source } from './wire.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
@@ -41,7 +41,7 @@ interface Reader {
   readonly text: string
   readonly root: JsonNode
   /** Names by call id: most results do not carry them. */
-  readonly toolNames: Map<string, string>
+  readonly toolNames: ToolNames
 }
 
 function readInputList(input: unknown): readonly Fields[] {

@@ -6,7 +6,12 @@ import { typeOf } from './wire.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 export type ItemCore = Pick<Item, 'kind' | 'role' | 'text'> &
-  Partial<Pick<Item, 'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'media' | 'standsForPrefix'>>
+  Partial<
+    Pick<
+      Item,
+      'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'sealedCharacters' | 'media' | 'standsForPrefix'
+    >
+  >
 
 /** Gives the JSON text of a member as it stands on the wire, or of the whole item. */
 export type Raw = (key?: string) => string
@@ -53,7 +58,11 @@ const ROLES: Readonly<Record<string, Role>> = {
 /** Reads one element of `input` or `output` that is no message. */
 export function readItem(fields: Fields, raw: Raw): ItemCore {
   const type = typeOf(fields)
-  if (type === 'reasoning') return { kind: 'reasoning', role: 'assistant', text: reasoningText(fields), sealed: true }
+  if (type === 'reasoning') {
+    const sealedCharacters = stringOf(fields['encrypted_content'])?.length
+    const core = { kind: 'reasoning', role: 'assistant', text: reasoningText(fields), sealed: true } as const
+    return defined({ ...core, sealedCharacters })
+  }
   if (CALLS[type] !== undefined) return readCall(fields, type, raw)
   if (RESULTS[type] !== undefined) return readResult(fields, type, raw)
   if (type === 'image_generation_call') {

@@ -59,6 +59,9 @@ export function typeOf(fields: Fields): string {
   return typeof fields['id'] === 'string' ? 'item_reference' : ''
 }
 
+/** The request's members as parsed. */
+export const fieldsOf = (conversation: Conversation): Fields => sourceOf(conversation).root.value as Fields
+
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)

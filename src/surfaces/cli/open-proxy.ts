@@ -24,7 +24,17 @@ export interface OpenProxy {
 export type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }
 
 /** Bound to a socket, a file or a process that is there already. */
-const FIXED = ['port', 'host', 'store', 'artifacts', 'workers', 'models', 'drainMs', 'requestTimeoutMs'] as const
+const FIXED = [
+  'port',
+  'host',
+  'store',
+  'artifacts',
+  'workers',
+  'models',
+  'summarizer',
+  'drainMs',
+  'requestTimeoutMs',
+] as const
 
 /** A proxy with everything around it: store, events, metrics, control routes. */
 export async function openProxy(settings: ProxySettings, onRequest: (line: ProxyLine) => void): Promise<OpenProxy> {
@@ -53,6 +63,7 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     ...(settings.store !== undefined && { store: settings.store }),
     ...(settings.artifacts !== undefined && { artifacts: settings.artifacts }),
     ...(settings.models !== undefined && { models: settings.models }),
+    ...(settings.summarizer !== undefined && { summarizer: settings.summarizer }),
     catalogue: knownModels(),
     onEvent(event) {
       count(event)

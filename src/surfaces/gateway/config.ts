@@ -37,10 +37,12 @@ export interface ProxyConfig {
   readonly budgets?: readonly BudgetConfig[]
   /** What is known about models, over the catalogue. */
   readonly models?: Readonly<Record<string, KnownModel>>
+  /** The model that writes summaries, its key out of the environment. */
+  readonly summarizer?: PlimsollSettings['summarizer']
 }
 
 const KINDS: Readonly<
-  Record<Exclude<keyof ProxyConfig, 'agents'>, 'number' | 'string' | 'boolean' | 'object' | 'upstreams'>
+  Record<Exclude<keyof ProxyConfig, 'agents' | 'summarizer'>, 'number' | 'string' | 'boolean' | 'object' | 'upstreams'>
 > = {
   port: 'number',
   host: 'string',
@@ -68,15 +70,21 @@ export function readConfig(file: string): ProxyConfig {
   return parseConfig(Object.fromEntries(Object.entries(config).filter(([key]) => key in KINDS)), file)
 }
 
-/** What the file makes of policies: numbers of its own, policies of its own, agents that differ. `policy` wins over the file's name. */
-export function readPolicies(file: string, policy?: string): Pick<ProxyConfig, 'policy' | 'agents'> {
+/**
+ * What the file makes of policies: numbers of its own, policies of its own, agents that differ, a model for summaries. `policy` wins over
+ * the file's name.
+ */
+export function readPolicies(file: string, policy?: string): Pick<ProxyConfig, 'policy' | 'agents' | 'summarizer'> {
   const config = checkedFile(file)
   const named = policy ?? config.policy
-  if (config.override === undefined && config.policies === undefined && config.agents === undefined) {
-    return named === undefined ? {} : { policy: named }
-  }
   const options = optionsOf({ ...config, ...(policy !== undefined && { policy }) })
-  return { policy: options.policy, ...(options.agents !== undefined && { agents: options.agents }) }
+  const { agents, summarizer } = options
+  const isNamed = config.override === undefined && config.policies === undefined && agents === undefined
+  return {
+    ...(isNamed ? named !== undefined && { policy: named } : { policy: options.policy }),
+    ...(agents !== undefined && { agents }),
+    ...(summarizer !== undefined && { summarizer }),
+  }
 }
 
 function checkedFile(file: string): Config {

@@ -168,7 +168,7 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
   const conversation = decode(text)
   const speaker = await speakerOf({
     header: request.header,
-    text,
+    fields: codec.fields(conversation),
     items: conversation.items,
     hash,
     sessionOfResponse: (id) => deps.responses.find(tenant, id),

@@ -28,8 +28,8 @@ export interface Speaker {
 
 export interface SpeakerClues {
   readonly header: HeaderReader
-  /** The body as text; it is parsed only when it may name a session. */
-  readonly text: string
+  /** The request's own members. */
+  readonly fields: Readonly<Record<string, unknown>>
   readonly items: readonly Item[]
   readonly hash: Hash
   /** The session that a stored response belongs to. */
@@ -41,11 +41,10 @@ export interface SpeakerClues {
  * their parent's session id and begin with another task, so the beginning also tells agents apart.
  */
 export async function speakerOf(clues: SpeakerClues): Promise<Speaker> {
-  const { header, hash } = clues
-  const fields = fieldsOf(clues.text)
+  const { header, hash, fields } = clues
   const named = header(SESSION_HEADER) ?? clientSession(header, fields)
   const beginning = hash(beginningOf(clues.items, hash)).slice(0, 16)
-  const previous = named === undefined ? await chainedSession(clues, fields) : undefined
+  const previous = named === undefined ? await chainedSession(clues) : undefined
   const session = named ?? previous ?? `chain-${beginning}`
   const agent =
     header(AGENT_HEADER) ??
@@ -65,15 +64,7 @@ const SESSION_HEADERS = [
   'x-claude-code-session-id',
 ]
 
-const NAMING = /"(?:metadata|conversation|prompt_cache_key|session_id|previous_response_id)"\s*:/
-
-/** Parsing megabytes a second time only to find no name in them would cost more than everything else here. */
-function fieldsOf(text: string): Record<string, unknown> {
-  const body: unknown = NAMING.test(text) ? JSON.parse(text) : undefined
-  return isRecord(body) ? body : {}
-}
-
-function clientSession(header: HeaderReader, fields: Record<string, unknown>): string | undefined {
+function clientSession(header: HeaderReader, fields: SpeakerClues['fields']): string | undefined {
   const user = isRecord(fields['metadata']) ? fields['metadata']['user_id'] : undefined
   // Claude Code sends `user_<hash>_account_<id>_session_<uuid>`, newer versions a JSON object with `session_id`.
   const match = typeof user === 'string' ? /session_(?:id"?\s*:\s*")?([0-9a-zA-Z-]{8,64})/.exec(user) : null
@@ -92,10 +83,7 @@ function clientSession(header: HeaderReader, fields: Record<string, unknown>): s
 }
 
 /** A chained request shows only its newest items; the response that it continues knows the session. */
-async function chainedSession(
-  { sessionOfResponse }: SpeakerClues,
-  fields: Record<string, unknown>,
-): Promise<string | undefined> {
+async function chainedSession({ sessionOfResponse, fields }: SpeakerClues): Promise<string | undefined> {
   const previous = fields['previous_response_id']
   if (typeof previous !== 'string' || previous === '') return undefined
   return (await sessionOfResponse(previous)) ?? `response-${previous}`

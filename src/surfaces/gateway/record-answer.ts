@@ -15,10 +15,11 @@ export async function recorded<B>(
     const usage = response?.usage
     const window = usage === undefined ? undefined : windowBehind(managed, attempt, usage)
     if (window !== undefined) await learnFrom(managed, attempt, usage!, window)
-    // A count of a prompt that was not ours would teach the meter nonsense.
+    // A count of a prompt that was not ours is billed all the same, and would teach the meter nonsense.
     await managed.session.record({
       turn: prepared.id,
-      ...(usage !== undefined && window === undefined && { usage }),
+      ...(usage !== undefined && { usage }),
+      ...(window !== undefined && { cut: true }),
     })
     if (response !== undefined) await managed.onResponse(response)
   } catch (error) {

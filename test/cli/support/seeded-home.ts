@@ -1,5 +1,7 @@
 import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { BINARY, FIXTURES, plimsoll, temporaryHome } from './binary.ts'
 
@@ -10,6 +12,8 @@ export interface SeededHome {
   readonly path: string
   /** Of an artifact of the session `run-42`. */
   readonly handle: string
+  /** Stands for the public list of models, so that examples need no network. */
+  readonly modelsUrl: string
   readonly remove: () => Promise<void>
 }
 
@@ -24,6 +28,8 @@ export async function seedHome(): Promise<SeededHome> {
   // Where `inspect` looks by itself.
   mkdirSync(join(path, '.claude/projects/example'), { recursive: true })
   cpSync(join(FIXTURES, 'claude-code.jsonl'), join(path, '.claude/projects/example/one.jsonl'))
+  mkdirSync(join(path, 'transcripts/claude-code'), { recursive: true })
+  cpSync(join(FIXTURES, 'claude-code.jsonl'), join(path, 'transcripts/claude-code/one.jsonl'))
   mkdirSync(join(path, 'sessions'))
   for (const name of ['pi.jsonl', 'codex-rollout.jsonl', 'openhands.json', 'gemini-cli.json'])
     cpSync(join(FIXTURES, name), join(path, 'sessions', name))
@@ -37,14 +43,37 @@ export async function seedHome(): Promise<SeededHome> {
   await plimsoll(path, ['store', 'export', '--out', 'backup.jsonl', '--with-secret'])
   await plimsoll(path, ['store', 'import', 'backup.jsonl', '--store', 'sqlite:./plimsoll.db'])
   await plimsoll(path, ['config', 'init', '--proxy'])
-  return { path, handle: artifact.handle, remove }
+  const models = await serveModels()
+  return {
+    path,
+    handle: artifact.handle,
+    modelsUrl: models.url,
+    remove: async () => {
+      models.close()
+      await remove()
+    },
+  }
+}
+
+/** A list as LiteLLM publishes it, with one model that no package knows. */
+export async function serveModels(): Promise<{ readonly url: string; close(): void }> {
+  const known = Object.fromEntries(
+    Array.from({ length: 120 }, (_, n) => [
+      n === 0 ? 'example-next-1' : `example-${n}`,
+      { max_input_tokens: 321_000, max_output_tokens: 9_000, input_cost_per_token: 2e-6, mode: 'chat' },
+    ]),
+  )
+  const server = createServer((_request, response) => response.end(JSON.stringify(known)))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}/models.json`, close: () => void server.close() }
 }
 
 /** The same home in another place. */
 export async function copyHome(seeded: SeededHome): Promise<SeededHome> {
   const { path, remove } = await temporaryHome()
   await cp(seeded.path, path, { recursive: true })
-  return { path, handle: seeded.handle, remove }
+  return { ...seeded, path, remove }
 }
 
 const bigLog = (): string =>

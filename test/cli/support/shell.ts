@@ -10,8 +10,11 @@ export function runLine(
 ): Promise<{ readonly code: number | null; readonly output: string }> {
   const { PATH, ...env } = cleanEnvironment(home.path)
   const isServer = /^(?:npx )?plimsoll proxy\b/.test(line)
-  // Examples name the usual port; a test must not fight over it.
-  const typed = line.replaceAll(EXAMPLE_HANDLE, home.handle).replace(/--port \d+/, '--port 0')
+  // Examples name the usual port and the public list of models; a test must neither fight over the one nor call the other.
+  const typed = line
+    .replaceAll(EXAMPLE_HANDLE, home.handle)
+    .replace(/--port \d+/, '--port 0')
+    .replace(/\bmodels update\b/, `models update --url ${home.modelsUrl}`)
   const command = isServer ? `exec ${typed.includes('--port') ? typed : `${typed} --port 0`}` : typed
   return new Promise((resolve, reject) => {
     const child = spawn('/bin/sh', ['-c', command], {

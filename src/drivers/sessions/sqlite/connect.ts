@@ -10,12 +10,13 @@ import { engineError, isBusy } from './engine-errors.ts'
 import { migrate } from './schema.ts'
 
 /*
- * synchronous=FULL: an acknowledged record survives power loss, not only a killed process; one flush per commit is the price
- * and writes that arrive together share it. The write queue lowers it for transactions that hold leases only. secure_delete: what retention removed is overwritten, not only unlinked.
+ * synchronous=NORMAL: a commit does not wait for the disk with the whole process. The write queue flushes the log from another thread
+ * before it acknowledges, so an acknowledged record survives power loss all the same. secure_delete: what retention removed is
+ * overwritten, not only unlinked.
  * busy_timeout is short, because the engine waits with the whole process; the patience is in the queue above it.
  */
 const PRAGMAS =
-  'PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA foreign_keys = OFF; PRAGMA busy_timeout = 20;'
+  'PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA foreign_keys = OFF; PRAGMA busy_timeout = 20;'
 // Opening may meet another process that is making the tables or recovering the log after a crash.
 const OPENING_TIMEOUT_MS = 10_000
 const READ_RETRY_MS = 5

@@ -21,6 +21,7 @@ import { append, fork, headOf, readPage, remove } from './log.ts'
 import { claimEpoch, findEdits, findEpochs, seen } from './lookups.ts'
 import { SCHEMA_VERSION } from './schema.ts'
 import { search } from './search.ts'
+import { walFlush } from './wal-flush.ts'
 import { writeQueue } from './write-queue.ts'
 
 export interface SqliteStoreOptions {
@@ -64,7 +65,8 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   }
 
   const explain = (error: unknown): unknown => engineError(error, path)
-  const { write, writePassing, idle } = writeQueue(open, { lockTimeoutMs, explain })
+  const log = walFlush(path)
+  const { write, writePassing, idle } = writeQueue(open, { lockTimeoutMs, explain, flushed: () => log.flushed() })
   const ask = <T>(job: (db: SqliteDatabase) => T): Promise<T> => reading(open, job, { lockTimeoutMs, explain })
   const find = (tenant: string, session: string) => ask((db) => headOf(db, tenantId(db, tenant), session))
 
@@ -218,6 +220,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
 
     async close() {
       await idle()
+      await log.close()
       closed = true
       connection?.db.close()
       connection = undefined

@@ -13,6 +13,8 @@ export interface WriteQueueOptions {
   /** How long a write waits for other processes before it fails. */
   readonly lockTimeoutMs: number
   readonly explain: (error: unknown) => unknown
+  /** Resolves when what was committed is on disk. */
+  readonly flushed: () => Promise<void>
 }
 
 export interface WriteQueue {
@@ -30,14 +32,14 @@ const FIRST_WAIT_MS = 1
 const LONGEST_WAIT_MS = 50
 
 /**
- * One flush to disk costs far more than the rows in it, so writes that arrive together share a commit; each keeps its own
- * savepoint, and one that fails takes nothing else along.
+ * Writes that arrive together share a commit; each keeps its own savepoint, and one that fails takes nothing else along. A flush to
+ * disk costs far more than the rows in it: it runs beside the process, and all commits before it share it.
  */
 export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOptions): WriteQueue {
-  const { lockTimeoutMs, explain } = options
+  const { lockTimeoutMs, explain, flushed } = options
   const waiting: Job[] = []
   let running: Promise<void> | undefined
-  let flushes = true
+  const flushing = new Set<Promise<void>>()
 
   function add<T>(run: (db: SqliteDatabase) => T, passing: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -69,29 +71,29 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
     writePassing: (run) => add(run, true),
     async idle() {
       await running
+      await Promise.all(flushing)
     },
   }
 
   /** False when another process holds the lock: waiting inside the engine would hold up every request of this one. */
   function attempt(db: SqliteDatabase, batch: readonly Job[], deadline: number): boolean {
     try {
-      flushWith(db, batch)
       db.exec('BEGIN IMMEDIATE')
     } catch (error) {
       if (!isBusy(error) || performance.now() > deadline) throw error
       return false
     }
-    const outcomes: (() => void)[] = []
+    const outcomes: Outcome[] = []
     try {
       for (const job of batch) {
         db.exec('SAVEPOINT job')
         try {
           const value = job.run(db)
-          outcomes.push(() => job.resolve(value))
+          outcomes.push({ job, settle: () => job.resolve(value) })
         } catch (error) {
           if (endsTransaction(error)) throw error
           db.exec('ROLLBACK TO job')
-          outcomes.push(() => job.reject(explain(error)))
+          outcomes.push({ job, settle: () => job.reject(explain(error)) })
         }
         db.exec('RELEASE job')
       }
@@ -100,17 +102,27 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
       rollback(db)
       throw error
     }
-    for (const settle of outcomes) settle()
+    settleAll(outcomes)
     return true
   }
 
-  /** One job that must be on disk takes everything before it along. */
-  function flushWith(db: SqliteDatabase, batch: readonly Job[]): void {
-    const wanted = batch.some(({ passing }) => !passing)
-    if (wanted === flushes) return
-    db.exec(`PRAGMA synchronous = ${wanted ? 'FULL' : 'NORMAL'}`)
-    flushes = wanted
+  /** Acknowledged is on disk; what is worth nothing after a power cut is acknowledged at once. */
+  function settleAll(outcomes: readonly Outcome[]): void {
+    for (const { job, settle } of outcomes) if (job.passing) settle()
+    const durable = outcomes.filter(({ job }) => !job.passing)
+    if (durable.length === 0) return
+    const flush = flushed().then(
+      () => durable.forEach(({ settle }) => settle()),
+      (error: unknown) => durable.forEach(({ job }) => job.reject(explain(error))),
+    )
+    flushing.add(flush)
+    void flush.finally(() => flushing.delete(flush))
   }
+}
+
+interface Outcome {
+  readonly job: Job
+  settle(): void
 }
 
 /** The engine may have rolled back already; then there is nothing left to do. */

@@ -28,8 +28,7 @@ export interface Console {
 const HISTORY_LINES = 1_000
 
 export function openConsole({ historyFile, complete }: ConsoleOptions): Console {
-  const screen = screenOf(process.stdout)
-  const paint = painterOf(screen)
+  const paint = painterOf(screenOf(process.stdout))
   const terminal = process.stdin.isTTY && process.stdout.isTTY
   let echoes = false
   const reader = createInterface({
@@ -100,7 +99,10 @@ export function openConsole({ historyFile, complete }: ConsoleOptions): Console 
     setImmediate(() => waiting.splice(0).forEach((next) => next(typed.shift())))
   })
   return {
-    screen,
+    // Terminals change their size.
+    get screen() {
+      return screenOf(process.stdout)
+    },
     paint,
     canAsk: terminal,
     write: (text) => void process.stdout.write(text),

@@ -22,6 +22,7 @@ import { EXIT } from '../exit-codes.ts'
 import { sentenceOf } from '../kit/complain.ts'
 import { withExamples } from '../kit/examples.ts'
 import { nameList, tokenCount } from '../kit/token-count.ts'
+import { wrapped } from '../kit/wrapped.ts'
 import { withNewStores, type Stores } from '../stores/open.ts'
 
 interface ChatFlags {
@@ -179,15 +180,22 @@ function providerFor(model: string, wish: { provider: ProviderName; baseUrl?: st
   return openProvider({ provider: chooseProvider({ model }, process.env), model }, process.env)
 }
 
-function introduce(chat: Chat, { paint, write }: Console, { sources, unreadable, truncated }: Instructions): void {
+function introduce(
+  chat: Chat,
+  { paint, write, screen }: Console,
+  { sources, unreadable, truncated }: Instructions,
+): void {
   const { provider, journal, policy } = chat.state()
   const lines = [
-    `${paint('bold', 'plimsoll chat')} · ${provider.name} ${provider.model} · policy ${policy} · session ${journal.id}`,
+    wrapped(
+      `plimsoll chat · ${provider.name} ${provider.model} · policy ${policy} · session ${journal.id}`,
+      screen,
+    ).replace('plimsoll chat', paint('bold', 'plimsoll chat')),
     ...(journal.entries.length === 0 ? [] : [`Going on after ${journal.entries.length} entries.`]),
     ...sources.map((path) => paint('dim', `instructions from ${path}`)),
     ...unreadable.map((path) => paint('yellow', `${path} cannot be read`)),
     ...(truncated ? [paint('yellow', 'the instructions are longer than 32 KiB and were cut')] : []),
-    paint('dim', '/help lists commands; Ctrl-C stops a turn; Ctrl-D leaves'),
+    paint('dim', wrapped('/help lists commands; Ctrl-C stops a turn; Ctrl-D leaves', screen)),
   ]
   write(`${lines.join('\n')}\n`)
 }
@@ -235,14 +243,14 @@ async function loop(
       await console.whileWorking((signal) => chat.send(line, signal))
     } catch (error) {
       endText()
-      console.write(`${console.paint('red', sentenceOf(error))}\n`)
+      console.write(`${console.paint('red', wrapped(sentenceOf(error), console.screen))}\n`)
       // A person reads the sentence; a script needs a code.
       if (!console.canAsk) process.exitCode = EXIT.failure
       continue
     } finally {
       endText()
     }
-    console.write(`${console.paint('dim', await metricsLine(chat))}\n`)
+    console.write(`${console.paint('dim', await metricsLine(chat, console.screen))}\n`)
   }
   const { journal } = chat.state()
   if (journal.entries.length > 0) console.write(`Session ${journal.id}; plimsoll chat --continue goes on.\n`)

@@ -2,8 +2,11 @@ import { Command, Option } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { ModelInfo } from '../../../ports/catalogue.ts'
 import { grouped, short } from '../inspect/figures.ts'
+import { wrap } from '../inspect/terminal.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable } from '../kit/print.ts'
+import { screenOf } from '../kit/screen.ts'
+import { rate, vendorsFirst } from '../models-view.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { fetchCatalogue } from '../../../drivers/catalogue/update.ts'
 import { knownModels, storeCatalogue } from '../catalogue.ts'
@@ -54,7 +57,7 @@ const update = (): Command =>
 function runModels(query: string[], flags: ModelsFlags): void {
   const catalogue = knownModels()
   const words = query.join(' ')
-  const found = [...catalogue.search(words)].sort(vendorsFirst)
+  const found = vendorsFirst(catalogue.search(words))
   const resolved = catalogue.resolve(words)
   const models = found.length > 0 || resolved.match === 'default' ? found : [resolved.info]
   if (models.length === 0)
@@ -75,13 +78,10 @@ function runModels(query: string[], flags: ModelsFlags): void {
       ],
       models.slice(0, flags.limit).map(rowOf),
     )
-    return rest > 0 ? `${table}… and ${grouped(rest)} more; say more of the name, or --limit ${models.length}.` : table
+    const more = `… and ${grouped(rest)} more; say more of the name, or --limit ${models.length}.`
+    return rest > 0 ? `${table}${wrap(more, screenOf(process.stdout).width).join('\n')}` : table
   })
 }
-
-/** The vendor's own id before those of resellers, who write theirs in front of it. */
-const vendorsFirst = (a: ModelInfo, b: ModelInfo): number => Number(isResold(a)) - Number(isResold(b))
-const isResold = ({ id }: ModelInfo): boolean => /\/|^[a-z-]+\.[a-z]/.test(id)
 
 const rowOf = ({ id, window, maxOutputTokens, price, tokenizer }: ModelInfo): readonly string[] => [
   id,
@@ -92,6 +92,3 @@ const rowOf = ({ id, window, maxOutputTokens, price, tokenizer }: ModelInfo): re
   rate(price?.output),
   tokenizer,
 ]
-
-/** Per million tokens. */
-const rate = (usd: number | undefined): string => (usd === undefined ? '' : String(Number(usd.toPrecision(3))))

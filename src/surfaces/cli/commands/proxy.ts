@@ -16,7 +16,7 @@ export function proxyCommand(): Command {
   return addProxyOptions(command)
     .addHelpText(
       'after',
-      '\nExample:\n  $ plimsoll proxy --port 4141\n  $ export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic',
+      '\nExample:\n  $ plimsoll proxy --port 4141\n  $ plimsoll proxy --port 4141 --budget-usd 20 --budget-usd 2/session --budget-tokens 5M/day\n  $ export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic',
     )
     .action(runProxy)
 }

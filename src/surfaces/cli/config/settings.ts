@@ -28,6 +28,9 @@ export async function policySettings(file: string | undefined, agent: string): P
     { name: 'window', value: window ?? 'by model', from: window === undefined ? 'default' : 'file' },
     place('store', config.store, defaultStoreUrl()),
     place('artifacts', config.artifacts, 'beside the store'),
+    { name: 'summarizer', value: config.summarizer ?? 'by code alone', from: fromOf(config.summarizer) },
+    { name: 'budgets', value: config.budgets ?? 'none', from: fromOf(config.budgets) },
+    { name: 'models', value: config.models ?? 'as catalogued', from: fromOf(config.models) },
     ...leaves(policy)
       .filter(([name]) => name !== 'name')
       .map(([name, value]): Setting => {
@@ -37,6 +40,8 @@ export async function policySettings(file: string | undefined, agent: string): P
       }),
   ]
 }
+
+const fromOf = (given: unknown): 'file' | 'default' => (given === undefined ? 'default' : 'file')
 
 const place = (name: string, given: string | undefined, fallback: string): Setting => {
   const byHome = name === 'store' && process.env['PLIMSOLL_HOME'] !== undefined
@@ -82,15 +87,16 @@ export function proxySettings(file: string): readonly Setting[] {
     .map(([name, value]): Setting => {
       const byHome = name === 'store' && own.store === undefined && process.env['PLIMSOLL_HOME'] !== undefined
       const inEnvironment = byHome || (name === 'caFile' && caFile !== undefined)
-      const from = inEnvironment ? 'environment' : name in own ? 'file' : 'default'
+      const from = inEnvironment ? 'environment' : name in own || name === 'summarizer' ? 'file' : 'default'
       return { name, value: withoutSecrets(value), from }
     })
 }
 
-/** A report gets pasted into issues: no passwords, no header values. */
+/** A report gets pasted into issues: no passwords, no keys, no header values. */
 function withoutSecrets(value: unknown): unknown {
   const text = JSON.stringify(value, (key, inner: unknown) => {
     if (key === 'headers') return Object.keys(inner as object)
+    if (key === 'apiKey') return 'out of the environment'
     return typeof inner === 'string' ? withoutPassword(inner) : inner
   })
   return JSON.parse(text) as unknown

@@ -26,6 +26,17 @@ policy: plimsoll
 # The window, when the catalogue does not know the model.
 # window: 128k
 
+# A model that writes summaries; without one they are made by code. Its key is read from the environment.
+# summarizer: { format: anthropic-messages, model: claude-haiku-4-5, apiKeyEnv: ANTHROPIC_API_KEY }
+
+# What may be spent, per call, session, agent, key, tenant or day.
+# budgets:
+#   - { scope: day, usd: 20 }
+
+# Your own word on models, over the catalogue.
+# models:
+#   my-model: { window: 64k, maxOutputTokens: 8k }
+
 # Numbers over those of the policy.
 # override:
 #   water:

@@ -123,7 +123,11 @@ export async function checkSql(): Promise<Check> {
 }
 
 export async function checkTokenizer(): Promise<Check> {
+  // Loading it here proves that it could be; the engine estimates unless it is told or a count straddles a decision.
   return (await createTokenizers().load('o200k'))
-    ? ok('tokenizer', 'o200k is counted exactly; other families are estimated with an interval')
+    ? ok(
+        'tokenizer',
+        'counts are estimates with an interval; exact ones are there for OpenAI models (exactTokens, and where an interval cannot decide)',
+      )
     : warn('tokenizer', 'counts are estimates', 'npm install gpt-tokenizer for exact counts of OpenAI models')
 }

@@ -6,8 +6,11 @@ export function print(asJson: boolean | undefined, value: unknown, text: () => s
   process.stdout.write(asJson === true ? `${JSON.stringify(value, null, 2)}\n` : ended(text()))
 }
 
-export const printTable = (columns: readonly Column[], rows: readonly (readonly string[])[]): string =>
-  renderTable(columns, rows, screenOf(process.stdout))
+/** Fitted to a terminal; a pipe gets every cell whole, since `grep` and `cut` have no use for an ellipsis. */
+export function printTable(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
+  const screen = screenOf(process.stdout)
+  return renderTable(columns, rows, screen.isTerminal ? screen : { ...screen, width: Infinity })
+}
 
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`)
 

@@ -5,9 +5,10 @@ import { isPlimsollError } from '../../../core/errors.ts'
 import type { EventSink } from '../../../core/events.ts'
 import type { Policy } from '../../../core/policy.ts'
 import type { Audit, Epoch } from '../../../core/records.ts'
-import type { VerdictKind } from '../../../core/target.ts'
+import type { Limit, VerdictKind } from '../../../core/target.ts'
 import { memoryArtifacts } from '../../../drivers/artifacts/memory.ts'
 import { memoryStore } from '../../../drivers/sessions/memory.ts'
+import { createTokenizers } from '../../../drivers/tokenizers/index.ts'
 import { BASIC_READERS } from '../../../engine/reader-tools.ts'
 import { conversationView } from '../../../engine/replay/conversation-view.ts'
 import { ReplayMeter } from '../../../engine/replay/replay-meter.ts'
@@ -103,6 +104,15 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   })
   const session = plimsoll.session({ id: 'replay' })
   const target = { model, window, maxOutputTokens: reserve }
+  const tokenizers = createTokenizers()
+  const exact = createMeter({ catalogue, tokenizerFor: tokenizers.get })
+  /** Counted from what leaves, not taken from the engine's word; exactly, where an estimate leaves it open and a vocabulary is there. */
+  const isOver = async (view: Conversation, bytes: number, most: Limit): Promise<boolean> => {
+    if (bytes > most.bytes) return true
+    if (counter.measure(model, view, bytes).count.high <= most.tokens) return false
+    await tokenizers.load(counter.familyOf(model))
+    return exact.measure(model, view, bytes).count.high > most.tokens
+  }
   let limit = 0
   // As the engine measures it: thinking that the vendor drops from older turns is no load, although it is in the text.
   let peakLoad = 0
@@ -121,9 +131,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       // What was refused was never sent and is the client's alone; only what was taken in can be lost.
       last = asked
       const view = codec.decode(turn.text)
-      // Counted from what leaves, not taken from the engine's word.
-      const sent = counter.measure(model, view, Buffer.byteLength(turn.text))
-      const overflow = sent.count.high > turn.limit.tokens || sent.bytes > turn.limit.bytes
+      const overflow = await isOver(view, Buffer.byteLength(turn.text), turn.limit)
       const invalid = !turn.report.untouched && breaksNewRule(codec, turn.text, body)
       meter.add(call.index, {
         ...conversationView(view, (item) => counter.countItem(model, item).tokens, countText),

@@ -30,7 +30,7 @@ export const tokens: Slash = {
         `free        ${grouped(available)}`,
         `compaction  at ${grouped(threshold)}${turnsRemaining === undefined ? '' : `, in about ${plural(turnsRemaining, 'turn')}`}`,
         `calls       ${grouped(turns)}${epoch === undefined ? '' : `; epoch ${epoch} stands`}${pins === 0 ? '' : `; ${plural(pins, 'pin')}`}`,
-        await metricsLine(context.chat),
+        await metricsLine(context.chat, context.console.screen),
       ].join('\n'),
     )
   },
@@ -44,8 +44,9 @@ export const context: Slash = {
     const whole = slices.reduce((sum, { tokens: count }) => sum + count, 0)
     const { width } = slash.console.screen
     const largest = slices[0]?.tokens ?? 1
+    const names = Math.min(24, width - 15)
     const rows = slices.map(({ name, tokens: count }) => {
-      const figures = `${padEnd(fitWidth(plainText(name), 24), 24)}${padStart(short(count), 8)}${padStart(percent(count, whole), 7)}`
+      const figures = `${padEnd(fitWidth(plainText(name), names), names)}${padStart(short(count), 8)}${padStart(percent(count, whole), 7)}`
       const room = Math.min(40, width - figures.length - 3)
       return room > 3 ? `${figures}  ${bar(count / largest, room)}` : figures
     })

@@ -8,7 +8,10 @@ const help: Slash = {
   name: 'help',
   about: 'this list',
   run(_rest, slash) {
-    const lines = SLASHES.map(({ name, takes = '', about }) => `${padEnd(`/${name} ${takes}`, 26)}${about}`)
+    const isNarrow = slash.console.screen.width < 72
+    const lines = SLASHES.map(({ name, takes = '', about }) =>
+      isNarrow ? `/${name} ${takes}\n    ${about}` : `${padEnd(`/${name} ${takes}`, 26)}${about}`,
+    )
     say(slash, `${lines.join('\n')}\nCtrl-C stops a turn and keeps the session. A line that ends in \\ goes on.`)
   },
 }

@@ -2,6 +2,7 @@ import { policies, policyNamed } from '../../../../engine/policies/index.ts'
 import { grouped, percent, short } from '../../inspect/figures.ts'
 import { renderTable } from '../../kit/table.ts'
 import { dollars } from '../../replay/terminal.ts'
+import { rate, vendorsFirst } from '../../models-view.ts'
 import { SESSION_BUDGET } from '../chat.ts'
 import { say, type Slash } from './slash.ts'
 import { knownModels } from '../../catalogue.ts'
@@ -61,19 +62,22 @@ export const models: Slash = {
   takes: '[words]',
   about: 'models that the catalogue knows',
   run(rest, slash) {
-    const found = knownModels().search(rest === '' ? slash.chat.state().provider.model.split('-')[0]! : rest)
+    const found = vendorsFirst(
+      knownModels().search(rest === '' ? slash.chat.state().provider.model.split('-')[0]! : rest),
+    )
     if (found.length === 0) return say(slash, `No model matches ${rest}.`)
     const rows = found
       .slice(0, 20)
-      .map(({ id, window, price }) => [
-        id,
-        short(window),
-        price === undefined ? '' : `$${price.input} / $${price.output}`,
-      ])
+      .map(({ id, window, price }) => [id, short(window), rate(price?.input), rate(price?.output)])
     say(
       slash,
       renderTable(
-        [{ head: 'model', gives: 'start' }, { head: 'window', align: 'right' }, { head: 'in / out per million' }],
+        [
+          { head: 'model', gives: 'start' },
+          { head: 'window', align: 'right' },
+          { head: '$ in', align: 'right', optional: true },
+          { head: 'out', align: 'right', optional: true },
+        ],
         rows,
         slash.console.screen,
       ),

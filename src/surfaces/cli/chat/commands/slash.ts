@@ -1,3 +1,4 @@
+import { wrapped } from '../../kit/wrapped.ts'
 import type { Chat } from '../chat.ts'
 import type { Console } from '../console.ts'
 import type { Provider } from '../providers.ts'
@@ -21,4 +22,5 @@ export interface Slash {
   run(rest: string, context: SlashContext): Promise<void> | void
 }
 
-export const say = ({ console: { write } }: SlashContext, text: string): void => write(`${text.replace(/\n$/, '')}\n`)
+export const say = ({ console: { write, screen } }: SlashContext, text: string): void =>
+  write(`${wrapped(text.replace(/\n$/, ''), screen)}\n`)

@@ -26,7 +26,8 @@ export const artifacts: Slash = {
         text.length > PREVIEW_CHARACTERS
           ? `\n[${grouped(text.length - PREVIEW_CHARACTERS)} characters more: plimsoll artifacts show ${rest}]`
           : ''
-      return say(slash, safeText(text.slice(0, PREVIEW_CHARACTERS)) + more)
+      // Content is shown as it is; only the terminal breaks it.
+      return slash.console.write(`${safeText(text.slice(0, PREVIEW_CHARACTERS)) + more}\n`)
     }
     const found = await stores.artifacts.list(TENANT, { session: slash.chat.state().journal.id, limit: 50 })
     if (found.length === 0) return say(slash, 'Nothing of this session is stored outside the window.')
@@ -39,7 +40,12 @@ export const artifacts: Slash = {
     say(
       slash,
       renderTable(
-        [{ head: 'handle' }, { head: 'size', align: 'right' }, { head: 'tool', gives: 'start' }, { head: 'made' }],
+        [
+          { head: 'handle' },
+          { head: 'size', align: 'right' },
+          { head: 'tool', gives: 'start' },
+          { head: 'made', optional: true },
+        ],
         rows,
         slash.console.screen,
       ),
@@ -95,7 +101,7 @@ export const sessions: Slash = {
     say(
       slash,
       renderTable(
-        [{ head: 'session' }, { head: 'last change' }, { head: 'began with', gives: 'start' }],
+        [{ head: 'session' }, { head: 'last change', optional: true }, { head: 'began with', gives: 'start' }],
         chats.map(({ id, changedAt, title }) => [id, when(changedAt), title]),
         slash.console.screen,
       ),

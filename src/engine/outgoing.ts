@@ -1,0 +1,37 @@
+import { PlimsollError } from '../core/errors.ts'
+import type { PrepareContext, View } from './context.ts'
+import { largestParts } from './largest-parts.ts'
+
+/** A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. */
+export function validate({ codec, text, target }: PrepareContext, outgoing: string): void {
+  const broken = codec.check(JSON.parse(outgoing), { model: target.model })
+  if (broken.length === 0) return
+  const before = new Set(codec.check(JSON.parse(text), { model: target.model }).map((violation) => violation.rule))
+  const ours = broken.find((violation) => !before.has(violation.rule))
+  if (ours === undefined) return
+  throw new PlimsollError(
+    'invalid-request',
+    `The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`,
+    {
+      advice: 'This is a defect of Plimsoll; the original request was not changed.',
+      fields: { violations: broken },
+    },
+  )
+}
+
+/** Names the largest parts, so that somebody can do something about one of them. */
+export function tooLarge({ deps, gauge, limit }: PrepareContext, { conversation, load }: View): PlimsollError {
+  const parts = largestParts(conversation, (item) => deps.meter.countItem(gauge, item).tokens)
+  const named = parts.map((part) => `${part.what} (${part.tokens.toLocaleString('en')})`).join(', ')
+  const needed = Math.ceil(load.count.high)
+  return new PlimsollError(
+    'fixed-overhead',
+    `The context needs ${needed.toLocaleString('en')} tokens and ${limit.tokens.toLocaleString('en')} fit, although everything ` +
+      `that may be reduced was. Largest parts: ${named}.`,
+    {
+      advice:
+        'Shorten the instructions or tools, unpin items, lower the output reserve, or choose a model with a larger window.',
+      fields: { needed, limit: limit.tokens, window: limit.window, bytes: load.bytes, parts },
+    },
+  )
+}
