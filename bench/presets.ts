@@ -83,7 +83,7 @@ const lines = [
     : [
         `Beside them ${singles.length.toLocaleString('en')} replays of single recorded requests (\`${SINGLE_REQUESTS}\`): ` +
           `${singles.reduce((total, { invalid }) => total + invalid, 0)} invalid, ${singles.reduce((total, { lost }) => total + lost, 0)} lost, ` +
-          `${singles.reduce((total, { overflows, typedErrors }) => total + overflows - typedErrors, 0)} overflows.`,
+          `${singles.reduce((total, { overflows }) => total + overflows, 0)} overflows.`,
         '',
       ]),
 ]

@@ -1,9 +1,8 @@
 import type { ReplayResult } from '../../src/surfaces/cli/replay/replay-recording.ts'
 
-/** A replay with what `overflows` alone does not tell: a request that was refused with a typed error was never sent. */
+/** A replay with the folder that it is from. */
 export interface PresetReplay extends ReplayResult {
   readonly folder: string
-  readonly typedErrors: number
   /** Calls that left as a closing turn. */
   readonly closing: number
 }
@@ -70,8 +69,8 @@ function cellsOf(group: readonly PresetReplay[]): string[] {
     ...[
       sum(group, (one) => one.epochs),
       sum(group, (one) => one.closing),
-      sum(group, (one) => one.typedErrors),
-      sum(group, (one) => one.overflows - one.typedErrors),
+      sum(group, (one) => one.refused),
+      sum(group, (one) => one.overflows - one.refused),
       sum(group, (one) => one.invalid),
       sum(group, (one) => one.lost),
     ].map((count) => count.toLocaleString('en')),

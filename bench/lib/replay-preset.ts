@@ -5,20 +5,18 @@ import type { PresetReplay } from './preset-table.ts'
 /** Everything resent, as in the recall figures: clients that compact by themselves would leave a policy nothing to do. */
 export const LOAD = { resend: 'everything', thinking: 'drop', parallel: 'as-written' } as const
 
-/** Lives a recording again and tells typed errors from requests that left too large. */
+/** Lives a recording again and counts the closing turns. */
 export async function replayPreset(
   recording: Recording,
   folder: string,
   options: Pick<ReplayOptions, 'window' | 'policy' | 'model'>,
 ): Promise<PresetReplay> {
-  let typedErrors = 0
   let closing = 0
   const result = await replayRecording(recording, {
     ...options,
-    onCall({ error, invalid, verdict }) {
-      if (error !== undefined && !invalid) typedErrors++
+    onCall({ verdict }) {
       if (verdict === 'final') closing++
     },
   })
-  return { ...result, folder, typedErrors, closing }
+  return { ...result, folder, closing }
 }

@@ -1,5 +1,6 @@
 import type { Epoch } from '../core/records.ts'
-import type { PrepareContext } from './context.ts'
+import { fixedTokensOf, type PrepareContext } from './context.ts'
+import { highWater } from './water.ts'
 
 /**
  * A third epoch on three requests in a row would mean that reducing does not help: what is left does not shrink. The request then
@@ -21,4 +22,19 @@ export function epochsInARow({ conversation, links }: PrepareContext, standing: 
     if (items[i]!.role === 'assistant' && (i === from || items[i - 1]!.role !== 'assistant')) answers++
   }
   return answers <= 1 ? (standing.inARow ?? 1) : 0
+}
+
+/**
+ * Instructions and tools alone are at high water: no summary gets below it, so the next request would be reduced again. Nobody pays a
+ * model for that; what code writes serves.
+ */
+export function isOverheadHigh(context: PrepareContext): boolean {
+  const { deps, limit, emit } = context
+  if (deps.policy.asDesigned === true) return false
+  const fixed = Math.ceil(fixedTokensOf(context))
+  const line = Math.floor(highWater(deps.policy, limit))
+  if (fixed < line) return false
+  const message = `Instructions and tools take ${fixed} tokens and reduction starts at ${line}: no model is asked for a summary.`
+  emit({ type: 'warning', topic: 'fixed-overhead', message })
+  return true
 }

@@ -168,6 +168,23 @@ function occupancyOf(
   return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))
 }
 
+/** What is known of a view's load, and the same with caution: a guess may cost a reduction, not the request. */
+function loadsOf(
+  context: PrepareContext,
+  conversation: Conversation,
+  measurement: Measurement,
+  { anchor, epoch }: { readonly anchor: Anchor | undefined; readonly epoch: string | undefined },
+): Pick<View, 'estimate' | 'load'> {
+  const { deps, target, gauge } = context
+  const { design } = deps.meter
+  const counted = occupancyOf(context, conversation, measurement, anchor, epoch)
+  const careful = (load: CountedLoad): Load => cautiousLoad(load, conversation.items, cautionOf(context))
+  if (design === undefined) return { estimate: counted, load: careful(counted) }
+  const input = { target, gauge, conversation, measurement, occupancy: counted, last: lastOn(context), anchor }
+  const load = design.load(input)
+  return { estimate: design.certain(input) ?? load, load: careful(load) }
+}
+
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
   const { codec, text, deps } = context
@@ -178,21 +195,7 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const bytes = outgoing === text ? context.bytes : Buffer.byteLength(outgoing)
   const measurement = deps.meter.measure(context.gauge, conversation, bytes)
   const anchor = anchorFor(context, standing.epoch?.id)
-  const { design } = deps.meter
-  const epoch = standing.epoch?.id
-  const estimate: CountedLoad =
-    design === undefined
-      ? occupancyOf(context, conversation, measurement, anchor, epoch)
-      : design.load({
-          target: context.target,
-          gauge: context.gauge,
-          conversation,
-          measurement,
-          last: lastOn(context),
-          anchor,
-          epoch,
-        })
-  const load = design === undefined ? cautiousLoad(estimate, conversation.items, cautionOf(context)) : estimate
+  const { estimate, load } = loadsOf(context, conversation, measurement, { anchor, epoch: standing.epoch?.id })
   return {
     plan,
     conversation,
@@ -212,23 +215,26 @@ export function fixedTokensOf(context: PrepareContext): number {
   const bare = { ...conversation, items: [] }
   const measurement = deps.meter.measure(gauge, bare, 0)
   const factor = deps.meter.design?.factor(lastOn(context))
-  if (factor !== undefined) return measurement.count.high * factor
-  return cautiousLoad(occupancyOf(context, bare, measurement), [], cautionOf(context)).count.high
+  const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)
+  return cautiousLoad(load, [], cautionOf(context)).count.high
 }
+
+const scaled = (measurement: Measurement, factor: number): Measurement => ({
+  ...measurement,
+  count: { ...measurement.count, high: measurement.count.high * factor },
+})
 
 /** Upper bound of an item's tokens on the request's model. */
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   const { deps, gauge } = context
-  const factor = deps.meter.design?.factor(lastOn(context))
-  if (factor !== undefined) return (item) => deps.meter.countItem(gauge, item).high * factor
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
   const caution = cautionOf(context)
-  return (item) => cautiousItem(item, deps.meter.countItem(gauge, item).high, caution)
+  return (item) => cautiousItem(item, deps.meter.countItem(gauge, item).high * factor, caution)
 }
 
 export const textTokensOf = (context: Weighing): ((text: string) => number) => {
   const { deps, gauge } = context
-  const factor = deps.meter.design?.factor(lastOn(context))
-  if (factor !== undefined) return (text) => deps.meter.countText(gauge, text).high * factor
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
   const caution = cautionOf(context)
-  return (text) => cautiousText(text, deps.meter.countText(gauge, text).high, caution)
+  return (text) => cautiousText(text, deps.meter.countText(gauge, text).high * factor, caution)
 }

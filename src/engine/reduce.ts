@@ -1,7 +1,7 @@
 import type { Conversation } from '../core/conversation.ts'
 import { announceEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import { dropSummary, isWriting } from './background-summary.ts'
-import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
+import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from './breaker.ts'
 import { isOver, type PrepareContext, type View } from './context.ts'
 import { declareEpoch } from './declare-epoch.ts'
 import { askBeforeEpoch } from './epoch-hooks.ts'
@@ -42,7 +42,7 @@ export async function reduce(
   const { branch, limit } = context
   const forced = isOver(before.load, limit)
   // Whoever has to fit now does not wait for a summary that another call has started.
-  const modelFree = isWriting(branch)
+  const modelFree = isWriting(branch) || isOverheadHigh(context)
   dropSummary(branch)
   const why = forced ? 'overflow' : branch.compactRequested ? 'requested' : 'high-water'
   const wish = await askBeforeEpoch(context, before, why)

@@ -160,7 +160,7 @@ agents:
           .session({ id: 's', agent })
           .prepare({ format: 'gemini', body, targets: [{ model: 'gemini-2.5-pro' }] })
       ).limit
-    expect(await limitOf('small')).toMatchObject({ window: 32_000, tokens: 30_400 })
+    expect(await limitOf('small')).toMatchObject({ window: 32_000, tokens: 28_800 })
     expect((await limitOf('main')).window).toBeGreaterThan(1_000_000)
     await plimsoll.close()
   })

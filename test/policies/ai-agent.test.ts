@@ -30,7 +30,13 @@ describe('the guard', () => {
   })
 
   it('reserves a quarter of the window where nothing says how long the answer may be', async () => {
-    const { limit } = await presetSession(aiAgent(), 100_000).prepare([user('Hi.')], { generationConfig: {} })
+    const { limit } = await presetSession(aiAgent(), 100_000)
+      .plimsoll.session({ id: 'x' })
+      .prepare({
+        format: 'gemini',
+        body: { contents: [user('Hi.')] },
+        targets: [{ model: 'nobody-knows', window: 100_000 }],
+      })
     expect(limit.outputReserve).toBeLessThanOrEqual(25_000)
     expect(limit.outputReserve).toBeGreaterThan(0)
   })

@@ -37,6 +37,9 @@ export interface PresetSession {
   readonly plimsoll: ReturnType<typeof createPlimsoll>
 }
 
+/** A model that the catalogue knows: on others, presets are careful until the provider has counted. */
+const MODEL = 'gemini-2.5-flash'
+
 /** A session of a preset on the Gemini wire, all in memory. */
 export function presetSession(
   policy: string | Policy,
@@ -60,7 +63,7 @@ export function presetSession(
     plimsoll,
     async prepare(contents, extra = {}) {
       const body = { contents, generationConfig: { maxOutputTokens: 16 }, ...extra }
-      const turn = await session.prepare({ format: 'gemini', body, targets: [{ model: 'test-model', window }] })
+      const turn = await session.prepare({ format: 'gemini', body, targets: [{ model: MODEL, window }] })
       const sent = JSON.parse(turn.text) as { contents: Content[]; tools?: unknown; systemInstruction?: unknown }
       return { ...turn, contents: sent.contents, sent }
     },

@@ -12,9 +12,11 @@ const rows = scenarios.filter(({ name }) => process.env['PLIMSOLL_LONG'] === '1'
 const presets = [...policies.keys()].filter((name) => name !== 'plimsoll' && name !== 'contextguard')
 
 describe.each(presets)('%s', (policy) => {
-  it.each(rows)('$name: nothing invalid, nothing lost, no loop', async (scenario) => {
+  it.each(rows)('$name: nothing invalid, nothing lost, no loop, no overflow', async (scenario) => {
     const result = await simulate(scenario, { policy })
     expect(result).toMatchObject({ invalid: 0, lost: 0 })
     expect(result.maxConsecutiveCompactions).toBeLessThan(3)
+    // ai-agent reduces nothing and believes its own projection: on an unknown model without usage it can be too low.
+    if (policy !== 'ai-agent') expect(result.overflows).toBe(0)
   })
 })

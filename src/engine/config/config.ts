@@ -79,6 +79,7 @@ export interface Override {
   readonly retention?: Partial<NonNullable<Policy['retention']>>
   readonly guard?: Readonly<Record<string, number>>
   readonly estimator?: { readonly defaultFactor?: number }
+  readonly caution?: number
   readonly defaultWindow?: number
   readonly tokenBudget?: number
   readonly passes?: number

@@ -138,6 +138,13 @@ const override = object('Numbers that differ from the policy', {
   estimator: object('The design’s formula', {
     defaultFactor: { kind: 'number', about: 'Until usage is known', unit: 'factor', min: 0.1, max: 20 },
   }),
+  caution: {
+    kind: 'number',
+    about: 'Upper bounds on models that nobody knows, times this',
+    unit: 'factor',
+    min: 1,
+    max: 10,
+  },
   defaultWindow: tokens('Window of unknown models', 1),
   tokenBudget: tokens('Tokens of a session'),
   passes: count('Plans and summariser calls per reduction', 1, 20),

@@ -1,5 +1,6 @@
 import type { Policy } from '../../core/policy.ts'
 import { INTAKE_TRIGGERS } from '../intake/guards/index.ts'
+import { CAUTION } from './environment.ts'
 import { ADK_CODE_PRICES } from './prices.ts'
 
 /**
@@ -20,6 +21,7 @@ export const adkCode = (): Policy => ({
   water: { of: 'window', high: 0.7, low: 0.1, warn: 0.6, rest: 0.05, by: 'tokens' },
   buffer: { fraction: 0, min: 0, max: 0 },
   reserve: 0.1,
+  caution: CAUTION,
   defaultWindow: 1_000_000,
   intake: { maxShare: 0.25, previewShare: 0.1, guard: { design: 'adk-code', ...INTAKE_TRIGGERS['adk-code'] } },
   estimator: { design: 'adk-code' },

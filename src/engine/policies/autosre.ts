@@ -1,7 +1,7 @@
 import type { Policy } from '../../core/policy.ts'
 import { readTriggers } from '../intake/guards/index.ts'
 import { AUTOSRE_PRICES } from './prices.ts'
-import { integerOf, type Environment } from './environment.ts'
+import { CAUTION, integerOf, type Environment } from './environment.ts'
 
 /**
  * AutoSRE (Python, Google ADK). A sliding window of 5 events with a narrative for what is older, a brake before the model call, a
@@ -28,6 +28,7 @@ export function autosre(env: Environment = {}): Policy {
     water: { high: 0.75, highTokens: 24_000, low: 0.25, lowTokens: 8_000, warn: 0.7, rest: 0.002, by: 'tokens' },
     buffer: { fraction: 0.02, min: 0, max: 20_000 },
     reserve: 'wire',
+    caution: CAUTION,
     intake: { maxShare: 0.25, previewShare: 0.1, guard: { design: 'autosre', ...readTriggers(env).autosre } },
     estimator: { design: 'autosre' },
     prices: AUTOSRE_PRICES,

@@ -1,6 +1,6 @@
 import type { Policy, Zones } from '../../core/policy.ts'
 import { readCyberLimits } from '../intake/guards/index.ts'
-import { integerOf, isTrue, shareOf, type Environment } from './environment.ts'
+import { CAUTION, integerOf, isTrue, shareOf, type Environment } from './environment.ts'
 
 /** Dynamic scaling: 15 % of the window, at least 8; asked for with the value `auto`. */
 const scaled = (window: number): number => Math.max(8, Math.floor(window * 0.15))
@@ -56,6 +56,7 @@ export function cyberAutoagent(env: Environment = {}): Policy {
     },
     buffer: { fraction: 0.02, min: 0, max: Infinity },
     reserve: 'wire',
+    caution: CAUTION,
     defaultWindow: integerOf(env, 'CYBER_CONTEXT_LIMIT', 200_000),
     intake: {
       maxShare: 0.25,

@@ -2,6 +2,12 @@ import type { Environment } from '../intake/guards/index.ts'
 
 export type { Environment }
 
+/**
+ * On a model that no catalogue knows and whose provider has counted nothing yet, the designs' divisors (2.5 to 4 characters) can be
+ * far too low; contextguard's default factor answers that for itself, and serves the others here.
+ */
+export const CAUTION = 2.5
+
 /** A whole number; anything else is the default. */
 export function integerOf(env: Environment, name: string, fallback: number): number {
   const raw = env[name]?.trim().replaceAll(',', '') ?? ''

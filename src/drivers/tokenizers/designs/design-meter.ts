@@ -2,7 +2,7 @@ import type { Conversation } from '../../../core/conversation.ts'
 import { type Count, exactly } from '../../../core/count.ts'
 import type { DesignName, EstimatorRule } from '../../../core/policy.ts'
 import type { Load, Target } from '../../../core/target.ts'
-import { type Anchor, type Measurement, type Meter, occupancy, type TargetRef } from '../../../meter/index.ts'
+import type { Anchor, Measurement, Meter, Occupancy, TargetRef } from '../../../meter/index.ts'
 import type { Tokenizer } from '../../../ports/tokenizer.ts'
 import { adkCodeEstimator } from './adk-code.ts'
 import { aiAgentEstimator, aiAgentSchemaTokens } from './ai-agent.ts'
@@ -17,17 +17,20 @@ export interface LoadInput {
   readonly gauge: TargetRef
   readonly conversation: Conversation
   readonly measurement: Measurement
+  /** By our own meter: measured prompt plus what came since, where there was one. */
+  readonly occupancy: Occupancy
   /** The last measured call on this model. */
   readonly last: Anchor | undefined
   /** The same, if this request continues it under the same epoch. */
   readonly anchor: Anchor | undefined
-  readonly epoch: string | undefined
 }
 
 export interface DesignMeter extends Meter {
   readonly design: {
     factor(last: Anchor | undefined): number
-    load(input: LoadInput): Load
+    load(input: LoadInput): Occupancy
+    /** Our own count where the design's is a guess so far; undefined where the load itself is as good as any. */
+    certain(input: LoadInput): Load | undefined
   }
 }
 
@@ -75,6 +78,9 @@ function contextguardMeter(base: Meter, rule: EstimatorRule, { asDesigned = fals
         )
         return { ...measurement, count: exactly(tokens, 'calibrated') }
       },
+      // Until a provider has counted anything the factor is a guess.
+      certain: ({ gauge, conversation, measurement, last }) =>
+        last === undefined ? base.measure(gauge, conversation, measurement.bytes) : undefined,
     },
   }
 }
@@ -85,13 +91,14 @@ function plainMeter(base: Meter, rule: EstimatorRule, options: DesignMeterOption
     ...base,
     design: {
       factor: () => 1,
-      load({ target, gauge, conversation, measurement, anchor, epoch }) {
-        const { count } = occupancy(base, gauge, conversation, measurement, anchor, epoch)
+      load({ target, conversation, occupancy }) {
+        const { count, measured } = occupancy
         const formula = estimate(conversation, target.model)
         // Where a measured prompt is part of the request, it is worth more than the formula.
-        const tokens = anchor === undefined ? formula : Math.max(formula, count.tokens)
-        return { ...measurement, count: { ...count, tokens } }
+        const tokens = measured === undefined ? formula : Math.max(formula, count.tokens)
+        return { ...occupancy, count: { ...count, tokens } }
       },
+      certain: () => undefined,
     },
   }
 }
