@@ -33,6 +33,7 @@ describe('the public face', () => {
   it('has these subpaths and one command', () => {
     expect(Object.keys(manifest.exports)).toEqual([
       '.',
+      './config',
       './drivers/artifacts/s3',
       './drivers/catalogue',
       './drivers/sessions/sqlite',
@@ -41,6 +42,7 @@ describe('the public face', () => {
       './formats',
       './formats/transcripts',
       './formats/*',
+      './instructions',
       './intake',
       './meter',
       './policies',
