@@ -57,6 +57,8 @@ const HEADERS = {
   authorization: 'Bearer k',
   'x-goog-api-key': 'k',
   'anthropic-version': '2023-06-01',
+  // Bodies are judged here, so the headers that they need are there.
+  'anthropic-beta': 'context-management-2025-06-27,compact-2026-01-12',
 }
 
 /** What the referee of the wire says to a body; seals of the cases are not its own, so it is asked about the rules only. */
