@@ -13,7 +13,13 @@ function history(steps: number): object[] {
     const id = `toolu_${step}`
     const text = step % 2 === 0 ? REMINDER : `line of ${step}, as it stands in the file\n`.repeat(60)
     messages.push(
-      { role: 'assistant', content: [{ type: 'tool_use', id, name: 'Read', input: { file_path: `/src/${step}.ts` } }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', thinking: `The next one is ${step}.`, signature: 'c2lnbmVk' },
+          { type: 'tool_use', id, name: 'Read', input: { file_path: `/src/${step}.ts` } },
+        ],
+      },
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: text }] },
     )
   }
