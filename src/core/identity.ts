@@ -18,12 +18,14 @@ export const CLAUDE_CODE: ClientProfile = {
 
 /**
  * What makes an item the same item when it is sent again: kind, role, call id, text and media, without cache marks, key
- * order or string-versus-block form. Undefined for an item that consists of volatile text only.
+ * order or string-versus-block form. Undefined for an item that consists of volatile text only, unless it answers a call: a result stands
+ * and falls with its call, whatever it says.
  */
 export function identityOf(item: Item, hash: Hash, profile: ClientProfile = PLAIN_CLIENT): string | undefined {
   const stable = stripVolatile(item.text, profile)
   const text = isJson(item) ? canonicalJson(stable) : stable.trim()
-  if (text === '' && item.text.trim() !== '' && item.media === undefined) return undefined
+  const isBound = item.kind === 'result' || item.media !== undefined
+  if (text === '' && item.text.trim() !== '' && !isBound) return undefined
   const media = (item.media ?? []).map((part) => [part.type, part.mime ?? '', hash(part.data ?? part.reference ?? '')])
   return hash(JSON.stringify([item.kind, item.role, item.callId ?? '', item.toolName ?? '', text, media]))
 }
