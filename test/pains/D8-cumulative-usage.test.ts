@@ -12,12 +12,12 @@ describe('D8: occupancy', () => {
     const agent = session()
     for (let steps = 1; steps <= 20; steps++) {
       const turn = await runLoop(agent, { from: steps, to: steps })
-      await agent.record({ turn: turn.id, usage: usage(1_000 + steps * 10) })
+      await agent.record({ turn: turn.id, usage: usage(1_000 + steps * 130) })
     }
     const next = await runLoop(agent, { from: 21, to: 21 })
-    // 1,200 measured, the answer of 20, and one step of about 130 since.
-    expect(next.load.count.high).toBeGreaterThan(1_200)
-    expect(next.load.count.high).toBeLessThan(1_200 + 20 + 300)
+    // 3,600 measured, the answer of 20, and one step of about 130 since.
+    expect(next.load.count.high).toBeGreaterThan(3_600)
+    expect(next.load.count.high).toBeLessThan(3_600 + 20 + 300)
     expect((await agent.status()).used).toBe(Math.ceil(next.load.count.high))
   })
 
