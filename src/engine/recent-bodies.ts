@@ -10,7 +10,7 @@ export interface RecentBodies {
 }
 
 export interface RecentBodiesOptions {
-  /** Bodies per owner and wire: as many conversations as one client leads at a time. @default 12 */
+  /** Bodies per owner and wire: as many conversations as one owner leads at a time. @default 200 */
   readonly perOwner?: number
   /** Characters of all bodies together. @default 16 million */
   readonly characters?: number
@@ -22,7 +22,7 @@ interface Body {
 }
 
 export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBodies {
-  const { perOwner = 12, characters = 16_000_000 } = options
+  const { perOwner = 200, characters = 16_000_000 } = options
   /** The owner that was not heard for longest stands first, and so does its oldest body. */
   const owners = new Map<string, Body[]>()
   let held = 0

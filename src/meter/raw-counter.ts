@@ -84,12 +84,11 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
 
   function countText(lens: Lens, text: string): { count: Count; kind: ContentKind } {
     if (text === '') return { count: NO_TOKENS, kind: 'prose' }
-    const key = `${lens.key}\n${text}`
-    const known = texts.get(key)
+    const known = texts.get(lens.key, text)
     if (known !== undefined) return known
     const { kind, ...estimate } = estimateTokens(text, lens.family)
     const counted = { count: exactCount(lens, text) ?? estimate, kind }
-    texts.set(key, counted)
+    texts.set(lens.key, text, counted)
     return counted
   }
 
