@@ -10,9 +10,9 @@ export interface RecentBodies {
 }
 
 export interface RecentBodiesOptions {
-  /** Bodies per owner and wire: as many conversations as one client leads at a time. @default 12 */
+  /** Bodies per owner and wire: as many conversations as one client leads at a time. @default 256 */
   readonly perOwner?: number
-  /** Characters of all bodies together. @default 16 million */
+  /** Characters of all bodies together. @default 32 million */
   readonly characters?: number
 }
 
@@ -22,7 +22,7 @@ interface Body {
 }
 
 export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBodies {
-  const { perOwner = 12, characters = 16_000_000 } = options
+  const { perOwner = 256, characters = 32_000_000 } = options
   /** The owner that was not heard for longest stands first, and so does its oldest body. */
   const owners = new Map<string, Body[]>()
   let held = 0

@@ -152,9 +152,14 @@ function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
       incoming.pause().removeAllListeners('data')
       reject(bodyTooLarge(limit))
     })
-    incoming.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    // Every request closes, and an error that nobody gets to see would cost a stack trace each time.
+    const onClose = (): void => reject(new PlimsollError('bad-input', 'The request broke off.'))
+    incoming.once('end', () => {
+      incoming.off('close', onClose)
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size))
+    })
     incoming.once('error', reject)
-    incoming.once('close', () => reject(new PlimsollError('bad-input', 'The request broke off.')))
+    incoming.once('close', onClose)
   })
 }
 
