@@ -75,6 +75,12 @@ function tolerantSessions(store: SessionStore, branch: Branch, ask: Ask): Sessio
           return -1
         },
       ),
+    version: (tenant, session) =>
+      ask(
+        what,
+        () => store.version(tenant, session),
+        () => branch.version,
+      ),
     read: (tenant, session, afterVersion) => ({
       [Symbol.asyncIterator]() {
         const records = store.read(tenant, session, afterVersion)[Symbol.asyncIterator]()

@@ -8,6 +8,8 @@ import { calibrationFrom, teach } from './learn.ts'
 
 /** Takes in what the log holds beyond what the branch knows: all of it at first, then what other processes wrote. */
 export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
+  // Nearly always there is nothing, and this is the cheapest way to know.
+  if ((await deps.sessions.version(branch.tenant, branch.session)) === branch.version) return
   for await (const { version, record } of deps.sessions.read(branch.tenant, branch.session, branch.version)) {
     absorb(branch, record)
     branch.version = version
