@@ -24,6 +24,11 @@ export interface RecordRequest {
   readonly cut?: boolean
   /** The provider refused or never answered: the turn is closed, and nothing is said about its usage. */
   readonly refused?: boolean
+  /**
+   * `soon`: nobody waits for the disk. What is recorded survives a kill, and a power cut a moment later; decisions, which are always
+   * flushed before their request leaves, take along whatever was recorded before them. @default 'flushed'
+   */
+  readonly durable?: 'flushed' | 'soon'
 }
 
 export interface RecordedTurn {
@@ -43,9 +48,10 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   }
   branch.turns.delete(turn.id)
   const unwritten = turn.unwritten?.records() ?? []
+  const { durable = 'flushed' } = request
   if (request.refused === true) {
     if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
-    if (unwritten.length > 0) await appendTo(deps, branch, unwritten)
+    if (unwritten.length > 0) await appendTo(deps, branch, unwritten, { durable })
     turn.unwritten?.written()
     return {}
   }
@@ -73,7 +79,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     deps.keepCalibration?.()
   }
   // One write for the request and its answer: what is acknowledged here is durable as a whole.
-  await appendTo(deps, branch, [...unwritten, entry])
+  await appendTo(deps, branch, [...unwritten, entry], { durable })
   turn.unwritten?.written()
   const { costUsd } = entry
   return {

@@ -87,9 +87,8 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       await settleOwed(tolerant, branch)
       await catchUp(engine, branch)
       seedCalibration(engine, branch)
-      const { summarizer: _, ...modelFree } = engine
       try {
-        return await work(tolerant.isDown() ? modelFree : engine)
+        return await work(tolerant.isDown() ? modelFree(engine) : engine)
       } finally {
         // What memory answered in the store's place is asked again.
         if (tolerant.isDown()) delete branch.trail
@@ -126,6 +125,8 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     },
   }
 }
+
+const modelFree = ({ summarizer: _, ...deps }: EngineDeps): EngineDeps => deps
 
 async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefined> {
   const { epoch } = branch

@@ -20,6 +20,7 @@ export async function recorded<B>(
       turn: prepared.id,
       ...(response !== undefined && { answer: response }),
       ...(window !== undefined && { cut: true }),
+      durable: 'soon',
     })
     if (response !== undefined) await managed.onResponse(response)
   } catch (error) {
