@@ -19,6 +19,7 @@ import type { RecordedCall, Recording } from '../../../formats/transcripts/recor
 import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../plimsoll.ts'
 import { knownModels } from '../catalogue.ts'
+import { fateOf } from './fate.ts'
 
 export interface ReplayOptions {
   readonly window: number
@@ -60,6 +61,7 @@ export interface ReplayResult {
   readonly limit: number
   readonly calls: number
   readonly messages: number
+  /** Requests that left above their limit in tokens or bytes, and calls that died of anything but the typed refusal. */
   readonly overflows: number
   readonly invalid: number
   readonly lost: number
@@ -160,17 +162,17 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       })
     } catch (error) {
       if (!isPlimsollError(error)) throw error
-      const invalid = error.code === 'invalid-request'
+      const fate = fateOf(error)
+      const [invalid, died] = [fate === 'invalid', fate === 'died']
       const { needed, limit: refusedAt } = error.fields
       if (typeof refusedAt === 'number') limit = refusedAt
-      // Nothing leaves, so nothing overflows.
-      meter.add(call.index, { pieces: [], texts: [], tools, refused: !invalid, invalid })
+      meter.add(call.index, { pieces: [], texts: [], tools, refused: fate === 'refused', overflow: died, invalid })
       options.onCall?.({
         call: call.index,
         calls: recording.calls.length,
         load: typeof needed === 'number' ? needed : 0,
         limit,
-        overflow: false,
+        overflow: died,
         invalid,
         error: error.message,
       })
