@@ -206,6 +206,25 @@ describe('chat in a terminal', () => {
     await terminal.waitFor(/art_[0-9a-z]{26}/)
   })
 
+  it('lets the model of the chat write the summary where a settings file says so', async () => {
+    const text = Array.from({ length: 150 }, (_, line) => `line ${line}: the service answered in ${line} ms`).join('\n')
+    writeFileSync(join(home, 'long.txt'), text)
+    writeFileSync(
+      join(home, 'mine.yaml'),
+      'policies: { mine: { override: { summaries: { via: in-band } } } }\npolicy: mine\n',
+    )
+    const input = [...Array.from({ length: 10 }, () => 'read long.txt'), '/policy', '/cost', '/exit'].join('\n')
+    const { code, out, err } = await plimsoll(
+      home,
+      ['chat', '--provider', 'demo', '--session', 'm', '--config', 'mine.yaml', '--window', '12000'],
+      { input: `${input}\n` },
+    )
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toMatch(/▼ compacted: [\d,]+ → [\d,]+ tokens/)
+    expect(out).toMatch(/mine \(known: plimsoll, .*, mine\)/)
+    expect(out).toMatch(/\$[\d.]+ of it for summaries/)
+  })
+
   it('takes a paste of several lines for one message', async () => {
     const terminal = chat('--session', 'paste')
     await terminal.waitFor('> ')
