@@ -308,6 +308,9 @@ describe('chat in a pipe', () => {
     writeFileSync(join(home, '.adk-code/AGENTS.md'), 'user rule')
     // As its document says: a global file of its own, and the nearest marker.
     expect(await places('--policy', 'adk-code')).toEqual(['/.adk-code/AGENTS.md', '/mono/packages/x/AGENTS.md'])
+    const untrusted = join(home, 'untrusted.yaml')
+    writeFileSync(untrusted, `instructions: { trustProject: false, globalDir: ${join(home, '.adk-code')} }\n`)
+    expect(await places('--config', untrusted)).toEqual(['/.adk-code/AGENTS.md'])
   })
 
   it('routes an unknown tool to a program only when asked to, as an argument array', async () => {

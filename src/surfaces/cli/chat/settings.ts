@@ -8,6 +8,7 @@ export interface FileSettings extends ChatSettings {
   readonly window?: number
   readonly store?: string
   readonly artifacts?: string
+  readonly instructions: NonNullable<Config['instructions']>
 }
 
 export interface SettingFlags {
@@ -32,6 +33,7 @@ export async function readSettings(flags: SettingFlags): Promise<FileSettings> {
   return {
     policy,
     policyOf: (name) => policyOf(configOf(name)),
+    instructions: file.instructions ?? {},
     policyNames: [...policies.keys(), ...Object.keys(file.policies ?? {})],
     ...(options.summarizer !== undefined && { summarizer: options.summarizer }),
     ...(options.models !== undefined && { models: options.models }),

@@ -128,12 +128,13 @@ async function converse(
         ? (question) => (view.endText(), console.answer(console.paint('yellow', question)))
         : undefined,
   })
-  // Who starts an agent in a folder means the files that lie there.
+  // Who starts an agent in a folder means the files that lie there, unless the settings say otherwise.
   const instructions = await loadInstructions({
     workDir: cwd,
     globalDir: settings.policy === 'adk-code' ? globalDirOf(settings.policy) : home,
     root: rootRuleOf(settings.policy),
     trustProject: true,
+    ...settings.instructions,
   })
   chat = createChat({
     stores,
