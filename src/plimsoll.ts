@@ -80,7 +80,6 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   let book = openBook()
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
-  const outgoing = createRecentBodies({ characters: 8_000_000 })
   const background = backgroundWork()
   let keeper: CalibrationKeeper | undefined
   let models: Catalogue | undefined
@@ -146,7 +145,6 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       hash,
       chain,
       bodies,
-      outgoing,
       emit,
       policy: plimsollPolicy,
     }

@@ -13,8 +13,12 @@ export interface Codec {
   decode(text: string, before?: Conversation): Conversation
   /** Untouched spans are byte-equal; `losses` is empty whenever the conversation came from this codec. */
   encode(conversation: Conversation): { readonly text: string; readonly losses: readonly Loss[] }
-  /** Members of the request as they were parsed, the wire's own names; for reading only. */
-  fields(conversation: Conversation): Readonly<Record<string, unknown>>
+  /** Members of the request as they were parsed, the wire's own names; with other messages, if given. For reading only. */
+  fields(conversation: Conversation, messages?: readonly unknown[]): Readonly<Record<string, unknown>>
+  /** Its messages as they were parsed, by the index that items name. */
+  messages(conversation: Conversation): readonly unknown[]
+  /** Where a message ends in the text. */
+  endOf(conversation: Conversation, message: number): number
   /** The wire text that an item of this conversation was read from, exactly. */
   fragment(conversation: Conversation, item: Item): string
   /** The rules of the wire, run on a body. Empty means that the provider would take it. */
@@ -45,6 +49,8 @@ export interface RuleOptions {
   readonly profile?: string
   /** Size of the body as it travels, for the wires that limit it. */
   readonly bytes?: number
+  /** Messages whose text was found to be well formed; the checker adds to them. For those that nobody changes. */
+  readonly wellFormed?: WeakSet<object>
 }
 
 /** A broken rule: its name, where in the body, and what would repair it. */

@@ -12,6 +12,7 @@ import type { Issuer } from './foreign-seals.ts'
 import { newOwed, type EditMemory, type Owed } from './owed.ts'
 import type { Readers } from './reader-tools.ts'
 import type { ReducedHead } from './reduced-head.ts'
+import type { SettledText } from './settled-text.ts'
 import { NOTHING_USED, type BudgetSnapshot } from './tool-budget.ts'
 
 /**
@@ -46,6 +47,8 @@ export interface Branch {
   archivedItems?: readonly Item[]
   /** What the standing epoch makes of the items that it covers. */
   head?: ReducedHead
+  /** What reduced requests begin with since the last change. */
+  settled?: SettledText
   /** Growth of the load over the last calls, epochs left out. */
   growth: readonly number[]
   readonly turns: Map<string, OpenTurn>

@@ -23,6 +23,7 @@ import type { EngineDeps } from './deps.ts'
 import { openLimit } from './output-reserve.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
 import { shownItems } from './reduced-head.ts'
+import { outgoingOf, type SettledText } from './settled-text.ts'
 import type { Standing } from './standing.ts'
 import { reserved } from './water.ts'
 
@@ -58,6 +59,8 @@ export interface View {
   readonly conversation: Conversation
   /** The body in the wire's own text; the incoming bytes themselves when the plan is empty. */
   readonly text: string
+  /** What the text begins with, where that was read and found valid before. */
+  readonly settled?: SettledText
   /** Headers that the body needs beside the client's own. */
   readonly headers: Readonly<Record<string, string>>
   /** Counted from nothing but the text. */
@@ -191,19 +194,19 @@ function loadsOf(
 
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
-  const { codec, text, deps } = context
+  const { deps } = context
   const { plan, items, stale } = shownItems(context, standing)
   const edited = plan.length === 0 ? context.conversation : { ...context.conversation, items }
   const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
-  const outgoing = plan.length === 0 && conversation.changes === undefined ? text : codec.encode(conversation).text
-  const bytes = outgoing === text ? context.bytes : Buffer.byteLength(outgoing)
+  const { text, bytes, settled } = outgoingOf(context, conversation, plan)
   const measurement = deps.meter.measure(context.gauge, conversation, bytes)
   const anchor = anchorFor(context, standing.epoch?.id)
   const { estimate, load } = loadsOf(context, conversation, measurement, { anchor, epoch: standing.epoch?.id })
   return {
     plan,
     conversation,
-    text: outgoing,
+    text,
+    ...(settled !== undefined && { settled }),
     headers: stale ? STALE_THINKING_HEADERS : {},
     measurement,
     estimate,

@@ -1,13 +1,18 @@
+import type { Codec } from '../core/codec.ts'
 import type { Conversation } from '../core/conversation.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { PrepareContext, View } from './context.ts'
 import { largestParts } from './largest-parts.ts'
+import { fieldsBehind, settle } from './settled-text.ts'
 
-/** A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. */
-export function validate(context: PrepareContext, outgoing: string): void {
+/**
+ * A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. `bare` is the view without
+ * what is put on for one request.
+ */
+export function validate(context: PrepareContext, view: View, bare: View): void {
   const { codec, conversation, target } = context
-  const options = { model: target.model }
-  const broken = codec.check(codec.fields(readAgain(context, outgoing)), options)
+  const options = { model: target.model, wellFormed }
+  const broken = codec.check(fieldsOf(context, view, bare), options)
   if (broken.length === 0) return
   const before = new Set(codec.check(codec.fields(conversation), options).map((violation) => violation.rule))
   const ours = broken.find((violation) => !before.has(violation.rule))
@@ -15,10 +20,22 @@ export function validate(context: PrepareContext, outgoing: string): void {
   throw ownDefect(`The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`, { violations: broken })
 }
 
-/** From the bytes themselves, not from what they were made of; those that the last request began with as well are read once. */
-function readAgain({ deps, branch, codec }: PrepareContext, outgoing: string): Conversation {
+/** Parsed messages, which nobody changes. */
+const wellFormed = new WeakSet<object>()
+
+/** From the bytes themselves, not from what they were made of; what every request since the last change begins with is read once. */
+function fieldsOf(context: PrepareContext, view: View, bare: View): Readonly<Record<string, unknown>> {
+  const { codec } = context
+  const isBare = view.text === bare.text
+  if (isBare && bare.settled !== undefined) return fieldsBehind(context, bare.settled)
+  const read = readAgain(codec, view.text)
+  if (isBare) settle(context, bare, read)
+  return codec.fields(read)
+}
+
+function readAgain(codec: Codec, outgoing: string): Conversation {
   try {
-    return deps.outgoing.decode(branch.tenant, codec, outgoing)
+    return codec.decode(outgoing)
   } catch (cause) {
     throw ownDefect(`The reduced request cannot be read: ${(cause as Error).message}`, {}, cause)
   }

@@ -79,7 +79,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const permitted = await permit(context, leaving, closing?.verdict)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
   try {
-    if (permission.view.text !== context.text) validate(context, permission.view.text)
+    if (permission.view.text !== context.text) validate(context, permission.view, permitted.view)
     // What was decided is durable before it leaves. The client's own items may wait for the answer: it sends them again.
     const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt' && logged === undefined
     const unwritten: Unwritten | undefined =

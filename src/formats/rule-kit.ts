@@ -62,8 +62,8 @@ export const quoted = (values: readonly string[]): string =>
  * Path of the first string that is not well formed, or undefined. A cut inside an emoji leaves half a pair; strict JSON
  * parsers refuse the body. Walks with a stack of its own, since a hostile body can nest 100,000 levels deep.
  */
-export function findLoneSurrogate(body: unknown): string | undefined {
-  if (isWellFormed(body)) return undefined
+export function findLoneSurrogate(body: unknown, known?: WeakSet<object>): string | undefined {
+  if (isWellFormed(body, known)) return undefined
   const stack: { readonly value: unknown; readonly key: string; readonly parent: number }[] = []
   const trail: { readonly key: string; readonly parent: number }[] = []
   stack.push({ value: body, key: '', parent: -1 })
@@ -79,19 +79,27 @@ export function findLoneSurrogate(body: unknown): string | undefined {
   return undefined
 }
 
-/** The same question without the place: nearly every body has none. */
-function isWellFormed(body: unknown): boolean {
+/** The same question without the place: nearly every body has none. Elements of lists are asked once. */
+function isWellFormed(body: unknown, known = new WeakSet<object>()): boolean {
   const stack = [body]
+  const asked: object[] = []
   while (stack.length > 0) {
     const value = stack.pop()
     if (typeof value === 'string') {
       if (!value.isWellFormed()) return false
     } else if (Array.isArray(value)) {
-      for (const child of value as readonly unknown[]) stack.push(child)
+      for (const child of value as readonly unknown[]) {
+        if (typeof child !== 'object' || child === null) stack.push(child)
+        else if (!known.has(child)) {
+          stack.push(child)
+          asked.push(child)
+        }
+      }
     } else if (typeof value === 'object' && value !== null) {
       for (const child of Object.values(value)) stack.push(child)
     }
   }
+  for (const element of asked) known.add(element)
   return true
 }
 

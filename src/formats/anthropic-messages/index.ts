@@ -6,13 +6,15 @@ import { placeCacheMarks } from './place-marks.ts'
 import { readResponse } from './response.ts'
 import { checkAnthropicMessages } from './rules.ts'
 import { stream } from './stream.ts'
-import { FORMAT, fieldsOf, fragmentOf } from './wire.ts'
+import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './wire.ts'
 
 export const anthropicMessages: Codec = {
   format: FORMAT,
   decode,
   encode,
   fields: fieldsOf,
+  messages: parsedMessages,
+  endOf: endOfMessage,
   fragment: fragmentOf,
   check: checkAnthropicMessages,
   placeCacheMarks,

@@ -21,7 +21,7 @@ export function checkAnthropicMessages(body: unknown, options: RuleOptions = {})
     found.report('body-shape', '', 'Input should be a valid dictionary')
     return [...found.list]
   }
-  const lone = findLoneSurrogate(body)
+  const lone = findLoneSurrogate(body, options.wellFormed)
   if (lone !== undefined) {
     found.report('well-formed-text', lone, 'The request body is not valid JSON: no low surrogate in string')
   }

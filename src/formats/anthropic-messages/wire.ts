@@ -2,7 +2,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { MarkPlaces } from '../cache-marks.ts'
 import { member, type JsonNode } from '../json-index.ts'
-import type { Fields } from '../reading.ts'
+import { arrayOf, type Fields } from '../reading.ts'
 
 export const FORMAT = 'anthropic-messages'
 
@@ -49,7 +49,16 @@ export const isServerCall = (type: string): boolean => type !== 'tool_use' && ty
 export const isServerResult = (type: string): boolean => type !== 'tool_result' && type.endsWith('tool_result')
 
 /** The request's members as parsed. */
-export const fieldsOf = (conversation: Conversation): Fields => sourceOf(conversation).root.value as Fields
+export function fieldsOf(conversation: Conversation, messages?: readonly unknown[]): Fields {
+  const fields = sourceOf(conversation).root.value as Fields
+  return messages === undefined ? fields : { ...fields, messages: messages }
+}
+
+export const parsedMessages = (conversation: Conversation): readonly unknown[] =>
+  arrayOf(fieldsOf(conversation)['messages']) ?? []
+
+export const endOfMessage = (conversation: Conversation, message: number): number =>
+  member(sourceOf(conversation).root, 'messages')!.at(message)!.end
 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {

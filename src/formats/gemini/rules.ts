@@ -28,7 +28,7 @@ export function checkGemini(body: unknown, options: RuleOptions = {}): Violation
     found.report('body-shape', '', 'Invalid JSON payload received.')
     return [...found.list]
   }
-  const lone = findLoneSurrogate(body)
+  const lone = findLoneSurrogate(body, options.wellFormed)
   if (lone !== undefined)
     found.report('well-formed-text', lone, 'Invalid JSON payload received. Lone surrogate in string.')
   const context = { body, found, profiles: profilesOf(options.profile), model: options.model ?? '' }

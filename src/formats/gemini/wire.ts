@@ -96,7 +96,18 @@ export function newKey(root: JsonNode, key: string): string {
 }
 
 /** The request's members as parsed. */
-export const fieldsOf = (conversation: Conversation): Fields => sourceOf(conversation).body.value as Fields
+export function fieldsOf(conversation: Conversation, messages?: readonly unknown[]): Fields {
+  const body = sourceOf(conversation).body.value as Fields
+  const request = requestIn(body)
+  if (messages === undefined) return body
+  return request === body ? { ...body, contents: messages } : { ...body, request: { ...request, contents: messages } }
+}
+
+export const parsedMessages = (conversation: Conversation): readonly unknown[] =>
+  listOf(requestIn(fieldsOf(conversation))['contents'])
+
+export const endOfMessage = (conversation: Conversation, message: number): number =>
+  contentAt(sourceOf(conversation).body, message)!.end
 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {

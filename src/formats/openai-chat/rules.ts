@@ -23,7 +23,7 @@ export function checkOpenAiChat(body: unknown, options: RuleOptions = {}): Viola
     found.report('body-shape', '', 'We could not parse the JSON body of your request.')
     return [...found.list]
   }
-  const lone = findLoneSurrogate(body)
+  const lone = findLoneSurrogate(body, options.wellFormed)
   if (lone !== undefined) {
     found.report('well-formed-text', lone, 'We could not parse the JSON body of your request: lone surrogate in string')
   }

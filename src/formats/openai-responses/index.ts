@@ -4,13 +4,15 @@ import { encode } from './encode.ts'
 import { readResponse } from './response.ts'
 import { checkOpenAiResponses } from './rules.ts'
 import { stream } from './stream.ts'
-import { FORMAT, fieldsOf, fragmentOf } from './wire.ts'
+import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './wire.ts'
 
 export const openaiResponses: Codec = {
   format: FORMAT,
   decode,
   encode,
   fields: fieldsOf,
+  messages: parsedMessages,
+  endOf: endOfMessage,
   fragment: fragmentOf,
   check: checkOpenAiResponses,
   readResponse,

@@ -19,13 +19,13 @@ const ID_PREFIXES = new Map<unknown, string>([
 ])
 
 /** The rules of the Responses API on a parsed body. Never throws; linear in the body. */
-export function checkOpenAiResponses(body: unknown, _options: RuleOptions = {}): Violation[] {
+export function checkOpenAiResponses(body: unknown, options: RuleOptions = {}): Violation[] {
   const found = findings(OPENAI_RESPONSES_RULES)
   if (!isObject(body)) {
     found.report('body-shape', '', 'We could not parse the JSON body of your request.')
     return [...found.list]
   }
-  const lone = findLoneSurrogate(body)
+  const lone = findLoneSurrogate(body, options.wellFormed)
   if (lone !== undefined) {
     found.report('well-formed-text', lone, 'We could not parse the JSON body of your request: lone surrogate in string')
   }
