@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util'
 import { policies } from '../src/engine/policies/index.ts'
 import { loadFile } from '../src/formats/transcripts/load.ts'
 import {
+  brokenLines,
   coverageLines,
   presetTables,
   SESSION_FOLDERS,
@@ -100,6 +101,7 @@ const lines = [
           `${singles.reduce((total, { overflows }) => total + overflows, 0)} overflows.`,
         '',
       ]),
+  ...brokenLines(all),
 ]
 const page = `${lines.join('\n').trimEnd()}\n`
 if (values.write === undefined) console.log(page)
