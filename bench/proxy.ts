@@ -1,6 +1,12 @@
 /**
  * What a proxy adds, side by side in one run: Plimsoll with all guards on, a bare Node pass-through, and Portkey's gateway.
  *
+ * A session is twenty requests, each with the whole history and something new (eight at 2 MB). Its first request has a row of its own
+ * (`first`): a proxy that remembers pays there, and an agent does so once. `plimsoll` adds its own tools to each request, as it
+ * ships; `untouched` has that switched off and every guard on, so its requests leave as the bytes that came in. Before anything is
+ * measured everybody gets the same warm-up: proxies run for days. CPU is what the system's own process used per request, and with
+ * more connections than cores latency is that number times the queue.
+ *
  *   npm run bench:proxy                the table of added latency
  *   npm run bench:proxy -- --memory    memory over 10,000 requests
  *   npm run bench:proxy -- --streams   500 event streams at once, beside the bare proxy
@@ -9,7 +15,7 @@
  *   npm run bench:proxy -- --profile   a .cpuprofile of Plimsoll in the current folder
  */
 import { execFileSync, fork, spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
@@ -20,6 +26,7 @@ interface System {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly child?: ChildProcess
+  readonly pid?: number | undefined
 }
 
 const started: ChildProcess[] = []
@@ -58,11 +65,13 @@ async function startPortkey(upstream: string): Promise<System | undefined> {
       })
     }
     const port = await freePort()
-    started.push(spawn(process.execPath, [entry, `--port=${port}`, '--headless'], { stdio: 'ignore' }))
+    const child = spawn(process.execPath, [entry, `--port=${port}`, '--headless'], { stdio: 'ignore' })
+    started.push(child)
     const url = `http://127.0.0.1:${port}`
     await reachable(url)
     return {
       name: 'portkey',
+      pid: child.pid,
       url: `${url}/v1`,
       headers: { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${upstream}/v1` },
     }
@@ -92,14 +101,24 @@ async function reachable(url: string): Promise<void> {
   }
 }
 
-/** Latencies in ms of all turns of all sessions, `connections` at a time, each session in its order. */
-async function measure(system: System, bodies: readonly (readonly Buffer[])[], connections: number): Promise<number[]> {
+/** Latencies in ms: of the sessions' first requests, and of those that go on. */
+interface Latencies {
+  readonly first: number[]
+  readonly next: number[]
+}
+
+/** All turns of all sessions, `connections` at a time, each session in its order. */
+async function measure(
+  system: System,
+  bodies: readonly (readonly Buffer[])[],
+  connections: number,
+): Promise<Latencies> {
   const dispatcher = new Agent({ connections, pipelining: 1 })
-  const latencies: number[] = []
+  const latencies: Latencies = { first: [], next: [] }
   const queue = [...bodies]
   const worker = async (): Promise<void> => {
     for (let session = queue.shift(); session !== undefined; session = queue.shift()) {
-      for (const body of session) {
+      for (const [turn, body] of session.entries()) {
         const startedAt = performance.now()
         const answer = await request(`${system.url}/chat/completions`, {
           method: 'POST',
@@ -109,67 +128,87 @@ async function measure(system: System, bodies: readonly (readonly Buffer[])[], c
         })
         const text = await answer.body.text()
         if (answer.statusCode !== 200) throw new Error(`${system.name}: ${answer.statusCode} ${text.slice(0, 300)}`)
-        latencies.push(performance.now() - startedAt)
+        latencies[turn === 0 ? 'first' : 'next'].push(performance.now() - startedAt)
       }
     }
   }
   await Promise.all(Array.from({ length: connections }, worker))
   await dispatcher.close()
-  return latencies.sort((a, b) => a - b)
+  return latencies
 }
 
-const quantile = (sorted: readonly number[], q: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? NaN
+const quantile = (values: readonly number[], q: number): number => {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? NaN
+}
+
+const TICK_MS = 10
+
+/** CPU time of a process so far, in ms, where the system says it. */
+function cpuOf({ pid }: System): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]!.split(' ')
+    return (Number(fields[11]) + Number(fields[12])) * TICK_MS
+  } catch {
+    return NaN
+  }
+}
 
 const SIZES = [
-  { name: '1 KB', bytes: 1_000, turns: 12 },
-  { name: '150 KB', bytes: 150_000, turns: 6 },
-  { name: '2 MB', bytes: 2_000_000, turns: 2 },
+  { name: '1 KB', bytes: 1_000, turns: 20, sessions: 24, warmUp: 80 },
+  { name: '150 KB', bytes: 150_000, turns: 20, sessions: 16, warmUp: 16 },
+  { name: '2 MB', bytes: 2_000_000, turns: 8, sessions: 4, warmUp: 2 },
 ] as const
 
+/** No two conversations of a run are the same. */
+function conversations(bytes: number, sessions: number, turns: number, label: string): Buffer[][] {
+  return bodiesOf(bytes, sessions, turns).map((session) =>
+    session.map((body) => Buffer.from(body.toString('latin1').replace('Task ', `Task ${label} `), 'latin1')),
+  )
+}
+
+interface Found extends Latencies {
+  cpuMs: number
+}
+
 async function table(systems: readonly System[]): Promise<void> {
-  const rows: string[] = []
   const [size, only] = [optionOf('size'), optionOf('connections')]
-  const rounds = Number(optionOf('rounds') ?? 1)
-  for (const { name, bytes, turns } of SIZES) {
+  const rounds = Number(optionOf('rounds') ?? 2)
+  const sizes = SIZES.filter(({ name }) => size === undefined || name.startsWith(`${size} `))
+  for (const { name, bytes, turns, warmUp } of sizes) {
+    for (const system of systems) await measure(system, conversations(bytes, warmUp, turns, `warm ${name}`), 8)
+  }
+  for (const { name, bytes, turns, sessions: fewest } of sizes) {
     for (const connections of [1, 16, 64]) {
-      if (
-        (size !== undefined && !name.startsWith(`${size} `)) ||
-        (only !== undefined && Number(only) !== connections)
-      ) {
-        continue
-      }
+      if (only !== undefined && Number(only) !== connections) continue
       if (bytes > 1_000_000 && connections === 64) continue
-      const sessions = bytes > 1_000_000 ? Math.max(4, connections) : Math.max(12, connections)
-      const results = new Map<string, number[]>()
-      // Twice at least, the first time does not count: caches, connections and compiled code are warm for everybody.
-      for (let round = 0; round <= rounds; round++) {
+      const sessions = Math.max(fewest, connections)
+      const results = new Map(systems.map(({ name }): [string, Found] => [name, { first: [], next: [], cpuMs: 0 }]))
+      for (let round = 0; round < rounds; round++) {
         for (const system of systems) {
-          const bodies = bodiesOf(bytes, sessions, turns).map((session, i) =>
-            session.map((body) =>
-              Buffer.from(body.toString().replaceAll(`Task ${i}:`, `Task ${round} ${connections} ${i}:`)),
-            ),
-          )
-          const found = await measure(system, bodies, connections)
-          const before = round <= 1 ? [] : results.get(system.name)!
-          results.set(
-            system.name,
-            [...before, ...found].sort((a, b) => a - b),
-          )
+          const bodies = conversations(bytes, sessions, turns, `${round} ${connections}`)
+          const before = cpuOf(system)
+          const { first, next } = await measure(system, bodies, connections)
+          const found = results.get(system.name)!
+          found.first.push(...first)
+          found.next.push(...next)
+          found.cpuMs += cpuOf(system) - before
         }
       }
       const direct = results.get('direct')!
-      for (const system of systems) {
-        const found = results.get(system.name)!
-        const [p50, p99] = [quantile(found, 0.5), quantile(found, 0.99)]
-        const added = [p50 - quantile(direct, 0.5), p99 - quantile(direct, 0.99)]
-        rows.push(
-          `| ${name} | ${connections} | ${system.name} | ${p50.toFixed(1)} | ${p99.toFixed(1)} | ${system.name === 'direct' ? '' : `${added[0]!.toFixed(1)} | ${added[1]!.toFixed(1)}`} |`,
-        )
-        console.log(rows.at(-1))
+      for (const [system, found] of results) {
+        const cpu = (found.cpuMs / (found.first.length + found.next.length)).toFixed(2)
+        console.log(`| ${name} | ${connections} | ${system} | ${rowOf(found.next, direct.next)} | ${cpu} |`)
+        console.log(`| ${name}, first | ${connections} | ${system} | ${rowOf(found.first, direct.first)} | |`)
       }
     }
   }
+}
+
+function rowOf(found: readonly number[], direct: readonly number[]): string {
+  const at = (q: number): [number, number] => [quantile(found, q), quantile(direct, q)]
+  const [[p50, direct50], [p99, direct99]] = [at(0.5), at(0.99)]
+  return [p50, p99, p50 - direct50, p99 - direct99].map((ms) => ms.toFixed(1)).join(' | ')
 }
 
 async function memory(system: System): Promise<void> {
@@ -203,7 +242,7 @@ async function streamsOf(system: System, round: string): Promise<void> {
   )
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   const rss =
-    system.child === undefined ? '' : `, ${((await ask<{ rss: number }>(system.child)).rss / 1e6).toFixed(0)} MB`
+    system.name !== 'plimsoll' ? '' : `, ${((await ask<{ rss: number }>(system.child!)).rss / 1e6).toFixed(0)} MB`
   console.log(`${system.name} (${round}): ${ends.filter(Boolean).length} of 500 streams complete in ${seconds} s${rss}`)
   await dispatcher.close()
 }
@@ -216,26 +255,25 @@ const ask = <T>(child: ChildProcess): Promise<T> =>
 
 const upstream = await forkOne('upstream.ts', [])
 const upstreamUrl = `http://127.0.0.1:${upstream.port}`
-const plimsoll = await forkOne(
-  'plimsoll.ts',
-  [upstreamUrl, optionOf('store') ?? ''],
-  process.argv.includes('--profile') ? ['--cpu-prof', '--cpu-prof-interval', '200'] : [],
-)
-const ours: System = {
-  name: 'plimsoll',
-  url: `http://127.0.0.1:${plimsoll.port}/openai/v1`,
-  headers: {},
-  child: plimsoll.child,
+async function startPlimsoll(name: string, tools: boolean): Promise<System> {
+  const { child, port } = await forkOne(
+    'plimsoll.ts',
+    [upstreamUrl, optionOf('store') ?? '', tools ? '' : 'no-tools'],
+    tools && process.argv.includes('--profile') ? ['--cpu-prof', '--cpu-prof-interval', '200'] : [],
+  )
+  return { name, url: `http://127.0.0.1:${port}/openai/v1`, headers: {}, child, pid: child.pid }
 }
+const ours = await startPlimsoll('plimsoll', true)
 try {
   if (process.argv.includes('--memory')) await memory(ours)
   else {
     const bare = await forkOne('bare.ts', [upstreamUrl])
     const direct: System = { name: 'direct', url: `${upstreamUrl}/v1`, headers: {} }
-    const plain: System = { name: 'bare', url: `http://127.0.0.1:${bare.port}/v1`, headers: {} }
+    const url = `http://127.0.0.1:${bare.port}/v1`
+    const plain: System = { name: 'bare', url, headers: {}, child: bare.child, pid: bare.child.pid }
     if (process.argv.includes('--streams')) {
       await streams([direct, plain, ours])
-    } else await compare([direct, plain, ours])
+    } else await compare([direct, plain, await startPlimsoll('untouched', false), ours])
   }
 } finally {
   for (const child of started) child.kill('SIGTERM')
@@ -244,7 +282,7 @@ try {
 async function compare(systems: readonly System[]): Promise<void> {
   const portkey = process.argv.includes('--no-portkey') ? undefined : await startPortkey(upstreamUrl)
   console.log(
-    '| body | connections | system | p50 ms | p99 ms | added p50 | added p99 |\n|---|---|---|---|---|---|---|',
+    '| body | connections | system | p50 ms | p99 ms | added p50 | added p99 | CPU ms |\n|---|---|---|---|---|---|---|---|',
   )
   await table([...systems, ...(portkey === undefined ? [] : [portkey])])
 }

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster'
-import { createHash, createHmac, randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { artifactFace } from './artifact-face.ts'
 import { createChains } from './core/chain.ts'
 import type { EventBody, EventSink, PlimsollEvent } from './core/events.ts'
@@ -10,6 +10,7 @@ import { amendedCatalogue } from './drivers/catalogue/amended.ts'
 import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
 import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
 import { openStore } from './drivers/open-store.ts'
+import { sha256Text } from './drivers/crypto/sha256.ts'
 import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer.ts'
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { createTokenizers } from './drivers/tokenizers/index.ts'
@@ -52,7 +53,7 @@ export type { AgentOptions, LiveOptions, Plimsoll, PlimsollOptions } from './pli
 /** Settings of the whole installation live under a tenant that no credential can hash to. */
 const SYSTEM_TENANT = 'plimsoll'
 const MAX_OPEN_SESSIONS = 1_000
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
+const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
@@ -79,6 +80,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   let book = openBook()
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
+  const outgoing = createRecentBodies({ characters: 8_000_000 })
   const background = backgroundWork()
   let keeper: CalibrationKeeper | undefined
   let models: Catalogue | undefined
@@ -144,6 +146,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       hash,
       chain,
       bodies,
+      outgoing,
       emit,
       policy: plimsollPolicy,
     }

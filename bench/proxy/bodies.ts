@@ -2,8 +2,10 @@
 export function bodiesOf(bytes: number, sessions: number, turns: number): Buffer[][] {
   return Array.from({ length: sessions }, (_, session) => {
     const messages = historyOf(bytes, session)
+    const perTurn = Math.min(2_000, Math.floor(bytes / 20))
     return Array.from({ length: turns }, (_unused, turn) => {
-      messages.push({ role: 'user', content: `Session ${session}, question ${turn}: what next?` })
+      if (turn === 0) messages.push({ role: 'user', content: `Session ${session}: what next?` })
+      else messages.push(...step(session, 10_000 + turn, perTurn))
       return Buffer.from(JSON.stringify({ model: 'gpt-4.1', messages, tools: TOOLS }))
     })
   })
@@ -19,21 +21,22 @@ function historyOf(bytes: number, session: number): object[] {
     { role: 'user', content: `Task ${session}: find out why checkout is slow.` },
   ]
   let size = 300
-  for (let step = 0; size < bytes; step++) {
+  for (let number = 0; size < bytes; number++) {
     const wanted = Math.min(4_000, Math.max(100, bytes - size - 200))
-    const content = lines(session, step, wanted)
-    const id = `call_${session}_${step}`
-    messages.push(
-      {
-        role: 'assistant',
-        content: null,
-        tool_calls: [{ id, type: 'function', function: { name: 'bash', arguments: '{}' } }],
-      },
-      { role: 'tool', tool_call_id: id, content },
-    )
-    size += content.length + 220
+    messages.push(...step(session, number, wanted))
+    size += wanted + 280
   }
   return messages
+}
+
+/** A call of the agent's tool and its result. */
+function step(session: number, number: number, bytes: number): object[] {
+  const id = `call_${session}_${number}`
+  const call = { id, type: 'function', function: { name: 'bash', arguments: '{}' } }
+  return [
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: id, content: lines(session, number, bytes) },
+  ]
 }
 
 function lines(session: number, step: number, bytes: number): string {

@@ -11,7 +11,8 @@ const { startProxy } = (await import(
 )) as typeof import('../../src/surfaces/gateway/proxy.ts')
 
 const folder = mkdtempSync(join(tmpdir(), 'plimsoll-bench-'))
-const plimsoll = createPlimsoll({ store: process.argv[3] || `sqlite:${join(folder, 'plimsoll.db')}` })
+const store = process.argv[3] || `sqlite:${join(folder, 'plimsoll.db')}`
+const plimsoll = createPlimsoll({ store, tools: process.argv[4] !== 'no-tools' })
 const proxy = await startProxy(plimsoll.gateway, { port: 0, upstreams: { openai: process.argv[2]! } })
 process.on('message', () => process.send?.({ rss: process.memoryUsage().rss }))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))

@@ -1,14 +1,16 @@
 /** The provider of the proxy bench: reads the body, answers at once; with `stream` it sends events at a fixed pace. */
 import { createServer } from 'node:http'
 
-const ANSWER = JSON.stringify({
-  id: 'chatcmpl-bench',
-  object: 'chat.completion',
-  created: 1_700_000_000,
-  model: 'gpt-4.1',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Done.' }, logprobs: null, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 100, completion_tokens: 2, total_tokens: 102 },
-})
+const answerTo = (bytes: number): string =>
+  JSON.stringify({
+    id: 'chatcmpl-bench',
+    object: 'chat.completion',
+    created: 1_700_000_000,
+    model: 'gpt-4.1',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'Done.' }, logprobs: null, finish_reason: 'stop' }],
+    // About what a tokenizer makes of such bodies.
+    usage: { prompt_tokens: Math.round(bytes / 3.5), completion_tokens: 2, total_tokens: Math.round(bytes / 3.5) + 2 },
+  })
 const EVENTS = 20
 const PACE_MS = 100
 
@@ -17,12 +19,14 @@ const chunk = (delta: object, finish: string | null): string =>
 
 const server = createServer((incoming, response) => {
   let head = ''
+  let size = 0
   incoming.on('data', (bytes: Buffer) => {
+    size += bytes.length
     if (head.length < 64) head += bytes.toString('latin1', 0, 64)
   })
   incoming.on('end', () => {
     if (!head.includes('"stream":true')) {
-      response.writeHead(200, { 'content-type': 'application/json' }).end(ANSWER)
+      response.writeHead(200, { 'content-type': 'application/json' }).end(answerTo(size))
       return
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' })

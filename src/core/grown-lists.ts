@@ -1,11 +1,39 @@
 import type { Item } from './item.ts'
 
-/** How many items two lists share from the start, as the very same objects. */
+/** How many items two lists share from the start, as the very same objects. Lists never change once they are made. */
 export function sharedItems(a: readonly Item[], b: readonly Item[]): number {
+  const line = lines.get(a)
   const most = Math.min(a.length, b.length)
+  if (a === b || (line !== undefined && line === lines.get(b))) return most
   let at = 0
   while (at < most && a[at] === b[at]) at++
+  if (at === most && at > 0) noteGrowth(a.length <= b.length ? [a, b] : [b, a])
   return at
+}
+
+/**
+ * Lists of which each is the one before and more. Nobody has to compare two of them: a conversation is one such line, and item by item
+ * the comparison would cost more with every turn.
+ */
+interface Line {
+  /** Of the longest list. */
+  length: number
+}
+
+const lines = new WeakMap<readonly Item[], Line>()
+
+function noteGrowth([short, long]: readonly [readonly Item[], readonly Item[]]): void {
+  const [before, after] = [lines.get(short), lines.get(long)]
+  if (after !== undefined) {
+    if (before === undefined) lines.set(short, after)
+    return
+  }
+  const line = before ?? { length: short.length }
+  // A list that a longer one has grown from already is where two histories part.
+  if (line.length !== short.length) return
+  line.length = long.length
+  lines.set(short, line)
+  lines.set(long, line)
 }
 
 /** A history and its reduced view begin alike; so do two sub-agents of one task. */
@@ -23,17 +51,19 @@ export interface Near<T> {
   readonly items: readonly Item[]
   readonly value: T
   readonly shared: number
+  /** The whole list is shared: the new one takes its place, and its value may be taken over and added to. */
+  readonly isOutgrown: boolean
 }
 
 /** Nothing is held beyond the life of a list's first item. */
 export function createGrownLists<T>(): GrownLists<T> {
-  const byBeginning = new WeakMap<Item, Omit<Near<T>, 'shared'>[]>()
+  const byBeginning = new WeakMap<Item, Pick<Near<T>, 'items' | 'value'>[]>()
   return {
     nearest(items) {
       let best: Near<T> | undefined
       for (const known of (items[0] !== undefined && byBeginning.get(items[0])) || []) {
         const shared = sharedItems(known.items, items)
-        if (shared > (best?.shared ?? 0)) best = { ...known, shared }
+        if (shared > (best?.shared ?? 0)) best = { ...known, shared, isOutgrown: shared === known.items.length }
       }
       return best
     },
@@ -41,8 +71,7 @@ export function createGrownLists<T>(): GrownLists<T> {
       const [first] = items
       if (first === undefined) return
       const lists = byBeginning.get(first) ?? []
-      const isOutgrown = near !== undefined && near.shared === near.items.length
-      if (isOutgrown)
+      if (near?.isOutgrown === true)
         lists.splice(
           lists.findIndex((known) => known.items === near.items),
           1,

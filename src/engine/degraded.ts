@@ -65,15 +65,21 @@ function tolerantSessions(store: SessionStore, branch: Branch, ask: Ask): Sessio
   const what = 'session store'
   return {
     ...store,
-    append: (tenant, session, records, expected) =>
+    append: (tenant, session, records, expected, options) =>
       ask(
         what,
-        () => store.append(tenant, session, records, expected),
+        () => store.append(tenant, session, records, expected, options),
         () => {
           oweRecords(owed, records)
           // No version of the real log: the branch takes these in when they are written.
           return -1
         },
+      ),
+    version: (tenant, session) =>
+      ask(
+        what,
+        () => store.version(tenant, session),
+        () => branch.version,
       ),
     read: (tenant, session, afterVersion) => ({
       [Symbol.asyncIterator]() {
@@ -116,10 +122,10 @@ function tolerantSessions(store: SessionStore, branch: Branch, ask: Ask): Sessio
         () => store.seen(tenant, identities, options),
         () => new Set(identities.filter((identity) => branch.archived.has(identity))),
       ),
-    setValue: (tenant, key, value, ifAbsent) =>
+    setValue: (tenant, key, value, ifAbsent, options) =>
       ask(
         what,
-        () => store.setValue(tenant, key, value, ifAbsent),
+        () => store.setValue(tenant, key, value, ifAbsent, options),
         () => value,
       ),
   }

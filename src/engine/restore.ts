@@ -1,12 +1,16 @@
 import type { Audit, CalibrationSeed, LogRecord, UsageSeen } from '../core/records.ts'
 import { callOf, isKnownUsage } from '../meter/index.ts'
+import type { WriteOptions } from '../ports/session-store.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
+import { rememberHidden } from './hidden-tokens.ts'
 import { rememberEdit } from './owed.ts'
 import { calibrationFrom, teach } from './learn.ts'
 
 /** Takes in what the log holds beyond what the branch knows: all of it at first, then what other processes wrote. */
 export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
+  // Nearly always there is nothing, and this is the cheapest way to know.
+  if ((await deps.sessions.version(branch.tenant, branch.session)) === branch.version) return
   for await (const { version, record } of deps.sessions.read(branch.tenant, branch.session, branch.version)) {
     absorb(branch, record)
     branch.version = version
@@ -17,9 +21,14 @@ export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
 }
 
 /** Appends, and keeps up without reading the same records again. What waited for a write to go with goes first. */
-export async function appendTo(deps: EngineDeps, branch: Branch, added: readonly LogRecord[]): Promise<void> {
+export async function appendTo(
+  deps: EngineDeps,
+  branch: Branch,
+  added: readonly LogRecord[],
+  options: WriteOptions = {},
+): Promise<void> {
   const records = branch.seed === undefined ? added : [branch.seed, ...added]
-  const version = await deps.sessions.append(branch.tenant, branch.session, records)
+  const version = await deps.sessions.append(branch.tenant, branch.session, records, undefined, options)
   // Somebody else wrote in between: take theirs in first, in the order of the log.
   if (version !== branch.version + records.length) return catchUp(deps, branch)
   for (const record of records) absorb(branch, record)
@@ -39,6 +48,7 @@ function absorb(branch: Branch, record: LogRecord): void {
     return rememberEdit(branch.edits, record)
   }
   if (record.type === 'epoch') branch.heldEpochs.add(record.id)
+  if (record.type === 'usage' && record.hidden !== undefined) rememberHidden(branch, record.hidden)
   if (record.type === 'usage') branch.calls.record(callOf(branch.tenant, branch.session, record))
   // The archive is shared by the agents of a session; what they decided is not.
   if ((record.agent ?? branch.agent) !== branch.agent) return

@@ -87,9 +87,8 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       await settleOwed(tolerant, branch)
       await catchUp(engine, branch)
       seedCalibration(engine, branch)
-      const { summarizer: _, ...modelFree } = engine
       try {
-        return await work(tolerant.isDown() ? modelFree : engine)
+        return await work(tolerant.isDown() ? modelFree(engine) : engine)
       } finally {
         // What memory answered in the store's place is asked again.
         if (tolerant.isDown()) delete branch.trail
@@ -125,6 +124,11 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       yield* exportStore(sessions, { tenant, session: id, artifacts })
     },
   }
+}
+
+function modelFree(engine: EngineDeps): EngineDeps {
+  const { summarizer: _, ...deps } = engine
+  return deps
 }
 
 async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefined> {

@@ -248,14 +248,18 @@ function fit(samples: readonly Sample[], clamp: readonly [number, number]): Fit 
   const hasTools = weighted.some((sample) => speaks(sample, 'tools'))
   let factors: Factors = UNLEARNED
   for (let round = 0; round < ROUNDS; round++) {
-    factors = { ...factors, text: textFactor(weighted, factors, clamp) }
-    factors = { ...factors, framing: partFactor(weighted, factors, 'fixed', FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP) }
-    if (hasTools) {
-      factors = { ...factors, tools: partFactor(weighted, factors, 'tools', TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP) }
-    } else factors = { ...factors, tools: factors.framing }
+    const before = factors
+    const text = textFactor(weighted, factors, clamp)
+    factors = { ...factors, text }
+    const framing = partFactor(weighted, factors, 'fixed', FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP)
+    factors = { ...factors, framing }
+    const tools = hasTools ? partFactor(weighted, factors, 'tools', TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP) : framing
+    factors = { ...factors, tools }
     if (hasMedia) {
       factors = { ...factors, media: partFactor(weighted, factors, 'media', MEDIA_PRIOR_WEIGHT, MEDIA_CLAMP) }
     }
+    // A further round would find the same again.
+    if (isSame(before, factors)) break
   }
   const byKind: Partial<Record<ContentKind, number>> = {}
   for (const kind of new Set(weighted.map((sample) => sample.kind))) {
@@ -274,57 +278,82 @@ function fit(samples: readonly Sample[], clamp: readonly [number, number]): Fit 
   }
 }
 
+const isSame = (a: Factors, b: Factors): boolean =>
+  a.text === b.text && a.framing === b.framing && a.tools === b.tools && a.media === b.media
+
 function textFactor(samples: readonly Sample[], factors: Factors, clamp: readonly [number, number]): number {
-  const values = samples
-    .filter(({ text }) => text > 0)
-    .map((sample) => ({
-      value: (sample.real - predictedOf({ ...sample, text: 0 }, factors)) / sample.text,
-      weight: (sample.weight * sample.text) / sample.real,
-    }))
-  return bounded(weightedMedian([{ value: 1, weight: PRIOR_WEIGHT }, ...values]), clamp)
+  return partFactor(samples, factors, 'text', PRIOR_WEIGHT, clamp)
 }
 
+/** What is left for this part when the others take what their factors say. */
 function partFactor(
   samples: readonly Sample[],
   factors: Factors,
-  part: 'fixed' | 'tools' | 'media',
+  part: 'text' | 'fixed' | 'tools' | 'media',
   priorWeight: number,
   clamp: readonly [number, number],
 ): number {
-  const values = samples
-    .filter((sample) => (sample[part] ?? 0) > 0)
-    .map((sample) => ({
-      value: (sample.real - predictedOf({ ...sample, [part]: 0 }, factors)) / sample[part]!,
-      weight: (sample.weight * sample[part]!) / sample.real,
-    }))
-  return bounded(weightedMedian([{ value: 1, weight: priorWeight }, ...values]), clamp)
+  const values = sortedValues(samples.length + 1)
+  values.add(1, priorWeight)
+  for (const sample of samples) {
+    const counted = sample[part] ?? 0
+    if (counted > 0) {
+      const rest = sample.real - predictedOf(sample, factors, part)
+      values.add(rest / counted, (sample.weight * counted) / sample.real)
+    }
+  }
+  return bounded(values.median(), clamp)
 }
 
 const bounded = (value: number, [low, high]: readonly [number, number]): number => Math.min(high, Math.max(low, value))
 
-const predictedOf = ({ text, fixed, tools = 0, media = 0 }: Sample, factors: Factors): number =>
-  text * factors.text + fixed * factors.framing + tools * factors.tools + media * (factors.media ?? 1)
+function predictedOf({ text, fixed, tools = 0, media = 0 }: Sample, factors: Factors, without?: string): number {
+  return (
+    (without === 'text' ? 0 : text * factors.text) +
+    (without === 'fixed' ? 0 : fixed * factors.framing) +
+    (without === 'tools' ? 0 : tools * factors.tools) +
+    (without === 'media' ? 0 : media * (factors.media ?? 1))
+  )
+}
 
 /** log(real / predicted) */
 const missOf = (sample: Sample, factors: Factors): number =>
   Math.log(sample.real / Math.max(1, predictedOf(sample, factors)))
 
-/** With interpolation between the two middle values, so that few samples do not make it jump. */
-function weightedMedian(values: { value: number; weight: number }[]): number {
-  const sorted = values.sort((a, b) => a.value - b.value)
-  const half = sorted.reduce((sum, { weight }) => sum + weight, 0) / 2
-  let below = 0
-  for (let i = 0; i < sorted.length; i++) {
-    const middle = below + sorted[i]!.weight / 2
-    if (middle >= half) {
-      if (i === 0) return sorted[0]!.value
-      const before = sorted[i - 1]!
-      const beforeMiddle = below - before.weight / 2
-      return before.value + ((sorted[i]!.value - before.value) * (half - beforeMiddle)) / (middle - beforeMiddle)
-    }
-    below += sorted[i]!.weight
+/** Weighted values in order, few of them and made for each fit of each answer: plain numbers, no objects. */
+function sortedValues(most: number): { add(value: number, weight: number): void; median(): number } {
+  const values = new Float64Array(most)
+  const weights = new Float64Array(most)
+  let count = 0
+  return {
+    add(value, weight) {
+      let at = count++
+      for (; at > 0 && values[at - 1]! > value; at--) {
+        values[at] = values[at - 1]!
+        weights[at] = weights[at - 1]!
+      }
+      values[at] = value
+      weights[at] = weight
+    },
+    /** With interpolation between the two middle values, so that few samples do not make it jump. */
+    median() {
+      let half = 0
+      for (let i = 0; i < count; i++) half += weights[i]!
+      half /= 2
+      let below = 0
+      for (let i = 0; i < count; i++) {
+        const middle = below + weights[i]! / 2
+        if (middle >= half) {
+          if (i === 0) return values[0]!
+          const [value, before] = [values[i]!, values[i - 1]!]
+          const beforeMiddle = below - weights[i - 1]! / 2
+          return before + ((value - before) * (half - beforeMiddle)) / (middle - beforeMiddle)
+        }
+        below += weights[i]!
+      }
+      return values[count - 1]!
+    },
   }
-  return sorted.at(-1)?.value ?? 1
 }
 
 /** After a change of tokenizer only the samples since then speak; `outdated` holds those that no longer do. */

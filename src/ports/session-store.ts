@@ -31,7 +31,13 @@ export interface SearchHit {
 export interface SessionStore {
   readonly name: string
   /** Returns the session's new version. */
-  append(tenant: string, session: string, records: readonly LogRecord[], expectedVersion?: number): Promise<number>
+  append(
+    tenant: string,
+    session: string,
+    records: readonly LogRecord[],
+    expectedVersion?: number,
+    options?: WriteOptions,
+  ): Promise<number>
   read(tenant: string, session: string, afterVersion?: number): AsyncIterable<StoredRecord>
   version(tenant: string, session: string): Promise<number>
   /** Epochs of any session of the tenant that cover one of these chain hashes: one indexed query. */
@@ -64,8 +70,16 @@ export interface SessionStore {
   /** Small values that outlive sessions: calibration, learned windows, the store's own secret. */
   getValue(tenant: string, key: string): Promise<string | undefined>
   /** `ifAbsent`: keeps an existing value and resolves with it; two processes that start at once agree. */
-  setValue(tenant: string, key: string, value: string, ifAbsent?: boolean): Promise<string>
+  setValue(tenant: string, key: string, value: string, ifAbsent?: boolean, options?: WriteOptions): Promise<string>
   close(): Promise<void>
+}
+
+export interface WriteOptions {
+  /**
+   * `soon`: the promise resolves when the batch has its place and survives a kill of the process; a power cut may still take it for a
+   * moment. What is written without this afterwards takes it along. A store may treat it as `flushed`. @default 'flushed'
+   */
+  readonly durable?: 'flushed' | 'soon'
 }
 
 export interface FoundEpoch {

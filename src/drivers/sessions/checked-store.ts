@@ -5,9 +5,9 @@ import { checkName, checkSession } from './checks.ts'
 export function checkedStore(store: MaintainedStore): MaintainedStore {
   return {
     ...store,
-    async append(tenant, session, records, expectedVersion) {
+    async append(tenant, session, records, expectedVersion, options) {
       checkSession(tenant, session)
-      return store.append(tenant, session, records, expectedVersion)
+      return store.append(tenant, session, records, expectedVersion, options)
     },
     // Judged when it is read from, like every other call that answers later; passed on as it is, since records are many.
     read: (tenant, session, afterVersion) => ({
@@ -73,10 +73,10 @@ export function checkedStore(store: MaintainedStore): MaintainedStore {
       checkName('key', key)
       return store.getValue(tenant, key)
     },
-    async setValue(tenant, key, value, ifAbsent) {
+    async setValue(tenant, key, value, ifAbsent, options) {
       checkName('tenant', tenant)
       checkName('key', key)
-      return store.setValue(tenant, key, value, ifAbsent)
+      return store.setValue(tenant, key, value, ifAbsent, options)
     },
   }
 }

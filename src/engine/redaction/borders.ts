@@ -34,12 +34,13 @@ const redactEpoch = (redact: Redactor, epoch: Epoch): Epoch => ({
 export function redactingStore(store: SessionStore, redact: Redactor): SessionStore {
   return {
     ...store,
-    append: (tenant, session, records, expected) =>
+    append: (tenant, session, records, expected, options) =>
       store.append(
         tenant,
         session,
         records.map((record) => redactRecord(redact, record)),
         expected,
+        options,
       ),
     claimEpoch: (tenant, session, epoch) => store.claimEpoch(tenant, session, redactEpoch(redact, epoch)),
   }

@@ -142,7 +142,7 @@ export async function teach<B>(managed: ManagedRequest<B>, target: Target, lesso
 
 /** Best effort: a turn that was never answered must not stay open. */
 export const close = async <B>({ session }: ManagedRequest<B>, { prepared }: Attempt): Promise<void> => {
-  await session.record({ turn: prepared.id, refused: true }).catch(() => undefined)
+  await session.record({ turn: prepared.id, refused: true, durable: 'soon' }).catch(() => undefined)
 }
 
 function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt): Outbound {

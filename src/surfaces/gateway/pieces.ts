@@ -5,6 +5,8 @@ export interface Pieces {
   /** What was read so far. */
   readonly taken: Uint8Array[]
   next(waitMs: number): Promise<Uint8Array | 'end' | 'late'>
+  /** Everything, what was read before included; what goes beyond the limit is thrown away. */
+  rest(limit: number): Promise<Uint8Array>
 }
 
 export function piecesOf(body: Readable): Pieces {
@@ -48,6 +50,27 @@ export function piecesOf(body: Readable): Pieces {
           Math.max(0, waitMs),
         )
         body.on('data', onData).once('end', onEnd).once('error', onError).once('close', onClose)
+        body.resume()
+      })
+    },
+    rest(limit) {
+      const chunks = [...taken]
+      let size = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+      const whole = (): Uint8Array => (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+      return new Promise((resolve, reject) => {
+        if (failure !== undefined) return reject(failure)
+        if (body.readableEnded) return resolve(whole())
+        body.on('data', (chunk: Buffer) => {
+          if (size < limit) chunks.push(chunk.subarray(0, limit - size))
+          size += chunk.length
+        })
+        const onClose = (): void => reject(new Error('The connection was closed.'))
+        body.once('end', () => {
+          // An error that nobody gets to see would cost a stack trace for each answer.
+          body.off('close', onClose)
+          resolve(whole())
+        })
+        body.once('error', reject).once('close', onClose)
         body.resume()
       })
     },

@@ -18,8 +18,9 @@ export async function recorded<B>(
     // A count of a prompt that was not ours is billed all the same, and would teach the meter nonsense.
     await managed.session.record({
       turn: prepared.id,
-      ...(usage !== undefined && { usage }),
+      ...(response !== undefined && { answer: response }),
       ...(window !== undefined && { cut: true }),
+      durable: 'soon',
     })
     if (response !== undefined) await managed.onResponse(response)
   } catch (error) {

@@ -12,6 +12,7 @@ import { lineOf, type ProxyLine } from './proxy-line.ts'
 import { pump } from './pump.ts'
 import { isBedrock, routeOf } from './routes.ts'
 import type { Sidecar } from './sidecar.ts'
+import { Departure } from './departure.ts'
 import { clientHeaders, headerReader, passThrough, upstreamOf, type SocketAnswer } from './upstream-call.ts'
 import { ownPlace, type UpstreamTable } from './upstreams.ts'
 
@@ -79,20 +80,20 @@ async function route(
       advice: `Known prefixes: ${known}.`,
     })
   }
-  const gone = new AbortController()
+  const gone = new Departure()
   // An abort costs a stack trace, so only a client that really left gets one.
   response.once('close', () => {
-    if (!response.writableFinished) gone.abort()
+    if (!response.writableFinished) gone.leave()
   })
   if (deps.gateway.routeOf(method, meant.path) === undefined) {
     const place = ownPlace(meant.places, undefined)
-    await passThrough(deps.dispatcher, place, meant.path, incoming, response, gone.signal)
+    await passThrough(deps.dispatcher, place, meant.path, incoming, response, gone)
     return {}
   }
   const body = await readBody(incoming, deps.gateway.maxBodyBytes)
   const reply = await deps.gateway.handle(
     { method, path: meant.path, header, body, places: meant.places },
-    upstreamOf(deps.dispatcher, incoming, gone.signal),
+    upstreamOf(deps.dispatcher, incoming, gone),
   )
   await answer(reply, response)
   if (reply.kind === 'relay') await reply.settled
@@ -113,12 +114,13 @@ async function answer(reply: Reply<Readable>, response: ServerResponse): Promise
   const headers = { ...clientHeaders((from as SocketAnswer).headers), ...extra }
   if (body !== undefined) {
     // It was read whole; its length may be less than what the upstream announced.
-    delete headers['content-length']
+    headers['content-length'] = String(body.length)
     response.writeHead(from.status, headers).end(body)
     return
   }
   response.writeHead(from.status, headers)
-  response.flushHeaders()
+  // Where a piece of the body is here already they leave together.
+  if (from.taken.length === 0) response.flushHeaders()
   await pump(from, response, tap)
 }
 
@@ -152,9 +154,14 @@ function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
       incoming.pause().removeAllListeners('data')
       reject(bodyTooLarge(limit))
     })
-    incoming.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    // Every request closes, and an error that nobody gets to see would cost a stack trace each time.
+    const onClose = (): void => reject(new PlimsollError('bad-input', 'The request broke off.'))
+    incoming.once('end', () => {
+      incoming.off('close', onClose)
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size))
+    })
     incoming.once('error', reject)
-    incoming.once('close', () => reject(new PlimsollError('bad-input', 'The request broke off.')))
+    incoming.once('close', onClose)
   })
 }
 

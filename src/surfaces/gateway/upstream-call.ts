@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline, Transform, type Readable, type TransformCallback } from 'node:stream'
-import { request as callUpstream, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { PlimsollError } from '../../core/errors.ts'
 import { unpacker } from './encoding.ts'
 import type { Upstream, UpstreamAnswer } from './exchange.ts'
@@ -8,10 +8,11 @@ import { goesToClient, goesUpstream } from './headers.ts'
 import type { HeaderReader } from './identity.ts'
 import { piecesOf } from './pieces.ts'
 import { pump } from './pump.ts'
-import { upstreamUrl, type ProxyPlace } from './upstreams.ts'
+import type { Departure } from './departure.ts'
+import { upstreamAddress, type ProxyPlace } from './upstreams.ts'
 
 /** The client's own request with changes, sent to a place. */
-export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, signal: AbortSignal): Upstream<Readable> {
+export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, gone: Departure): Upstream<Readable> {
   return {
     async send({ place, path, body, headers: changes, foreign }) {
       const { headers: own } = place as ProxyPlace
@@ -19,16 +20,16 @@ export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, si
       const merged = { ...(foreign === true ? {} : forwarded(incoming)), ...changes, ...own }
       for (const [name, value] of Object.entries(merged)) if (value !== undefined) headers[name] = value
       const call = (): Promise<Dispatcher.ResponseData> =>
-        callUpstream(upstreamUrl(place as ProxyPlace, path), {
+        dispatcher.request({
+          ...upstreamAddress(place as ProxyPlace, path),
           method: 'POST',
           headers,
           body: body.length > 0 ? body : null,
-          dispatcher,
-          signal,
+          signal: gone,
         })
       // A kept connection may be closed at the very moment it is used again; a fresh one tells that from a dead upstream.
       const given = await call().catch((error: unknown) =>
-        isStale(error) && !signal.aborted ? call().catch(unreachable) : unreachable(error),
+        isStale(error) && !gone.aborted ? call().catch(unreachable) : unreachable(error),
       )
       return answerOf(given.statusCode, given.headers, given.body)
     },
@@ -42,17 +43,19 @@ export async function passThrough(
   path: string,
   incoming: IncomingMessage,
   response: ServerResponse,
-  signal: AbortSignal,
+  gone: Departure,
 ): Promise<void> {
   const length = incoming.headers['content-length']
   const hasBody = length !== undefined || incoming.headers['transfer-encoding'] !== undefined
-  const given = await callUpstream(upstreamUrl(place, path), {
-    method: incoming.method ?? 'GET',
-    headers: { ...forwarded(incoming), ...(length !== undefined && { 'content-length': length }), ...place.headers },
-    body: hasBody ? incoming : null,
-    dispatcher,
-    signal,
-  }).catch(unreachable)
+  const given = await dispatcher
+    .request({
+      ...upstreamAddress(place, path),
+      method: (incoming.method ?? 'GET') as Dispatcher.HttpMethod,
+      headers: { ...forwarded(incoming), ...(length !== undefined && { 'content-length': length }), ...place.headers },
+      body: hasBody ? incoming : null,
+      signal: gone,
+    })
+    .catch(unreachable)
   response.writeHead(given.statusCode, clientHeaders(given.headers))
   await pump({ taken: [], body: given.body }, response)
 }
@@ -83,15 +86,7 @@ function answerOf(status: number, headers: SocketAnswer['headers'], body: Readab
     body,
     taken: pieces.taken,
     peek: (waitMs) => pieces.next(waitMs).catch(unreachable),
-    async bytes(limit) {
-      const chunks = [...pieces.taken]
-      let size = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
-      for await (const chunk of body) {
-        if (size < limit) chunks.push((chunk as Buffer).subarray(0, limit - size))
-        size += (chunk as Buffer).length
-      }
-      return Buffer.concat(chunks)
-    },
+    bytes: (limit) => pieces.rest(limit),
     // The abort that comes of it is nobody's trouble.
     discard: () => void body.on('error', () => undefined).destroy(),
     rewritten({ contentType, chunk, end }) {

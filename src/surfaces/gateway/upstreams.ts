@@ -99,6 +99,27 @@ function placeOf(given: string | UpstreamConfig): ProxyPlace {
   }
 }
 
+/** Where a request goes, as `undici` takes it. */
+export interface Address {
+  readonly origin: string
+  readonly path: string
+}
+
+const MOST_ADDRESSES = 256
+const addresses = new WeakMap<ProxyPlace, Map<string, Address>>()
+
+/** `upstreamUrl`, worked out once for each path that a client uses. One with a query may hold a credential, and is not kept. */
+export function upstreamAddress(place: ProxyPlace, path: string): Address {
+  const known = addresses.get(place) ?? new Map<string, Address>()
+  const found = known.get(path)
+  if (found !== undefined) return found
+  const { origin, pathname, search } = upstreamUrl(place, path)
+  const address = { origin, path: pathname + search }
+  if (path.includes('?') || known.size >= MOST_ADDRESSES) return address
+  addresses.set(place, known.set(path, address))
+  return address
+}
+
 /**
  * The URL to call. A base that ends in the version (`…/v1`) takes a path that begins with it.
  * @throws PlimsollError `bad-input` when dots in the path lead out of the configured base.

@@ -6,6 +6,9 @@ import type { EpochCache } from '../epoch-rows.ts'
 import { readRecord } from '../read-record.ts'
 import { int, text } from '../rows.ts'
 import type { SqlRow, SqlValue, SqliteDatabase } from './database.ts'
+import type { ReadCache } from './read-cache.ts'
+
+const MOST_TENANTS = 10_000
 
 /** What the parts of the driver share. */
 export interface Context {
@@ -13,19 +16,22 @@ export interface Context {
   readonly clock: Clock
   readonly onDamage: (problem: StoreProblem) => void
   readonly epochs: EpochCache
+  readonly cache: ReadCache
 }
 
 /** Undefined when the tenant never wrote anything. */
-export function tenantId(db: SqliteDatabase, name: string): number | undefined {
+export function tenantId(db: SqliteDatabase, { cache: { tenants } }: Context, name: string): number | undefined {
+  const known = tenants.get(name)
+  if (known !== undefined) return known
   const row = db.all('SELECT id FROM tenants WHERE name = ?', name)[0]
-  return row === undefined ? undefined : int(row, 'id')
+  if (row === undefined) return undefined
+  if (tenants.size >= MOST_TENANTS) tenants.clear()
+  tenants.set(name, int(row, 'id'))
+  return int(row, 'id')
 }
 
-export function ensureTenant(db: SqliteDatabase, name: string): number {
-  const id = tenantId(db, name)
-  if (id !== undefined) return id
-  return int(db.all('INSERT INTO tenants (name) VALUES (?) RETURNING id', name)[0], 'id')
-}
+export const ensureTenant = (db: SqliteDatabase, context: Context, name: string): number =>
+  tenantId(db, context, name) ?? db.insert('INSERT INTO tenants (name) VALUES (?)', name)
 
 export const recordOf = (
   context: Context,

@@ -12,12 +12,17 @@ export interface SqliteDatabase {
   readonly engine: 'node:sqlite' | 'libsql'
   exec(sql: string): void
   run(sql: string, ...values: readonly SqlValue[]): number
+  /** Inserts one row and gives its id. */
+  insert(sql: string, ...values: readonly SqlValue[]): number
   all(sql: string, ...values: readonly SqlValue[]): readonly SqlRow[]
+  /** Another number as soon as another connection has committed something; commits of this one do not change it. */
+  othersVersion(): number
   close(): void
 }
 
 interface NativeStatement {
-  run(...values: unknown[]): { changes: number | bigint }
+  run(...values: unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint }
+  get(...values: unknown[]): unknown
   all(...values: unknown[]): unknown[]
 }
 
@@ -84,7 +89,9 @@ function wrap(engine: SqliteDatabase['engine'], native: NativeDatabase): SqliteD
     engine,
     exec: (sql) => native.exec(sql),
     run: (sql, ...values) => Number(prepared(sql).run(...bind(values)).changes),
+    insert: (sql, ...values) => Number(prepared(sql).run(...bind(values)).lastInsertRowid),
     all: (sql, ...values) => (prepared(sql).all(...bind(values)) as Record<string, unknown>[]).map(toRow),
+    othersVersion: () => (prepared('PRAGMA data_version').get() as { data_version: number }).data_version,
     close() {
       statements.clear()
       native.close()

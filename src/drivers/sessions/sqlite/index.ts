@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { PlimsollError } from '../../../core/errors.ts'
+import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
 import { systemClock } from '../../../ports/clock.ts'
 import type { Clock } from '../../../ports/clock.ts'
 import type { MaintainedStore, MigrationReport, StoreProblem } from '../../../ports/store-maintenance.ts'
@@ -19,9 +19,11 @@ import type { SqliteDatabase } from './database.ts'
 import { engineError } from './engine-errors.ts'
 import { append, fork, headOf, readPage, remove } from './log.ts'
 import { claimEpoch, findEdits, findEpochs, seen } from './lookups.ts'
+import { readCache } from './read-cache.ts'
 import { SCHEMA_VERSION } from './schema.ts'
 import { search } from './search.ts'
 import { walFlush } from './wal-flush.ts'
+import { wordIndexing } from './word-index.ts'
 import { writeQueue } from './write-queue.ts'
 
 export interface SqliteStoreOptions {
@@ -40,6 +42,8 @@ export interface SqliteStoreOptions {
 }
 
 const PAGE = 256
+/** What an entry of a cache takes beside its value, roughly. */
+const ENTRY_BYTES = 200
 
 /**
  * The embedded default: one file, any number of processes on one machine. A write is on disk when its promise resolves, power
@@ -54,7 +58,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     onDamage = warnOfDamage,
   } = options
   const path = resolve(options.path)
-  const context: Context = { seal, clock, onDamage, epochs: lru(cacheBytes) }
+  const context: Context = { seal, clock, onDamage, epochs: lru(cacheBytes), cache: readCache() }
   let connection: { db: SqliteDatabase; migrated: MigrationReport } | undefined
   let closed = false
 
@@ -66,9 +70,17 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
 
   const explain = (error: unknown): unknown => engineError(error, path)
   const log = walFlush(path)
-  const { write, writePassing, idle } = writeQueue(open, { lockTimeoutMs, explain, flushed: () => log.flushed() })
+  const { write, idle } = writeQueue(open, {
+    lockTimeoutMs,
+    explain,
+    flushed: () => log.flushed(),
+    onRollback: () => context.cache.clear(),
+  })
   const ask = <T>(job: (db: SqliteDatabase) => T): Promise<T> => reading(open, job, { lockTimeoutMs, explain })
-  const find = (tenant: string, session: string) => ask((db) => headOf(db, tenantId(db, tenant), session))
+  const find = (tenant: string, session: string) =>
+    ask((db) => headOf(db, context, tenantId(db, context, tenant), session))
+
+  const words = wordIndexing({ write, ask, context })
 
   async function tenants(): Promise<readonly string[]> {
     const rows = await ask((db) => db.all(TENANTS))
@@ -78,16 +90,19 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   return checkedStore({
     name: 'sqlite',
 
-    async append(tenant, session, records, expectedVersion) {
-      return write((db) => append(db, context, tenant, session, records, expectedVersion))
+    async append(tenant, session, records, expectedVersion, { durable = 'flushed' } = {}) {
+      const version = await write((db) => append(db, context, tenant, session, records, expectedVersion), durable)
+      words.note()
+      return version
     },
 
     read(tenant, session, afterVersion = 0) {
       let id = 0
       return pagedLog(
         async () => {
-          ;({ id } = await find(tenant, session))
-          return id === 0 ? undefined : afterVersion
+          const head = await find(tenant, session)
+          id = head.id
+          return head.version <= afterVersion ? undefined : afterVersion
         },
         (after) => ask((db) => readPage(db, context, tenant, { id, name: session }, after, PAGE)),
       )
@@ -119,17 +134,24 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
       return rows.map(infoOf)
     },
 
-    search: async (tenant, query, { session, limit = DEFAULT_SEARCH_LIMIT } = {}) =>
-      ask((db) => search(db, context, tenant, query, session, limit)),
+    async search(tenant, query, { session, limit = DEFAULT_SEARCH_LIMIT } = {}) {
+      // A disk that takes nothing more still gives back what was found so far.
+      await words.upToDate().catch((error: unknown) => {
+        if (!isPlimsollError(error, 'store-unavailable')) throw error
+      })
+      return ask((db) => search(db, context, tenant, query, session, limit))
+    },
 
     async fork(tenant, from, to, version) {
-      return write((db) => fork(db, context, tenant, from, to, version))
+      const forked = await write((db) => fork(db, context, tenant, from, to, version))
+      words.note()
+      return forked
     },
 
     async remove(tenant, session) {
       const removed = await write((db) => {
-        const { id } = headOf(db, tenantId(db, tenant), session)
-        if (id !== 0) remove(db, id)
+        const { id } = headOf(db, context, tenantId(db, context, tenant), session)
+        if (id !== 0) remove(db, context, id)
         return id !== 0
       })
       if (removed) await ask(forgetWal)
@@ -140,10 +162,10 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
       const names = await write((db) => {
         const rows = db.all(
           'SELECT id, name FROM sessions WHERE tenant = ? AND updated_at < ? ORDER BY name',
-          tenantId(db, tenant) ?? 0,
+          tenantId(db, context, tenant) ?? 0,
           before,
         )
-        for (const row of rows) remove(db, int(row, 'id'))
+        for (const row of rows) remove(db, context, int(row, 'id'))
         return rows.map((row) => text(row, 'name'))
       })
       if (names.length > 0) await ask(forgetWal)
@@ -151,46 +173,49 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     },
 
     async lease(tenant, work, holder, ttlMs) {
-      return writePassing((db) => {
+      return write((db) => {
         const now = clock.now()
         const taken = db.run(
           `INSERT INTO leases (tenant, work, holder, until) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, work)
            DO UPDATE SET holder = excluded.holder, until = excluded.until WHERE holder = excluded.holder OR until <= ?`,
-          ensureTenant(db, tenant),
+          ensureTenant(db, context, tenant),
           work,
           holder,
           now + ttlMs,
           now,
         )
         return taken > 0
-      })
+      }, 'passing')
     },
 
     async releaseLease(tenant, work, holder) {
-      await writePassing((db) =>
-        db.run(
-          'DELETE FROM leases WHERE tenant = ? AND work = ? AND holder = ?',
-          tenantId(db, tenant) ?? 0,
-          work,
-          holder,
-        ),
+      await write(
+        (db) =>
+          db.run(
+            'DELETE FROM leases WHERE tenant = ? AND work = ? AND holder = ?',
+            tenantId(db, context, tenant) ?? 0,
+            work,
+            holder,
+          ),
+        'passing',
       )
     },
 
     getValue: async (tenant, key) => ask((db) => valueOf(db, tenant, key)),
 
-    async setValue(tenant, key, value, ifAbsent = false) {
+    async setValue(tenant, key, value, ifAbsent = false, { durable = 'flushed' } = {}) {
       return write((db) => {
         const existing = ifAbsent ? valueOf(db, tenant, key) : undefined
         if (existing !== undefined) return existing
         db.run(
           'INSERT INTO vals (tenant, key, value) VALUES (?, ?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value',
-          ensureTenant(db, tenant),
+          ensureTenant(db, context, tenant),
           key,
           seal.seal(tenant, value),
         )
+        remember(tenant, key, value)
         return value
-      })
+      }, durable)
     },
 
     tenants,
@@ -219,6 +244,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     },
 
     async close() {
+      words.close()
       await idle()
       await log.close()
       closed = true
@@ -229,8 +255,21 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   })
 
   function valueOf(db: SqliteDatabase, tenant: string, key: string): string | undefined {
-    const row = db.all('SELECT value FROM vals WHERE tenant = ? AND key = ?', tenantId(db, tenant) ?? 0, key)[0]
-    return row === undefined ? undefined : seal.open(tenant, row['value'] as Stored)
+    context.cache.refresh(db)
+    const known = context.cache.values.get(`${tenant}\n${key}`)
+    if (known !== undefined) return known.value
+    const row = db.all(
+      'SELECT value FROM vals WHERE tenant = ? AND key = ?',
+      tenantId(db, context, tenant) ?? 0,
+      key,
+    )[0]
+    const value = row === undefined ? undefined : seal.open(tenant, row['value'] as Stored)
+    remember(tenant, key, value)
+    return value
+  }
+
+  function remember(tenant: string, key: string, value: string | undefined): void {
+    context.cache.values.set(`${tenant}\n${key}`, { value }, ENTRY_BYTES + (value?.length ?? 0))
   }
 }
 

@@ -1,28 +1,34 @@
 import type { LogRecord } from '../../../core/records.ts'
 import { badForkVersion, conflict, forkTargetExists, noSuchSession } from '../checks.ts'
 import type { LogPage } from '../paged-log.ts'
-import { wordKey } from '../read-record.ts'
 import { keyOf } from '../record-keys.ts'
 import { toStored } from '../record-text.ts'
-import { wordsOf } from '../search-words.ts'
 import { copyLookups, int } from '../rows.ts'
 import { ensureTenant, recordOf, tenantId } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase } from './database.ts'
-
-export interface SessionHead {
-  readonly id: number
-  readonly version: number
-  readonly bytes: number
-}
+import type { SessionHead } from './read-cache.ts'
 
 const NONE: SessionHead = { id: 0, version: 0, bytes: 0 }
 
-export function headOf(db: SqliteDatabase, tenant: number | undefined, session: string): SessionHead {
+export function headOf(
+  db: SqliteDatabase,
+  { cache }: Context,
+  tenant: number | undefined,
+  session: string,
+): SessionHead {
   if (tenant === undefined) return NONE
+  cache.refresh(db)
+  const known = cache.heads.get(headKey(tenant, session))
+  if (known !== undefined) return known
   const row = db.all('SELECT id, version, bytes FROM sessions WHERE tenant = ? AND name = ?', tenant, session)[0]
-  return row === undefined ? NONE : { id: int(row, 'id'), version: int(row, 'version'), bytes: int(row, 'bytes') }
+  if (row === undefined) return NONE
+  const head = { id: int(row, 'id'), version: int(row, 'version'), bytes: int(row, 'bytes') }
+  cache.heads.set(headKey(tenant, session), head, 1)
+  return head
 }
+
+const headKey = (tenant: number, session: string): string => `${tenant} ${session}`
 
 /** Runs inside a transaction; every step touches a bounded number of rows, whatever the length of the session. */
 export function append(
@@ -33,8 +39,8 @@ export function append(
   records: readonly LogRecord[],
   expectedVersion?: number,
 ): number {
-  const tenant = ensureTenant(db, tenantName)
-  const head = headOf(db, tenant, session)
+  const tenant = ensureTenant(db, context, tenantName)
+  const head = headOf(db, context, tenant, session)
   if (expectedVersion !== undefined && head.version !== expectedVersion)
     throw conflict(session, expectedVersion, head.version)
   if (records.length === 0) return head.version
@@ -45,28 +51,28 @@ export function append(
     const stored = toStored(context.seal, tenantName, record)
     version++
     bytes += stored.bytes
-    const row = db.all(
-      'INSERT INTO records (session, version, body, sum) VALUES (?, ?, ?, ?) RETURNING id',
+    const added = db.insert(
+      'INSERT INTO records (session, version, body, sum) VALUES (?, ?, ?, ?)',
       id,
       version,
       stored.body,
       stored.sum,
-    )[0]
-    index(db, context, tenantName, { tenant, session: id, record: int(row, 'id') }, record)
+    )
+    index(db, context, tenantName, { tenant, session: id, record: added }, record)
   }
   db.run('UPDATE sessions SET version = ?, bytes = ?, updated_at = ? WHERE id = ?', version, bytes, now, id)
+  context.cache.heads.set(headKey(tenant, session), { id, version, bytes }, 1)
   return version
 }
 
 function createSession(db: SqliteDatabase, tenant: number, session: string, now: number): number {
-  const row = db.all(
-    'INSERT INTO sessions (tenant, name, version, bytes, created_at, updated_at) VALUES (?, ?, 0, 0, ?, ?) RETURNING id',
+  return db.insert(
+    'INSERT INTO sessions (tenant, name, version, bytes, created_at, updated_at) VALUES (?, ?, 0, 0, ?, ?)',
     tenant,
     session,
     now,
     now,
-  )[0]
-  return int(row, 'id')
+  )
 }
 
 interface Place {
@@ -100,26 +106,8 @@ function index(db: SqliteDatabase, context: Context, tenantName: string, place: 
   } else {
     const identity = seal.blind(tenantName, key.identity)
     db.run('INSERT INTO items (tenant, identity, session, record) VALUES (?, ?, ?, ?)', tenant, identity, session, id)
-    indexWords(db, context, tenantName, tenant, id, key.text)
   }
 }
-
-function indexWords(
-  db: SqliteDatabase,
-  context: Context,
-  tenantName: string,
-  tenant: number,
-  record: number,
-  text: string,
-): void {
-  const tokens = tokensOf(context, tenantName, tenant, text)
-  if (tokens !== '') db.run('INSERT INTO words (rowid, tokens) VALUES (?, ?)', record, tokens)
-}
-
-const tokensOf = (context: Context, tenantName: string, tenant: number, text: string): string =>
-  wordsOf(text)
-    .map((word) => wordKey(context, tenantName, tenant, word))
-    .join(' ')
 
 export function readPage(
   db: SqliteDatabase,
@@ -151,10 +139,10 @@ export function fork(
   to: string,
   wanted?: number,
 ): number {
-  const tenant = tenantId(db, tenantName)
-  const source = headOf(db, tenant, from)
+  const tenant = tenantId(db, context, tenantName)
+  const source = headOf(db, context, tenant, from)
   if (tenant === undefined || source.id === 0) throw noSuchSession(from)
-  if (headOf(db, tenant, to).id !== 0) throw forkTargetExists(to)
+  if (headOf(db, context, tenant, to).id !== 0) throw forkTargetExists(to)
   const version = wanted ?? source.version
   if (version < 1 || version > source.version) throw badForkVersion(from, version, source.version)
   const now = context.clock.now()
@@ -169,9 +157,6 @@ export function fork(
   const copied = `JOIN records old ON old.id = i.record
      JOIN records new ON new.session = ? AND new.version = old.version WHERE i.session = ? AND old.version <= ?`
   for (const select of copyLookups(copied)) db.run(select, id, source.id, version)
-  for (const item of itemTexts(db, context, tenantName, { id, name: to })) {
-    indexWords(db, context, tenantName, tenant, item.id, item.text)
-  }
   const bytes = int(
     db.all('SELECT SUM(LENGTH(CAST(body AS BLOB))) AS bytes FROM records WHERE session = ?', id)[0],
     'bytes',
@@ -181,26 +166,11 @@ export function fork(
 }
 
 /** Removes the log and everything derived from it, search words included. */
-export function remove(db: SqliteDatabase, id: number): void {
+export function remove(db: SqliteDatabase, { cache }: Context, id: number): void {
+  cache.heads.clear()
   db.run('DELETE FROM words WHERE rowid IN (SELECT record FROM items WHERE session = ?)', id)
   for (const table of ['epochs', 'undos', 'edits', 'items', 'records']) {
     db.run(`DELETE FROM ${table} WHERE session = ?`, id)
   }
   db.run('DELETE FROM sessions WHERE id = ?', id)
-}
-
-function itemTexts(
-  db: SqliteDatabase,
-  context: Context,
-  tenant: string,
-  session: { id: number; name: string },
-): { id: number; text: string }[] {
-  const rows = db.all(
-    'SELECT r.id, r.version, r.body, r.sum FROM items i JOIN records r ON r.id = i.record WHERE i.session = ? ORDER BY r.id',
-    session.id,
-  )
-  return rows.flatMap((row) => {
-    const record = recordOf(context, tenant, row, { session: session.name, version: int(row, 'version') })
-    return record?.type === 'item-seen' ? [{ id: int(row, 'id'), text: record.text }] : []
-  })
 }

@@ -15,7 +15,7 @@ export function findEpochs(
   tenantName: string,
   chainHashes: readonly string[],
 ): FoundEpoch[] {
-  const tenant = tenantId(db, tenantName)
+  const tenant = tenantId(db, context, tenantName)
   if (tenant === undefined || chainHashes.length === 0) return []
   const covers = [...new Set(chainHashes)].map((hash) => context.seal.blind(tenantName, hash))
   const rows = db.all(
@@ -60,7 +60,7 @@ export function claimEpoch(
   session: string,
   epoch: Epoch,
 ): FoundEpoch {
-  const tenant = ensureTenant(db, tenantName)
+  const tenant = ensureTenant(db, context, tenantName)
   const cover = context.seal.blind(tenantName, epoch.cover)
   const id = context.seal.blind(tenantName, epoch.id)
   const replaces = context.seal.blind(tenantName, epoch.replaces ?? '')
@@ -104,7 +104,7 @@ export function findEdits(
   tenantName: string,
   keys: readonly string[],
 ): FirstSendEdit[] {
-  const tenant = tenantId(db, tenantName)
+  const tenant = tenantId(db, context, tenantName)
   if (tenant === undefined || keys.length === 0) return []
   const blind = [...new Set(keys)].map((key) => context.seal.blind(tenantName, key))
   const rows = db.all(
@@ -130,7 +130,7 @@ export function seen(
   identities: readonly string[],
   session: string | undefined,
 ): ReadonlySet<string> {
-  const tenant = tenantId(db, tenantName)
+  const tenant = tenantId(db, context, tenantName)
   if (tenant === undefined || identities.length === 0) return new Set()
   const blind = identities.map((identity) => context.seal.blind(tenantName, identity))
   const rows = db.all(

@@ -58,6 +58,11 @@ const MIGRATIONS: readonly Migration[] = [
       ) STRICT, WITHOUT ROWID;
     `,
   },
+  {
+    name: 'search words after the write',
+    // The newest record whose words are in the index; all of them were, so far.
+    sql: "INSERT INTO meta (key, value) SELECT 'words', CAST(COALESCE(MAX(id), 0) AS TEXT) FROM records;",
+  },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -20,10 +20,10 @@ export function search(
   session: string | undefined,
   limit: number,
 ): SearchHit[] {
-  const tenant = tenantId(db, tenantName)
+  const tenant = tenantId(db, context, tenantName)
   const asked = queryWords(query)
   if (tenant === undefined || asked.length === 0) return []
-  const sessionId = session === undefined ? null : headOf(db, tenant, session).id
+  const sessionId = session === undefined ? null : headOf(db, context, tenant, session).id
   const words = asked.map((word) => `"${wordKey(context, tenantName, tenant, word)}"`)
   const candidates = new Map<number, Candidate>()
 

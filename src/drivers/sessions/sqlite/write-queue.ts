@@ -2,8 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { SqliteDatabase } from './database.ts'
 import { endsTransaction, isBusy } from './engine-errors.ts'
 
+/**
+ * When a write is acknowledged. `flushed`: on disk. `soon`: committed, so it survives a kill, and on disk a moment later. `passing`:
+ * committed; worth nothing after a power cut.
+ */
+export type Durability = 'flushed' | 'soon' | 'passing'
+
 interface Job {
-  readonly passing: boolean
+  readonly durability: Durability
   run(db: SqliteDatabase): unknown
   resolve(value: unknown): void
   reject(error: unknown): void
@@ -15,13 +21,13 @@ export interface WriteQueueOptions {
   readonly explain: (error: unknown) => unknown
   /** Resolves when what was committed is on disk. */
   readonly flushed: () => Promise<void>
+  /** Something was taken back: what was remembered of it is wrong. */
+  readonly onRollback: () => void
 }
 
 export interface WriteQueue {
-  /** Runs `job` in a transaction; resolves after the commit, when it is on disk. */
-  readonly write: <T>(job: (db: SqliteDatabase) => T) => Promise<T>
-  /** The same for what is worth nothing after a power cut: it survives a kill, and no flush is waited for. */
-  readonly writePassing: <T>(job: (db: SqliteDatabase) => T) => Promise<T>
+  /** Runs `job` in a transaction; resolves after the commit, when it is as durable as was asked. @default 'flushed' */
+  readonly write: <T>(job: (db: SqliteDatabase) => T, durability?: Durability) => Promise<T>
   /** Resolves when everything that was asked for is written or failed. */
   readonly idle: () => Promise<void>
 }
@@ -30,26 +36,23 @@ export interface WriteQueue {
 const MAX_BATCH = 64
 const FIRST_WAIT_MS = 1
 const LONGEST_WAIT_MS = 50
+/** `soon`. One flush for all that was committed meanwhile. */
+const SOON_MS = 50
 
 /**
  * Writes that arrive together share a commit; each keeps its own savepoint, and one that fails takes nothing else along. A flush to
  * disk costs far more than the rows in it: it runs beside the process, and all commits before it share it.
  */
 export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOptions): WriteQueue {
-  const { lockTimeoutMs, explain, flushed } = options
+  const { lockTimeoutMs, explain, flushed, onRollback } = options
   const waiting: Job[] = []
   let running: Promise<void> | undefined
   const flushing = new Set<Promise<void>>()
-
-  function add<T>(run: (db: SqliteDatabase) => T, passing: boolean): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      waiting.push({ run, passing, resolve, reject })
-      running ??= drain()
-    })
-  }
+  let soon: NodeJS.Timeout | undefined
 
   async function drain(): Promise<void> {
-    await Promise.resolve()
+    // Whatever else this turn of the event loop brings goes into the same transaction.
+    await new Promise((resolve) => setImmediate(resolve))
     while (waiting.length > 0) {
       const batch = waiting.splice(0, MAX_BATCH)
       try {
@@ -67,10 +70,14 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
   }
 
   return {
-    write: (run) => add(run, false),
-    writePassing: (run) => add(run, true),
+    write: (run, durability = 'flushed') =>
+      new Promise((resolve, reject) => {
+        waiting.push({ run, durability, resolve: resolve as (value: unknown) => void, reject })
+        running ??= drain()
+      }),
     async idle() {
       await running
+      if (soon !== undefined) flushSoon()
       await Promise.all(flushing)
     },
   }
@@ -84,39 +91,57 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
       return false
     }
     const outcomes: Outcome[] = []
+    const isAlone = batch.length === 1
     try {
       for (const job of batch) {
-        db.exec('SAVEPOINT job')
+        if (!isAlone) db.exec('SAVEPOINT job')
         try {
           const value = job.run(db)
           outcomes.push({ job, settle: () => job.resolve(value) })
         } catch (error) {
-          if (endsTransaction(error)) throw error
+          if (isAlone || endsTransaction(error)) throw error
           db.exec('ROLLBACK TO job')
+          onRollback()
           outcomes.push({ job, settle: () => job.reject(explain(error)) })
         }
-        db.exec('RELEASE job')
+        if (!isAlone) db.exec('RELEASE job')
       }
       db.exec('COMMIT')
     } catch (error) {
       rollback(db)
+      onRollback()
       throw error
     }
     settleAll(outcomes)
     return true
   }
 
-  /** Acknowledged is on disk; what is worth nothing after a power cut is acknowledged at once. */
   function settleAll(outcomes: readonly Outcome[]): void {
-    for (const { job, settle } of outcomes) if (job.passing) settle()
-    const durable = outcomes.filter(({ job }) => !job.passing)
-    if (durable.length === 0) return
-    const flush = flushed().then(
+    for (const { job, settle } of outcomes) if (job.durability !== 'flushed') settle()
+    const durable = outcomes.filter(({ job }) => job.durability === 'flushed')
+    if (durable.length > 0) return flush(durable)
+    if (outcomes.some(({ job }) => job.durability === 'soon')) soon ??= setTimeout(flushSoon, SOON_MS)
+  }
+
+  function flushSoon(): void {
+    flush([])
+  }
+
+  /** Takes along everything that was committed before. */
+  function flush(durable: readonly Outcome[]): void {
+    clearTimeout(soon)
+    soon = undefined
+    const done = flushed().then(
       () => durable.forEach(({ settle }) => settle()),
-      (error: unknown) => durable.forEach(({ job }) => job.reject(explain(error))),
+      (error: unknown) => {
+        for (const { job } of durable) job.reject(explain(error))
+        // Nobody waits for it; whoever writes next and waits is told the same.
+        if (durable.length === 0)
+          process.emitWarning(`Plimsoll: a flush of the store failed: ${(error as Error).message}`)
+      },
     )
-    flushing.add(flush)
-    void flush.finally(() => flushing.delete(flush))
+    flushing.add(done)
+    void done.finally(() => flushing.delete(done))
   }
 }
 

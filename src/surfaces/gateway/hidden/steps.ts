@@ -55,9 +55,9 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>):
       const stored = await store.getValue(owner.tenant, stateKey(owner))
       if (stored !== undefined) return JSON.parse(stored) as Decision
       const decision: Decision = { tools: tools(), chains: [] }
-      // Two requests at once agree on what the first of them decided.
+      // Two requests at once agree on what the first of them decided. Whoever loses it to a power cut decides the same again.
       const agreed = JSON.parse(
-        await store.setValue(owner.tenant, stateKey(owner), JSON.stringify(decision), true),
+        await store.setValue(owner.tenant, stateKey(owner), JSON.stringify(decision), true, { durable: 'soon' }),
       ) as Decision
       if (agreed.tools.length === 0) off.add(key)
       if (off.size > MAX_KNOWN) off.delete(off.values().next().value!)

@@ -1,0 +1,50 @@
+import { lru, type Lru } from '../../lru.ts'
+import type { SqliteDatabase } from './database.ts'
+
+export interface SessionHead {
+  readonly id: number
+  readonly version: number
+  readonly bytes: number
+}
+
+/**
+ * What this connection read or wrote last: good until another connection commits, which the engine says for a fraction of what a query
+ * costs. A job that is rolled back takes all of it along.
+ */
+export interface ReadCache {
+  /** Numbers of tenants never change. */
+  readonly tenants: Map<string, number>
+  readonly heads: Lru<string, SessionHead>
+  readonly values: Lru<string, { readonly value: string | undefined }>
+  /** To be called before anything is taken from here. */
+  refresh(db: SqliteDatabase): void
+  clear(): void
+}
+
+const MOST_HEADS = 20_000
+const VALUE_BYTES = 4 * 1024 * 1024
+
+export function readCache(): ReadCache {
+  const tenants = new Map<string, number>()
+  const heads = lru<string, SessionHead>(MOST_HEADS)
+  const values = lru<string, { readonly value: string | undefined }>(VALUE_BYTES)
+  let seen = -1
+  const forget = (): void => {
+    heads.clear()
+    values.clear()
+  }
+  return {
+    tenants,
+    heads,
+    values,
+    refresh(db) {
+      const version = db.othersVersion()
+      if (version !== seen) forget()
+      seen = version
+    },
+    clear() {
+      tenants.clear()
+      forget()
+    },
+  }
+}
