@@ -78,7 +78,9 @@ for (const folder of values.folders.split(',')) {
   }
 }
 
-const all = [...replays].flatMap(([key, replay]) => (chosen.has(key) ? [replay] : []))
+const all = [...replays]
+  .flatMap(([key, replay]) => (chosen.has(key) ? [replay] : []))
+  .sort((a, b) => names.indexOf(a.policy) - names.indexOf(b.policy))
 const sessions = all.filter(({ folder }) => folder !== SINGLE_REQUESTS)
 const singles = all.filter(({ folder }) => folder === SINGLE_REQUESTS)
 const claude = sessions.filter(({ folder }) => folder === 'claude-code')

@@ -20,7 +20,8 @@ for (const scenario of scenarios)
     if (log !== undefined) appendFileSync(log, `${JSON.stringify(result)}\n`)
   }
 
-const all = [...done.values()]
+// In the order of the presets, whatever the log's.
+const all = [...policies.keys()].flatMap((name) => [...done.values()].filter(({ policy }) => policy === name))
 const count = (value: number): string => value.toLocaleString('en')
 const totals = [...policies.keys()].map((policy) => {
   const own = all.filter((result) => result.policy === policy)
