@@ -91,6 +91,7 @@ const lines = [
   'Written by `npm run bench:presets -- --write docs/presets-table.md`. Development transcripts, each call made again with everything resent and our readers declared,',
   `priced as ${MODEL} with its prompt cache; no model summarises, so code writes every summary. Recalls are means over calls ([what they measure](cli.md)). A typed error is a`,
   'call that was refused with numbers before anything was sent; an overflow would be a request that left above its limit, or a call that died of anything else.',
+  'Nobody reads a refused call, so its recalls are zero. `ai-agent` has no compaction: it closes the session once the window is full, and these recordings go on all the same.',
   '',
   ...coverageLines(samples, [...SESSION_FOLDERS, SINGLE_REQUESTS]),
   ...presetTables(sessions, 'All sessions'),
