@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util'
 import { policies } from '../src/engine/policies/index.ts'
 import { loadFile } from '../src/formats/transcripts/load.ts'
 import {
+  brokenLines,
   coverageLines,
   presetTables,
   SESSION_FOLDERS,
@@ -77,7 +78,9 @@ for (const folder of values.folders.split(',')) {
   }
 }
 
-const all = [...replays].flatMap(([key, replay]) => (chosen.has(key) ? [replay] : []))
+const all = [...replays]
+  .flatMap(([key, replay]) => (chosen.has(key) ? [replay] : []))
+  .sort((a, b) => names.indexOf(a.policy) - names.indexOf(b.policy))
 const sessions = all.filter(({ folder }) => folder !== SINGLE_REQUESTS)
 const singles = all.filter(({ folder }) => folder === SINGLE_REQUESTS)
 const claude = sessions.filter(({ folder }) => folder === 'claude-code')
@@ -88,6 +91,7 @@ const lines = [
   'Written by `npm run bench:presets -- --write docs/presets-table.md`. Development transcripts, each call made again with everything resent and our readers declared,',
   `priced as ${MODEL} with its prompt cache; no model summarises, so code writes every summary. Recalls are means over calls ([what they measure](cli.md)). A typed error is a`,
   'call that was refused with numbers before anything was sent; an overflow would be a request that left above its limit, or a call that died of anything else.',
+  'Nobody reads a refused call, so its recalls are zero. `ai-agent` has no compaction: it closes the session once the window is full, and these recordings go on all the same.',
   '',
   ...coverageLines(samples, [...SESSION_FOLDERS, SINGLE_REQUESTS]),
   ...presetTables(sessions, 'All sessions'),
@@ -100,6 +104,7 @@ const lines = [
           `${singles.reduce((total, { overflows }) => total + overflows, 0)} overflows.`,
         '',
       ]),
+  ...brokenLines(all),
 ]
 const page = `${lines.join('\n').trimEnd()}\n`
 if (values.write === undefined) console.log(page)

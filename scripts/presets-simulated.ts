@@ -20,7 +20,8 @@ for (const scenario of scenarios)
     if (log !== undefined) appendFileSync(log, `${JSON.stringify(result)}\n`)
   }
 
-const all = [...done.values()]
+// In the order of the presets, whatever the log's.
+const all = [...policies.keys()].flatMap((name) => [...done.values()].filter(({ policy }) => policy === name))
 const count = (value: number): string => value.toLocaleString('en')
 const totals = [...policies.keys()].map((policy) => {
   const own = all.filter((result) => result.policy === policy)
@@ -45,7 +46,7 @@ const trouble = scenarios.flatMap(({ name }) => {
 const lines = [
   '# Presets on the simulated scenarios',
   '',
-  'Written by `scripts/presets-simulated.ts`; the same figures as `plimsoll simulate --policy NAME --json`. The provider is one that no catalogue knows: it counts 1.5 to 5 times the',
+  'Written by `scripts/presets-simulated.ts`; the same figures as `plimsoll simulate --policy <name> --json`. The provider is one that no catalogue knows: it counts 1.5 to 5 times the',
   'bytes / 4, holds its window, and tells its count late or never in some rows. A typed error is a step that ended in an error with numbers instead of a request; an overflow is one',
   'that the provider refused for its size. `ai-agent` has no compaction: once the window is full it asks for a closing report, and these scripts go on all the same; it trusts its own',
   'estimate, so it overflows where the provider counts more and never says so ([why](policies.md#whose-count-decides)). The other typed errors are steps in which instructions and tools leave next to no room, or which alone are larger than the window.',

@@ -99,6 +99,22 @@ export function coverageLines(samples: readonly Sample[], folders: readonly stri
   ]
 }
 
+/** Every recording with an invalid request or something lost, under how many policies and windows. */
+export function brokenLines(replays: readonly PresetReplay[]): string[] {
+  const broken = replays.filter(({ invalid, lost }) => invalid + lost > 0)
+  const byFile = grouped(broken, ({ folder, file }) => `${folder}/${file}`)
+  if (byFile.size === 0) return []
+  return [
+    'Broken promises:',
+    '',
+    ...[...byFile].map(
+      ([file, runs]) =>
+        `- \`${file}\`, in ${runs.length} replays: ${sum(runs, ({ invalid }) => invalid)} invalid, ${sum(runs, ({ lost }) => lost)} lost`,
+    ),
+    '',
+  ]
+}
+
 const sum = <T>(values: readonly T[], pick: (value: T) => number): number =>
   values.reduce((total, value) => total + pick(value), 0)
 

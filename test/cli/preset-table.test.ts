@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { coverageLines, presetTables, type PresetReplay } from '../../bench/lib/preset-table.ts'
+import { brokenLines, coverageLines, presetTables, type PresetReplay } from '../../bench/lib/preset-table.ts'
 
 const replay: PresetReplay = {
   folder: 'pi',
@@ -33,6 +33,14 @@ describe('table of presets', () => {
     expect(presetTables([replay], 'All').at(-2)).toBe(
       '| `ai-agent` | 0.500 | 0.750 | 1.000 | $1.50 | 2 | 3 | 4 | 1 | 0 | 0 |',
     )
+  })
+
+  it('names what broke a promise, once for all policies', () => {
+    const lossy = { ...replay, lost: 1 }
+    expect(brokenLines([replay, lossy, { ...lossy, policy: 'plimsoll', invalid: 2 }])).toContain(
+      '- `pi/a.jsonl`, in 2 replays: 2 invalid, 2 lost',
+    )
+    expect(brokenLines([replay])).toEqual([])
   })
 
   it('says that it is over everything only where it is', () => {

@@ -42,6 +42,20 @@ async function* replayed(folder: string): AsyncGenerator<ReplayResult, void, und
   for await (const line of createInterface({ input: child.stdout })) yield JSON.parse(line) as ReplayResult
 }
 
+function lineOf(folder: string, window: number, results: readonly ReplayResult[]): string {
+  const sum = (pick: (result: ReplayResult) => number): number => results.reduce((total, one) => total + pick(one), 0)
+  const calls = sum((one) => one.calls)
+  const mean = (pick: (result: ReplayResult) => number): string =>
+    (sum((one) => pick(one) * one.calls) / Math.max(1, calls)).toFixed(4)
+  return (
+    `${folder} in ${window}: ${results.length} sessions, ${calls} calls, ${sum((one) => one.epochs)} epochs, ` +
+    `quotes ${mean((one) => one.quoteRecall)}, names ${mean((one) => one.nameRecall)}, recoverable ${mean((one) => one.recoverableRecall)}, ` +
+    `$${sum((one) => one.costUsd).toFixed(2)} of $${sum((one) => one.unmanagedCostUsd).toFixed(2)}, ` +
+    `${sum((one) => one.overflows)} overflows, ${sum((one) => one.invalid)} invalid, ${sum((one) => one.lost)} lost, ${sum((one) => one.refused)} refused`
+  )
+}
+
+const all = new Map<number, ReplayResult[]>()
 let broken = 0
 for (const folder of values.folder === undefined ? FOLDERS : [values.folder]) {
   const byWindow = new Map<number, ReplayResult[]>()
@@ -56,20 +70,10 @@ for (const folder of values.folder === undefined ? FOLDERS : [values.folder]) {
     console.log(`  ${file} in ${window}: ${overflows} overflows, ${invalid} invalid, ${lost} lost, ${refused} refused`)
   }
   for (const [window, results] of byWindow) {
-    const sum = (pick: (result: ReplayResult) => number): number => results.reduce((total, one) => total + pick(one), 0)
-    const calls = Math.max(
-      1,
-      sum((one) => one.calls),
-    )
-    const mean = (pick: (result: ReplayResult) => number): string =>
-      (sum((one) => pick(one) * one.calls) / calls).toFixed(4)
-    console.log(
-      `${folder} in ${window}: ${results.length} sessions, ${sum((one) => one.calls)} calls, ${sum((one) => one.epochs)} epochs, ` +
-        `quotes ${mean((one) => one.quoteRecall)}, names ${mean((one) => one.nameRecall)}, recoverable ${mean((one) => one.recoverableRecall)}, ` +
-        `$${sum((one) => one.costUsd).toFixed(2)} of $${sum((one) => one.unmanagedCostUsd).toFixed(2)}, ` +
-        `${sum((one) => one.overflows)} overflows, ${sum((one) => one.invalid)} invalid, ${sum((one) => one.lost)} lost, ${sum((one) => one.refused)} refused`,
-    )
+    console.log(lineOf(folder, window, results))
+    all.set(window, [...(all.get(window) ?? []), ...results])
   }
 }
+for (const [window, results] of all) console.log(lineOf('all', window, results))
 console.log(broken === 0 ? 'Nothing overflowed, was invalid or got lost.' : `${broken} replays broke a promise.`)
 process.exitCode = broken === 0 ? 0 : 1
