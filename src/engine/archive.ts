@@ -1,6 +1,7 @@
 import { linksBefore } from '../core/chain.ts'
 import { sharedItems } from '../core/grown-lists.ts'
 import { RECORD_VERSION, type Epoch, type FirstSendEdit, type ItemSeen, type LogRecord } from '../core/records.ts'
+import { ArchivedTexts } from './archived-texts.ts'
 import type { Branch } from './branch.ts'
 import type { StoredText } from './cascade/draft.ts'
 import type { PrepareContext } from './context.ts'
@@ -88,8 +89,9 @@ interface Archivable {
 /** The next request need not look at these items again; what is only owed to a store that is away is tried again. */
 export function noteArchived(context: PrepareContext): void {
   const { branch, conversation } = context
-  if (archivable(context).every(({ identity }) => branch.archived.has(identity)))
-    branch.archivedItems = conversation.items
+  const { items } = conversation
+  if (archivable(context).every(({ identity, index }) => branch.archived.holds(identity, items[index]!.text)))
+    branch.archivedItems = items
 }
 
 /**
@@ -114,11 +116,13 @@ function archivable({ deps, branch, codec, conversation, links }: PrepareContext
 
 function newItems(context: PrepareContext, at: number): ItemSeen[] {
   const { branch, codec, conversation } = context
-  const records = new Map<string, ItemSeen>()
+  const records: ItemSeen[] = []
+  const fresh = new ArchivedTexts()
   for (const { index, identity, chain } of archivable(context)) {
-    if (branch.archived.has(identity) || records.has(identity)) continue
     const item = conversation.items[index]!
-    records.set(identity, {
+    if (branch.archived.holds(identity, item.text) || fresh.holds(identity, item.text)) continue
+    fresh.add(identity, item.text)
+    records.push({
       v: RECORD_VERSION,
       at,
       type: 'item-seen',
@@ -132,7 +136,7 @@ function newItems(context: PrepareContext, at: number): ItemSeen[] {
       fragment: codec.fragment(conversation, item),
     })
   }
-  return [...records.values()]
+  return records
 }
 
 function auditOf({ record, original }: NewEdit, at: number): LogRecord {

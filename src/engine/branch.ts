@@ -5,6 +5,7 @@ import type { Item } from '../core/item.ts'
 import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, MeasuredRequest } from '../core/records.ts'
 import type { Limit, Load } from '../core/target.ts'
 import { createLedger, type Anchor, type Calibration, type Ledger, type Spender } from '../meter/index.ts'
+import { ArchivedTexts } from './archived-texts.ts'
 import type { BackgroundSummary } from './background-summary.ts'
 import type { EngineDeps } from './deps.ts'
 import type { FoundEpoch } from '../ports/session-store.ts'
@@ -30,7 +31,7 @@ export interface Branch {
   /** Every chain hash that was sent, to tell a resend or rewind from something new. */
   readonly sent: Set<string>
   /** What the session's own log holds: identities of items, ids of epochs, keys of first-send edits. */
-  readonly archived: Set<string>
+  readonly archived: ArchivedTexts
   readonly heldEpochs: Set<string>
   readonly heldEdits: Set<string>
   epoch?: Epoch
@@ -158,7 +159,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     agent,
     calls: createLedger(),
     sent: new Set(),
-    archived: new Set(),
+    archived: new ArchivedTexts(),
     heldEpochs: new Set(),
     heldEdits: new Set(),
     pins: new Set(),

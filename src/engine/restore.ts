@@ -37,7 +37,7 @@ export async function appendTo(
 
 function absorb(branch: Branch, record: LogRecord): void {
   if (record.type === 'item-seen') {
-    branch.archived.add(record.identity)
+    branch.archived.add(record.identity, record.text)
     if (record.chain !== '') branch.sent.add(record.chain)
     return
   }

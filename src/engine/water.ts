@@ -29,7 +29,10 @@ export function highWater(policy: Policy, limit: Limit, cacheIsWarm = false): nu
 export function lowWater(policy: Policy, limit: Limit, fixedTokens = 0): number {
   const { water } = policy
   const fixed = water.lowOf === 'history' ? Math.min(fixedTokens, limit.tokens) : 0
-  return Math.min(fixed + water.low * (baseOf(policy, limit) - fixed), water.lowTokens ?? Infinity)
+  const base = baseOf(policy, limit)
+  // What stands in front is cached and read with every call anyway: the more there is of it, the less a deep cut behind it saves.
+  const low = water.low + ((1 - water.low) * fixed) / base / 2
+  return Math.min(fixed + low * (base - fixed), water.lowTokens ?? Infinity)
 }
 
 /** Whether a load has reached high water. */
