@@ -212,11 +212,12 @@ function rowOf(found: readonly number[], direct: readonly number[]): string {
 }
 
 async function memory(system: System): Promise<void> {
-  const bodies = bodiesOf(8_000, 100, 100)
+  const bodies = bodiesOf(8_000, Number(optionOf('sessions') ?? 100), 100)
+  console.log('| | resident | live after a collection |\n|---|---|---|')
   for (let done = 0; done < bodies.length; done += 10) {
     await measure(system, bodies.slice(done, done + 10), 10)
-    const { rss } = await ask<{ rss: number }>(system.child!)
-    console.log(`| ${(done + 10) * 100} requests | ${(rss / 1e6).toFixed(0)} MB |`)
+    const { rss, live = NaN } = await ask<{ rss: number; live?: number }>(system.child!)
+    console.log(`| ${(done + 10) * 100} requests | ${(rss / 1e6).toFixed(0)} MB | ${(live / 1e6).toFixed(1)} MB |`)
   }
 }
 
@@ -259,7 +260,10 @@ async function startPlimsoll(name: string, tools: boolean): Promise<System> {
   const { child, port } = await forkOne(
     'plimsoll.ts',
     [upstreamUrl, optionOf('store') ?? '', tools ? '' : 'no-tools'],
-    tools && process.argv.includes('--profile') ? ['--cpu-prof', '--cpu-prof-interval', '200'] : [],
+    [
+      ...(tools && process.argv.includes('--profile') ? ['--cpu-prof', '--cpu-prof-interval', '200'] : []),
+      ...(process.argv.includes('--memory') ? ['--expose-gc'] : []),
+    ],
   )
   return { name, url: `http://127.0.0.1:${port}/openai/v1`, headers: {}, child, pid: child.pid }
 }

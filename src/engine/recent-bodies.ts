@@ -1,5 +1,6 @@
 import type { Codec } from '../core/codec.ts'
 import type { Conversation } from '../core/conversation.ts'
+import { sharedItems } from '../core/grown-lists.ts'
 
 /**
  * Remembers the last bodies of each owner, so that a history that is sent again with a few messages more is read from where it is
@@ -101,5 +102,6 @@ function probedPrefix(a: string, b: string): number {
   return at
 }
 
+/** Sharing a system prompt is not enough: that would push out the body of another conversation. */
 const isContinued = (before: Conversation, after: Conversation): boolean =>
-  before.items.length > 0 && before.items[0] === after.items[0]
+  sharedItems(before.items, after.items) >= Math.max(2, before.items.length - 2)
