@@ -12,6 +12,8 @@ import { installPeers, langchain, mastra, strands, type Peer } from './lib/peers
 
 const BUDGET = 32_000
 const WINDOW = 36_000
+/** More than the history. */
+const ROOMY = 1_000_000
 const APPENDS = 60
 const codec = codecs.get('openai-chat')!
 
@@ -61,30 +63,35 @@ async function warmTimes(size: number, window: number | undefined): Promise<Warm
 
 const ms = (time: number): string => `${time.toFixed(2).padStart(8)} ms`
 
+/** Twice: behind an epoch, where everybody has something to take out, and with room for everything. */
 async function compare(): Promise<void> {
   installPeers()
   const messages = incident(1_000)
-  const ours = await warmTimes(1_000, WINDOW)
-  const peers: Peer[] = [
-    await langchain(messages, BUDGET),
-    await mastra(messages, BUDGET),
-    await strands(messages, true),
-    await strands(messages, false),
-  ]
-  console.log(
-    `1,000 messages, ${JSON.stringify(messages).length.toLocaleString('en')} bytes, cut to about ${BUDGET} tokens\n`,
-  )
-  console.log(`  Plimsoll prepare, warm           ${ms(ours.whole)}   decoding included`)
-  console.log(`  Plimsoll prepare, warm           ${ms(ours.engine)}   a conversation that shares structure`)
-  for (const peer of peers) {
-    const times: number[] = []
-    let left = 0
-    for (let i = 0; i < 15; i++) times.push(await timed(async () => (left = await peer.trim())))
-    const time = median(times.slice(3))
-    console.log(
-      `  ${peer.name.padEnd(32)} ${ms(time)}   ${left} messages left; ours is ${(ours.engine / time).toFixed(2)} of it`,
-    )
+  const bytes = JSON.stringify(messages).length.toLocaleString('en')
+  for (const [title, budget, window] of [
+    [`cut to about ${BUDGET} tokens`, BUDGET, WINDOW],
+    ['all of which fit', ROOMY, undefined],
+  ] as const) {
+    const ours = await warmTimes(1_000, window)
+    const peers: Peer[] = [
+      await langchain(messages, budget),
+      await mastra(messages, budget),
+      ...(window === undefined ? [] : [await strands(messages, true), await strands(messages, false)]),
+    ]
+    console.log(`\n1,000 messages, ${bytes} bytes, ${title}\n`)
+    console.log(`  Plimsoll prepare, warm           ${ms(ours.whole)}   decoding included`)
+    console.log(`  Plimsoll prepare, warm           ${ms(ours.engine)}   a conversation that shares structure`)
+    for (const peer of peers) await besidePeer(peer, ours.engine)
   }
+}
+
+async function besidePeer(peer: Peer, ours: number): Promise<void> {
+  const times: number[] = []
+  let left = 0
+  for (let i = 0; i < 15; i++) times.push(await timed(async () => (left = await peer.trim())))
+  const time = median(times.slice(3))
+  const share = (ours / time).toFixed(2)
+  console.log(`  ${peer.name.padEnd(32)} ${ms(time)}   ${left} messages left; ours is ${share} of it`)
 }
 
 async function doubling(): Promise<void> {

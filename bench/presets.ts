@@ -12,7 +12,14 @@ import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { policies } from '../src/engine/policies/index.ts'
 import { loadFile } from '../src/formats/transcripts/load.ts'
-import { presetTables, SESSION_FOLDERS, SINGLE_REQUESTS, type PresetReplay } from './lib/preset-table.ts'
+import {
+  coverageLines,
+  presetTables,
+  SESSION_FOLDERS,
+  SINGLE_REQUESTS,
+  type PresetReplay,
+  type Sample,
+} from './lib/preset-table.ts'
 import { LOAD, replayPreset } from './lib/replay-preset.ts'
 import { sharedData } from './lib/shared.ts'
 
@@ -42,9 +49,14 @@ if (values.log !== undefined && existsSync(values.log))
   }
 
 const startedAt = Date.now()
+/** Those of this run: a log may hold more. */
+const chosen = new Set<string>()
+const samples: Sample[] = []
 for (const folder of values.folders.split(',')) {
   const files = readdirSync(join(data, 'transcripts', folder)).sort()
-  for (const file of files.slice(0, values.files === undefined ? undefined : Number(values.files))) {
+  const taken = files.slice(0, values.files === undefined ? undefined : Number(values.files))
+  samples.push({ folder, taken, files: files.length })
+  for (const file of taken) {
     const { recordings } = await loadFile(join(data, 'transcripts', folder, file), LOAD)
     for (const [at, found] of recordings.entries()) {
       // Names of recordings need not be unique within a file.
@@ -52,6 +64,7 @@ for (const folder of values.folders.split(',')) {
       for (const policy of names)
         for (const window of windows) {
           const key = keyOf({ folder, file: `${recording.file}#${recording.name}`, policy, window })
+          chosen.add(key)
           if (replays.has(key)) continue
           const replay = await replayPreset(recording, folder, { window, policy, model: MODEL })
           replays.set(key, replay)
@@ -64,7 +77,7 @@ for (const folder of values.folders.split(',')) {
   }
 }
 
-const all = [...replays.values()].filter(({ policy, window }) => names.includes(policy) && windows.includes(window))
+const all = [...replays].flatMap(([key, replay]) => (chosen.has(key) ? [replay] : []))
 const sessions = all.filter(({ folder }) => folder !== SINGLE_REQUESTS)
 const singles = all.filter(({ folder }) => folder === SINGLE_REQUESTS)
 const claude = sessions.filter(({ folder }) => folder === 'claude-code')
@@ -72,10 +85,11 @@ const broken = all.reduce((total, { invalid, lost }) => total + invalid + lost, 
 const lines = [
   '# Presets on recorded sessions',
   '',
-  'Written by `npm run bench:presets -- --write docs/presets-table.md`. Every development transcript, each call made again with everything resent and our readers declared,',
+  'Written by `npm run bench:presets -- --write docs/presets-table.md`. Development transcripts, each call made again with everything resent and our readers declared,',
   `priced as ${MODEL} with its prompt cache; no model summarises, so code writes every summary. Recalls are means over calls ([what they measure](cli.md)). A typed error is a`,
-  'call that was refused before anything was sent; an overflow would be a request that left above its limit.',
+  'call that was refused with numbers before anything was sent; an overflow would be a request that left above its limit, or a call that died of anything else.',
   '',
+  ...coverageLines(samples, [...SESSION_FOLDERS, SINGLE_REQUESTS]),
   ...presetTables(sessions, 'All sessions'),
   ...(claude.length > 0 && claude.length < sessions.length ? presetTables(claude, 'Claude Code alone') : []),
   ...(singles.length === 0

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster'
-import { createHash, createHmac, randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { artifactFace } from './artifact-face.ts'
 import { createChains } from './core/chain.ts'
 import type { EventBody, EventSink, PlimsollEvent } from './core/events.ts'
@@ -10,6 +10,7 @@ import { amendedCatalogue } from './drivers/catalogue/amended.ts'
 import { bundledCatalogue } from './drivers/catalogue/bundled.ts'
 import { artifactsBeside, openArtifacts } from './drivers/open-artifacts.ts'
 import { openStore } from './drivers/open-store.ts'
+import { sha256Text } from './drivers/crypto/sha256.ts'
 import { openSummarizer, type SummarizerChoice } from './drivers/open-summarizer.ts'
 import { createTokenizerById } from './drivers/tokenizers/by-id.ts'
 import { createTokenizers } from './drivers/tokenizers/index.ts'
@@ -31,6 +32,7 @@ import { codecs } from './formats/registry.ts'
 import { defaultStore, findSecret } from './home.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
 import { once } from './once.ts'
+import { openSessions } from './open-sessions.ts'
 import { openReaders } from './open-readers.ts'
 import type { PlimsollOptions, LiveOptions, Plimsoll } from './plimsoll-options.ts'
 import type { Catalogue } from './ports/catalogue.ts'
@@ -51,8 +53,7 @@ export type { AgentOptions, LiveOptions, Plimsoll, PlimsollOptions } from './pli
 
 /** Settings of the whole installation live under a tenant that no credential can hash to. */
 const SYSTEM_TENANT = 'plimsoll'
-const MAX_OPEN_SESSIONS = 1_000
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
+const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
@@ -79,6 +80,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   let book = openBook()
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
+  const outgoing = createRecentBodies({ bytes: 10_000_000 })
   const background = backgroundWork()
   let keeper: CalibrationKeeper | undefined
   let models: Catalogue | undefined
@@ -144,6 +146,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       hash,
       chain,
       bodies,
+      outgoing,
       emit,
       policy: plimsollPolicy,
     }
@@ -181,18 +184,14 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const policyOf = (given: string | Policy | undefined): Policy =>
     typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
   const policyFor = (agent: string): Policy => policyOf(live.agents?.[agent]?.policy ?? live.policy)
-  const open = new Map<string, Session>()
-  const session = (wanted: SessionOptions, policy?: string, keep = true): Session => {
+  const open = openSessions()
+  const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
     const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
     const found =
       open.get(key) ??
       createSession(once(under(chosen(), live.agents?.[wanted.agent ?? 'main']?.window ?? live.window)), wanted)
-    if (!keep) return found
-    // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
-    open.delete(key)
-    open.set(key, found)
-    if (open.size > MAX_OPEN_SESSIONS) open.delete(open.keys().next().value!)
+    if (bytes !== undefined) open.keep(key, found, bytes)
     return found
   }
   const extraction = once(async (): Promise<Summarizer | undefined> => {
@@ -215,8 +214,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     codecs,
     chain,
     bodies,
-    session: (wanted, policy) => session(wanted, policy),
-    glance: (wanted, policy) => session(wanted, policy, false),
+    session,
+    glance: (wanted, policy) => session(wanted, policy, undefined),
     learned: learnedLimits(sessions, clock),
     responses: responseSessions(sessions),
     ledger,
@@ -235,13 +234,13 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   })
   return {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
-    session: (wanted) => session(wanted),
+    session: (wanted) => session(wanted, undefined, 0),
     importSession: async (lines, { tenant = 'local' } = {}) =>
       importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
     sidecar: createSidecar({
       secret,
-      session: (wanted) => session(wanted),
+      session: (wanted) => session(wanted, undefined, 0),
       read: async (tenant, handle) => (await deps()).artifacts.read(tenant, handle),
       values: sessions,
       window: () => live.window,

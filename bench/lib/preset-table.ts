@@ -70,10 +70,32 @@ function cellsOf(group: readonly PresetReplay[]): string[] {
       sum(group, (one) => one.epochs),
       sum(group, (one) => one.closing),
       sum(group, (one) => one.refused),
-      sum(group, (one) => one.overflows - one.refused),
+      sum(group, (one) => one.overflows),
       sum(group, (one) => one.invalid),
       sum(group, (one) => one.lost),
     ].map((count) => count.toLocaleString('en')),
+  ]
+}
+
+/** How many files of a folder were lived again, out of how many there are. */
+export interface Sample {
+  readonly folder: string
+  readonly taken: readonly string[]
+  readonly files: number
+}
+
+/** What the figures are over, so that a part is never read as the whole. */
+export function coverageLines(samples: readonly Sample[], folders: readonly string[]): string[] {
+  const left = folders.filter((name) => !samples.some(({ folder }) => folder === name))
+  const parts = samples.filter(({ taken, files }) => taken.length < files)
+  const counts = samples.map(({ folder, taken, files }) => `${folder} ${taken.length} of ${files}`).join(', ')
+  return [
+    left.length + parts.length === 0
+      ? `All files of every folder: ${counts}.`
+      : `**A part of the recordings.** Files: ${counts}.`,
+    ...(left.length === 0 ? [] : [`Left out: ${left.join(', ')}.`]),
+    ...parts.map(({ folder, taken }) => `From ${folder}: ${taken.join(', ')}.`),
+    '',
   ]
 }
 

@@ -7,7 +7,16 @@ import type { Epoch, EpochEdit } from './records.ts'
 export type Anchors = readonly (number | undefined)[]
 
 /** Anchors where the epoch's chain hash really occurs: covered position k is link k. */
-export const exactAnchors = (epoch: Epoch): Anchors => Array.from({ length: epoch.count }, (_, k) => k)
+export function exactAnchors(epoch: Epoch): Anchors {
+  const known = exact.get(epoch)
+  if (known !== undefined) return known
+  const anchors = Array.from({ length: epoch.count }, (_, k) => k)
+  exact.set(epoch, anchors)
+  return anchors
+}
+
+/** Every request behind an epoch asks for them. */
+const exact = new WeakMap<Epoch, Anchors>()
 
 /** What of an epoch its plan is made from. */
 export type EpochPlan = Pick<Epoch, 'id' | 'count' | 'edits'>

@@ -1,11 +1,39 @@
 import type { Item } from './item.ts'
 
-/** How many items two lists share from the start, as the very same objects. */
+/** How many items two lists share from the start, as the very same objects. Lists never change once they are made. */
 export function sharedItems(a: readonly Item[], b: readonly Item[]): number {
+  const line = lines.get(a)
   const most = Math.min(a.length, b.length)
+  if (a === b || (line !== undefined && line === lines.get(b))) return most
   let at = 0
   while (at < most && a[at] === b[at]) at++
+  if (at === most && at > 0) noteGrowth(a.length <= b.length ? [a, b] : [b, a])
   return at
+}
+
+/**
+ * Lists of which each is the one before and more. Nobody has to compare two of them: a conversation is one such line, and item by item
+ * the comparison would cost more with every turn.
+ */
+interface Line {
+  /** Of the longest list. */
+  length: number
+}
+
+const lines = new WeakMap<readonly Item[], Line>()
+
+function noteGrowth([short, long]: readonly [readonly Item[], readonly Item[]]): void {
+  const [before, after] = [lines.get(short), lines.get(long)]
+  if (after !== undefined) {
+    if (before === undefined) lines.set(short, after)
+    return
+  }
+  const line = before ?? { length: short.length }
+  // A list that a longer one has grown from already is where two histories part.
+  if (line.length !== short.length) return
+  line.length = long.length
+  lines.set(short, line)
+  lines.set(long, line)
 }
 
 /** A history and its reduced view begin alike, and end alike; so do two sub-agents of one task. */
@@ -23,6 +51,8 @@ export interface Near<T> {
   readonly items: readonly Item[]
   readonly value: T
   readonly shared: number
+  /** The whole list is shared: the new one takes its place, and its value may be taken over and added to. */
+  readonly isOutgrown: boolean
 }
 
 /**
@@ -32,27 +62,25 @@ export interface Near<T> {
 export function createGrownLists<T>(): GrownLists<T> {
   const byEnd = new WeakMap<Item, Known<T>[]>()
   const byBeginning = new WeakMap<Item, Known<T>[]>()
-  const longest = (lists: readonly Known<T>[], items: readonly Item[]): Near<T> | undefined => {
-    let best: Near<T> | undefined
-    for (const known of lists) {
-      const shared = sharedItems(known.items, items)
-      if (shared > (best?.shared ?? 0)) best = { ...known, shared }
-    }
-    return best
-  }
   return {
     nearest(items) {
       for (let at = items.length - 1; at >= 0; at--) {
-        const ending = byEnd.get(items[at]!)?.filter((known) => known.items.length === at + 1)
-        const near = ending === undefined ? undefined : longest(ending, items)
-        if (near?.shared === at + 1) return near
+        for (const known of byEnd.get(items[at]!) ?? []) {
+          if (known.items.length === at + 1 && sharedItems(known.items, items) === at + 1)
+            return { ...known, shared: at + 1, isOutgrown: true }
+        }
       }
-      return items[0] === undefined ? undefined : longest(byBeginning.get(items[0]) ?? [], items)
+      let best: Near<T> | undefined
+      for (const known of (items[0] !== undefined && byBeginning.get(items[0])) || []) {
+        const shared = sharedItems(known.items, items)
+        if (shared > (best?.shared ?? 0)) best = { ...known, shared, isOutgrown: shared === known.items.length }
+      }
+      return best
     },
     keep(items, value, near) {
       const [first, last] = [items[0], items.at(-1)]
       if (first === undefined || last === undefined) return
-      if (near !== undefined && near.shared === near.items.length) {
+      if (near?.isOutgrown === true) {
         forget(byBeginning, first, near.items)
         forget(byEnd, near.items.at(-1)!, near.items)
       }
@@ -63,7 +91,7 @@ export function createGrownLists<T>(): GrownLists<T> {
   }
 }
 
-type Known<T> = Omit<Near<T>, 'shared'>
+type Known<T> = Pick<Near<T>, 'items' | 'value'>
 
 function add<T>(map: WeakMap<Item, Known<T>[]>, item: Item, known: Known<T>): void {
   const lists = map.get(item) ?? []

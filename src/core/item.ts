@@ -42,6 +42,8 @@ export interface Item {
   readonly sealed?: boolean
   /** Characters of sealed content that `text` does not show: all that can be seen of its size. */
   readonly sealedCharacters?: number
+  /** Tells sealed content apart, wherever it is sent again: the end of its ciphertext. */
+  readonly seal?: string
   readonly media?: readonly Media[]
   /** The provider's own compaction: it carries on what stands before it, which the provider no longer reads. */
   readonly standsForPrefix?: true

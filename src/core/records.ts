@@ -118,6 +118,8 @@ export interface UsageSeen extends Base {
   readonly durationMs?: number
   /** Keyed hash of the API key that paid; absent where it is the tenant. */
   readonly key?: string
+  /** Tokens of what the answer sealed, by its seal: nobody can count them when the client sends them back. */
+  readonly hidden?: Readonly<Record<string, number>>
 }
 
 /**

@@ -88,6 +88,8 @@ export interface Branch {
   readonly owed: Owed
   /** Learned from this branch's own log, so that every process that reads the log counts alike. */
   calibration?: Calibration
+  /** Tokens of what answers of this session sealed, by seal. */
+  readonly hidden: Map<string, number>
   /** What the calibration began with, until the next write takes it along. */
   seed?: CalibrationSeed
 }
@@ -160,6 +162,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     edits: { byKey: new Map(), characters: 0 },
     owed: newOwed(),
     undone: new Set(),
+    hidden: new Map(),
     issuers: new Map(),
     version: 0,
     growth: [],

@@ -96,7 +96,11 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     links,
     known: { items: shared, links: linksBefore(links, shared) },
     target,
-    gauge: { ...target, ...(branch.calibration !== undefined && { calibration: branch.calibration }) },
+    gauge: {
+      ...target,
+      hidden: branch.hidden,
+      ...(branch.calibration !== undefined && { calibration: branch.calibration }),
+    },
     limit,
     readers: readersIn(conversation.tools),
     ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),

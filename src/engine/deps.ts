@@ -38,6 +38,8 @@ export interface EngineDeps {
   /** The content chain of a history, with a memory of those seen before. */
   readonly chain: (items: readonly Item[]) => readonly Link[]
   readonly bodies: RecentBodies
+  /** What was sent in their place, for those that were reduced. */
+  readonly outgoing: RecentBodies
   readonly emit: EventSink
   readonly policy: Policy
   /** Makes exact counts of a model ready before its first request is measured, so that every process counts alike. */

@@ -14,6 +14,7 @@ export interface Issuer {
  */
 export function withoutForeignSeals(context: PrepareContext, view: View): View {
   const foreign = foreignIds(context)
+  if (foreign.size === 0) return view
   const drops = view.conversation.items.filter(({ id }) => foreign.has(id))
   if (drops.length === 0) return view
   const { codec, target } = context
@@ -35,7 +36,7 @@ function foreignIds({ branch, deps, conversation, links, target }: PrepareContex
   const isForeign = ({ model, endpoint }: Issuer): boolean =>
     (endpoint !== undefined && target.endpoint !== undefined && endpoint !== target.endpoint) ||
     deps.meter.familyOf(model) !== deps.meter.familyOf(target.model)
-  if (![...branch.issuers.values()].some(isForeign)) return ids
+  if (!distinct(branch.issuers.values()).some(isForeign)) return ids
   const chained = new Map(links.map(({ index, chain }) => [index, chain]))
   let issuer: Issuer | undefined
   for (const [index, item] of conversation.items.entries()) {
@@ -45,6 +46,13 @@ function foreignIds({ branch, deps, conversation, links, target }: PrepareContex
     } else if (isSealedThought(item) && issuer !== undefined && isForeign(issuer)) ids.add(item.id)
   }
   return ids
+}
+
+/** A session has as many answers as calls, of one or two models. */
+function distinct(issuers: Iterable<Issuer>): Issuer[] {
+  const found = new Map<string, Issuer>()
+  for (const issuer of issuers) found.set(`${issuer.model} ${issuer.endpoint ?? ''}`, issuer)
+  return [...found.values()]
 }
 
 const isSealedThought = ({ kind, sealed }: Item): boolean => kind === 'reasoning' && sealed === true

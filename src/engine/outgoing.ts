@@ -1,23 +1,35 @@
+import type { Conversation } from '../core/conversation.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { PrepareContext, View } from './context.ts'
 import { largestParts } from './largest-parts.ts'
 
 /** A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. */
-export function validate({ codec, text, target }: PrepareContext, outgoing: string): void {
-  const broken = codec.check(JSON.parse(outgoing), { model: target.model })
+export function validate(context: PrepareContext, outgoing: string): void {
+  const { codec, conversation, target } = context
+  const options = { model: target.model }
+  const broken = codec.check(codec.fields(readAgain(context, outgoing)), options)
   if (broken.length === 0) return
-  const before = new Set(codec.check(JSON.parse(text), { model: target.model }).map((violation) => violation.rule))
+  const before = new Set(codec.check(codec.fields(conversation), options).map((violation) => violation.rule))
   const ours = broken.find((violation) => !before.has(violation.rule))
   if (ours === undefined) return
-  throw new PlimsollError(
-    'invalid-request',
-    `The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`,
-    {
-      advice: 'This is a defect of Plimsoll; the original request was not changed.',
-      fields: { violations: broken },
-    },
-  )
+  throw ownDefect(`The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`, { violations: broken })
 }
+
+/** From the bytes themselves, not from what they were made of; those that the last request began with as well are read once. */
+function readAgain({ deps, branch, codec }: PrepareContext, outgoing: string): Conversation {
+  try {
+    return deps.outgoing.decode(branch.tenant, codec, outgoing)
+  } catch (cause) {
+    throw ownDefect(`The reduced request cannot be read: ${(cause as Error).message}`, {}, cause)
+  }
+}
+
+const ownDefect = (message: string, fields: Readonly<Record<string, unknown>>, cause?: unknown): PlimsollError =>
+  new PlimsollError('invalid-request', message, {
+    advice: 'This is a defect of Plimsoll; the original request was not changed.',
+    fields,
+    ...(cause !== undefined && { cause }),
+  })
 
 /** Names the largest parts, so that somebody can do something about one of them. */
 export function tooLarge({ deps, gauge, limit }: PrepareContext, { conversation, load }: View): PlimsollError {

@@ -11,10 +11,10 @@ export interface RecentBodies {
 }
 
 export interface RecentBodiesOptions {
-  /** Bodies per owner and wire: as many conversations as one client leads at a time. @default 256 */
+  /** Bodies per owner and wire: as many conversations as one owner leads at a time. @default 256 */
   readonly perOwner?: number
-  /** Characters of all bodies together. @default 32 million */
-  readonly characters?: number
+  /** What all bodies together take, roughly. @default 40 million */
+  readonly bytes?: number
 }
 
 interface Body {
@@ -23,23 +23,24 @@ interface Body {
 }
 
 export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBodies {
-  const { perOwner = 256, characters = 32_000_000 } = options
+  const { perOwner = 256, bytes = 40_000_000 } = options
   /** The owner that was not heard for longest stands first, and so does its oldest body. */
   const owners = new Map<string, Body[]>()
   let held = 0
 
   const forget = (bodies: Body[], at: number): void => {
-    held -= bodies.splice(at, 1)[0]?.text.length ?? 0
+    const [gone] = bodies.splice(at, 1)
+    if (gone !== undefined) held -= weightOf(gone.text, gone.conversation.items.length)
   }
 
   function keep(key: string, bodies: Body[], body: Body): void {
     bodies.push(body)
-    held += body.text.length
+    held += weightOf(body.text, body.conversation.items.length)
     if (bodies.length > perOwner) forget(bodies, 0)
     owners.delete(key)
     owners.set(key, bodies)
     for (const [name, others] of owners) {
-      while (held > characters && others.length > 0) forget(others, 0)
+      while (held > bytes && others.length > 0) forget(others, 0)
       if (others.length > 0) return
       owners.delete(name)
     }
@@ -58,6 +59,12 @@ export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBod
     },
   }
 }
+
+/** An item, its place in the text, its links and its count. */
+const ITEM_BYTES = 1_500
+
+/** What a conversation takes in memory, roughly: many small items take more than their text. */
+export const weightOf = (text: string, items: number): number => text.length + ITEM_BYTES * items
 
 const PROBES = 32
 const PROBE = 64

@@ -1,11 +1,13 @@
 import type { ModelResponse } from '../core/codec.ts'
 import { PlimsollError } from '../core/errors.ts'
+import type { Item } from '../core/item.ts'
 import type { UsageSeen } from '../core/records.ts'
 import type { Usage } from '../core/usage.ts'
 import { looksTruncated } from '../meter/index.ts'
 import type { Branch, OpenTurn } from './branch.ts'
 import { callRecord, settleCall, tellCall } from './calls.ts'
 import type { EngineDeps } from './deps.ts'
+import { hiddenIn } from './hidden-tokens.ts'
 import { teach } from './learn.ts'
 import { appendTo } from './restore.ts'
 
@@ -15,6 +17,8 @@ export interface RecordRequest {
   readonly format?: string
   /** The provider's response: a parsed body, or what a stream reducer put together. */
   readonly response?: unknown
+  /** The same as a codec has read it already. */
+  readonly answer?: ModelResponse
   readonly usage?: Usage
   /** The usage is of a prompt that the server had cut: it is billed, and says nothing about the prompt that was sent. */
   readonly cut?: boolean
@@ -51,7 +55,9 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     turn.unwritten?.written()
     return {}
   }
-  const usage = request.usage ?? usageOf(deps, request.format ?? turn.format, request.response)
+  const answer = request.answer ?? answerOf(deps, request.format ?? turn.format, request.response)
+  const usage = request.usage ?? answer?.usage
+  const hidden = answer && hiddenIn({ ...answer, ...(usage !== undefined && { usage }) }, countFor(deps, turn))
   const truncatedTo = request.cut === true ? undefined : truncationOf(branch, turn, usage)
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
   const at = deps.clock.now()
@@ -64,6 +70,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     limit: turn.limit,
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
     ...(turn.epoch !== undefined && { epoch: turn.epoch }),
+    ...(hidden !== undefined && { hidden }),
   }
   await settleCall(deps, turn.reservation, entry)
   tellCall(deps, branch, entry)
@@ -112,8 +119,10 @@ function warnOfTruncation(deps: EngineDeps, branch: Branch, turn: OpenTurn, { in
   })
 }
 
-function usageOf(deps: EngineDeps, format: string, response: unknown): Usage | undefined {
-  if (response === undefined) return undefined
-  const read: ModelResponse | undefined = deps.codecs.get(format)?.readResponse(response)
-  return read?.usage
-}
+const answerOf = (deps: EngineDeps, format: string, response: unknown): ModelResponse | undefined =>
+  response === undefined ? undefined : deps.codecs.get(format)?.readResponse(response)
+
+const countFor =
+  ({ meter }: EngineDeps, { model }: OpenTurn) =>
+  (item: Item): number =>
+    meter.countItem(model, item).tokens

@@ -3,6 +3,7 @@ import { callOf, isKnownUsage } from '../meter/index.ts'
 import type { WriteOptions } from '../ports/session-store.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from './deps.ts'
+import { rememberHidden } from './hidden-tokens.ts'
 import { rememberEdit } from './owed.ts'
 import { calibrationFrom, teach } from './learn.ts'
 
@@ -47,6 +48,7 @@ function absorb(branch: Branch, record: LogRecord): void {
     return rememberEdit(branch.edits, record)
   }
   if (record.type === 'epoch') branch.heldEpochs.add(record.id)
+  if (record.type === 'usage' && record.hidden !== undefined) rememberHidden(branch, record.hidden)
   if (record.type === 'usage') branch.calls.record(callOf(branch.tenant, branch.session, record))
   // The archive is shared by the agents of a session; what they decided is not.
   if ((record.agent ?? branch.agent) !== branch.agent) return

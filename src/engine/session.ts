@@ -126,7 +126,10 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   }
 }
 
-const modelFree = ({ summarizer: _, ...deps }: EngineDeps): EngineDeps => deps
+function modelFree(engine: EngineDeps): EngineDeps {
+  const { summarizer: _, ...deps } = engine
+  return deps
+}
 
 async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefined> {
   const { epoch } = branch

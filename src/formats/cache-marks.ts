@@ -28,6 +28,7 @@ export interface MarkedWire {
  */
 export function moveCacheMarks(wire: MarkedWire, messages: readonly OutgoingMessage[]): ReadonlyMap<string, CacheMark> {
   const moved = new Map<string, CacheMark>()
+  if (wire.places.length === 0) return moved
   const carriers = messages.flatMap((message) => (message.own === undefined ? [message.inserted] : message.kept))
   const orphaned = droppedMarks(wire, carriers)
   if (orphaned.length === 0) return moved
@@ -46,7 +47,6 @@ export function moveCacheMarks(wire: MarkedWire, messages: readonly OutgoingMess
 }
 
 function droppedMarks(wire: MarkedWire, carriers: readonly Item[]): (CacheMark & { readonly at: number })[] {
-  if (wire.places.length === 0) return []
   const kept = new Set(carriers.map((item) => wire.nodeOf(item)?.start))
   const marked = new Map<number, JsonNode>()
   for (const place of wire.places) {

@@ -1,6 +1,6 @@
 import { PlimsollError } from '../core/errors.ts'
 import { commonPrefix } from '../core/common-prefix.ts'
-import { skipSpace, skipString, Spans } from './json-scan.ts'
+import { cutOut, skipSpace, skipString, Spans } from './json-scan.ts'
 
 /** Members that are searched one by one. */
 const SMALL = 64
@@ -23,6 +23,7 @@ export class JsonNode {
   readonly #at: number
   #members: readonly JsonMember[] | undefined
   #items: readonly JsonNode[] | undefined
+  #elements: Map<number, JsonNode> | undefined
   #byKey: ReadonlyMap<string, JsonMember> | undefined
 
   constructor(spans: () => Spans, at: number, value: unknown) {
@@ -63,19 +64,29 @@ export class JsonNode {
   get items(): readonly JsonNode[] | undefined {
     if (this.#items === undefined && Array.isArray(this.value)) {
       const values = this.value as readonly unknown[]
-      this.#items = this.#spans()
-        .children(this.#at)
-        ?.map((at, i) => new JsonNode(this.#spans, at, values[i]))
+      const children = this.#spans().children(this.#at)
+      this.#items = children?.map((at, i) => new JsonNode(this.#spans, at, values[i]))
     }
     return this.#items
   }
 
+  /** How many elements an array has; none for anything else. */
+  get length(): number {
+    return Array.isArray(this.value) ? this.value.length : 0
+  }
+
   /** One element of an array, without nodes for the others. */
   at(index: number): JsonNode | undefined {
-    if (this.#items !== undefined) return this.#items[index]
     if (!Array.isArray(this.value)) return undefined
+    if (this.#items !== undefined) return this.#items[index]
+    const known = this.#elements?.get(index)
+    if (known !== undefined) return known
     const at = this.#spans().child(this.#at, index)
-    return at === undefined ? undefined : new JsonNode(this.#spans, at, (this.value as readonly unknown[])[index])
+    if (at === undefined) return undefined
+    const node = new JsonNode(this.#spans, at, (this.value as readonly unknown[])[index])
+    this.#elements ??= new Map()
+    this.#elements.set(index, node)
+    return node
   }
 
   /** Which element of an array lies over a place in the text. */
@@ -111,15 +122,15 @@ export class JsonNode {
     let kept = elements.length
     while (kept > 0 && !isWithin(text, spans.end(elements[kept - 1]!), shared)) kept--
     if (open === undefined || kept === 0) return undefined
-    const last = elements[kept - 1]!
-    const rest = restAfter(text, spans.end(last))
+    const end = spans.end(elements[kept - 1]!)
+    const rest = restAfter(text, end)
     if (rest === undefined) return undefined
     const value = parseOrNothing(text.slice(0, spans.start(elements[0]!)) + rest)
     if (value === undefined || !prepend(value, list, this.value, kept)) return undefined
-    const grown = new Spans(text, { spans, open, last })
+    const grown = new Spans(text, { spans, open, kept: elements.slice(0, kept) })
     // A key that comes again later would make another list the list.
     if (pathIn(grown, list)?.at(-1) !== open.at(-1)) return undefined
-    return { root: new JsonNode(() => grown, 0, value), kept, from: spans.end(last) }
+    return { root: new JsonNode(() => grown, 0, value), kept, from: end }
   }
 
   #readMembers(): readonly JsonMember[] | undefined {
@@ -245,7 +256,7 @@ export function memberEntry(node: JsonNode | undefined, key: string): JsonMember
   return node?.entry(key)
 }
 
-export const rawText = (text: string, node: JsonNode): string => text.slice(node.start, node.end)
+export const rawText = (text: string, node: JsonNode): string => cutOut(text, node.start, node.end)
 
 const QUOTE = 0x22
 

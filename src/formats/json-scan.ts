@@ -26,7 +26,8 @@ export interface Resumption {
   readonly spans: Spans
   /** The containers that are open there, outermost first. */
   readonly open: readonly number[]
-  readonly last: number
+  /** Values of the innermost one up to there; the last of them ends what is the same. */
+  readonly kept: readonly number[]
 }
 
 /**
@@ -37,17 +38,16 @@ export class Spans {
   readonly #text: string
   #table = new Int32Array(1024)
   #count = 0
-  readonly #large = new Map<number, { readonly children: number[]; readonly keys: ReadonlyMap<string, number> }>()
+  /** Long lists and objects that somebody asked about. */
+  readonly #lists = new Map<number, readonly number[]>()
+  readonly #keys = new Map<number, ReadonlyMap<string, number>>()
+  /** A list that an earlier text began. */
+  #begun: { readonly list: number; readonly kept: readonly number[] } | undefined
 
   constructor(text: string, after?: Resumption) {
     this.#text = text
     if (after === undefined) this.#scan(0, [])
     else this.#resume(after)
-  }
-
-  /** Values from the first one on that end with `value` and all that lies inside it. */
-  countThrough(value: number): number {
-    return Math.abs(this.#table[value * STRIDE + 2]!)
   }
 
   start(value: number): number {
@@ -63,7 +63,7 @@ export class Spans {
   }
 
   raw(value: number): string {
-    return this.#text.slice(this.start(value), this.end(value))
+    return cutOut(this.#text, this.start(value), this.end(value))
   }
 
   key(value: number): string {
@@ -74,34 +74,44 @@ export class Spans {
   }
 
   /** The values directly inside, or undefined where a container lies too deep to have been looked into. */
-  children(value: number): number[] | undefined {
+  children(value: number): readonly number[] | undefined {
+    const known = this.#lists.get(value)
+    if (known !== undefined) return known
     const after = this.#table[value * STRIDE + 2]!
     if (after < 0) return undefined
-    const children: number[] = []
-    for (let at = value + 1; at < after; at = Math.abs(this.#table[at * STRIDE + 2]!)) children.push(at)
+    const children = this.#begun?.list === value ? [...this.#begun.kept] : []
+    const last = children.at(-1)
+    for (let at = last === undefined ? value + 1 : this.#next(last); at < after; at = this.#next(at)) children.push(at)
+    // Walking over thousands of siblings once for each of them would be quadratic, so a long list is remembered.
+    if (children.length > SMALL) this.#lists.set(value, children)
     return children
   }
 
   /** The value under a key or at an index. The last one counts where a key is repeated. */
   child(value: number, step: string | number): number | undefined {
-    const known = this.#large.get(value)
-    if (known !== undefined) return typeof step === 'string' ? known.keys.get(step) : known.children[step]
+    if (typeof step === 'number') return this.children(value)?.[step]
+    const keys = this.#keys.get(value)
+    if (keys !== undefined) return keys.get(step)
     const after = this.#table[value * STRIDE + 2]!
     let found: number | undefined
     let index = 0
-    for (let at = value + 1; at < after; at = Math.abs(this.#table[at * STRIDE + 2]!), index++) {
-      if (index > SMALL) return this.#indexLarge(value, step)
-      if (typeof step === 'string' ? this.#hasKey(at, step) : index === step) found = at
+    for (let at = value + 1; at < after; at = this.#next(at), index++) {
+      if (index > SMALL) return this.#indexKeys(value).get(step)
+      if (this.#hasKey(at, step)) found = at
     }
     return found
   }
 
-  /** Walking over thousands of siblings once for each of them would be quadratic, so a long list is remembered. */
-  #indexLarge(value: number, step: string | number): number | undefined {
-    const children = this.children(value) ?? []
+  #indexKeys(value: number): ReadonlyMap<string, number> {
     const isObject = this.#text.charCodeAt(this.start(value)) === OPEN_OBJECT
-    this.#large.set(value, { children, keys: new Map(isObject ? children.map((at) => [this.key(at), at]) : []) })
-    return this.child(value, step)
+    const keys = new Map(isObject ? this.children(value)?.map((at) => [this.key(at), at]) : [])
+    this.#keys.set(value, keys)
+    return keys
+  }
+
+  /** The value that comes after this one and all that lies inside it. */
+  #next(value: number): number {
+    return Math.abs(this.#table[value * STRIDE + 2]!)
   }
 
   #hasKey(value: number, key: string): boolean {
@@ -110,8 +120,10 @@ export class Spans {
     return this.#text.charCodeAt(start + 1) === BACKSLASH && this.key(value) === key
   }
 
-  #resume({ spans, open, last }: Resumption): void {
-    this.#count = spans.countThrough(last)
+  #resume({ spans, open, kept }: Resumption): void {
+    const last = kept.at(-1)!
+    this.#count = spans.#next(last)
+    this.#begun = { list: open.at(-1)!, kept }
     this.#table = spans.#table.slice(0, Math.max(this.#count, 256) * STRIDE)
     this.#scan(spans.end(last), [...open])
   }
@@ -177,6 +189,9 @@ export class Spans {
     return value
   }
 }
+
+/** A stretch of a text as a text of its own: a mere slice keeps all of the text that it was cut from in memory. */
+export const cutOut = (text: string, start: number, end: number): string => ` ${text.slice(start, end)}`.slice(1)
 
 export function skipSpace(text: string, from: number): number {
   let at = from

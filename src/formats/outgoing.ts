@@ -8,10 +8,11 @@ export type OutgoingMessage =
 /** Items of one wire message stay together; what we insert becomes a message of its own in front of it. */
 export function groupByMessage(items: readonly Item[], isOwn: (item: Item) => boolean): OutgoingMessage[] {
   const lastOf = new Map<number, number>()
-  for (const [i, item] of items.entries()) if (isOwn(item)) lastOf.set(item.message, i)
+  for (let i = 0; i < items.length; i++) if (isOwn(items[i]!)) lastOf.set(items[i]!.message, i)
   const out: OutgoingMessage[] = []
   let current: { own: number; kept: Item[] } | undefined
-  for (const [i, item] of items.entries()) {
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]!
     if (!isOwn(item)) {
       // Between two blocks of one message there is no room for a message: it goes in front.
       const inside = current !== undefined && lastOf.get(current.own)! > i

@@ -58,27 +58,41 @@ export const shown = (value: unknown): string => {
 export const quoted = (values: readonly string[]): string =>
   values.length > 20 ? `${values.slice(0, 20).join(', ')} and ${values.length - 20} more` : values.join(', ')
 
-// Only unpaired halves match: with the `u` flag a proper pair is one code point of another category.
-const LONE_SURROGATE = /\p{Surrogate}/u
-
 /**
  * Path of the first string that is not well formed, or undefined. A cut inside an emoji leaves half a pair; strict JSON
  * parsers refuse the body. Walks with a stack of its own, since a hostile body can nest 100,000 levels deep.
  */
 export function findLoneSurrogate(body: unknown): string | undefined {
+  if (isWellFormed(body)) return undefined
   const stack: { readonly value: unknown; readonly key: string; readonly parent: number }[] = []
   const trail: { readonly key: string; readonly parent: number }[] = []
   stack.push({ value: body, key: '', parent: -1 })
   for (let entry = stack.pop(); entry !== undefined; entry = stack.pop()) {
     const { value, key, parent } = entry
     if (typeof value === 'string') {
-      if (LONE_SURROGATE.test(value)) return pathOf(trail, parent, key)
+      if (!value.isWellFormed()) return pathOf(trail, parent, key)
     } else if (typeof value === 'object' && value !== null) {
       const index = trail.push({ key, parent }) - 1
       for (const [name, child] of Object.entries(value)) stack.push({ value: child, key: name, parent: index })
     }
   }
   return undefined
+}
+
+/** The same question without the place: nearly every body has none. */
+function isWellFormed(body: unknown): boolean {
+  const stack = [body]
+  while (stack.length > 0) {
+    const value = stack.pop()
+    if (typeof value === 'string') {
+      if (!value.isWellFormed()) return false
+    } else if (Array.isArray(value)) {
+      for (const child of value as readonly unknown[]) stack.push(child)
+    } else if (typeof value === 'object' && value !== null) {
+      for (const child of Object.values(value)) stack.push(child)
+    }
+  }
+  return true
 }
 
 function pathOf(

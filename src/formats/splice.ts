@@ -29,25 +29,21 @@ export type ArrayPart = number | string
  * left alone, so that dropping one element removes that element and one separator and nothing else.
  */
 export function spliceArray(text: string, array: JsonNode, parts: readonly ArrayPart[]): Splice[] {
-  const elements = array.items ?? []
-  const separator = elements.length > 1 ? text.slice(elements[0]!.end, elements[1]!.start) : ','
-  const kept = new Set(parts.filter((part) => typeof part === 'number'))
-  if (kept.size === 0) {
-    const first = elements[0]
-    const body = parts.join(separator)
-    if (first === undefined) return [{ start: array.start + 1, end: array.end - 1, text: body }]
-    return [{ start: first.start, end: elements.at(-1)!.end, text: body }]
-  }
+  const [first, second, last] = [array.at(0), array.at(1), array.at(array.length - 1)]
+  const separator = first !== undefined && second !== undefined ? text.slice(first.end, second.start) : ','
+  if (first === undefined || last === undefined)
+    return [{ start: array.start + 1, end: array.end - 1, text: parts.join(separator) }]
+  if (!parts.some((part) => typeof part === 'number'))
+    return [{ start: first.start, end: last.end, text: parts.join(separator) }]
   const splices: Splice[] = []
   // Gaps run from the end of one kept element to the start of the next; each is rewritten only if something changed in it.
   let lastKept = -1
   let fresh: string[] = []
   const closeGap = (next: number | undefined): void => {
-    const start = lastKept < 0 ? elements[0]!.start : elements[lastKept]!.end
-    const end = next === undefined ? elements.at(-1)!.end : elements[next]!.start
-    const untouched =
-      fresh.length === 0 && (next === undefined ? lastKept === elements.length - 1 : next === lastKept + 1)
+    const untouched = fresh.length === 0 && (next === undefined ? lastKept === array.length - 1 : next === lastKept + 1)
     if (!untouched) {
+      const start = lastKept < 0 ? first.start : array.at(lastKept)!.end
+      const end = next === undefined ? last.end : array.at(next)!.start
       const lead = lastKept < 0 ? '' : separator
       const tail = next === undefined || fresh.length === 0 ? '' : separator
       const bridge = fresh.length === 0 && (lastKept < 0 || next === undefined) ? '' : lead

@@ -1,47 +1,89 @@
-/** A bounded map that forgets what was not used for longest. Values are addressed by text, so equal content is counted once. */
+/** A bounded memory that forgets what was not used for longest. Values are addressed by text, so equal content is counted once. */
 export interface ContentCache<V> {
-  get(key: string): V | undefined
-  set(key: string, value: V): void
+  /** `scope` keeps apart what was worked out for one text in several ways. */
+  get(scope: string, text: string): V | undefined
+  set(scope: string, text: string, value: V): void
   readonly size: number
 }
 
 export interface ContentCacheOptions {
   /** @default 20000 */
   readonly entries?: number
-  /** Characters of all keys together; longer texts would otherwise be held in memory without a bound. @default 32 million */
+  /** Characters of all texts together; longer ones would otherwise be held in memory without a bound. @default 32 million */
   readonly characters?: number
 }
 
+interface Entry<V> {
+  readonly text: string
+  value: V
+}
+
+/** Texts that look alike to the probe and are kept; a hostile client can make as many of them as it likes. */
+const MOST_ALIKE = 8
+
+/**
+ * Found by a probe and then compared: the language's own map would hash every character of every text, which takes longer than to
+ * count some of them.
+ */
 export function createContentCache<V>(options: ContentCacheOptions = {}): ContentCache<V> {
   const { entries = 20_000, characters = 32_000_000 } = options
-  const values = new Map<string, V>()
+  const alike = new Map<string, Entry<V>[]>()
+  let size = 0
   let held = 0
 
+  function forget(group: Entry<V>[], count: number): void {
+    for (const { text } of group.splice(0, count)) {
+      held -= text.length
+      size--
+    }
+  }
+
   function evict(): void {
-    for (const key of values.keys()) {
-      if (values.size <= entries && held <= characters) return
-      values.delete(key)
-      held -= key.length
+    for (const [probe, group] of alike) {
+      if (size <= entries && held <= characters) return
+      forget(group, group.length)
+      alike.delete(probe)
     }
   }
 
   return {
-    get(key) {
-      const value = values.get(key)
-      if (value !== undefined) {
-        // A Map keeps the order of insertion: moving to the end makes the first key the oldest in use.
-        values.delete(key)
-        values.set(key, value)
-      }
-      return value
+    get(scope, text) {
+      const probe = probeOf(scope, text)
+      const group = alike.get(probe)
+      const found = group?.find((entry) => entry.text === text)
+      if (found === undefined) return undefined
+      // A Map keeps the order of insertion: moving to the end makes the first one the oldest in use.
+      alike.delete(probe)
+      alike.set(probe, group!)
+      return found.value
     },
-    set(key, value) {
-      if (!values.delete(key)) held += key.length
-      values.set(key, value)
+    set(scope, text, value) {
+      const probe = probeOf(scope, text)
+      const group = alike.get(probe) ?? []
+      const found = group.find((entry) => entry.text === text)
+      if (found !== undefined) {
+        found.value = value
+        return
+      }
+      // A copy: a stretch of a longer text would keep all of that in memory.
+      group.push({ text: ` ${text}`.slice(1), value })
+      size++
+      held += text.length
+      if (group.length > MOST_ALIKE) forget(group, 1)
+      alike.set(probe, group)
       evict()
     },
     get size() {
-      return values.size
+      return size
     },
   }
+}
+
+const PROBE = 16
+
+function probeOf(scope: string, text: string): string {
+  const { length } = text
+  if (length <= 4 * PROBE) return `${scope}\n${text}`
+  const middle = length >> 1
+  return `${scope}\n${length} ${text.slice(0, PROBE)}${text.slice(middle, middle + PROBE)}${text.slice(-PROBE)}`
 }

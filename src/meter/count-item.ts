@@ -10,8 +10,8 @@ export interface ItemContext {
   readonly isKnown: boolean
   readonly overhead: Overhead
   countText(text: string): Count
-  /** Tokens of sealed content, as the response that issued it reported them. */
-  hiddenTokens?(item: Item): number | undefined
+  /** Tokens of sealed content by its seal, as the answer that issued it reported them. */
+  readonly hidden?: ReadonlyMap<string, number>
 }
 
 /** Sealed content shows its length at best: a ciphertext is about five characters per token that it hides. */
@@ -72,7 +72,7 @@ function countWords(item: Item, context: ItemContext): Count {
 }
 
 function countSealed(item: Item, context: ItemContext): Count {
-  const reported = context.hiddenTokens?.(item)
+  const reported = item.seal === undefined ? undefined : context.hidden?.get(item.seal)
   if (reported !== undefined) return exactly(reported, 'provider')
   const { sealedCharacters = 0 } = item
   if (item.text === '' && sealedCharacters === 0) return SEALED_UNSEEN

@@ -18,8 +18,6 @@ export interface MeterOptions {
   readonly tokenizerFor?: (family: string) => TextCounter | undefined
   /** What was learned from reported usage. */
   readonly calibration?: Calibration
-  /** Tokens of sealed items, from the usage of the response that issued them. */
-  readonly hiddenTokens?: (item: Item) => number | undefined
   /** Texts whose count is remembered. @default 20000 */
   readonly cachedTexts?: number
   readonly onEvent?: MeterEvents
@@ -27,8 +25,16 @@ export interface MeterOptions {
 
 const MOST_TALLIES = 64
 
-/** A model id, or a target with the endpoint whose calibration applies; a calibration of its own goes before the meter's. */
-export type TargetRef = string | (Pick<Target, 'model' | 'endpoint'> & { readonly calibration?: Calibration })
+/**
+ * A model id, or a target with the endpoint whose calibration applies; a calibration of its own goes before the meter's. `hidden` has the
+ * tokens of sealed content by its seal, from the usage of the answer that issued it.
+ */
+export type TargetRef =
+  | string
+  | (Pick<Target, 'model' | 'endpoint'> & {
+      readonly calibration?: Calibration
+      readonly hidden?: ReadonlyMap<string, number>
+    })
 
 export type { ClassTokens, TokenClass } from './tally.ts'
 
@@ -67,8 +73,13 @@ export interface Meter {
 }
 
 export function createMeter(options: MeterOptions): Meter {
-  const { catalogue, tokenizerFor, calibration, hiddenTokens, cachedTexts = 20_000, onEvent = ignoreEvents } = options
-  const raw = createRawCounter({ catalogue, tokenizerFor, hiddenTokens, cachedTexts, onEvent })
+  const { catalogue, tokenizerFor, calibration, cachedTexts = 20_000, onEvent = ignoreEvents } = options
+  const raw = createRawCounter({ catalogue, tokenizerFor, cachedTexts, onEvent })
+
+  const lensFor = (target: TargetRef): Lens => {
+    const lens = raw.lensOf(refOf(target).model)
+    return typeof target === 'string' || target.hidden === undefined ? lens : { ...lens, hidden: target.hidden }
+  }
 
   function calibrated(
     target: TargetRef,
@@ -119,7 +130,7 @@ export function createMeter(options: MeterOptions): Meter {
   }
 
   function measureWhole(target: TargetRef, conversation: Conversation, bytes: number): Measurement {
-    const lens = raw.lensOf(refOf(target).model)
+    const lens = lensFor(target)
     const overhead = overheadOf(conversation.format, lens.model, lens.family)
     const { format } = conversation
     const before = conversation.head.reduce((sum, item) => addItem(sum, raw.item(lens, item, format)), NOTHING)
@@ -173,15 +184,15 @@ export function createMeter(options: MeterOptions): Meter {
 
   return {
     countText(target, text) {
-      const { count, kind } = raw.text(raw.lensOf(refOf(target).model), text)
+      const { count, kind } = raw.text(lensFor(target), text)
       return calibrated(target, count, NO_TOKENS, { [kind]: count.tokens }).count
     },
     countItem(target, item, format = '') {
-      const { words, media, kind, text } = raw.item(raw.lensOf(refOf(target).model), item, format)
+      const { words, media, kind, text } = raw.item(lensFor(target), item, format)
       return calibrated(target, words, media, { [kind]: text, fixed: words.tokens - text }).count
     },
     measureItems(target, items, format = '') {
-      const lens = raw.lensOf(refOf(target).model)
+      const lens = lensFor(target)
       const own = items.reduce((sum, item) => addItem(sum, raw.item(lens, item, format)), NOTHING)
       const overhead = overheadOf(format, lens.model, lens.family)
       const framing = slackened(itemFramingOf(overhead, items), overhead)
@@ -203,7 +214,7 @@ export function createMeter(options: MeterOptions): Meter {
     },
     factsOf: (model) => raw.lensOf(model).facts,
     familyOf: (model) => raw.lensOf(model).family,
-    contentKindOf: (target, item) => raw.item(raw.lensOf(refOf(target).model), item, '').kind,
+    contentKindOf: (target, item) => raw.item(lensFor(target), item, '').kind,
   }
 }
 

@@ -10,7 +10,6 @@ import { overheadOf } from './overhead.ts'
 export interface RawCounterOptions {
   readonly catalogue: ModelLookup
   readonly tokenizerFor: ((family: string) => TextCounter | undefined) | undefined
-  readonly hiddenTokens: ((item: Item) => number | undefined) | undefined
   readonly cachedTexts: number
   readonly onEvent: MeterEvents
 }
@@ -24,6 +23,8 @@ export interface Lens {
   readonly isKnown: boolean
   readonly exact: TextCounter | undefined
   readonly key: string
+  /** Tokens of sealed content by its seal. */
+  readonly hidden?: ReadonlyMap<string, number>
 }
 
 export interface CountedItem extends ItemCount {
@@ -43,7 +44,7 @@ const MOST_MODELS = 1000
 const MOST_LENSES = 64
 
 export function createRawCounter(options: RawCounterOptions): RawCounter {
-  const { catalogue, tokenizerFor, hiddenTokens, cachedTexts, onEvent } = options
+  const { catalogue, tokenizerFor, cachedTexts, onEvent } = options
   const texts = createContentCache<{ count: Count; kind: ContentKind }>({ entries: cachedTexts })
   const items = new Map<string, WeakMap<Item, CountedItem>>()
   const facts = new Map<string, { readonly info: ModelFacts; readonly isKnown: boolean }>()
@@ -84,12 +85,11 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
 
   function countText(lens: Lens, text: string): { count: Count; kind: ContentKind } {
     if (text === '') return { count: NO_TOKENS, kind: 'prose' }
-    const key = `${lens.key}\n${text}`
-    const known = texts.get(key)
+    const known = texts.get(lens.key, text)
     if (known !== undefined) return known
     const { kind, ...estimate } = estimateTokens(text, lens.family)
     const counted = { count: exactCount(lens, text) ?? estimate, kind }
-    texts.set(key, counted)
+    texts.set(lens.key, text, counted)
     return counted
   }
 
@@ -133,12 +133,12 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
           text += counted.count.tokens
           return counted.count
         },
-        ...(hiddenTokens !== undefined && { hiddenTokens }),
+        ...(lens.hidden !== undefined && { hidden: lens.hidden }),
       }
       const { words, media } = countItem(item, context)
       const result = { words, media, kind, text: Math.min(text, words.tokens) }
-      // Hidden tokens may be learned later, so a guess about sealed content is not kept.
-      if (item.sealed !== true || words.source === 'provider') seen.set(item, result)
+      // What is hidden may be learned later, and by one session only.
+      if (item.sealed !== true) seen.set(item, result)
       return result
     },
   }

@@ -89,10 +89,12 @@ const START: Running = { sum: NOTHING, thinking: NOTHING, messages: 0, lastMessa
 /** Adds up histories that grow: what stands at the start of one that was added up before is not looked at again. */
 export function createTally(): (items: readonly Item[], rules: TallyRules) => Tally {
   /** For each list what was counted up to each of its items. */
-  const lists = createGrownLists<readonly Running[]>()
+  const lists = createGrownLists<Running[]>()
   return (items, rules) => {
     const near = lists.nearest(items)
-    const steps = near === undefined ? [] : near.value.slice(0, near.shared)
+    const steps = near === undefined ? [] : near.isOutgrown ? near.value : near.value.slice(0, near.shared)
+    // Counting may have failed on the way before.
+    steps.length = near?.shared ?? 0
     let running = steps.at(-1) ?? START
     for (let at = steps.length; at < items.length; at++) {
       running = step(running, items[at]!, rules)

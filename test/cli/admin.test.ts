@@ -170,6 +170,25 @@ describe('count, models, config, doctor', () => {
     expect(err).toContain('mine.yaml:2')
   })
 
+  it.each([
+    ['summaries.yaml', 'summarizer: { format: openai-chat, model: small, apiKeyEnv: SUMMARY_KEY }\n'],
+    [
+      'summaries.json',
+      '{ "port": 4242,\n  "summarizer": { "format": "openai-chat", "model": "small", "apiKeyEnv": "SUMMARY_KEY" } }\n',
+    ],
+  ])('says in %s whether the key of the summariser is there, and never what it is', async (file, text) => {
+    writeFileSync(join(home.path, file), text)
+    const shown = async (env: Record<string, string>) => {
+      const { code, out, err } = await plimsoll(home.path, ['config', 'show', '--config', file, '--json'], { env })
+      expect({ code, err }).toEqual({ code: 0, err: '' })
+      expect(out).not.toContain('sk-secret')
+      return (JSON.parse(out) as { name: string; value: unknown }[]).find(({ name }) => name === 'summarizer')
+    }
+    const summarizer = { format: 'openai-chat', model: 'small', apiKeyEnv: 'SUMMARY_KEY' }
+    expect(await shown({})).toEqual({ name: 'summarizer', value: { ...summarizer, apiKey: 'unset' }, from: 'file' })
+    expect(await shown({ SUMMARY_KEY: 'sk-secret' })).toMatchObject({ value: { ...summarizer, apiKey: 'set' } })
+  })
+
   it('does the same for the settings of a proxy', async () => {
     const settings = (await json('config', 'show')) as { name: string; from: string }[]
     expect(settings.find(({ name }) => name === 'port')).toEqual({ name: 'port', value: 4141, from: 'file' })

@@ -206,6 +206,25 @@ describe('chat in a terminal', () => {
     await terminal.waitFor(/art_[0-9a-z]{26}/)
   })
 
+  it('lets the model of the chat write the summary where a settings file says so', async () => {
+    const text = Array.from({ length: 150 }, (_, line) => `line ${line}: the service answered in ${line} ms`).join('\n')
+    writeFileSync(join(home, 'long.txt'), text)
+    writeFileSync(
+      join(home, 'mine.yaml'),
+      'policies: { mine: { override: { summaries: { via: in-band } } } }\npolicy: mine\n',
+    )
+    const input = [...Array.from({ length: 10 }, () => 'read long.txt'), '/policy', '/cost', '/exit'].join('\n')
+    const { code, out, err } = await plimsoll(
+      home,
+      ['chat', '--provider', 'demo', '--session', 'm', '--config', 'mine.yaml', '--window', '12000'],
+      { input: `${input}\n` },
+    )
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toMatch(/▼ compacted: [\d,]+ → [\d,]+ tokens/)
+    expect(out).toMatch(/mine \(known: plimsoll, .*, mine\)/)
+    expect(out).toMatch(/\$[\d.]+ of it for summaries/)
+  })
+
   it('takes a paste of several lines for one message', async () => {
     const terminal = chat('--session', 'paste')
     await terminal.waitFor('> ')
@@ -271,6 +290,29 @@ describe('chat in a pipe', () => {
     ])
   })
 
+  it('reads AGENTS.md of the repository from inside one of its packages', async () => {
+    const project = join(home, 'mono')
+    const folder = join(project, 'packages/x')
+    mkdirSync(join(project, '.git'), { recursive: true })
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'package.json'), '{}')
+    writeFileSync(join(project, 'AGENTS.md'), 'repository rule')
+    writeFileSync(join(folder, 'AGENTS.md'), 'package rule')
+    const places = async (...args: string[]): Promise<string[]> => {
+      const { out } = await plimsoll(home, ['chat', '--provider', 'demo', ...args], { cwd: folder, input: '/exit\n' })
+      const lines = out.split('\n').filter((line) => line.startsWith('instructions from'))
+      return lines.map((line) => line.slice(line.indexOf(home) + home.length))
+    }
+    expect(await places()).toEqual(['/mono/AGENTS.md', '/mono/packages/x/AGENTS.md'])
+    mkdirSync(join(home, '.adk-code'))
+    writeFileSync(join(home, '.adk-code/AGENTS.md'), 'user rule')
+    // As its document says: a global file of its own, and the nearest marker.
+    expect(await places('--policy', 'adk-code')).toEqual(['/.adk-code/AGENTS.md', '/mono/packages/x/AGENTS.md'])
+    const untrusted = join(home, 'untrusted.yaml')
+    writeFileSync(untrusted, `instructions: { trustProject: false, globalDir: ${join(home, '.adk-code')} }\n`)
+    expect(await places('--config', untrusted)).toEqual(['/.adk-code/AGENTS.md'])
+  })
+
   it('routes an unknown tool to a program only when asked to, as an argument array', async () => {
     const refused = await plimsoll(home, ['chat', '--provider', 'demo', '--allow', 'all', '-p', 'uname -s'])
     expect(refused.out).toContain('There is no tool "uname"')
@@ -298,6 +340,25 @@ describe('chat in a pipe', () => {
     const noPrompt = await plimsoll(home, ['chat', '--json'])
     expect(noPrompt).toMatchObject({ code: 2 })
     expect(noPrompt.err).toContain('--json needs --prompt')
+  })
+
+  it('a budget that was set in a session goes on with it', async () => {
+    const lines = (...args: string[]) => ['chat', '--provider', 'demo', ...args]
+    const first = await plimsoll(home, lines('--session', 'b'), { input: 'echo one\n/budget 2.50\n/exit\n' })
+    expect(first.out).toContain('of $2.50 spent')
+    for (const args of [['--continue'], ['--session', 'b']]) {
+      const { out } = await plimsoll(home, lines(...args), { input: '/budget\n/exit\n' })
+      expect(out).toContain('of $2.50 spent')
+      expect(out).toContain('Going on after 2 entries.')
+    }
+    // A flag says it anew, and that stays too.
+    await plimsoll(home, lines('--session', 'b', '--budget', '0.000001', '-p', 'echo two'))
+    const halted = await plimsoll(home, lines('--session', 'b', '-p', 'echo three'))
+    expect(halted).toMatchObject({ code: 1 })
+    expect(halted.err).toContain('budget')
+    // Another session has none, also in the same process.
+    const other = await plimsoll(home, lines('--session', 'b'), { input: '/new c\n/budget\n/exit\n' })
+    expect(other.out).toContain('No budget')
   })
 
   it('a budget that is used up ends in a sentence, not in a request', async () => {

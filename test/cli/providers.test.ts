@@ -12,6 +12,7 @@ import {
   type Script,
   type Wire,
 } from '../../src/testing/referee/index.ts'
+import { commonPrefix } from '../../src/core/common-prefix.ts'
 import { plimsoll, temporaryHome, type Ran } from './support/binary.ts'
 
 let home: string
@@ -124,6 +125,47 @@ describe.each(CASES)('chat with $name', (one) => {
     expect(out).toContain('The provider found the request too large; it is reduced and sent again.')
     expect(out).toContain('read 12')
     expect(vendor!.summary()).toMatchObject({ invalid: 0 })
+  })
+})
+
+const ACCOUNT = 'State: half of the file is read. Next: read the rest of it.'
+const ASKED = 'is about to leave the context window'
+
+describe.each(CASES.slice(0, 3))('a summary in band with $name', (one) => {
+  const text = Array.from({ length: 120 }, (_, i) => `line ${i} of a file that is read again and again`).join('\n')
+  const script: Script = ({ number, body }) =>
+    JSON.stringify(body).includes(ASKED)
+      ? say(ACCOUNT)
+      : number % 2 === 1
+        ? call('read_file', { path: 'long.txt' })
+        : say(`read ${number}`)
+  const prompts = Array.from({ length: 12 }, (_, i) => `again ${i}`)
+  const small = (...args: string[]): Case => ({ ...one, args: [...one.args, '--window', '9000', ...args] })
+  const historyOf = (body: string): string => body.slice(body.search(/"(?:messages|contents)":/))
+  const bodies = (): string[] => vendor!.log.map(({ raw }) => Buffer.from(raw).toString())
+
+  beforeEach(() => {
+    writeFileSync(join(home, 'long.txt'), text)
+    writeFileSync(join(home, 'in-band.yaml'), 'override: { summaries: { via: in-band } }\n')
+  })
+
+  it('is asked for at the model of the chat, behind what it has read, and used from then on', async () => {
+    const { code, out, err } = await chat(small('--config', 'in-band.yaml'), script, prompts, 9_000)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    const asked = bodies().findIndex((body) => body.includes(ASKED))
+    expect(asked).toBeGreaterThan(0)
+    const [before, own] = [historyOf(bodies()[asked - 1]!), historyOf(bodies()[asked]!)]
+    expect(commonPrefix(before, own)).toBeGreaterThan(0.5 * before.length)
+    expect(bodies()[asked + 1]).toContain(ACCOUNT)
+    // The client never sees it.
+    expect(out).not.toContain(ACCOUNT)
+    expect(vendor!.summary()).toMatchObject({ overflows: 0, invalid: 0 })
+  })
+
+  it('is not asked for by a policy that writes its summaries without a model', async () => {
+    expect(await chat(small(), script, prompts, 9_000)).toMatchObject({ code: 0 })
+    expect(bodies().filter((body) => body.includes(ASKED))).toEqual([])
+    expect(bodies().at(-1)).toContain('Condensed record')
   })
 })
 

@@ -10,21 +10,60 @@ const collect = runInNewContext('gc') as () => void
 const TURNS = 200
 const long = 'a line of some length, '.repeat(2_500)
 
+/** Each step has what a codec keeps as text of the body: a call's input, and a block that only the vendor knows. */
 const BODIES = {
-  'anthropic-messages': (says: readonly string[]) => ({
+  'anthropic-messages': (steps: readonly string[]) => ({
     model: 'm',
     max_tokens: 9,
-    messages: says.map((content, i) => ({ role: i % 2 === 0 ? 'user' : 'assistant', content })),
+    messages: steps.flatMap((text, i) => [
+      { role: 'user', content: [{ type: 'text', text }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'new_block', about: text.slice(0, 40) },
+          { type: 'tool_use', id: `t${i}`, name: 'read', input: { path: `src/file-${i}.ts`, from: i } },
+        ],
+      },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: `t${i}`, content: `line ${i}` }] },
+    ]),
   }),
-  'openai-chat': (says: readonly string[]) => ({
+  'openai-chat': (steps: readonly string[]) => ({
     model: 'm',
-    messages: says.map((content) => ({ role: 'user', content })),
+    messages: steps.flatMap((text, i) => [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text },
+          { type: 'new_part', about: text.slice(0, 40) },
+        ],
+      },
+      {
+        role: 'assistant',
+        content: null,
+        // Some servers write the arguments as an object.
+        tool_calls: [
+          { id: `c${i}`, type: 'function', function: { name: 'read', arguments: { path: `file-${i}.ts` } } },
+        ],
+      },
+      { role: 'tool', tool_call_id: `c${i}`, content: `line ${i}` },
+    ]),
   }),
-  'openai-responses': (says: readonly string[]) => ({
+  'openai-responses': (steps: readonly string[]) => ({
     model: 'm',
-    input: says.map((content) => ({ role: 'user', content })),
+    input: steps.flatMap((text, i) => [
+      { role: 'user', content: text },
+      { type: 'new_item', about: text.slice(0, 40) },
+      { type: 'function_call', call_id: `c${i}`, name: 'read', arguments: `{"path":"file-${i}.ts"}` },
+      { type: 'function_call_output', call_id: `c${i}`, output: `line ${i}` },
+    ]),
   }),
-  gemini: (says: readonly string[]) => ({ contents: says.map((text) => ({ role: 'user', parts: [{ text }] })) }),
+  gemini: (steps: readonly string[]) => ({
+    contents: steps.flatMap((text, i) => [
+      { role: 'user', parts: [{ text }, { newPart: text.slice(0, 40) }] },
+      { role: 'model', parts: [{ functionCall: { name: 'read', args: { path: `src/file-${i}.ts` } } }] },
+      { role: 'user', parts: [{ functionResponse: { name: 'read', response: { rows: [i, `line ${i}`] } } }] },
+    ]),
+  }),
 } as const
 
 describe('a body that grew', () => {
@@ -43,7 +82,7 @@ describe('a body that grew', () => {
     const before = process.memoryUsage().heapUsed
     for (let i = 0; i < TURNS; i++) turn()
     collect()
-    expect(conversation?.items).toHaveLength(says.length)
+    expect(conversation!.items.length).toBeGreaterThanOrEqual(says.length * 3)
     // All of them would be 200 times 57 KB.
     expect(process.memoryUsage().heapUsed - before).toBeLessThan((TURNS * long.length) / 4)
   })

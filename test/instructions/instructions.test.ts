@@ -8,6 +8,7 @@ import {
   loadInstructions,
   projectRoot,
   ROOT_MARKERS,
+  rootRuleOf,
   sessionInstructions,
 } from '../../src/engine/instructions/index.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
@@ -56,6 +57,34 @@ describe('AGENTS.md', () => {
     await rm(join(root, 'package.json'))
     await writeFile(join(root, marker), '')
     expect(await projectRoot(workDir)).toBe(root)
+  })
+
+  it.each(['.git', '.hg'])('in a monorepo the root is where %s is, not the nearest package', async (marker) => {
+    await mkdir(join(dir, marker))
+    await writeFile(join(workDir, 'package.json'), '{}')
+    await write(dir, 'repository')
+    await write(root, 'project')
+    await write(workDir, 'package')
+    expect(await projectRoot(workDir)).toBe(dir)
+    expect((await load()).merged).toBe('repository\n\nproject\n\npackage')
+  })
+
+  it('of two repositories the inner one is the project', async () => {
+    await mkdir(join(dir, '.git'))
+    await mkdir(join(root, '.git'))
+    await writeFile(join(workDir, 'go.mod'), '')
+    expect(await projectRoot(workDir)).toBe(root)
+  })
+
+  it('takes the nearest marker where there is no repository, and as adk-code does it everywhere', async () => {
+    await writeFile(join(workDir, 'Cargo.toml'), '')
+    expect(await projectRoot(workDir)).toBe(workDir)
+    await mkdir(join(dir, '.git'))
+    expect(await projectRoot(workDir, 'nearest')).toBe(workDir)
+    await write(dir, 'repository')
+    await write(workDir, 'crate')
+    expect((await load({ root: rootRuleOf('adk-code') })).merged).toBe('crate')
+    expect((await load({ root: rootRuleOf('plimsoll') })).merged).toBe('repository\n\ncrate')
   })
 
   it('reads nothing of a project without a root, and nothing of one that is not trusted', async () => {

@@ -153,8 +153,11 @@ describe('meter', () => {
     // A ciphertext shows how much it may hide at most.
     const small = blind.countItem('gpt-5', { ...sealed, sealedCharacters: 1_000 })
     expect(small).toMatchObject({ tokens: 200, low: 0, high: 400, source: 'unknown' })
-    const told = createMeter({ catalogue, hiddenTokens: () => 777 })
-    expect(told.countItem('gpt-5', sealed)).toEqual({ tokens: 777, low: 777, high: 777, source: 'provider' })
+    const told = { model: 'gpt-5', hidden: new Map([['tail', 777]]) }
+    const known = { ...sealed, seal: 'tail' }
+    expect(blind.countItem(told, known)).toEqual({ tokens: 777, low: 777, high: 777, source: 'provider' })
+    // Another session does not know the answer that it came in.
+    expect(blind.countItem('gpt-5', known).source).toBe('unknown')
   })
 
   it('counts no thinking of finished turns on models that forget it', () => {

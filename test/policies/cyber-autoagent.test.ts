@@ -164,6 +164,29 @@ describe('the budget', () => {
     expect(lines).toContainEqual(expect.stringMatching(/^Context reduced via \w+ manager: messages 61->\d+$/))
   })
 
+  it('summarises the oldest 30 % of what the window left', async () => {
+    const { contents, report } = await presetSession(cyberAutoagent(), 32_000).prepare(talk(221, 1_200))
+    expect(report.newEpoch).toBeDefined()
+    // 100 messages, of them 90 % by the window; a third of those into the summary.
+    expect(contents.length).toBeLessThanOrEqual(68)
+    expect(contents.length).toBeGreaterThan(40)
+  })
+
+  it('squeezes from what was compressed before, instead of showing more of it again', async () => {
+    const policy = cyberAutoagent()
+    const steps = ['compress-results', 'squeeze']
+    const cascade = policy.cascade.filter(({ step }) => steps.includes(step))
+    const history = [
+      user('Write the report.'),
+      call('big', 'write', { text: chars(90_000) }),
+      result('big', 'Written.', 'write'),
+      ...Array.from({ length: 30 }, (_, n) => [call(`c${n}`), result(`c${n}`, chars(2_400, `word${n}`))]).flat(),
+    ]
+    const { load, limit, report } = await presetSession({ ...policy, cascade }, 16_000).prepare(history)
+    expect(report.newEpoch).toBeDefined()
+    expect(load.count.high).toBeLessThanOrEqual(limit.tokens)
+  })
+
   it('summarises the oldest 30 % first and keeps the newest', async () => {
     const prompts: string[] = []
     const preset = presetSession(cyberAutoagent(), 100_000, {

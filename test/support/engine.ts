@@ -99,6 +99,7 @@ export function testEngine(
     hash,
     chain: createChains(hash, CLAUDE_CODE),
     bodies: createRecentBodies(),
+    outgoing: createRecentBodies(),
     emit: (event) => events.push(event),
     policy: options.policy ?? policyNamed('plimsoll'),
   }

@@ -27,13 +27,22 @@ export interface Tenant {
   readonly values: Map<string, string>
 }
 
-export const idOf = (entry: Entry): string => (decodeRecord(entry.text) as Epoch).id
+export function idOf(entry: Entry): string {
+  const known = ids.get(entry)
+  if (known !== undefined) return known
+  const { id } = decodeRecord(entry.text) as Epoch
+  ids.set(entry, id)
+  return id
+}
+
+/** An epoch names every item that it covers: its record is too long to be read for its id each time. */
+const ids = new WeakMap<Entry, string>()
 
 /** The first holder of each epoch speaks for it; forks and adopters hold the same one. */
 export function firstById(entries: readonly Entry[]): Entry[] {
-  const ids = new Map<string, Entry>()
-  for (const entry of entries) if (!ids.has(idOf(entry))) ids.set(idOf(entry), entry)
-  return [...ids.values()]
+  const first = new Map<string, Entry>()
+  for (const entry of entries) if (!first.has(idOf(entry))) first.set(idOf(entry), entry)
+  return [...first.values()]
 }
 
 export function addToIndexes(tenant: Tenant, entry: Entry): void {

@@ -1,8 +1,8 @@
-import * as crypto from 'node:crypto'
 import { PlimsollError } from '../../core/errors.ts'
 import { RECORD_VERSION, upgradeRecord } from '../../core/records.ts'
 import type { LogRecord } from '../../core/records.ts'
 import type { Seal, Stored } from '../crypto/seal.ts'
+import { sha256Text } from '../crypto/sha256.ts'
 
 /** A record as it lies in a database: its text, sealed or not, and a checksum over exactly that. */
 export interface StoredText {
@@ -38,11 +38,4 @@ export function decodeRecord(text: string): LogRecord {
   )
 }
 
-function checksum(body: Stored): string {
-  // The one-shot hash (Node 20.12 and newer) takes half the time on the short texts that records are.
-  const digest =
-    typeof crypto.hash === 'function'
-      ? crypto.hash('sha256', body, 'base64url')
-      : crypto.createHash('sha256').update(body).digest('base64url')
-  return digest.slice(0, 16)
-}
+const checksum = (body: Stored): string => sha256Text(body, 'base64url').slice(0, 16)

@@ -40,7 +40,7 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
       const { above = 1, to = 0.95, tokens = Infinity, minimum = 0 } = step
       const level = (share: number): number => Math.min(tokens, draft.limitTokens * share)
       if (draft.items.length < minimum || projected <= level(above)) return NOTHING
-      return squeeze(draft, projected - level(to), goneIn(draft, before), step)
+      return squeeze(draft, projected - level(to), goneIn(draft, before), step, shownIn(draft, before))
     }
     case 'collapse-duplicates':
       return collapseDuplicates(draft, step)
@@ -51,7 +51,8 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
     case 'window':
       return slideWindow(draft, step)
     case 'summarise':
-      return projected <= draft.limitTokens * (step.above ?? 0) ? NOTHING : summarise(draft, step)
+      if (projected <= draft.limitTokens * (step.above ?? 0)) return NOTHING
+      return summarise(draft, step, goneIn(draft, before))
     case 'emergency':
       return emergencyFold(draft, step, goneIn(draft, before))
     case 'strip-reasoning':
@@ -75,6 +76,11 @@ export function projectedTokens(draft: Draft, proposal: Proposal): number {
       sum += draft.countText(edit.text) - draft.tokensOf(draft.items[draft.links[edit.at]!.index]!)
   }
   return sum
+}
+
+/** What earlier steps show an item as, by its index. */
+function shownIn(draft: Draft, { edits }: Proposal): ReadonlyMap<number, string> {
+  return new Map(edits.flatMap((edit) => (edit.op === 'replace' ? [[draft.links[edit.at]!.index, edit.text]] : [])))
 }
 
 export function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {

@@ -23,16 +23,23 @@ interface Candidate {
  * Shows the largest items that are still in view as preview + handle, wherever they stand: open step and pasted user
  * messages included. "Never folded" is not "never shortened". Pictures cannot be shortened: those above the common height leave
  * whole, the oldest first, and only as many as it takes. Arguments of answered calls give way where all that does not do.
+ * `shownAs` has the texts that earlier steps put in the place of items, by index.
  */
 export function squeeze(
   draft: Draft,
   excessTokens: number,
   gone: (index: number) => boolean,
   options: SqueezeOptions,
+  shownAs: ReadonlyMap<number, string> = new Map(),
 ): Proposal {
   const places = linkPlaces(draft)
+  // What another step made shorter already counts as that: else it would be shown at greater length again.
+  const sizeOf = (item: Item, index: number): number => {
+    const text = shownAs.get(index)
+    return text === undefined ? draft.tokensOf(item) : draft.countText(text)
+  }
   const inView = draft.items
-    .map((item, index): Candidate => ({ item, index, tokens: draft.tokensOf(item) }))
+    .map((item, index): Candidate => ({ item, index, tokens: sizeOf(item, index) }))
     .filter(({ index, tokens }) => places[index]! >= 0 && !gone(index) && tokens > options.floorTokens * 1.5)
   const { edits, stored, excess } = shedPictures(draft, excessTokens, inView, places, options)
   const largest = inView.filter(({ item }) => !holdsMedia(item)).sort((a, b) => b.tokens - a.tokens)

@@ -22,8 +22,8 @@ const TASK_LINE_BYTES = 120
 const MIN_SUMMARY_TOKENS = 60
 
 /** Puts one message in the place of a part of the history, and perhaps a second one that says how to go on. */
-export function summarise(draft: Draft, step: SummariseStep): Proposal {
-  const folded = foldedBy(draft, step)
+export function summarise(draft: Draft, step: SummariseStep, gone: (index: number) => boolean): Proposal {
+  const folded = foldedBy(draft, step, gone)
   if (folded.length === 0) return NOTHING
   const source = sourceOf(draft, folded)
   const sourceTokens = source.items.reduce((sum, item) => sum + draft.tokensOf(item), 0)
@@ -56,14 +56,26 @@ export function summarise(draft: Draft, step: SummariseStep): Proposal {
   }
 }
 
-function foldedBy(draft: Draft, { scope, tail, tailUnit = 'messages', minimum = 0 }: SummariseStep): number[] {
+function foldedBy(
+  draft: Draft,
+  { scope, tail, tailUnit = 'messages', minimum = 0 }: SummariseStep,
+  gone: (index: number) => boolean,
+): number[] {
   const { items } = draft
   if (sizeOf(draft, 0, items.length, tailUnit) < minimum) return []
   const tailFrom = tail === 0 ? draft.openFrom : tailStart(draft, tail, tailUnit)
   if (scope === 'middle') return foldableIn(draft, headEnd(draft, 1), tailFrom)
   if (scope === 'all') return everything(draft, tail === 0 && draft.asDesigned ? items.length : tailFrom)
-  const messages = Math.max(1, Math.floor(scope * sizeOf(draft, 0, items.length, 'messages')))
-  return foldableIn(draft, 0, Math.min(headEnd(draft, messages), tailFrom))
+  return foldableIn(draft, 0, Math.min(oldestEnd(draft, scope, gone), tailFrom))
+}
+
+/** Where a share of the messages that earlier steps left ends. What they took out is told of as well. */
+function oldestEnd(draft: Draft, share: number, gone: (index: number) => boolean): number {
+  const left = draft.turns.steps.map(({ from, to }) => (gone(from) ? 0 : sizeOf(draft, from, to, 'messages')))
+  const wanted = Math.max(1, Math.floor(share * left.reduce((sum, size) => sum + size, 0)))
+  let held = 0
+  const last = left.findIndex((size) => (held += size) >= wanted)
+  return draft.turns.steps[last]?.to ?? 0
 }
 
 /** All that is not pinned, the newest user message too: the continuation quotes it. */

@@ -1,8 +1,16 @@
 import { access, realpath } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 
+/** A repository is one project, however many packages it holds. */
+const REPOSITORY_MARKERS = ['.git', '.hg'] as const
 /** What marks the root of a project. */
-export const ROOT_MARKERS = ['.git', '.hg', 'package.json', 'go.mod', 'Cargo.toml'] as const
+export const ROOT_MARKERS = [...REPOSITORY_MARKERS, 'package.json', 'go.mod', 'Cargo.toml'] as const
+
+/**
+ * `repository`: the nearest directory under version control, so that the rules of a monorepo hold in each of its packages; without
+ * one the nearest marker of any kind. `nearest`: always that.
+ */
+export type RootRule = 'repository' | 'nearest'
 
 const exists = (path: string): Promise<boolean> =>
   access(path).then(
@@ -10,15 +18,18 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** The nearest directory upwards that looks like a project's root; undefined when there is none. */
-export async function projectRoot(from: string): Promise<string | undefined> {
+/** The directory upwards that is the project's root; undefined when there is none. */
+export async function projectRoot(from: string, rule: RootRule = 'repository'): Promise<string | undefined> {
   // A loop of links has no real path; the way as it is written will do.
-  let dir = await realpath(from).catch(() => resolve(from))
-  for (;;) {
-    for (const marker of ROOT_MARKERS) if (await exists(join(dir, marker))) return dir
-    const parent = dirname(dir)
-    if (parent === dir) return undefined
-    dir = parent
+  const start = await realpath(from).catch(() => resolve(from))
+  const repository = rule === 'repository' ? await nearestWith(REPOSITORY_MARKERS, start) : undefined
+  return repository ?? nearestWith(ROOT_MARKERS, start)
+}
+
+async function nearestWith(markers: readonly string[], start: string): Promise<string | undefined> {
+  for (let dir = start; ; dir = dirname(dir)) {
+    for (const marker of markers) if (await exists(join(dir, marker))) return dir
+    if (dirname(dir) === dir) return undefined
   }
 }
 

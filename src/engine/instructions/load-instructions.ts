@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { byteLength, cutHeadBytes } from '../intake/text.ts'
-import { directoriesDown, projectRoot } from './find-files.ts'
+import { directoriesDown, projectRoot, type RootRule } from './find-files.ts'
 
 export interface InstructionOptions {
   readonly workDir: string
@@ -10,6 +10,8 @@ export interface InstructionOptions {
   readonly globalDir?: string
   /** Files of a project are read only where it is trusted: whoever wrote them would speak with the user's authority. @default false */
   readonly trustProject?: boolean
+  /** Where a project begins. @default 'repository', or the preset's own: see `rootRuleOf` */
+  readonly root?: RootRule
   /** @default 'AGENTS.md' */
   readonly fileName?: string
   /** All files together, the note about a cut included. @default 32768 */
@@ -35,11 +37,14 @@ const note = (total: number, maxBytes: number): string =>
 export const globalDirOf = (policy: string, home = homedir()): string =>
   join(home, policy === 'adk-code' ? '.adk-code' : '.plimsoll')
 
+/** How a preset finds the root of a project. */
+export const rootRuleOf = (policy: string): RootRule => (policy === 'adk-code' ? 'nearest' : 'repository')
+
 /** Global, project root, then every directory down to the working one, in this order; at most 32 KiB, and a cut says so. */
 export async function loadInstructions(options: InstructionOptions): Promise<Instructions> {
   const { workDir, globalDir = globalDirOf('plimsoll'), trustProject = false } = options
   const { fileName = 'AGENTS.md', maxBytes = LIMIT } = options
-  const root = trustProject ? await projectRoot(workDir) : undefined
+  const root = trustProject ? await projectRoot(workDir, options.root) : undefined
   const dirs = [globalDir, ...(root === undefined ? [] : await directoriesDown(root, workDir))]
   const texts: string[] = []
   const sources: string[] = []

@@ -29,8 +29,13 @@ export interface ReplayCall {
  */
 export function readableText(part: ReplayPart): string {
   if (part.kind !== 'call') return part.text
-  return stringsIn(part.input ?? argumentsOf(part.text)).join('\n')
+  const text = callTexts.get(part) ?? stringsIn(part.input ?? argumentsOf(part.text)).join('\n')
+  callTexts.set(part, text)
+  return text
 }
+
+/** A call is asked for again in every later view. */
+const callTexts = new WeakMap<ReplayPart, string>()
 
 function argumentsOf(text: string): unknown {
   try {

@@ -1,5 +1,6 @@
 import type { Item, Media, Role } from '../../core/item.ts'
 import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
+import { sealedBy } from '../sealed.ts'
 import { isServerCall, isServerResult } from './wire.ts'
 
 type Block = Readonly<Record<string, unknown>>
@@ -7,7 +8,15 @@ type ItemCore = Pick<Item, 'kind' | 'text'> &
   Partial<
     Pick<
       Item,
-      'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'sealedCharacters' | 'media' | 'standsForPrefix'
+      | 'callId'
+      | 'toolName'
+      | 'isError'
+      | 'serverSide'
+      | 'sealed'
+      | 'sealedCharacters'
+      | 'seal'
+      | 'media'
+      | 'standsForPrefix'
     >
   >
 
@@ -18,8 +27,7 @@ export function readBlock(block: Block, role: Role, raw: () => string, rawInput:
   if (type === 'thinking') return { kind: 'reasoning', text: stringOf(block['thinking']) ?? '', sealed: true }
   // Encrypted: only its issuer can read it, so there is no text to show; the meter takes its size from the payload.
   if (type === 'redacted_thinking') {
-    const sealedCharacters = stringOf(block['data'])?.length
-    return defined({ kind: 'reasoning' as const, text: '', sealed: true, sealedCharacters })
+    return { kind: 'reasoning', text: '', sealed: true, ...sealedBy(stringOf(block['data'])) }
   }
   if (type === 'tool_use' || isServerCall(type)) return readCall(block, type, rawInput())
   if (type === 'tool_result') return readResult(block)

@@ -6,7 +6,7 @@ import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields
 import { spliceMemberOut } from '../splice.ts'
 import { readBlock } from './blocks.ts'
 import { toolNamesIn, type ToolNames } from '../tool-names.ts'
-import { FORMAT, MARK_KEYS, messagesOf, nodeAt, sourceOf, type Place, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, messageAt, nodeAt, sourceOf, type Place, type Source } from './wire.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined
@@ -70,7 +70,7 @@ function readMessage(text: string, root: JsonNode, message: Fields, index: numbe
       fields,
       role,
       () => unmarked(text, nodeAt(root, place)),
-      () => messagesOf(root)[index]!.rawAt(['content', block, 'input']) ?? '{}',
+      () => messageAt(root, index)!.rawAt(['content', block, 'input']) ?? '{}',
     )
     if (read.kind === 'call' && read.callId !== undefined && read.toolName !== undefined)
       toolNames.set(read.callId, read.toolName)

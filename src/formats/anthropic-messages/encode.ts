@@ -3,13 +3,14 @@ import type { Item } from '../../core/item.ts'
 import { markJson, moveCacheMarks, partAt, type CacheMark, type MarkedWire } from '../cache-marks.ts'
 import { writeForeign, type Written } from '../cross.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
+import { jsonTextOf } from '../json-text.ts'
 import { groupByMessage } from '../outgoing.ts'
 import { recordOf, stringOf } from '../reading.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
 import { decode } from './decode.ts'
 import { nativeSplice } from './native.ts'
-import { FORMAT, MARK_KEYS, messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
 import { writeAnthropicMessages } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -22,7 +23,7 @@ export function encode(conversation: Conversation): Written {
 function historySplices(conversation: Conversation, source: Source): Splice[] {
   if (conversation.items === source.items) return []
   const { root } = source
-  const own = messagesOf(root)
+  const list = member(root, 'messages')!
   const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
   const marks = moveCacheMarks(markedWire(source), messages)
   const parts: ArrayPart[] = []
@@ -33,8 +34,8 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
       continue
     }
     parts.push(message.own)
-    const content = member(own[message.own], 'content')!
-    if (content.type === 'array' && message.kept.length < (content.items?.length ?? 0)) {
+    const content = member(list.at(message.own), 'content')!
+    if (content.type === 'array' && message.kept.length < content.length) {
       splices.push(
         ...spliceArray(
           source.text,
@@ -51,8 +52,8 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
         splices.push(spliceMember(nodeAt(root, placeOf(item)!), mark.key, mark.json))
     }
   }
-  if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
-    splices.push(...spliceArray(source.text, member(root, 'messages')!, parts))
+  if (parts.length !== list.length || parts.some((part, i) => part !== i)) {
+    splices.push(...spliceArray(source.text, list, parts))
   }
   return splices
 }
@@ -77,7 +78,7 @@ function markedWire({ text, root, marks }: Source): MarkedWire {
 }
 
 function insertedMessage(item: Item, mark: CacheMark | undefined): string {
-  const text = JSON.stringify(item.text)
+  const text = jsonTextOf(item)
   const role = item.role === 'assistant' ? 'assistant' : 'user'
   if (mark === undefined) return `{"role":"${role}","content":${text}}`
   return `{"role":"${role}","content":[{"type":"text","text":${text}${markJson(mark)}}]}`
@@ -89,7 +90,7 @@ const needsNewBlock = (item: Item): boolean => item.kind === 'media' || item.kin
 function editSplice({ text, root }: Source, item: Item, mark: CacheMark | undefined): Splice {
   const place = placeOf(item)!
   const node = nodeAt(root, place)
-  const json = JSON.stringify(item.text)
+  const json = jsonTextOf(item)
   if (place.bare) return { start: node.start, end: node.end, text: json }
   if (item.kind === 'reasoning' || (item.kind === 'result' && item.serverSide === true)) {
     throw sealedError(item)

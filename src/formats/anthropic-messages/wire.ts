@@ -1,7 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { MarkPlaces } from '../cache-marks.ts'
-import { member, rawText, type JsonNode } from '../json-index.ts'
+import { member, type JsonNode } from '../json-index.ts'
 import type { Fields } from '../reading.ts'
 
 export const FORMAT = 'anthropic-messages'
@@ -36,10 +36,12 @@ export const placeOf = (item: Item): Place | undefined =>
 
 export const messagesOf = (root: JsonNode): readonly JsonNode[] => member(root, 'messages')?.items ?? []
 
+export const messageAt = (root: JsonNode, index: number): JsonNode | undefined => member(root, 'messages')?.at(index)
+
 /** The fragment that a place names. */
 export function nodeAt(root: JsonNode, { message, bare, block }: Place): JsonNode {
-  const content = member(messagesOf(root)[message], 'content')!
-  return bare ? content : content.items![block]!
+  const content = member(messageAt(root, message), 'content')!
+  return bare ? content : content.at(block)!
 }
 
 /** Blocks of a provider-run tool come as `x_tool_use` and `x_tool_result`; the family grows, so the rule is structural. */
@@ -53,6 +55,6 @@ export const fieldsOf = (conversation: Conversation): Fields => sourceOf(convers
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)
   if (place === undefined) return ''
-  const source = sourceOf(conversation)
-  return rawText(source.text, nodeAt(source.root, place))
+  const { message, bare, block } = place
+  return sourceOf(conversation).root.rawAt(['messages', message, 'content', ...(bare ? [] : [block])])!
 }

@@ -5,7 +5,8 @@ import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields
 import { toolNamesIn, type ToolNames } from '../tool-names.ts'
 import { readPart, type ItemCore } from './read-part.ts'
 import {
-  contentsOf,
+  contentAt,
+  elementAt,
   elementsOf,
   field,
   FORMAT,
@@ -64,7 +65,7 @@ function readSystem(text: string, body: JsonNode, system: unknown): Item[] {
   const parts = listOf(recordOf(system)?.['parts'])
   const raw = (index: number): string => {
     const node = field(rootOf(body), 'systemInstruction')!
-    return rawText(text, elementsOf(field(node, 'parts'))[index] ?? node)
+    return rawText(text, elementAt(field(node, 'parts'), index) ?? node)
   }
   return (parts.length > 0 ? parts : [system]).map((part, index) => ({
     id: `s${index}`,
@@ -90,7 +91,7 @@ function readContent(body: JsonNode, content: Fields, index: number): Item[] {
   }
   return parts.map((part, at) => {
     const place: Place = { shape: 'part', message: index, index: at }
-    const core = readPart(part, role, (...keys) => rawAt(contentsOf(body)[index]!, part, at, keys))
+    const core = readPart(part, role, (...keys) => rawAt(contentAt(body, index)!, part, at, keys))
     return placed(at, core, place)
   })
 }

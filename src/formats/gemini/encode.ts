@@ -2,6 +2,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { writeForeign, type Written } from '../cross.ts'
 import { member, type JsonNode } from '../json-index.ts'
+import { jsonTextOf } from '../json-text.ts'
 import { groupByMessage } from '../outgoing.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMembers, spliceText, type ArrayPart, type Splice } from '../splice.ts'
@@ -9,7 +10,7 @@ import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
 import { spliceList } from './lists.ts'
 import { textKeyOf } from './read-part.ts'
-import { FORMAT, contentsOf, field, fieldEntry, nodeAt, placeOf, rootOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, elementAt, field, fieldEntry, listOf, nodeAt, placeOf, rootOf, sourceOf, type Source } from './wire.ts'
 import { writeGemini } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -21,7 +22,7 @@ export function encode(conversation: Conversation): Written {
 
 function historySplices(conversation: Conversation, source: Source): Splice[] {
   if (conversation.items === source.items) return []
-  const own = contentsOf(source.body)
+  const list = member(rootOf(source.body), 'contents')!
   const parts: ArrayPart[] = []
   const splices: Splice[] = []
   for (const message of groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)) {
@@ -31,26 +32,26 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
     }
     parts.push(message.own)
     if (message.kept.length < source.itemsOf[message.own]!.length) {
-      const list = field(own[message.own], 'parts')!
+      const held = field(elementAt(list, message.own), 'parts')!
       const left = message.kept.map((item) => placeOf(item)!.index)
-      splices.push(...spliceArray(source.text, list, left))
+      splices.push(...spliceArray(source.text, held, left))
     }
     for (const item of message.kept) if (item.edited === true) splices.push(...editSplices(source, item))
   }
-  if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
-    splices.push(...spliceList(source.text, member(rootOf(source.body), 'contents')!, parts))
+  if (parts.length !== listOf(list.value).length || parts.some((part, i) => part !== i)) {
+    splices.push(...spliceList(source.text, list, parts))
   }
   return splices
 }
 
 const insertedContent = (item: Item): string =>
-  `{"role":"${item.role === 'assistant' ? 'model' : 'user'}","parts":[{"text":${JSON.stringify(item.text)}}]}`
+  `{"role":"${item.role === 'assistant' ? 'model' : 'user'}","parts":[{"text":${jsonTextOf(item)}}]}`
 
 /** An edit replaces only its own field; ids, names and unknown keys beside it stay as they came. */
 function editSplices({ body }: Source, item: Item): Splice[] {
   const place = placeOf(item)!
   const node = nodeAt(body, place)
-  const json = JSON.stringify(item.text)
+  const json = jsonTextOf(item)
   if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
   if (place.shape === 'content') return spliceMembers(node, new Map([['parts', `[{"text":${json}}]`]]))
   if (item.kind === 'call') {

@@ -73,12 +73,19 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : recordOf(value) === undefined ? [] : [value]
 }
 
-export const contentsOf = (body: JsonNode): readonly JsonNode[] => elementsOf(member(rootOf(body), 'contents'))
+/** One member of such a list, without nodes for the others. */
+export function elementAt(node: JsonNode | undefined, index: number): JsonNode | undefined {
+  if (node?.type === 'array') return node.at(index)
+  return node?.type === 'object' && index === 0 ? node : undefined
+}
+
+export const contentAt = (body: JsonNode, index: number): JsonNode | undefined =>
+  elementAt(member(rootOf(body), 'contents'), index)
 
 /** The fragment that a place names. */
 export function nodeAt(body: JsonNode, { shape, message, index }: Place): JsonNode {
-  const content = contentsOf(body)[message]!
-  return shape === 'content' ? content : elementsOf(field(content, 'parts'))[index]!
+  const content = contentAt(body, message)!
+  return shape === 'content' ? content : elementAt(field(content, 'parts'), index)!
 }
 
 const TELLING_KEYS = ['system_instruction', 'generation_config', 'tool_config', 'safety_settings', 'cached_content']

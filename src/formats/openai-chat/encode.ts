@@ -3,12 +3,13 @@ import type { Item } from '../../core/item.ts'
 import { markJson, moveCacheMarks, partAt, type CacheMark, type MarkedWire } from '../cache-marks.ts'
 import { writeForeign, type Written } from '../cross.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
+import { jsonTextOf } from '../json-text.ts'
 import { groupByMessage } from '../outgoing.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../splice.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
-import { FORMAT, MARK_KEYS, messagesOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
 import { writeOpenaiChat } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -21,7 +22,7 @@ export function encode(conversation: Conversation): Written {
 /** `front`: a message that the envelope puts before all others. */
 function historySplices(conversation: Conversation, source: Source, front: string | undefined): Splice[] {
   if (conversation.items === source.items && front === undefined) return []
-  const own = messagesOf(source.root)
+  const list = member(source.root, 'messages')!
   const parts: ArrayPart[] = [
     ...(front === undefined ? [] : [front]),
     ...Array.from({ length: source.headCount }, (_, i) => i),
@@ -33,17 +34,17 @@ function historySplices(conversation: Conversation, source: Source, front: strin
     if (message.own === undefined) parts.push(insertedMessage(message.inserted, marks.get(message.inserted.id)))
     else {
       parts.push(message.own)
-      splices.push(...messageSplices(source, own[message.own]!, message.kept, marks))
+      splices.push(...messageSplices(source, list.at(message.own)!, message.kept, marks))
     }
   }
-  if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
-    splices.push(...spliceArray(source.text, member(source.root, 'messages')!, parts))
+  if (parts.length !== list.length || parts.some((part, i) => part !== i)) {
+    splices.push(...spliceArray(source.text, list, parts))
   }
   return splices
 }
 
 function insertedMessage(item: Item, mark: CacheMark | undefined): string {
-  const text = JSON.stringify(item.text)
+  const text = jsonTextOf(item)
   const content = mark === undefined ? text : `[{"type":"text","text":${text}${markJson(mark)}}]`
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
 }
@@ -70,6 +71,7 @@ function messageSplices(
   marks: ReadonlyMap<string, CacheMark>,
 ): Splice[] {
   const read = source.itemsOf[kept[0]!.message]!
+  if (kept.length === read.length && marks.size === 0 && !kept.some((item) => item.edited === true)) return []
   const changes = new Map<string, string | undefined>()
   const splices: Splice[] = []
   if (kept.length < read.length) splices.push(...dropSplices(source.text, node, read, kept, changes))
@@ -98,7 +100,7 @@ function dropSplices(
   }
   const keepElements = (shape: 'part' | 'call', key: string): void => {
     const list = member(node, key)
-    const own = list?.items?.length ?? 0
+    const own = list?.length ?? 0
     const left = kept.flatMap((item) => {
       const place = placeOf(item)!
       return place.shape === shape ? [place.index] : []
@@ -133,7 +135,7 @@ function editSplices(
 ): Splice[] {
   const place = placeOf(item)!
   const node = nodeAt(root, place)
-  const json = JSON.stringify(item.text)
+  const json = jsonTextOf(item)
   if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
   if (place.shape === 'message') {
     if (item.kind === 'opaque') throw sealedError(item)

@@ -3,7 +3,7 @@ import { member, type JsonNode } from '../json-index.ts'
 import { arrayOf, recordOf, stringOf } from '../reading.ts'
 import { spliceArray, spliceMember, spliceMembers, type Splice } from '../splice.ts'
 import { toolNameOf } from './decode.ts'
-import { messagesOf, type Source } from './wire.ts'
+import { messageAt, type Source } from './wire.ts'
 
 interface EnvelopeSplices {
   /** A new first message, when there was no instruction to append to. */
@@ -24,7 +24,7 @@ export function envelopeSplices(conversation: Conversation, source: Source): Env
   if (changes.forbidTools === true) forbidTools(root, members)
   let front: string | undefined
   if (changes.addInstruction !== undefined) {
-    const last = messagesOf(root)[source.headCount - 1]
+    const last = messageAt(root, source.headCount - 1)
     if (source.headCount === 0 || last === undefined) {
       front = `{"role":"system","content":${JSON.stringify(changes.addInstruction)}}`
     } else splices.push(instructionSplice(last, changes.addInstruction))
@@ -34,8 +34,8 @@ export function envelopeSplices(conversation: Conversation, source: Source): Env
 
 /** A choice is refused without tools to choose from. */
 function forbidTools(root: JsonNode, members: Map<string, string | undefined>): void {
-  if ((member(root, 'tools')?.items?.length ?? 0) > 0) members.set('tool_choice', '"none"')
-  else if ((member(root, 'functions')?.items?.length ?? 0) > 0) members.set('function_call', '"none"')
+  if ((member(root, 'tools')?.length ?? 0) > 0) members.set('tool_choice', '"none"')
+  else if ((member(root, 'functions')?.length ?? 0) > 0) members.set('function_call', '"none"')
 }
 
 /** Reasoning models refuse `max_tokens`; many compatible servers know nothing else. */

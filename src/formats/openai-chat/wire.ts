@@ -1,7 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { MarkPlaces } from '../cache-marks.ts'
-import { member, rawText, type JsonNode } from '../json-index.ts'
+import { member, type JsonNode } from '../json-index.ts'
 import type { Fields } from '../reading.ts'
 
 export const FORMAT = 'openai-chat'
@@ -41,14 +41,14 @@ export const sourceOf = (conversation: Conversation): Source => conversation.sou
 export const placeOf = (item: Item): Place | undefined =>
   item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
 
-export const messagesOf = (root: JsonNode): readonly JsonNode[] => member(root, 'messages')?.items ?? []
+export const messageAt = (root: JsonNode, index: number): JsonNode | undefined => member(root, 'messages')?.at(index)
 
 /** The fragment that a place names; for reasoning that several members share, the message. */
 export function nodeAt(root: JsonNode, { message, shape, keys, index }: Place): JsonNode {
-  const node = messagesOf(root)[message]!
+  const node = messageAt(root, message)!
   if (shape === 'message' || keys.length > 1) return node
   if (shape === 'fields') return member(node, keys[0]!)!
-  return member(node, shape === 'part' ? 'content' : 'tool_calls')!.items![index]!
+  return member(node, shape === 'part' ? 'content' : 'tool_calls')!.at(index)!
 }
 
 /** Members in which OpenAI-compatible vendors keep reasoning: DeepSeek, vLLM, OpenRouter, LiteLLM. */
@@ -62,7 +62,12 @@ export const fieldsOf = (conversation: Conversation): Fields => sourceOf(convers
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)
-  if (place === undefined) return ''
-  const source = sourceOf(conversation)
-  return rawText(source.text, nodeAt(source.root, place))
+  return place === undefined ? '' : sourceOf(conversation).root.rawAt(pathOf(place))!
+}
+
+function pathOf({ message, shape, keys, index }: Place): (string | number)[] {
+  const path = ['messages', message]
+  if (shape === 'message' || keys.length > 1) return path
+  if (shape === 'fields') return [...path, keys[0]!]
+  return [...path, shape === 'part' ? 'content' : 'tool_calls', index]
 }

@@ -1,6 +1,7 @@
 import type { Item } from '../../core/item.ts'
 import { markJson, type CacheMark } from '../cache-marks.ts'
 import { member, rawText, type JsonNode } from '../json-index.ts'
+import { jsonTextOf } from '../json-text.ts'
 import { recordOf } from '../reading.ts'
 import { objectJson, sealedError } from '../sealed.ts'
 import { spliceMember, type Splice } from '../splice.ts'
@@ -11,7 +12,7 @@ export function editSplice({ text, root }: Source, item: Item, mark?: CacheMark)
   const place = placeOf(item)!
   const { shape } = place
   const node = nodeAt(root, place)
-  const json = JSON.stringify(item.text)
+  const json = jsonTextOf(item)
   if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
   if (shape === 'input' || shape === 'content') return { start: node.start, end: node.end, text: json }
   if (shape === 'part') return partSplice(text, item, node, json, mark)
@@ -53,7 +54,7 @@ const STRUCTURED: Readonly<Record<string, { readonly key: string; readonly inner
 function callSplice(node: JsonNode, item: Item): Splice {
   const type = typeOf(node.value as Record<string, unknown>)
   if (type === 'function_call') return spliceMember(node, 'arguments', JSON.stringify(objectJson(item.text)))
-  if (type === 'custom_tool_call') return spliceMember(node, 'input', JSON.stringify(item.text))
+  if (type === 'custom_tool_call') return spliceMember(node, 'input', jsonTextOf(item))
   if (type === 'tool_search_call') return spliceMember(node, 'arguments', objectJson(item.text))
   const structured = STRUCTURED[type]
   const whole = structured === undefined ? undefined : member(node, structured.key)

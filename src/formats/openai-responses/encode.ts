@@ -3,12 +3,13 @@ import type { Item } from '../../core/item.ts'
 import { markJson, moveCacheMarks, partAt, type CacheMark, type MarkedWire } from '../cache-marks.ts'
 import { writeForeign, type Written } from '../cross.ts'
 import { member, rawText } from '../json-index.ts'
+import { jsonTextOf } from '../json-text.ts'
 import { groupByMessage } from '../outgoing.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../splice.ts'
 import { decode } from './decode.ts'
 import { editSplice, needsNewPart } from './edit.ts'
 import { envelopeSplices } from './envelope.ts'
-import { FORMAT, MARK_KEYS, elementsOf, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
 import { writeOpenaiResponses } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -22,7 +23,6 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   if (conversation.items === source.items) return []
   const list = member(source.root, 'input')
   if (list?.type !== 'array') return stringInputSplices(conversation, source)
-  const own = elementsOf(source.root)
   const parts: ArrayPart[] = Array.from({ length: source.headCount }, (_, i) => i)
   const splices: Splice[] = []
   const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
@@ -32,7 +32,7 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
     else {
       parts.push(message.own)
       if (message.kept.length < source.itemsOf[message.own]!.length) {
-        const content = member(own[message.own], 'content')!
+        const content = member(list.at(message.own), 'content')!
         const left = message.kept.map((item) => placeOf(item)!.index)
         splices.push(...spliceArray(source.text, content, left))
       }
@@ -44,7 +44,7 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
       }
     }
   }
-  if (parts.length !== own.length || parts.some((part, i) => part !== i)) {
+  if (parts.length !== list.length || parts.some((part, i) => part !== i)) {
     splices.push(...spliceArray(source.text, list, parts))
   }
   return splices
@@ -66,7 +66,7 @@ function stringInputSplices({ items }: Conversation, source: Source): Splice[] {
 }
 
 function writeMessage(item: Item, mark?: CacheMark): string {
-  const text = JSON.stringify(item.text)
+  const text = jsonTextOf(item)
   const content = mark === undefined ? text : `[{"type":"input_text","text":${text}${markJson(mark)}}]`
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
 }

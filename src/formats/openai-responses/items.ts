@@ -2,6 +2,7 @@ import type { Item, Media, Role } from '../../core/item.ts'
 import { compactJson } from '../json-index.ts'
 import { mediaTypeOf, readUrl } from '../media.ts'
 import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
+import { sealedBy } from '../sealed.ts'
 import { typeOf } from './wire.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -9,7 +10,15 @@ export type ItemCore = Pick<Item, 'kind' | 'role' | 'text'> &
   Partial<
     Pick<
       Item,
-      'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'sealedCharacters' | 'media' | 'standsForPrefix'
+      | 'callId'
+      | 'toolName'
+      | 'isError'
+      | 'serverSide'
+      | 'sealed'
+      | 'sealedCharacters'
+      | 'seal'
+      | 'media'
+      | 'standsForPrefix'
     >
   >
 
@@ -59,9 +68,8 @@ const ROLES: Readonly<Record<string, Role>> = {
 export function readItem(fields: Fields, raw: Raw): ItemCore {
   const type = typeOf(fields)
   if (type === 'reasoning') {
-    const sealedCharacters = stringOf(fields['encrypted_content'])?.length
     const core = { kind: 'reasoning', role: 'assistant', text: reasoningText(fields), sealed: true } as const
-    return defined({ ...core, sealedCharacters })
+    return { ...core, ...sealedBy(stringOf(fields['encrypted_content'])) }
   }
   if (CALLS[type] !== undefined) return readCall(fields, type, raw)
   if (RESULTS[type] !== undefined) return readResult(fields, type, raw)
@@ -71,7 +79,8 @@ export function readItem(fields: Fields, raw: Raw): ItemCore {
     return { kind: 'media', role: 'assistant', text: '', sealed: true, media: [media] }
   }
   const core = { kind: 'opaque', role: ROLES[type] ?? 'assistant', text: raw(), sealed: true } as const
-  if (type === 'compaction') return { ...core, standsForPrefix: true }
+  if (type === 'compaction')
+    return { ...core, standsForPrefix: true, ...sealedBy(stringOf(fields['encrypted_content'])) }
   if (!SERVER_RUNS.has(type)) return core
   return { ...core, serverSide: true, toolName: stringOf(fields['name']) ?? type.replace(/_call$/, '') }
 }

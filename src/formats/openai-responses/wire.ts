@@ -1,7 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { MarkPlaces } from '../cache-marks.ts'
-import { member, rawText, type JsonNode } from '../json-index.ts'
+import { member, type JsonNode } from '../json-index.ts'
 import type { Fields } from '../reading.ts'
 
 export const FORMAT = 'openai-responses'
@@ -40,16 +40,13 @@ export const sourceOf = (conversation: Conversation): Source => conversation.sou
 export const placeOf = (item: Item): Place | undefined =>
   item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
 
-/** The elements of `input`; none when it is a string or absent. */
-export const elementsOf = (root: JsonNode): readonly JsonNode[] => member(root, 'input')?.items ?? []
-
 /** The fragment that a place names. */
 export function nodeAt(root: JsonNode, { shape, message, index }: Place): JsonNode {
   if (shape === 'input') return member(root, 'input')!
-  const element = elementsOf(root)[message]!
+  const element = member(root, 'input')!.at(message)!
   if (shape === 'item') return element
   const content = member(element, 'content')!
-  return shape === 'content' ? content : content.items![index]!
+  return shape === 'content' ? content : content.at(index)!
 }
 
 /** An element's type. Messages may leave theirs out, and so may references. */
@@ -65,7 +62,11 @@ export const fieldsOf = (conversation: Conversation): Fields => sourceOf(convers
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)
-  if (place === undefined) return ''
-  const source = sourceOf(conversation)
-  return rawText(source.text, nodeAt(source.root, place))
+  return place === undefined ? '' : sourceOf(conversation).root.rawAt(pathOf(place))!
+}
+
+function pathOf({ shape, message, index }: Place): (string | number)[] {
+  if (shape === 'input') return ['input']
+  if (shape === 'item') return ['input', message]
+  return ['input', message, 'content', ...(shape === 'content' ? [] : [index])]
 }

@@ -64,8 +64,16 @@ export function addProxyOptions(command: Command): Command {
     .addOption(new Option('--ca-file <file>', 'further certificate authorities, as PEM').env('PLIMSOLL_CA_FILE'))
 }
 
+type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }
+
 /** Flags over the file over the defaults. */
-export function settingsOf(flags: ProxyFlags): ProxyConfig & { readonly upstreams: Upstreams } {
+export const settingsOf = (flags: ProxyFlags): ProxySettings => ({
+  ...plainSettingsOf(flags),
+  ...(flags.config !== undefined && readPolicies(flags.config, flags.policy)),
+})
+
+/** The same without what needs a policy worked out or a key to be there. */
+export function plainSettingsOf(flags: ProxyFlags): ProxySettings {
   const file: ProxyConfig = flags.config === undefined ? {} : readConfig(flags.config)
   const {
     anthropic,
@@ -84,7 +92,7 @@ export function settingsOf(flags: ProxyFlags): ProxyConfig & { readonly upstream
   return {
     ...file,
     ...given,
-    ...(flags.config === undefined ? policy !== undefined && { policy } : readPolicies(flags.config, policy)),
+    ...(policy !== undefined && { policy }),
     ...(maxBody !== undefined && { maxBodyBytes: maxBody }),
     ...(budgetUsd.length + budgetTokens.length > 0 && { budgets: [...budgetUsd, ...budgetTokens] }),
     // Commander says true when `--no-tools` is absent; then the file decides.

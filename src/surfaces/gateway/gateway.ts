@@ -7,7 +7,7 @@ import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody, EventSink } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
 import type { LearnedLimits } from '../../engine/learned-limits.ts'
-import type { RecentBodies } from '../../engine/recent-bodies.ts'
+import { weightOf, type RecentBodies } from '../../engine/recent-bodies.ts'
 import type { Session, SessionOptions } from '../../engine/session.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { errorAnswer } from './answer.ts'
@@ -30,7 +30,8 @@ export interface GatewayDeps {
   readonly codecs: ReadonlyMap<string, Codec>
   readonly bodies: RecentBodies
   readonly chain: (items: readonly Item[]) => readonly Link[]
-  readonly session: (options: SessionOptions, policy?: string) => Session
+  /** Kept open, as long as `bytes` of it and of the others have room. */
+  readonly session: (options: SessionOptions, policy: string | undefined, bytes: number) => Session
   /** The same without keeping it: a count may be about anything. */
   readonly glance: (options: SessionOptions, policy?: string) => Session
   readonly learned: LearnedLimits
@@ -220,7 +221,7 @@ async function manage<B>(
     tenant,
     sessionId,
     agent,
-    session: deps.session({ tenant, id: sessionId, agent }, policy),
+    session: deps.session({ tenant, id: sessionId, agent }, policy, weightOf(text, conversation.items.length)),
     mode,
     upstream,
     cutPrompts,

@@ -18,7 +18,7 @@ export async function recorded<B>(
     // A count of a prompt that was not ours is billed all the same, and would teach the meter nonsense.
     await managed.session.record({
       turn: prepared.id,
-      ...(usage !== undefined && { usage }),
+      ...(response !== undefined && { answer: response }),
       ...(window !== undefined && { cut: true }),
       durable: 'soon',
     })

@@ -3,6 +3,7 @@ import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import { classifyProviderError, type ClassifiedError } from '../../../formats/overflow/index.ts'
 import { createSseParser } from '../../../formats/sse.ts'
+import type { ModelCall } from '../../../ports/model-call.ts'
 import type { Provider } from './providers.ts'
 
 export interface Ask {
@@ -53,7 +54,21 @@ export async function askModel(ask: Ask): Promise<Answered> {
   }
 }
 
-async function send({ provider, body, headers, signal }: Ask): Promise<Response> {
+/** One more request to the same model, which nobody watches and nobody repeats. */
+export async function askAside(provider: Provider, codec: Codec, call: ModelCall): Promise<ModelResponse> {
+  const response = await send({ provider, ...call })
+  if (!response.ok) throw refused(response.status, await response.text(), provider)
+  const answered = await readStream({ provider, codec, signal: call.signal, onText() {} }, response)
+  if (answered.stopped) throw call.signal.reason
+  return answered.response
+}
+
+async function send({
+  provider,
+  body,
+  headers,
+  signal,
+}: Pick<Ask, 'provider' | 'body' | 'headers' | 'signal'>): Promise<Response> {
   const url = provider.baseUrl + provider.wire.path(provider.model)
   try {
     return await fetch(url, {
@@ -73,7 +88,10 @@ async function send({ provider, body, headers, signal }: Ask): Promise<Response>
 }
 
 /** What had arrived when the user stopped it is kept. */
-async function readStream({ provider, codec, signal, onText }: Ask, response: Response): Promise<Answered> {
+async function readStream(
+  { provider, codec, signal, onText }: Pick<Ask, 'provider' | 'codec' | 'signal' | 'onText'>,
+  response: Response,
+): Promise<Answered> {
   const parser = createSseParser()
   const reducer = codec.stream()
   const keeper = provider.wire.keeper?.()

@@ -1,7 +1,10 @@
 import type { Codec } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { PlimsollEvent } from '../../../core/events.ts'
+import type { Policy } from '../../../core/policy.ts'
 import type { Target } from '../../../core/target.ts'
+import { amendedCatalogue } from '../../../drivers/catalogue/amended.ts'
+import type { PlimsollSettings } from '../../../engine/config/index.ts'
 import { learnedLimits, lessonOf } from '../../../engine/learned-limits.ts'
 import type { Compaction } from '../../../engine/compact.ts'
 import type { PreparedTurn, PrepareRequest } from '../../../engine/prepare.ts'
@@ -11,7 +14,7 @@ import type { Budget } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../plimsoll.ts'
 import { systemClock } from '../../../ports/clock.ts'
 import type { Stores } from '../stores/open.ts'
-import { askModel, SizeRefused, type Answered } from './ask-model.ts'
+import { askAside, askModel, SizeRefused, type Answered } from './ask-model.ts'
 import { newChatId, openJournal, type Journal } from './journal.ts'
 import type { Provider } from './providers.ts'
 import type { Entry, ToolCall, ToolDeclared } from './transcript.ts'
@@ -45,10 +48,19 @@ export interface ChatSetup {
   readonly runTool: RunTool
   readonly view: ChatView
   readonly provider: Provider
+  /** By its name; `settings` knows what it means. */
   readonly policy: string
+  readonly settings: ChatSettings
   readonly window?: number
   readonly budgetUsd?: number
   readonly sessionId?: string
+}
+
+/** What a settings file says, as far as a chat has a use for it. */
+export interface ChatSettings extends Pick<PlimsollSettings, 'summarizer' | 'models' | 'budgets'> {
+  /** @throws PlimsollError for a name that nobody knows. */
+  policyOf(name: string): Policy
+  readonly policyNames: readonly string[]
 }
 
 export interface ChatState {
@@ -75,21 +87,34 @@ const MOST_OUTPUT = 8_192
 
 export function createChat(setup: ChatSetup): Chat {
   const { stores, view } = setup
-  const catalogue = knownModels()
+  const { policyOf, summarizer, models = {}, budgets: given = [] } = setup.settings
+  const catalogue = amendedCatalogue(knownModels(), { overrides: models })
   const learned = learnedLimits(stores.sessions, systemClock)
-  let { provider, policy, budgetUsd } = setup
+  let { provider, policy } = setup
   let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd)
+  if (setup.budgetUsd !== undefined) journal.setBudget(setup.budgetUsd)
   let session = openSession()
 
+  /** A session's own; one that nobody gave any has what the flag says. */
+  function budgetOf(): number | undefined {
+    return journal.budgetUsd ?? setup.budgetUsd
+  }
+
   function openSession(): Session {
-    const budgets: readonly Budget[] =
-      budgetUsd === undefined ? [] : [{ name: SESSION_BUDGET, scope: 'session', unit: 'usd', hard: budgetUsd }]
+    const budgetUsd = budgetOf()
+    const budgets: readonly Budget[] = [
+      ...given,
+      ...(budgetUsd === undefined
+        ? []
+        : [{ name: SESSION_BUDGET, scope: 'session', unit: 'usd', hard: budgetUsd } as const]),
+    ]
     const plimsoll = createPlimsoll({
       store: stores.sessions,
       artifacts: stores.artifacts,
       secret: stores.secret,
-      policy,
+      policy: policyOf(policy),
       catalogue,
+      ...(summarizer !== undefined && { summarizer }),
       ...(budgets.length > 0 && { budgets }),
       onEvent: view.onEvent,
     })
@@ -123,21 +148,26 @@ export function createChat(setup: ChatSetup): Chat {
     }
   }
 
-  async function prepare(): Promise<PreparedTurn> {
+  async function prepare(signal: AbortSignal): Promise<PreparedTurn> {
     view.onWait('preparing')
-    return session.prepare(await request())
+    return session.prepare(await request(signal))
   }
 
-  const request = async (): Promise<PrepareRequest> => ({
+  const request = async (signal?: AbortSignal): Promise<PrepareRequest> => ({
     format: provider.wire.format,
     body: bodyOf(journal.entries),
     targets: [await target()],
+    send(call) {
+      view.onWait('summarising')
+      const stops = signal === undefined ? call.signal : AbortSignal.any([call.signal, signal])
+      return askAside(provider, codecOf(provider), { ...call, signal: stops })
+    },
   })
 
   /** prepare → ask → record. A request that the provider finds too large is reduced once more. */
   async function step(signal: AbortSignal): Promise<Answered | undefined> {
     for (let attempt = 1; ; attempt++) {
-      const turn = await prepare()
+      const turn = await prepare(signal)
       // A halted turn was never opened: there is nothing to record.
       if (turn.verdict.kind === 'halt') {
         throw new PlimsollError('budget-exceeded', `The budget of this session is used up: ${turn.verdict.reason}.`, {
@@ -190,7 +220,7 @@ export function createChat(setup: ChatSetup): Chat {
 
   return {
     setup,
-    state: () => ({ provider, policy, budgetUsd, journal, session }),
+    state: () => ({ provider, policy, budgetUsd: budgetOf(), journal, session }),
     async send(text, signal) {
       journal.add({ type: 'user', text })
       for (let steps = 0; steps < MOST_STEPS; steps++) {
@@ -215,8 +245,8 @@ export function createChat(setup: ChatSetup): Chat {
     async change(wish) {
       provider = wish.provider ?? provider
       policy = wish.policy ?? policy
-      budgetUsd = wish.budgetUsd ?? budgetUsd
       if (wish.sessionId !== undefined) journal = openJournal(setup.chatsFolder, wish.sessionId, setup.cwd)
+      if (wish.budgetUsd !== undefined) journal.setBudget(wish.budgetUsd)
       session = openSession()
     },
   }

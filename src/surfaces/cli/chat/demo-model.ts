@@ -34,13 +34,28 @@ export function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): 
   })
   const results = newest.filter((block) => block['type'] === 'tool_result')
   if (results.length > 0) return say(results.map(({ content }) => sentenceAbout(textOf(content))).join(' '))
-  const [word = '', ...rest] = textOf(newest.at(-1)?.['text']).trim().split(/\s+/)
+  const asked = textOf(newest.at(-1)?.['text']).trim()
+  if (asked.startsWith(SUMMARY_ASKED)) return say(accountOf(body))
+  const [word = '', ...rest] = asked.split(/\s+/)
   const about = rest.join(' ')
   const found = COMMANDS[word.toLowerCase()]?.(about)
   if (found === undefined) return say(HELP)
   return found.parts.every((part) => part.type !== 'call' || tools.includes(part.name) || part.name === 'uname')
     ? found
     : say(HELP)
+}
+
+/** How a summary in band is asked for. */
+const SUMMARY_ASKED = 'Stop working for one answer'
+
+/** What the user asked for so far, the newest few. */
+function accountOf(body: BrainTurn['body']): string {
+  const asked = listOf(body['messages']).flatMap((message) => {
+    const { role, content } = recordOf(message) ?? {}
+    const blocks = listOf(content).map((block) => textOf(recordOf(block)?.['text']))
+    return role === 'user' ? blocks.filter((text) => text !== '' && text.length < 100) : []
+  })
+  return `The user tried the demo model and asked: ${asked.slice(-10).join('; ')}.`
 }
 
 const COMMANDS: Readonly<Record<string, (about: string) => Answer>> = {

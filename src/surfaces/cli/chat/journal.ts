@@ -35,7 +35,16 @@ export interface ChatInfo {
 export interface Journal {
   readonly id: string
   readonly entries: readonly Entry[]
+  /** What the session may cost, as it was said last. */
+  readonly budgetUsd: number | undefined
   add(entry: Entry): void
+  setBudget(usd: number): void
+}
+
+/** What is said about the session and is no part of the conversation. */
+interface Setting {
+  readonly type: 'setting'
+  readonly budgetUsd: number
 }
 
 /** An id may be any text; its hash is the name of the file. */
@@ -49,14 +58,24 @@ export const newChatId = (now = new Date()): string =>
 export function openJournal(folder: string, id: string, cwd: string): Journal {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const file = fileOf(folder, id)
-  const entries = existsSync(file) ? readEntries(file) : []
+  const lines = existsSync(file) ? readLines(file) : []
   if (!existsSync(file)) appendLine(file, { v: 1, id, cwd, at: Date.now() } satisfies Head)
+  const entries = lines.filter((line) => line.type !== 'setting')
+  let budgetUsd = lines.findLast((line) => line.type === 'setting')?.budgetUsd
   return {
     id,
     entries,
+    get budgetUsd() {
+      return budgetUsd
+    },
     add(entry) {
       entries.push(entry)
       appendLine(file, entry)
+    },
+    setBudget(usd) {
+      if (usd === budgetUsd) return
+      budgetUsd = usd
+      appendLine(file, { type: 'setting', budgetUsd: usd } satisfies Setting)
     },
   }
 }
@@ -71,7 +90,7 @@ function appendLine(file: string, value: object): void {
   }
 }
 
-function readEntries(file: string): Entry[] {
+function readLines(file: string): (Entry | Setting)[] {
   const text = readFileSync(file, 'utf8')
   const end = text.lastIndexOf('\n') + 1
   if (end < text.length) truncateSync(file, Buffer.byteLength(text.slice(0, end)))
@@ -79,10 +98,10 @@ function readEntries(file: string): Entry[] {
     .slice(0, end)
     .split('\n')
     .slice(1)
-    .flatMap((line, index): Entry[] => {
+    .flatMap((line, index): (Entry | Setting)[] => {
       if (line === '') return []
       try {
-        return [JSON.parse(line) as Entry]
+        return [JSON.parse(line) as Entry | Setting]
       } catch (cause) {
         throw new PlimsollError('corrupt', `${file}, line ${index + 2} cannot be read.`, {
           cause,

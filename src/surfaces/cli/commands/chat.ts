@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
-import { loadInstructions, type Instructions } from '../../../engine/instructions/index.ts'
-import { policyNamed } from '../../../engine/policies/index.ts'
+import { globalDirOf, loadInstructions, rootRuleOf, type Instructions } from '../../../engine/instructions/index.ts'
 import { plimsollHome } from '../../../plimsoll.ts'
 import type { RunningReferee } from '../../../testing/referee/index.ts'
 import { createChat, TENANT, type Chat } from '../chat/chat.ts'
@@ -15,6 +14,7 @@ import { createPermissions } from '../chat/permissions.ts'
 import { chooseProvider, openProvider, PROVIDERS, type Provider, type ProviderName } from '../chat/providers.ts'
 import { toolRunner, TOOLS } from '../chat/run-tool.ts'
 import { screenView } from '../chat/screen-view.ts'
+import { readSettings, type FileSettings } from '../chat/settings.ts'
 import { createSpinner } from '../chat/spinner.ts'
 import { systemPrompt } from '../chat/system-prompt.ts'
 import { readerTools } from '../chat/tools/readers.ts'
@@ -32,7 +32,8 @@ interface ChatFlags {
   readonly continue?: boolean
   readonly session?: string
   readonly prompt?: string
-  readonly policy: string
+  readonly policy?: string
+  readonly config?: string
   readonly window?: number
   readonly budget?: number
   readonly allow?: string[]
@@ -56,7 +57,11 @@ export function chatCommand(): Command {
       .option('-c, --continue', 'go on with the newest chat of this folder')
       .option('--session <name>', 'go on with this chat, or begin it')
       .option('-p, --prompt <text>', 'one turn, then leave')
-      .option('--policy <name>', 'policy to apply', 'plimsoll')
+      .option('--policy <name>', 'policy to apply (default: the one of --config, else plimsoll)')
+      .option(
+        '--config <file>',
+        'settings: policies, window, stores, models, budgets, a model for summaries; flags win',
+      )
       .option('--window <tokens>', 'window of the model, when the catalogue is wrong', tokenCount)
       .option('--budget <dollars>', 'what the session may cost', budgetOf)
       .option('--allow <tools>', 'tools that need not ask, between commas; "all" for every one', nameList)
@@ -76,16 +81,16 @@ function budgetOf(text: string): number {
 }
 
 async function runChat(flags: ChatFlags): Promise<void> {
-  policyNamed(flags.policy)
+  const settings = await readSettings(flags)
   if (flags.json === true && flags.prompt === undefined)
     throw new PlimsollError('bad-input', '--json needs --prompt.', { advice: 'plimsoll chat --prompt "…" --json' })
   const name = chooseProvider(flags, process.env)
   const demo =
     name === 'demo' && flags.baseUrl === undefined
-      ? await startDemoModel(flags.window ?? DEMO_WINDOW, process.stdout.isTTY)
+      ? await startDemoModel(settings.window ?? DEMO_WINDOW, process.stdout.isTTY)
       : undefined
   try {
-    await withNewStores(flags, (stores) => converse(flags, name, demo, stores))
+    await withNewStores(settings, (stores) => converse(flags, settings, name, demo, stores))
   } finally {
     await demo?.close()
   }
@@ -93,6 +98,7 @@ async function runChat(flags: ChatFlags): Promise<void> {
 
 async function converse(
   flags: ChatFlags,
+  settings: FileSettings,
   name: ProviderName,
   demo: RunningReferee | undefined,
   stores: Stores,
@@ -108,7 +114,7 @@ async function converse(
     ...(baseUrl !== undefined && { baseUrl }),
   }
   const provider = openProvider(wish, process.env)
-  const window = flags.window ?? (demo === undefined ? undefined : DEMO_WINDOW)
+  const window = settings.window ?? (demo === undefined ? undefined : DEMO_WINDOW)
   const console = openConsole({ historyFile: join(home, 'chat-history'), complete: completeSlash })
   const spinner = createSpinner(console)
   const view = screenView(console, spinner)
@@ -122,8 +128,14 @@ async function converse(
         ? (question) => (view.endText(), console.answer(console.paint('yellow', question)))
         : undefined,
   })
-  // Who starts an agent in a folder means the files that lie there.
-  const instructions = await loadInstructions({ workDir: cwd, globalDir: home, trustProject: true })
+  // Who starts an agent in a folder means the files that lie there, unless the settings say otherwise.
+  const instructions = await loadInstructions({
+    workDir: cwd,
+    globalDir: settings.policy === 'adk-code' ? globalDirOf(settings.policy) : home,
+    root: rootRuleOf(settings.policy),
+    trustProject: true,
+    ...settings.instructions,
+  })
   chat = createChat({
     stores,
     chatsFolder,
@@ -136,7 +148,8 @@ async function converse(
     runTool: toolRunner({ cwd, readers, permissions, routeUnknown: flags.routeUnknownTools === true }),
     view: quiet ? SILENT : view,
     provider,
-    policy: flags.policy,
+    policy: settings.policy,
+    settings,
     ...(window !== undefined && { window }),
     ...(flags.budget !== undefined && { budgetUsd: flags.budget }),
     ...(sessionId !== undefined && { sessionId }),

@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { withoutPassword } from '../../../drivers/open-store.ts'
-import { loadConfig, policyOf, windowOf, type Config } from '../../../engine/config/index.ts'
+import { checkConfigText, loadConfig, policyOf, windowOf, type Config } from '../../../engine/config/index.ts'
 import { policyNamed } from '../../../engine/policies/index.ts'
 import { readConfig, type ProxyConfig } from '../../gateway/config.ts'
-import { settingsOf, type ProxyFlags } from '../proxy-options.ts'
+import { plainSettingsOf, type ProxyFlags } from '../proxy-options.ts'
 import { defaultStoreUrl } from '../stores/open.ts'
 
 export interface Setting {
@@ -28,7 +29,7 @@ export async function policySettings(file: string | undefined, agent: string): P
     { name: 'window', value: window ?? 'by model', from: window === undefined ? 'default' : 'file' },
     place('store', config.store, defaultStoreUrl()),
     place('artifacts', config.artifacts, 'beside the store'),
-    { name: 'summarizer', value: config.summarizer ?? 'by code alone', from: fromOf(config.summarizer) },
+    summarizerSetting(config.summarizer),
     { name: 'budgets', value: config.budgets ?? 'none', from: fromOf(config.budgets) },
     { name: 'models', value: config.models ?? 'as catalogued', from: fromOf(config.models) },
     ...leaves(policy)
@@ -39,6 +40,15 @@ export async function policySettings(file: string | undefined, agent: string): P
         return { name: `policy.${name}`, value, from }
       }),
   ]
+}
+
+/** Whether the key is there, never what it is. */
+function summarizerSetting(given: Config['summarizer']): Setting {
+  if (given === undefined) return { name: 'summarizer', value: 'by code alone', from: 'default' }
+  const { apiKeyEnv } = given
+  const isSet = apiKeyEnv !== undefined && (process.env[apiKeyEnv] ?? '') !== ''
+  const value = { ...given, ...(apiKeyEnv !== undefined && { apiKey: isSet ? 'set' : 'unset' }) }
+  return { name: 'summarizer', value: withoutSecrets(value), from: 'file' }
 }
 
 const fromOf = (given: unknown): 'file' | 'default' => (given === undefined ? 'default' : 'file')
@@ -78,25 +88,25 @@ export function proxySettings(file: string): readonly Setting[] {
   const merged: Readonly<Record<string, unknown>> = {
     store: defaultStoreUrl(),
     ...PROXY_DEFAULTS,
-    ...settingsOf(flags),
-    // By its name; `plimsoll config` shows its numbers.
-    policy: own.policy ?? PROXY_DEFAULTS['policy'],
+    // The policy by its name; `plimsoll config` shows its numbers.
+    ...plainSettingsOf(flags),
   }
-  return Object.entries(merged)
-    .filter(([name]) => name !== 'agents')
-    .map(([name, value]): Setting => {
+  const { summarizer } = checkConfigText(readFileSync(file, 'utf8'), file).config
+  return [
+    ...Object.entries(merged).map(([name, value]): Setting => {
       const byHome = name === 'store' && own.store === undefined && process.env['PLIMSOLL_HOME'] !== undefined
       const inEnvironment = byHome || (name === 'caFile' && caFile !== undefined)
-      const from = inEnvironment ? 'environment' : name in own || name === 'summarizer' ? 'file' : 'default'
+      const from = inEnvironment ? 'environment' : name in own ? 'file' : 'default'
       return { name, value: withoutSecrets(value), from }
-    })
+    }),
+    summarizerSetting(summarizer),
+  ]
 }
 
 /** A report gets pasted into issues: no passwords, no keys, no header values. */
 function withoutSecrets(value: unknown): unknown {
   const text = JSON.stringify(value, (key, inner: unknown) => {
     if (key === 'headers') return Object.keys(inner as object)
-    if (key === 'apiKey') return 'out of the environment'
     return typeof inner === 'string' ? withoutPassword(inner) : inner
   })
   return JSON.parse(text) as unknown

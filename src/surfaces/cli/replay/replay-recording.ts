@@ -3,6 +3,7 @@ import type { Conversation } from '../../../core/conversation.ts'
 import { changeEnvelope } from '../../../core/edits.ts'
 import { isPlimsollError } from '../../../core/errors.ts'
 import type { EventSink } from '../../../core/events.ts'
+import type { Item } from '../../../core/item.ts'
 import type { Policy } from '../../../core/policy.ts'
 import type { Audit, Epoch } from '../../../core/records.ts'
 import type { Limit, VerdictKind } from '../../../core/target.ts'
@@ -18,6 +19,7 @@ import type { RecordedCall, Recording } from '../../../formats/transcripts/recor
 import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../plimsoll.ts'
 import { knownModels } from '../catalogue.ts'
+import { fateOf } from './fate.ts'
 
 export interface ReplayOptions {
   readonly window: number
@@ -59,6 +61,7 @@ export interface ReplayResult {
   readonly limit: number
   readonly calls: number
   readonly messages: number
+  /** Requests that left above their limit in tokens or bytes, and calls that died of anything but the typed refusal. */
   readonly overflows: number
   readonly invalid: number
   readonly lost: number
@@ -113,28 +116,34 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
     await tokenizers.load(counter.familyOf(model))
     return exact.measure(model, view, bytes).count.high > most.tokens
   }
+  const tokensOf = onceEach((item: Item) => counter.countItem(model, item).tokens)
+  const decoder = {
+    original: growingDecoder(codec),
+    asked: growingDecoder(codec),
+    view: growingDecoder(codec),
+  }
   let limit = 0
   // As the engine measures it: thinking that the vendor drops from older turns is no load, although it is in the text.
   let peakLoad = 0
   let fixedLoad = 0
   let last: Conversation | undefined
   for (const call of recording.calls) {
-    const original = call.body()
+    const original = decoder.original(call.body())
     const body = requestOf(codec, original, reserve, readers)
-    const asked = codec.decode(body)
+    const asked = decoder.asked(body)
     fixedLoad = Math.max(fixedLoad, Math.ceil(counter.measure(model, fixedParts(asked), 0).count.high))
-    const tools = codec.decode(original).tools.map(({ text }) => ({ text, tokens: countText(text) }))
+    const tools = original.tools.map(({ text }) => ({ text, tokens: countText(text) }))
     try {
-      const turn = await session.prepare({ format: codec.format, body, targets: [target] })
+      const turn = await session.prepare({ format: codec.format, body, conversation: asked, targets: [target] })
       limit = turn.limit.tokens
       peakLoad = Math.max(peakLoad, Math.round(turn.load.count.tokens))
       // What was refused was never sent and is the client's alone; only what was taken in can be lost.
       last = asked
-      const view = codec.decode(turn.text)
-      const overflow = await isOver(view, Buffer.byteLength(turn.text), turn.limit)
-      const invalid = !turn.report.untouched && breaksNewRule(codec, turn.text, body)
+      const view = decoder.view(turn.text)
+      const overflow = await isOver(view, view.bytes ?? Buffer.byteLength(turn.text), turn.limit)
+      const invalid = !turn.report.untouched && breaksNewRule(codec, view, asked)
       meter.add(call.index, {
-        ...conversationView(view, (item) => counter.countItem(model, item).tokens, countText),
+        ...conversationView(view, tokensOf, countText),
         ...(readers && { reachable: asked.items.map(readableText) }),
         tools,
         overflow,
@@ -153,17 +162,17 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       })
     } catch (error) {
       if (!isPlimsollError(error)) throw error
-      const invalid = error.code === 'invalid-request'
+      const fate = fateOf(error)
+      const [invalid, died] = [fate === 'invalid', fate === 'died']
       const { needed, limit: refusedAt } = error.fields
       if (typeof refusedAt === 'number') limit = refusedAt
-      // Nothing leaves, so nothing overflows.
-      meter.add(call.index, { pieces: [], texts: [], tools, refused: !invalid, invalid })
+      meter.add(call.index, { pieces: [], texts: [], tools, refused: fate === 'refused', overflow: died, invalid })
       options.onCall?.({
         call: call.index,
         calls: recording.calls.length,
         load: typeof needed === 'number' ? needed : 0,
         limit,
-        overflow: false,
+        overflow: died,
         invalid,
         error: error.message,
       })
@@ -188,8 +197,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
 }
 
 /** The body as a client with our readers would send it: their declarations in, the reserve as its output cap. */
-function requestOf(codec: Codec, body: string, reserve: number, readers: boolean): string {
-  const conversation = codec.decode(body)
+function requestOf(codec: Codec, conversation: Conversation, reserve: number, readers: boolean): string {
   const asked = conversation.settings.maxOutputTokens !== undefined
   const changed = changeEnvelope(conversation, {
     ...(asked && { maxOutputTokens: reserve }),
@@ -198,16 +206,32 @@ function requestOf(codec: Codec, body: string, reserve: number, readers: boolean
   return codec.encode(changed).text
 }
 
+/** Each body is read from where it parts from the one before, and keeps the items that both begin with. */
+function growingDecoder(codec: Codec): (text: string) => Conversation {
+  let before: Conversation | undefined
+  return (text) => (before = codec.decode(text, before))
+}
+
+/** Items are immutable and come again in every later body. */
+function onceEach<T extends object>(of: (value: T) => number): (value: T) => number {
+  const known = new WeakMap<T, number>()
+  return (value) => {
+    const found = known.get(value) ?? of(value)
+    known.set(value, found)
+    return found
+  }
+}
+
 /** What stands in every view: the head, the tools, and instructions inside the history. */
 const fixedParts = (conversation: Conversation): Conversation => ({
   ...conversation,
   items: conversation.items.filter(({ kind }) => kind === 'instruction'),
 })
 
-function breaksNewRule(codec: Codec, sent: string, original: string): boolean {
-  const broken = codec.check(JSON.parse(sent))
+function breaksNewRule(codec: Codec, sent: Conversation, original: Conversation): boolean {
+  const broken = codec.check(codec.fields(sent))
   if (broken.length === 0) return false
-  const before = new Set(codec.check(JSON.parse(original)).map((violation) => violation.rule))
+  const before = new Set(codec.check(codec.fields(original)).map((violation) => violation.rule))
   return broken.some((violation) => !before.has(violation.rule))
 }
 

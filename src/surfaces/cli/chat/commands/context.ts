@@ -2,7 +2,6 @@ import { estimateFor } from '../../transcripts/estimate.ts'
 import { bar } from '../../inspect/chart.ts'
 import { grouped, percent, plural, short } from '../../inspect/figures.ts'
 import { fitWidth, padEnd, padStart, plainText } from '../../inspect/width.ts'
-import { policyNamed } from '../../../../engine/policies/index.ts'
 import { metricsLine } from '../metrics.ts'
 import type { ChatState } from '../chat.ts'
 import { say, type Slash, type SlashContext } from './slash.ts'
@@ -93,7 +92,7 @@ export const compaction: Slash = {
   about: 'when it happens, and what it did so far',
   async run(_rest, slash) {
     const { session, policy } = slash.chat.state()
-    const { water } = policyNamed(policy)
+    const { water } = slash.chat.setup.settings.policyOf(policy)
     const { limit, threshold } = await session.status()
     const log = await session.audit()
     const epochs = log.flatMap((entry) => (entry.type === 'epoch' ? [entry] : []))

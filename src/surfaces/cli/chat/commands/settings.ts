@@ -1,4 +1,3 @@
-import { policies, policyNamed } from '../../../../engine/policies/index.ts'
 import { grouped, percent, short } from '../../inspect/figures.ts'
 import { renderTable } from '../../kit/table.ts'
 import { dollars } from '../../replay/terminal.ts'
@@ -91,9 +90,9 @@ export const policy: Slash = {
   about: 'show or change the policy',
   async run(rest, slash) {
     if (rest !== '') {
-      policyNamed(rest)
+      slash.chat.setup.settings.policyOf(rest)
       await slash.chat.change({ policy: rest })
     }
-    say(slash, `${slash.chat.state().policy} (known: ${[...policies.keys()].join(', ')})`)
+    say(slash, `${slash.chat.state().policy} (known: ${slash.chat.setup.settings.policyNames.join(', ')})`)
   },
 }
