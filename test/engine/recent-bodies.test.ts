@@ -39,7 +39,7 @@ describe('recent bodies', () => {
       JSON.stringify({
         model: 'm',
         messages: [
-          { role: 'system', content: 'You are an engineer. '.repeat(20) },
+          { role: 'user', content: 'The same reminder for everybody. '.repeat(20) },
           ...Array.from({ length: count }, (_, n) => ({ role: 'user', content: `${name} says ${n} `.repeat(10) })),
         ],
       })
@@ -49,7 +49,7 @@ describe('recent bodies', () => {
       for (const name of names) {
         const grown = bodies.decode('me', chat, bodyIn(name, count))
         const before = last.get(name)!.items
-        expect(before.filter((item, at) => item === grown.items[at])).toHaveLength(count)
+        expect(before.filter((item, at) => item === grown.items[at])).toHaveLength(before.length)
         last.set(name, grown)
       }
     }
