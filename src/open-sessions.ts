@@ -10,7 +10,7 @@ export interface OpenSessions {
 export interface OpenSessionsOptions {
   /** @default 1,000 */
   readonly most?: number
-  /** What all of them may hold, roughly. @default 20 million */
+  /** What all of them may hold, roughly. @default 25 million */
   readonly bytes?: number
 }
 
@@ -19,7 +19,7 @@ export interface OpenSessionsOptions {
  * its log and sends the same bytes.
  */
 export function openSessions(options: OpenSessionsOptions = {}): OpenSessions {
-  const { most = 1_000, bytes: room = 20_000_000 } = options
+  const { most = 1_000, bytes: room = 25_000_000 } = options
   const open = new Map<string, { readonly session: Session; readonly bytes: number }>()
   let held = 0
   return {

@@ -80,7 +80,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   let book = openBook()
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
-  const outgoing = createRecentBodies({ bytes: 10_000_000 })
+  const outgoing = createRecentBodies({ bytes: 15_000_000 })
   const background = backgroundWork()
   let keeper: CalibrationKeeper | undefined
   let models: Catalogue | undefined
@@ -181,13 +181,15 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     if (options.sandbox !== false || intake.guard === undefined) return policy
     return { ...policy, intake: { ...intake, guard: { sandbox: false, ...intake.guard } } }
   }
+  const ownPolicy = (name: string): Policy | undefined =>
+    Object.hasOwn(live.policies ?? {}, name) ? live.policies?.[name] : undefined
   const policyOf = (given: string | Policy | undefined): Policy =>
-    typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
+    typeof given === 'object' ? given : (ownPolicy(given ?? '') ?? policyNamed(given ?? 'plimsoll'))
   const policyFor = (agent: string): Policy => policyOf(live.agents?.[agent]?.policy ?? live.policy)
   const open = openSessions()
   const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
-    const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
+    const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyOf(policy))
     const found =
       open.get(key) ??
       createSession(once(under(chosen(), live.agents?.[wanted.agent ?? 'main']?.window ?? live.window)), wanted)

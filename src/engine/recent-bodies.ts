@@ -13,7 +13,7 @@ export interface RecentBodies {
 export interface RecentBodiesOptions {
   /** Bodies per owner and wire: as many conversations as one owner leads at a time. @default 256 */
   readonly perOwner?: number
-  /** What all bodies together take, roughly. @default 40 million */
+  /** What all bodies together take, roughly. @default 50 million */
   readonly bytes?: number
 }
 
@@ -23,7 +23,7 @@ interface Body {
 }
 
 export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBodies {
-  const { perOwner = 256, bytes = 40_000_000 } = options
+  const { perOwner = 256, bytes = 50_000_000 } = options
   /** The owner that was not heard for longest stands first, and so does its oldest body. */
   const owners = new Map<string, Body[]>()
   let held = 0
@@ -61,7 +61,7 @@ export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBod
 }
 
 /** An item, its place in the text, its links and its count. */
-const ITEM_BYTES = 1_500
+const ITEM_BYTES = 2_500
 
 /** What a conversation takes in memory, roughly: many small items take more than their text. */
 export const weightOf = (text: string, items: number): number => text.length + ITEM_BYTES * items
