@@ -7,7 +7,7 @@ type Token = number & { readonly __token: never }
 
 /** The little of `node-llama-cpp` that is used here; it is installed into a folder of its own. */
 interface LlamaModule {
-  getLlama(options: { gpu: false; build: 'never'; logLevel: string }): Promise<{
+  getLlama(options: { gpu: false; build: 'never'; logLevel: string; maxThreads: number }): Promise<{
     loadModel(options: { modelPath: string }): Promise<LlamaModel>
     dispose(): Promise<void>
   }>
@@ -16,7 +16,7 @@ interface LlamaModel {
   readonly tokens: { readonly bos: Token | null; readonly eos: Token | null }
   tokenize(text: string, specialTokens?: boolean): Token[]
   detokenize(tokens: readonly Token[]): string
-  createContext(options: { contextSize: number; sequences: number }): Promise<{
+  createContext(options: { contextSize: number; sequences: number; threads: number }): Promise<{
     readonly contextSize: number
     getSequence(): {
       clearHistory(): Promise<void>
@@ -36,10 +36,11 @@ export interface LocalServer {
 const MAX_OUTPUT = 24
 
 export async function startLocalServer(entry: string, modelPath: string, contextSize: number): Promise<LocalServer> {
+  // One thread: several wait for each other in a loop, and for ever where the machine is busy.
   const { getLlama } = (await import(pathToFileURL(entry).href)) as LlamaModule
-  const llama = await getLlama({ gpu: false, build: 'never', logLevel: 'error' })
+  const llama = await getLlama({ gpu: false, build: 'never', logLevel: 'error', maxThreads: 1 })
   const model = await llama.loadModel({ modelPath })
-  const context = await model.createContext({ contextSize, sequences: 1 })
+  const context = await model.createContext({ contextSize, sequences: 1, threads: 1 })
   const sequence = context.getSequence()
   const answered: number[] = []
   const refused: number[] = []
