@@ -2,10 +2,11 @@
  * What a proxy adds, side by side in one run: Plimsoll with all guards on, a bare Node pass-through, and Portkey's gateway.
  *
  * A session is twenty requests, each with the whole history and something new (eight at 2 MB). Its first request has a row of its own
- * (`first`): a proxy that remembers pays there, and an agent does so once. `plimsoll` adds its own tools to each request, as it
- * ships; `untouched` has that switched off and every guard on, so its requests leave as the bytes that came in. Before anything is
- * measured everybody gets the same warm-up: proxies run for days. CPU is what the system's own process used per request, and with
- * more connections than cores latency is that number times the queue.
+ * (`first`): a proxy that remembers pays there, and an agent does so once. Five milliseconds lie between an answer and the next
+ * request of its session (an agent's tools take longer), so with one connection nobody queues behind what a proxy does after it has
+ * answered. `plimsoll` adds its own tools to each request, as it ships; `untouched` has that switched off and every guard on, so its
+ * requests leave as the bytes that came in. Before anything is measured everybody gets the same warm-up: proxies run for days.
+ * CPU is what the system's own process used per request; with more connections than cores latency is that number times the queue.
  *
  *   npm run bench:proxy                the table of added latency
  *   npm run bench:proxy -- --memory    memory over 10,000 requests
@@ -18,6 +19,7 @@ import { execFileSync, fork, spawn, type ChildProcess } from 'node:child_process
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { bodiesOf } from './proxy/bodies.ts'
 
@@ -129,6 +131,7 @@ async function measure(
         const text = await answer.body.text()
         if (answer.statusCode !== 200) throw new Error(`${system.name}: ${answer.statusCode} ${text.slice(0, 300)}`)
         latencies[turn === 0 ? 'first' : 'next'].push(performance.now() - startedAt)
+        await delay(PAUSE_MS)
       }
     }
   }
@@ -136,6 +139,8 @@ async function measure(
   await dispatcher.close()
   return latencies
 }
+
+const PAUSE_MS = 5
 
 const quantile = (values: readonly number[], q: number): number => {
   const sorted = [...values].sort((a, b) => a - b)
@@ -155,8 +160,8 @@ function cpuOf({ pid }: System): number {
 }
 
 const SIZES = [
-  { name: '1 KB', bytes: 1_000, turns: 20, sessions: 24, warmUp: 80 },
-  { name: '150 KB', bytes: 150_000, turns: 20, sessions: 16, warmUp: 16 },
+  { name: '1 KB', bytes: 1_000, turns: 20, sessions: 24, warmUp: 150 },
+  { name: '150 KB', bytes: 150_000, turns: 20, sessions: 16, warmUp: 60 },
   { name: '2 MB', bytes: 2_000_000, turns: 8, sessions: 4, warmUp: 2 },
 ] as const
 

@@ -1,11 +1,11 @@
 import { isAscii, isUtf8 } from 'node:buffer'
-import { createHash } from 'node:crypto'
 import type { Link } from '../../core/chain.ts'
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody, EventSink } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
+import { sha256Text } from '../../drivers/crypto/sha256.ts'
 import type { LearnedLimits } from '../../engine/learned-limits.ts'
 import { weightOf, type RecentBodies } from '../../engine/recent-bodies.ts'
 import type { Session, SessionOptions } from '../../engine/session.ts'
@@ -67,7 +67,7 @@ export interface Gateway {
 
 export const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
 
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
+const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** The one handler behind the in-process `fetch` and the proxy: same request in, same bytes out. */
 export function createGateway(deps: GatewayDeps): Gateway {

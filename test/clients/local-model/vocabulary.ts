@@ -4,7 +4,7 @@ const SPACE = '▁'
 
 /** Bytes, characters, and the pairs that occur most often in a text, merged one after another: a tokenizer of the usual kind. */
 export function vocabularyOf(text: string, merges: number): readonly Piece[] {
-  let symbols = [...text.replaceAll(' ', SPACE).replace(/[^\n-~▁]/gu, '')]
+  let symbols = Array.from(text.replaceAll(' ', SPACE).replace(/[^\n-~▁]/gu, ''))
   const characters = [...new Set([...Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n)), '\n', SPACE])]
   const learned: string[] = []
   for (let n = 0; n < merges; n++) {
