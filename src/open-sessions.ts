@@ -12,6 +12,8 @@ export interface OpenSessionsOptions {
   readonly most?: number
   /** What all of them may hold, roughly. @default 25 million */
   readonly bytes?: number
+  /** As many may hold four times as much: large sessions that take turns must not push each other out. @default 16 */
+  readonly least?: number
 }
 
 /**
@@ -19,7 +21,7 @@ export interface OpenSessionsOptions {
  * its log and sends the same bytes.
  */
 export function openSessions(options: OpenSessionsOptions = {}): OpenSessions {
-  const { most = 1_000, bytes: room = 25_000_000 } = options
+  const { most = 1_000, bytes: room = 25_000_000, least = 16 } = options
   const open = new Map<string, { readonly session: Session; readonly bytes: number }>()
   let held = 0
   return {
@@ -31,8 +33,9 @@ export function openSessions(options: OpenSessionsOptions = {}): OpenSessions {
       open.delete(key)
       open.set(key, entry)
       for (const [oldest, { bytes: freed }] of open) {
+        const fits = held <= (open.size <= least ? 4 * room : room)
         // Never the one that is about to be used.
-        if ((open.size <= most && held <= room) || oldest === key) return
+        if ((open.size <= most && fits) || oldest === key) return
         open.delete(oldest)
         held -= freed
       }

@@ -80,7 +80,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   let book = openBook()
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
-  const outgoing = createRecentBodies({ bytes: 15_000_000 })
+  const outgoing = createRecentBodies({ bytes: 15_000_000, least: 8 })
   const background = backgroundWork()
   let keeper: CalibrationKeeper | undefined
   let models: Catalogue | undefined

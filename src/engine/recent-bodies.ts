@@ -15,6 +15,8 @@ export interface RecentBodiesOptions {
   readonly perOwner?: number
   /** What all bodies together take, roughly. @default 50 million */
   readonly bytes?: number
+  /** As many may take four times as much: large conversations that take turns must not push each other out. @default 32 */
+  readonly least?: number
 }
 
 interface Body {
@@ -23,24 +25,28 @@ interface Body {
 }
 
 export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBodies {
-  const { perOwner = 256, bytes = 50_000_000 } = options
+  const { perOwner = 256, bytes = 50_000_000, least = 32 } = options
   /** The owner that was not heard for longest stands first, and so does its oldest body. */
   const owners = new Map<string, Body[]>()
   let held = 0
+  let count = 0
 
   const forget = (bodies: Body[], at: number): void => {
     const [gone] = bodies.splice(at, 1)
-    if (gone !== undefined) held -= weightOf(gone.text, gone.conversation.items.length)
+    if (gone === undefined) return
+    held -= weightOf(gone.text, gone.conversation.items.length)
+    count--
   }
 
   function keep(key: string, bodies: Body[], body: Body): void {
     bodies.push(body)
     held += weightOf(body.text, body.conversation.items.length)
+    count++
     if (bodies.length > perOwner) forget(bodies, 0)
     owners.delete(key)
     owners.set(key, bodies)
     for (const [name, others] of owners) {
-      while (held > bytes && others.length > 0) forget(others, 0)
+      while (held > (count <= least ? 4 * bytes : bytes) && others.length > 0) forget(others, 0)
       if (others.length > 0) return
       owners.delete(name)
     }

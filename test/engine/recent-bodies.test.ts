@@ -66,7 +66,7 @@ describe('recent bodies', () => {
 
   it('holds no more than it was told to', () => {
     const { codec, before } = watched()
-    const bodies = createRecentBodies({ bytes: 2 * weightOf(bodyOf(6), 6) })
+    const bodies = createRecentBodies({ bytes: 2 * weightOf(bodyOf(6), 6), least: 0 })
     for (const owner of ['one', 'two', 'three', 'one']) bodies.decode(owner, codec, bodyOf(6))
     expect(before).toEqual([undefined, undefined, undefined, undefined])
     const many = createRecentBodies({ perOwner: 2 })
