@@ -2,10 +2,11 @@
  * What a proxy adds, side by side in one run: Plimsoll with all guards on, a bare Node pass-through, and Portkey's gateway.
  *
  * A session is twenty requests, each with the whole history and something new (eight at 2 MB). Its first request has a row of its own
- * (`first`): a proxy that remembers pays there, and an agent does so once. `plimsoll` adds its own tools to each request, as it
- * ships; `untouched` has that switched off and every guard on, so its requests leave as the bytes that came in. Before anything is
- * measured everybody gets the same warm-up: proxies run for days. CPU is what the system's own process used per request, and with
- * more connections than cores latency is that number times the queue.
+ * (`first`): a proxy that remembers pays there, and an agent does so once. Five milliseconds lie between an answer and the next
+ * request of its session (an agent's tools take longer), so with one connection nobody queues behind what a proxy does after it has
+ * answered. `plimsoll` adds its own tools to each request, as it ships; `untouched` has that switched off and every guard on, so its
+ * requests leave as the bytes that came in. Before anything is measured everybody gets the same warm-up: proxies run for days.
+ * CPU is what the system's own process used per request; with more connections than cores latency is that number times the queue.
  *
  *   npm run bench:proxy                the table of added latency
  *   npm run bench:proxy -- --memory    memory over 10,000 requests
@@ -18,6 +19,7 @@ import { execFileSync, fork, spawn, type ChildProcess } from 'node:child_process
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { bodiesOf } from './proxy/bodies.ts'
 
@@ -129,6 +131,7 @@ async function measure(
         const text = await answer.body.text()
         if (answer.statusCode !== 200) throw new Error(`${system.name}: ${answer.statusCode} ${text.slice(0, 300)}`)
         latencies[turn === 0 ? 'first' : 'next'].push(performance.now() - startedAt)
+        await delay(PAUSE_MS)
       }
     }
   }
@@ -136,6 +139,8 @@ async function measure(
   await dispatcher.close()
   return latencies
 }
+
+const PAUSE_MS = 5
 
 const quantile = (values: readonly number[], q: number): number => {
   const sorted = [...values].sort((a, b) => a - b)
@@ -155,8 +160,8 @@ function cpuOf({ pid }: System): number {
 }
 
 const SIZES = [
-  { name: '1 KB', bytes: 1_000, turns: 20, sessions: 24, warmUp: 80 },
-  { name: '150 KB', bytes: 150_000, turns: 20, sessions: 16, warmUp: 16 },
+  { name: '1 KB', bytes: 1_000, turns: 20, sessions: 24, warmUp: 150 },
+  { name: '150 KB', bytes: 150_000, turns: 20, sessions: 16, warmUp: 60 },
   { name: '2 MB', bytes: 2_000_000, turns: 8, sessions: 4, warmUp: 2 },
 ] as const
 
@@ -212,11 +217,12 @@ function rowOf(found: readonly number[], direct: readonly number[]): string {
 }
 
 async function memory(system: System): Promise<void> {
-  const bodies = bodiesOf(8_000, 100, 100)
+  const bodies = bodiesOf(8_000, Number(optionOf('sessions') ?? 100), 100)
+  console.log('| | resident | live after a collection |\n|---|---|---|')
   for (let done = 0; done < bodies.length; done += 10) {
     await measure(system, bodies.slice(done, done + 10), 10)
-    const { rss } = await ask<{ rss: number }>(system.child!)
-    console.log(`| ${(done + 10) * 100} requests | ${(rss / 1e6).toFixed(0)} MB |`)
+    const { rss, live = NaN } = await ask<{ rss: number; live?: number }>(system.child!)
+    console.log(`| ${(done + 10) * 100} requests | ${(rss / 1e6).toFixed(0)} MB | ${(live / 1e6).toFixed(1)} MB |`)
   }
 }
 
@@ -259,7 +265,10 @@ async function startPlimsoll(name: string, tools: boolean): Promise<System> {
   const { child, port } = await forkOne(
     'plimsoll.ts',
     [upstreamUrl, optionOf('store') ?? '', tools ? '' : 'no-tools'],
-    tools && process.argv.includes('--profile') ? ['--cpu-prof', '--cpu-prof-interval', '200'] : [],
+    [
+      ...(tools && process.argv.includes('--profile') ? ['--cpu-prof', '--cpu-prof-interval', '200'] : []),
+      ...(process.argv.includes('--memory') ? ['--expose-gc'] : []),
+    ],
   )
   return { name, url: `http://127.0.0.1:${port}/openai/v1`, headers: {}, child, pid: child.pid }
 }

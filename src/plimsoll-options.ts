@@ -24,6 +24,8 @@ import type { Sidecar } from './surfaces/gateway/sidecar.ts'
 export interface PlimsollOptions {
   /** A preset's name or a policy of your own. @default 'plimsoll' */
   readonly policy?: string | Policy
+  /** Policies of your own by the name that a request may ask for, beside the presets. */
+  readonly policies?: Readonly<Record<string, Policy>>
   /** A driver or a URL: `memory:`, `sqlite:./plimsoll.db`. @default a file in the home directory */
   readonly store?: string | SessionStore
   /** A driver or a URL: `memory:`, `file:./artifacts`. @default beside the store */
@@ -85,7 +87,7 @@ export interface PlimsollOptions {
 /** What may change while requests are under way. Stores, secret and clock may not. */
 export type LiveOptions = Pick<
   PlimsollOptions,
-  'policy' | 'agents' | 'window' | 'budgets' | 'tools' | 'observe' | 'maxBodyBytes'
+  'policy' | 'policies' | 'agents' | 'window' | 'budgets' | 'tools' | 'observe' | 'maxBodyBytes'
 >
 
 export interface AgentOptions {

@@ -32,6 +32,7 @@ import { codecs } from './formats/registry.ts'
 import { defaultStore, findSecret } from './home.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from './meter/index.ts'
 import { once } from './once.ts'
+import { openSessions } from './open-sessions.ts'
 import { openReaders } from './open-readers.ts'
 import type { PlimsollOptions, LiveOptions, Plimsoll } from './plimsoll-options.ts'
 import type { Catalogue } from './ports/catalogue.ts'
@@ -52,7 +53,6 @@ export type { AgentOptions, LiveOptions, Plimsoll, PlimsollOptions } from './pli
 
 /** Settings of the whole installation live under a tenant that no credential can hash to. */
 const SYSTEM_TENANT = 'plimsoll'
-const MAX_OPEN_SESSIONS = 1_000
 const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
@@ -179,21 +179,19 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     if (options.sandbox !== false || intake.guard === undefined) return policy
     return { ...policy, intake: { ...intake, guard: { sandbox: false, ...intake.guard } } }
   }
+  const ownPolicy = (name: string): Policy | undefined =>
+    Object.hasOwn(live.policies ?? {}, name) ? live.policies?.[name] : undefined
   const policyOf = (given: string | Policy | undefined): Policy =>
-    typeof given === 'object' ? given : policyNamed(given ?? 'plimsoll')
+    typeof given === 'object' ? given : (ownPolicy(given ?? '') ?? policyNamed(given ?? 'plimsoll'))
   const policyFor = (agent: string): Policy => policyOf(live.agents?.[agent]?.policy ?? live.policy)
-  const open = new Map<string, Session>()
-  const session = (wanted: SessionOptions, policy?: string, keep = true): Session => {
+  const open = openSessions()
+  const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
-    const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyNamed(policy))
+    const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyOf(policy))
     const found =
       open.get(key) ??
       createSession(once(under(chosen(), live.agents?.[wanted.agent ?? 'main']?.window ?? live.window)), wanted)
-    if (!keep) return found
-    // Least recently used goes first; a session that comes back is rebuilt from its log with the same bytes.
-    open.delete(key)
-    open.set(key, found)
-    if (open.size > MAX_OPEN_SESSIONS) open.delete(open.keys().next().value!)
+    if (bytes !== undefined) open.keep(key, found, bytes)
     return found
   }
   const extraction = once(async (): Promise<Summarizer | undefined> => {
@@ -216,8 +214,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     codecs,
     chain,
     bodies,
-    session: (wanted, policy) => session(wanted, policy),
-    glance: (wanted, policy) => session(wanted, policy, false),
+    session,
+    glance: (wanted, policy) => session(wanted, policy, undefined),
     learned: learnedLimits(sessions, clock),
     responses: responseSessions(sessions),
     ledger,
@@ -236,13 +234,13 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   })
   return {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
-    session: (wanted) => session(wanted),
+    session: (wanted) => session(wanted, undefined, 0),
     importSession: async (lines, { tenant = 'local' } = {}) =>
       importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
     sidecar: createSidecar({
       secret,
-      session: (wanted) => session(wanted),
+      session: (wanted) => session(wanted, undefined, 0),
       read: async (tenant, handle) => (await deps()).artifacts.read(tenant, handle),
       values: sessions,
       window: () => live.window,

@@ -14,7 +14,13 @@ const folder = mkdtempSync(join(tmpdir(), 'plimsoll-bench-'))
 const store = process.argv[3] || `sqlite:${join(folder, 'plimsoll.db')}`
 const plimsoll = createPlimsoll({ store, tools: process.argv[4] !== 'no-tools' })
 const proxy = await startProxy(plimsoll.gateway, { port: 0, upstreams: { openai: process.argv[2]! } })
-process.on('message', () => process.send?.({ rss: process.memoryUsage().rss }))
+process.on('message', () => {
+  const { rss } = process.memoryUsage()
+  // What is really held; without `--expose-gc` the number is left out.
+  globalThis.gc?.()
+  const { heapUsed, external } = process.memoryUsage()
+  process.send?.({ rss, ...(globalThis.gc !== undefined && { live: heapUsed + external }) })
+})
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 process.on('SIGTERM', () => process.exit(0))
 process.send?.({ port: Number(new URL(proxy.url).port) })

@@ -36,8 +36,8 @@ function noteGrowth([short, long]: readonly [readonly Item[], readonly Item[]]):
   lines.set(long, line)
 }
 
-/** A history and its reduced view begin alike; so do two sub-agents of one task. */
-const LISTS_PER_BEGINNING = 4
+/** A history and its reduced view begin alike, and end alike; so do two sub-agents of one task. */
+const LISTS_PER_ITEM = 4
 
 /** What was worked out for lists of items, found again for a list that begins as one of them does. */
 export interface GrownLists<T> {
@@ -55,11 +55,21 @@ export interface Near<T> {
   readonly isOutgrown: boolean
 }
 
-/** Nothing is held beyond the life of a list's first item. */
+/**
+ * Found by the item that a list ends with, which a list that grew from it has in the same place; else by the one that it begins with,
+ * which conversations of one system prompt may share by the thousand. Nothing is held beyond the life of those items.
+ */
 export function createGrownLists<T>(): GrownLists<T> {
-  const byBeginning = new WeakMap<Item, Pick<Near<T>, 'items' | 'value'>[]>()
+  const byEnd = new WeakMap<Item, Known<T>[]>()
+  const byBeginning = new WeakMap<Item, Known<T>[]>()
   return {
     nearest(items) {
+      for (let at = items.length - 1; at >= 0; at--) {
+        for (const known of byEnd.get(items[at]!) ?? []) {
+          if (known.items.length === at + 1 && sharedItems(known.items, items) === at + 1)
+            return { ...known, shared: at + 1, isOutgrown: true }
+        }
+      }
       let best: Near<T> | undefined
       for (const known of (items[0] !== undefined && byBeginning.get(items[0])) || []) {
         const shared = sharedItems(known.items, items)
@@ -68,17 +78,30 @@ export function createGrownLists<T>(): GrownLists<T> {
       return best
     },
     keep(items, value, near) {
-      const [first] = items
-      if (first === undefined) return
-      const lists = byBeginning.get(first) ?? []
-      if (near?.isOutgrown === true)
-        lists.splice(
-          lists.findIndex((known) => known.items === near.items),
-          1,
-        )
-      else if (lists.length >= LISTS_PER_BEGINNING) lists.shift()
-      lists.push({ items, value })
-      byBeginning.set(first, lists)
+      const [first, last] = [items[0], items.at(-1)]
+      if (first === undefined || last === undefined) return
+      if (near?.isOutgrown === true) {
+        forget(byBeginning, first, near.items)
+        forget(byEnd, near.items.at(-1)!, near.items)
+      }
+      const known = { items, value }
+      add(byBeginning, first, known)
+      add(byEnd, last, known)
     },
   }
+}
+
+type Known<T> = Pick<Near<T>, 'items' | 'value'>
+
+function add<T>(map: WeakMap<Item, Known<T>[]>, item: Item, known: Known<T>): void {
+  const lists = map.get(item) ?? []
+  if (lists.length >= LISTS_PER_ITEM) lists.shift()
+  lists.push(known)
+  map.set(item, lists)
+}
+
+function forget<T>(map: WeakMap<Item, Known<T>[]>, item: Item, items: readonly Item[]): void {
+  const lists = map.get(item) ?? []
+  const at = lists.findIndex((known) => known.items === items)
+  if (at !== -1) lists.splice(at, 1)
 }

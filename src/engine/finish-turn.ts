@@ -26,7 +26,7 @@ export function finish(context: PrepareContext, request: PrepareRequest, outcome
   const { view, verdict } = permission
   const epochId = epoch?.id ?? outcome.standing.epoch?.id
   const { high } = view.load.count
-  const id = openTurn(context, request.format, permission, epochId, outcome.unwritten)
+  const id = openTurn(context, request, permission, epochId, outcome.unwritten)
   for (const link of links.slice(context.known.links)) branch.sent.add(link.chain)
   branch.request = { items: conversation.items, links }
   // An epoch of this request is found by the next one, like any other.
@@ -81,14 +81,14 @@ export function finish(context: PrepareContext, request: PrepareRequest, outcome
 
 function openTurn(
   { deps, branch, target, links, limit }: PrepareContext,
-  format: string,
+  { format, sentAnyway = false }: PrepareRequest,
   permission: Permission,
   epoch: string | undefined,
   unwritten: Outcome['unwritten'],
 ): string {
   const id = `turn-${++branch.turnCount}`
   // A halted request is never sent, so there is nothing to record about it.
-  if (permission.verdict.kind === 'halt') return id
+  if (permission.verdict.kind === 'halt' && !sentAnyway) return id
   const { measurement, estimate, conversation } = permission.view
   branch.turns.set(id, {
     id,

@@ -14,6 +14,8 @@ export interface PrepareRequest {
   readonly send?: SendToModel
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
+  /** The caller only observes: whatever the verdict is, the request is sent and its answer recorded. @default false */
+  readonly sentAnyway?: boolean
   /** `meanwhile`: a request about which nothing new was decided is archived together with its answer. @default 'before' */
   readonly archive?: 'before' | 'meanwhile'
 }

@@ -1,5 +1,6 @@
 import type { Codec } from '../core/codec.ts'
 import type { Conversation } from '../core/conversation.ts'
+import { sharedItems } from '../core/grown-lists.ts'
 
 /**
  * Remembers the last bodies of each owner, so that a history that is sent again with a few messages more is read from where it is
@@ -12,8 +13,10 @@ export interface RecentBodies {
 export interface RecentBodiesOptions {
   /** Bodies per owner and wire: as many conversations as one owner leads at a time. @default 256 */
   readonly perOwner?: number
-  /** Characters of all bodies together. @default 32 million */
-  readonly characters?: number
+  /** What all bodies together take, roughly. @default 50 million */
+  readonly bytes?: number
+  /** As many may take four times as much: large conversations that take turns must not push each other out. @default 32 */
+  readonly least?: number
 }
 
 interface Body {
@@ -22,23 +25,28 @@ interface Body {
 }
 
 export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBodies {
-  const { perOwner = 256, characters = 32_000_000 } = options
+  const { perOwner = 256, bytes = 50_000_000, least = 32 } = options
   /** The owner that was not heard for longest stands first, and so does its oldest body. */
   const owners = new Map<string, Body[]>()
   let held = 0
+  let count = 0
 
   const forget = (bodies: Body[], at: number): void => {
-    held -= bodies.splice(at, 1)[0]?.text.length ?? 0
+    const [gone] = bodies.splice(at, 1)
+    if (gone === undefined) return
+    held -= weightOf(gone.text, gone.conversation.items.length)
+    count--
   }
 
   function keep(key: string, bodies: Body[], body: Body): void {
     bodies.push(body)
-    held += body.text.length
+    held += weightOf(body.text, body.conversation.items.length)
+    count++
     if (bodies.length > perOwner) forget(bodies, 0)
     owners.delete(key)
     owners.set(key, bodies)
     for (const [name, others] of owners) {
-      while (held > characters && others.length > 0) forget(others, 0)
+      while (held > (count <= least ? 4 * bytes : bytes) && others.length > 0) forget(others, 0)
       if (others.length > 0) return
       owners.delete(name)
     }
@@ -57,6 +65,12 @@ export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBod
     },
   }
 }
+
+/** An item, its place in the text, its links and its count. */
+const ITEM_BYTES = 2_500
+
+/** What a conversation takes in memory, roughly: many small items take more than their text. */
+export const weightOf = (text: string, items: number): number => text.length + ITEM_BYTES * items
 
 const PROBES = 32
 const PROBE = 64
@@ -101,5 +115,6 @@ function probedPrefix(a: string, b: string): number {
   return at
 }
 
+/** Sharing a system prompt is not enough: that would push out the body of another conversation. */
 const isContinued = (before: Conversation, after: Conversation): boolean =>
-  before.items.length > 0 && before.items[0] === after.items[0]
+  sharedItems(before.items, after.items) >= Math.max(2, before.items.length - 2)

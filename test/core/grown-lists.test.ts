@@ -98,3 +98,22 @@ describe('work that is found again by the items it was done for', () => {
     })
   })
 })
+
+describe('lists that begin alike', () => {
+  it('are each found again by the one that grows from them, however many there are', () => {
+    const lists = createGrownLists<string>()
+    const system = itemOf('user', 'the same for all', 0)
+    const names = Array.from({ length: 30 }, (_, n) => `conversation ${n}`)
+    const histories = new Map(names.map((name) => [name, [system, itemOf('user', name, 1)]]))
+    for (const [name, items] of histories) lists.keep(items, name, undefined)
+    for (const round of [2, 3, 4]) {
+      for (const name of names) {
+        const grown = [...histories.get(name)!, itemOf('assistant', `${name} ${round}`, round)]
+        const near = lists.nearest(grown)
+        expect(near).toMatchObject({ value: name, shared: round, isOutgrown: true })
+        lists.keep(grown, name, near)
+        histories.set(name, grown)
+      }
+    }
+  })
+})

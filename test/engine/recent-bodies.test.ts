@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Codec } from '../../src/core/codec.ts'
-import { createRecentBodies } from '../../src/engine/recent-bodies.ts'
+import { createRecentBodies, weightOf } from '../../src/engine/recent-bodies.ts'
 import { codecs } from '../../src/formats/registry.ts'
 
 const chat = codecs.get('openai-chat')!
@@ -33,6 +33,28 @@ describe('recent bodies', () => {
     expect(second.items).toHaveLength(10)
   })
 
+  it('keeps conversations apart that only share their beginning, however they take turns', () => {
+    const bodies = createRecentBodies()
+    const bodyIn = (name: string, count: number): string =>
+      JSON.stringify({
+        model: 'm',
+        messages: [
+          { role: 'user', content: 'The same reminder for everybody. '.repeat(20) },
+          ...Array.from({ length: count }, (_, n) => ({ role: 'user', content: `${name} says ${n} `.repeat(10) })),
+        ],
+      })
+    const names = Array.from({ length: 20 }, (_, n) => `agent ${n}`)
+    const last = new Map(names.map((name) => [name, bodies.decode('me', chat, bodyIn(name, 3))]))
+    for (const count of [4, 5, 6]) {
+      for (const name of names) {
+        const grown = bodies.decode('me', chat, bodyIn(name, count))
+        const before = last.get(name)!.items
+        expect(before.filter((item, at) => item === grown.items[at])).toHaveLength(before.length)
+        last.set(name, grown)
+      }
+    }
+  })
+
   it('never reads one owner from what another sent', () => {
     const { codec, before } = watched()
     const bodies = createRecentBodies()
@@ -44,7 +66,7 @@ describe('recent bodies', () => {
 
   it('holds no more than it was told to', () => {
     const { codec, before } = watched()
-    const bodies = createRecentBodies({ characters: bodyOf(6).length * 2 })
+    const bodies = createRecentBodies({ bytes: 2 * weightOf(bodyOf(6), 6), least: 0 })
     for (const owner of ['one', 'two', 'three', 'one']) bodies.decode(owner, codec, bodyOf(6))
     expect(before).toEqual([undefined, undefined, undefined, undefined])
     const many = createRecentBodies({ perOwner: 2 })

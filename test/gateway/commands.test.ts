@@ -49,7 +49,10 @@ describe('plimsoll proxy', () => {
       upstreams: { anthropic: second.url },
       store: 'sqlite:elsewhere.db',
       window: 30_000,
-      policies: { own: { extends: 'plimsoll', override: { buffer: { fraction: 0.5, max: '1M' } } } },
+      policies: {
+        own: { extends: 'plimsoll', override: { buffer: { fraction: 0.5, max: '1M' } } },
+        roomy: { override: { buffer: { fraction: 0.01, max: '1M' } } },
+      },
       policy: 'own',
     }
     writeFileSync(config, JSON.stringify(changed))
@@ -60,6 +63,8 @@ describe('plimsoll proxy', () => {
     // Half of the new window is held back by the file's own policy.
     expect(Number(answer.headers.get('x-plimsoll-limit'))).toBeGreaterThan(14_000)
     expect(Number(answer.headers.get('x-plimsoll-limit'))).toBeLessThanOrEqual(15_000)
+    const asked = await post(`${listening}/anthropic/v1/messages`, ODD_BODY, { 'x-plimsoll-policy': 'roomy' })
+    expect(Number(asked.headers.get('x-plimsoll-limit'))).toBeGreaterThan(25_000)
     child.kill('SIGTERM')
     expect(await exit).toBe(0)
   })

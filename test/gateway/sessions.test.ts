@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { policyNamed } from '../../src/engine/policies/index.ts'
 import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
 import { speakerOf, tenantOf, type Speaker } from '../../src/surfaces/gateway/identity.ts'
 import { json, MESSAGE, plainUpstream, post, testProxy } from './upstream.ts'
@@ -128,6 +129,31 @@ describe('modes', () => {
     const applying = await testProxy({ upstreams: { anthropic: upstream.url } }, { window: 8_000 })
     await post(`${applying.proxy.url}/anthropic/v1/messages`, long, { 'x-plimsoll-policy': 'observe' })
     expect(upstream.received[2]!.body.toString()).toBe(long)
+  })
+
+  it('reports a used-up budget while it observes, and obeys it only when it applies', async () => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    const spent = { name: 'nothing left', scope: 'session', unit: 'tokens', hard: 1, finalShare: 0 } as const
+    const { proxy, events } = await testProxy({ upstreams: { anthropic: upstream.url } }, { budgets: [spent] })
+    const url = `${proxy.url}/anthropic/v1/messages`
+    const observed = await post(url, long, { 'x-plimsoll-policy': 'observe' })
+    expect(observed.headers.get('x-plimsoll-would')).toContain('halt')
+    expect(await observed.text()).toBe(MESSAGE)
+    expect(upstream.received.map(({ body }) => body.toString())).toEqual([long])
+    expect(events.filter(({ type }) => type === 'warning')).toEqual([])
+    expect((await post(url, long)).headers.get('x-plimsoll-verdict')).toBe('halt')
+    expect(upstream.received).toHaveLength(1)
+  })
+
+  it('takes policies by the name that the configuration gave them, and forgets them with it', async () => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    const never = { ...policyNamed('plimsoll'), name: 'never', cascade: [] }
+    const started = await testProxy({ upstreams: { anthropic: upstream.url } }, { policies: { never } })
+    const url = `${started.proxy.url}/anthropic/v1/messages`
+    expect((await post(url, long, { 'x-plimsoll-policy': 'never' })).status).toBe(200)
+    started.plimsoll.reconfigure({})
+    const response = await post(url, long, { 'x-plimsoll-policy': 'never' })
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { code: 'bad-config' } }])
   })
 
   it('says which policies there are when asked for another', async () => {

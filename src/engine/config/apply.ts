@@ -31,8 +31,14 @@ export function optionsOf(config: Config, env: Environment = process.env): Plims
     const own = config.agents?.[agent]?.window
     return [agent, { policy: policyOf(config, agent, env), ...(own !== undefined && { window: own }) }] as const
   })
+  // Asked for by name, whoever asks: what the file says about single agents is not about these.
+  const named = Object.keys(config.policies ?? {}).map((name) => [
+    name,
+    policyOf({ ...config, policy: name, agents: {} }, 'main', env),
+  ])
   return {
     policy: policyOf(config, 'main', env),
+    ...(named.length > 0 && { policies: Object.fromEntries(named) as Readonly<Record<string, Policy>> }),
     ...(window !== undefined && { window }),
     ...(store !== undefined && { store }),
     ...(artifacts !== undefined && { artifacts }),
@@ -45,6 +51,8 @@ export function optionsOf(config: Config, env: Environment = process.env): Plims
 
 export interface PlimsollSettings {
   readonly policy: Policy
+  /** The file's own, by name. */
+  readonly policies?: Readonly<Record<string, Policy>>
   readonly window?: number
   readonly store?: string
   readonly artifacts?: string

@@ -125,9 +125,10 @@ function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
 }
 
 function liveOptions(settings: ProxySettings): LiveOptions {
-  const { policy, agents, window, budgets, observe, tools, maxBodyBytes } = settings
+  const { policy, policies, agents, window, budgets, observe, tools, maxBodyBytes } = settings
   return {
     ...(policy !== undefined && { policy }),
+    ...(policies !== undefined && { policies }),
     ...(agents !== undefined && { agents }),
     ...(window !== undefined && { window }),
     ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),

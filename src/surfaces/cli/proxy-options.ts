@@ -6,7 +6,7 @@ import { wholeNumber } from './whole-number.ts'
 
 export interface ProxyFlags extends Omit<
   ProxyConfig,
-  'upstreams' | 'maxBodyBytes' | 'agents' | 'policy' | 'budgets' | 'models' | 'summarizer'
+  'upstreams' | 'maxBodyBytes' | 'agents' | 'policy' | 'policies' | 'budgets' | 'models' | 'summarizer'
 > {
   readonly policy?: string
   readonly anthropic?: string[]

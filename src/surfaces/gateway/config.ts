@@ -21,6 +21,8 @@ export interface ProxyConfig {
   readonly window?: number
   /** Its name, or what the file makes of it. */
   readonly policy?: string | Policy
+  /** The file's own, which requests may ask for by name. */
+  readonly policies?: PlimsollSettings['policies']
   /** By agent name, what the file says about it. */
   readonly agents?: PlimsollSettings['agents']
   readonly observe?: boolean
@@ -42,7 +44,10 @@ export interface ProxyConfig {
 }
 
 const KINDS: Readonly<
-  Record<Exclude<keyof ProxyConfig, 'agents' | 'summarizer'>, 'number' | 'string' | 'boolean' | 'object' | 'upstreams'>
+  Record<
+    Exclude<keyof ProxyConfig, 'agents' | 'policies' | 'summarizer'>,
+    'number' | 'string' | 'boolean' | 'object' | 'upstreams'
+  >
 > = {
   port: 'number',
   host: 'string',
@@ -74,14 +79,18 @@ export function readConfig(file: string): ProxyConfig {
  * What the file makes of policies: numbers of its own, policies of its own, agents that differ, a model for summaries. `policy` wins over
  * the file's name.
  */
-export function readPolicies(file: string, policy?: string): Pick<ProxyConfig, 'policy' | 'agents' | 'summarizer'> {
+export function readPolicies(
+  file: string,
+  policy?: string,
+): Pick<ProxyConfig, 'policy' | 'policies' | 'agents' | 'summarizer'> {
   const config = checkedFile(file)
   const named = policy ?? config.policy
   const options = optionsOf({ ...config, ...(policy !== undefined && { policy }) })
-  const { agents, summarizer } = options
+  const { agents, policies, summarizer } = options
   const isNamed = config.override === undefined && config.policies === undefined && agents === undefined
   return {
     ...(isNamed ? named !== undefined && { policy: named } : { policy: options.policy }),
+    ...(policies !== undefined && { policies }),
     ...(agents !== undefined && { agents }),
     ...(summarizer !== undefined && { summarizer }),
   }

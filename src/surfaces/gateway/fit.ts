@@ -57,4 +57,5 @@ export const prepareFor = <B>(managed: ManagedRequest<B>, place: Place, target: 
     conversation: managed.conversation,
     targets: [target],
     archive: 'meanwhile',
+    sentAnyway: managed.mode === 'observe',
   })

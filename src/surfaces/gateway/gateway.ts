@@ -1,13 +1,13 @@
 import { isAscii, isUtf8 } from 'node:buffer'
-import { createHash } from 'node:crypto'
 import type { Link } from '../../core/chain.ts'
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody, EventSink } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
+import { sha256Text } from '../../drivers/crypto/sha256.ts'
 import type { LearnedLimits } from '../../engine/learned-limits.ts'
-import type { RecentBodies } from '../../engine/recent-bodies.ts'
+import { weightOf, type RecentBodies } from '../../engine/recent-bodies.ts'
 import type { Session, SessionOptions } from '../../engine/session.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { errorAnswer } from './answer.ts'
@@ -30,7 +30,8 @@ export interface GatewayDeps {
   readonly codecs: ReadonlyMap<string, Codec>
   readonly bodies: RecentBodies
   readonly chain: (items: readonly Item[]) => readonly Link[]
-  readonly session: (options: SessionOptions, policy?: string) => Session
+  /** Kept open, as long as `bytes` of it and of the others have room. */
+  readonly session: (options: SessionOptions, policy: string | undefined, bytes: number) => Session
   /** The same without keeping it: a count may be about anything. */
   readonly glance: (options: SessionOptions, policy?: string) => Session
   readonly learned: LearnedLimits
@@ -66,7 +67,7 @@ export interface Gateway {
 
 export const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
 
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
+const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** The one handler behind the in-process `fetch` and the proxy: same request in, same bytes out. */
 export function createGateway(deps: GatewayDeps): Gateway {
@@ -220,7 +221,7 @@ async function manage<B>(
     tenant,
     sessionId,
     agent,
-    session: deps.session({ tenant, id: sessionId, agent }, policy),
+    session: deps.session({ tenant, id: sessionId, agent }, policy, weightOf(text, conversation.items.length)),
     mode,
     upstream,
     cutPrompts,

@@ -69,8 +69,9 @@ export function reportHeaders({
   }
 }
 
-function wouldDo({ report }: PreparedTurn): string {
+function wouldDo({ report, verdict }: PreparedTurn): string {
   const deeds = [
+    ...(verdict.kind === 'halt' || verdict.kind === 'final' ? [verdict.kind] : []),
     ...(report.newEpoch === undefined ? [] : ['epoch']),
     ...(report.shortened.length === 0 ? [] : ['shorten']),
     ...(report.untouched ? [] : ['rewrite']),

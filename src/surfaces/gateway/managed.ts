@@ -69,7 +69,8 @@ export async function exchange<B>(managed: ManagedRequest<B>): Promise<Reply<B>>
     const isLast = (): boolean => places.slice(i + 1).every((other) => obstaclesAt(other).length > 0)
     const attempt = await fit(managed, place, isLast)
     if (attempt === undefined) continue
-    if (attempt.prepared.verdict.kind === 'halt') return halted(managed, attempt)
+    // Who only observes reports it.
+    if (attempt.prepared.verdict.kind === 'halt' && managed.mode === 'apply') return halted(managed, attempt)
     const sent = await deliver(managed, attempt, isLast)
     if (sent !== undefined) return relayed(managed, sent, startedAt)
   }

@@ -59,9 +59,13 @@ const MIGRATIONS: readonly Migration[] = [
     `,
   },
   {
-    name: 'search words after the write',
-    // The newest record whose words are in the index; all of them were, so far.
-    sql: "INSERT INTO meta (key, value) SELECT 'words', CAST(COALESCE(MAX(id), 0) AS TEXT) FROM records;",
+    name: 'search words after the write, no index by age',
+    // `words` is the newest record whose words are in the index; all of them were, so far. An index by age changed with every append,
+    // for the sake of `prune`, which may as well look at each session.
+    sql: `
+      INSERT INTO meta (key, value) SELECT 'words', CAST(COALESCE(MAX(id), 0) AS TEXT) FROM records;
+      DROP INDEX sessions_by_age;
+    `,
   },
 ]
 

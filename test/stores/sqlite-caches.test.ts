@@ -1,0 +1,105 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { openDatabase } from '../../src/drivers/sessions/sqlite/database.ts'
+import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
+import { item } from '../../src/testing/session-store/records.ts'
+import { withFolder } from './support/temporary.ts'
+
+const T = 'tenant'
+
+function wordsIn(path: string): number {
+  const db = openDatabase(path)
+  try {
+    return Number(db.all('SELECT COUNT(*) AS n FROM words')[0]!['n'])
+  } finally {
+    db.close()
+  }
+}
+
+describe('words of the search', () => {
+  it('wait until somebody looks for them, and are found by another process then', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const [first, second] = [sqliteStore({ path }), sqliteStore({ path })]
+      await first.append(T, 's', [item('a', 'a narwhal'), item('b', 'a walrus')])
+      expect(wordsIn(path)).toBe(0)
+      expect((await second.search(T, 'narwhal')).map(({ version }) => version)).toEqual([1])
+      expect(wordsIn(path)).toBe(2)
+      await first.append(T, 's', [item('c', 'another narwhal')])
+      expect((await first.search(T, 'narwhal')).map(({ version }) => version)).toEqual([3, 1])
+      await first.close()
+      await second.close()
+    }))
+
+  it('take as many slices as a long log needs, and none for sessions that went before', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const store = sqliteStore({ path })
+      const long = Array.from({ length: 400 }, (_, n) => item(`i${n}`, `number${n} ${'filler words here '.repeat(60)}`))
+      await store.append(T, 'gone', [item('x', 'numberless')])
+      await store.append(T, 's', long)
+      await store.remove(T, 'gone')
+      expect(await store.search(T, 'number399')).toHaveLength(1)
+      expect(await store.search(T, 'numberless')).toEqual([])
+      expect(wordsIn(path)).toBe(400)
+      expect(await store.check()).toEqual([])
+      await store.close()
+    }))
+})
+
+describe('what was read before', () => {
+  it('is read again once another process has written', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const [first, second] = [sqliteStore({ path }), sqliteStore({ path })]
+      await first.append(T, 's', [item('a')])
+      await first.setValue(T, 'k', 'one')
+      expect([await first.version(T, 's'), await first.getValue(T, 'k'), await first.getValue(T, 'none')]).toEqual([
+        1,
+        'one',
+        undefined,
+      ])
+      await second.append(T, 's', [item('b')])
+      await second.setValue(T, 'k', 'two')
+      await second.setValue(T, 'none', 'some')
+      expect([await first.version(T, 's'), await first.getValue(T, 'k'), await first.getValue(T, 'none')]).toEqual([
+        2,
+        'two',
+        'some',
+      ])
+      await second.remove(T, 's')
+      expect(await first.version(T, 's')).toBe(0)
+      await first.close()
+      await second.close()
+    }))
+
+  it('is forgotten with a batch that was taken back', () =>
+    withFolder(async (folder) => {
+      const store = sqliteStore({ path: join(folder, 'store.db') })
+      const outcomes = await Promise.allSettled([
+        store.append('new tenant', 's', [item('a')], 7),
+        store.append('new tenant', 's', [item('b')]),
+        store.append('new tenant', 's', [item('c')], 5),
+      ])
+      expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected'])
+      expect(await store.version('new tenant', 's')).toBe(1)
+      expect(await store.append('new tenant', 's', [item('d')])).toBe(2)
+      expect(await store.check()).toEqual([])
+      await store.close()
+    }))
+})
+
+describe('a write that does not wait for the disk', () => {
+  it('is there for everybody at once, and for good when the store is closed', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const [first, second] = [sqliteStore({ path }), sqliteStore({ path })]
+      expect(await first.append(T, 's', [item('a')], undefined, { durable: 'soon' })).toBe(1)
+      expect(await second.version(T, 's')).toBe(1)
+      expect(await first.setValue(T, 'k', 'v', true, { durable: 'soon' })).toBe('v')
+      expect(await second.setValue(T, 'k', 'other', true)).toBe('v')
+      await first.close()
+      expect(await second.version(T, 's')).toBe(1)
+      await second.close()
+    }))
+})
