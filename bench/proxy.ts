@@ -9,7 +9,7 @@
  * CPU is what the system's own process used per request; with more connections than cores latency is that number times the queue.
  *
  *   npm run bench:proxy                the table of added latency
- *   npm run bench:proxy -- --memory    memory over 10,000 requests
+ *   npm run bench:proxy -- --memory    memory over 10,000 requests; --sessions 240 for 24,000
  *   npm run bench:proxy -- --streams   500 event streams at once, beside the bare proxy
  *   npm run bench:proxy -- --size 150 --connections 1 --rounds 4   one row, with more of it
  *   npm run bench:proxy -- --store memory:   without the embedded store's disk
