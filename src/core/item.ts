@@ -52,6 +52,10 @@ export interface Item {
   readonly origin?: Origin
 }
 
+/** What is read of an item, before it has its place in a conversation. */
+export type ItemCore = Pick<Item, 'kind' | 'text'> &
+  Partial<Omit<Item, 'kind' | 'text' | 'id' | 'message' | 'origin' | 'edited'>>
+
 /** A tool as declared in the request. `text` is the declaration as it stands on the wire. */
 export interface ToolDeclaration {
   readonly name: string

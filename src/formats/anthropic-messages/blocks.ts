@@ -1,24 +1,9 @@
-import type { Item, Media, Role } from '../../core/item.ts'
+import type { ItemCore, Media, Role } from '../../core/item.ts'
 import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
 import { sealedBy } from '../sealed.ts'
 import { isServerCall, isServerResult } from './wire.ts'
 
 type Block = Readonly<Record<string, unknown>>
-type ItemCore = Pick<Item, 'kind' | 'text'> &
-  Partial<
-    Pick<
-      Item,
-      | 'callId'
-      | 'toolName'
-      | 'isError'
-      | 'serverSide'
-      | 'sealed'
-      | 'sealedCharacters'
-      | 'seal'
-      | 'media'
-      | 'standsForPrefix'
-    >
-  >
 
 /** Reads one content block. `raw` gives its JSON text, `rawInput` that of a call's arguments, as they stand on the wire. */
 export function readBlock(block: Block, role: Role, raw: () => string, rawInput: () => string): ItemCore {

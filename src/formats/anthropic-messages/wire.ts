@@ -2,7 +2,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { MarkPlaces } from '../cache-marks.ts'
 import { member, type JsonNode } from '../json-index.ts'
-import { arrayOf, type Fields } from '../reading.ts'
+import { messageList } from '../message-list.ts'
 
 export const FORMAT = 'anthropic-messages'
 
@@ -48,17 +48,7 @@ export function nodeAt(root: JsonNode, { message, bare, block }: Place): JsonNod
 export const isServerCall = (type: string): boolean => type !== 'tool_use' && type.endsWith('tool_use')
 export const isServerResult = (type: string): boolean => type !== 'tool_result' && type.endsWith('tool_result')
 
-/** The request's members as parsed. */
-export function fieldsOf(conversation: Conversation, messages?: readonly unknown[]): Fields {
-  const fields = sourceOf(conversation).root.value as Fields
-  return messages === undefined ? fields : { ...fields, messages: messages }
-}
-
-export const parsedMessages = (conversation: Conversation): readonly unknown[] =>
-  arrayOf(fieldsOf(conversation)['messages']) ?? []
-
-export const endOfMessage = (conversation: Conversation, message: number): number =>
-  member(sourceOf(conversation).root, 'messages')!.at(message)!.end
+export const { fieldsOf, parsedMessages, endOfMessage } = messageList('messages')
 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {

@@ -3,7 +3,7 @@ import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../cache-marks.ts'
 import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json-index.ts'
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
-import { kindOf, readItem, readPart, type ItemCore } from './items.ts'
+import { kindOf, readItem, readPart, type RoledCore } from './items.ts'
 import { toolNamesIn, type ToolNames } from '../tool-names.ts'
 import { FORMAT, MARK_KEYS, nodeAt, sourceOf, typeOf, type Place, type Source } from './wire.ts'
 
@@ -64,7 +64,7 @@ function readInstructions({ text, root }: Reader, instructions: unknown): Item[]
   return [{ id: 'instructions', kind: 'instruction', role: 'system', text: words, message: -1 }]
 }
 
-function placed(at: number, core: ItemCore, place: Place): Item {
+function placed(at: number, core: RoledCore, place: Place): Item {
   const { message } = place
   return { id: `m${message}.${at}`, message, ...core, origin: { format: FORMAT, value: place } }
 }
@@ -92,7 +92,7 @@ function readMessage({ text, root }: Reader, fields: Fields, index: number): Ite
     return [placed(0, { kind: 'opaque', role: 'user', text: rawText(text, nodeAt(root, whole)), sealed: true }, whole)]
   }
   const content = fields['content'] ?? []
-  const say = (words: string): ItemCore => ({ kind: kindOf(role), role, text: words })
+  const say = (words: string): RoledCore => ({ kind: kindOf(role), role, text: words })
   if (typeof content === 'string') return [placed(0, say(content), { shape: 'content', message: index, index: 0 })]
   if (!Array.isArray(content)) throw badInput(FORMAT, path, 'a string or an array')
   // A message that says nothing is still there: one item stands for it, so that it can be dropped.

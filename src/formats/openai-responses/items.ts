@@ -1,4 +1,4 @@
-import type { Item, Media, Role } from '../../core/item.ts'
+import type { Item, ItemCore, Media, Role } from '../../core/item.ts'
 import { compactJson } from '../json-index.ts'
 import { mediaTypeOf, readUrl } from '../media.ts'
 import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
@@ -6,21 +6,7 @@ import { sealedBy } from '../sealed.ts'
 import { typeOf } from './wire.ts'
 
 type Fields = Readonly<Record<string, unknown>>
-export type ItemCore = Pick<Item, 'kind' | 'role' | 'text'> &
-  Partial<
-    Pick<
-      Item,
-      | 'callId'
-      | 'toolName'
-      | 'isError'
-      | 'serverSide'
-      | 'sealed'
-      | 'sealedCharacters'
-      | 'seal'
-      | 'media'
-      | 'standsForPrefix'
-    >
-  >
+export type RoledCore = ItemCore & Pick<Item, 'role'>
 
 /** Gives the JSON text of a member as it stands on the wire, or of the whole item. */
 export type Raw = (key?: string) => string
@@ -65,7 +51,7 @@ const ROLES: Readonly<Record<string, Role>> = {
 }
 
 /** Reads one element of `input` or `output` that is no message. */
-export function readItem(fields: Fields, raw: Raw): ItemCore {
+export function readItem(fields: Fields, raw: Raw): RoledCore {
   const type = typeOf(fields)
   if (type === 'reasoning') {
     const core = { kind: 'reasoning', role: 'assistant', text: reasoningText(fields), sealed: true } as const
@@ -85,7 +71,7 @@ export function readItem(fields: Fields, raw: Raw): ItemCore {
   return { ...core, serverSide: true, toolName: stringOf(fields['name']) ?? type.replace(/_call$/, '') }
 }
 
-function readCall(fields: Fields, type: string, raw: Raw): ItemCore {
+function readCall(fields: Fields, type: string, raw: Raw): RoledCore {
   const { name, asks } = CALLS[type]!
   // Newer computer calls carry a list of actions.
   const key = type === 'computer_call' && fields[asks] === undefined ? 'actions' : asks
@@ -100,7 +86,7 @@ function readCall(fields: Fields, type: string, raw: Raw): ItemCore {
   })
 }
 
-function readResult(fields: Fields, type: string, raw: Raw): ItemCore {
+function readResult(fields: Fields, type: string, raw: Raw): RoledCore {
   const { name, says, sealed } = RESULTS[type]!
   const ids: Readonly<Record<string, unknown>> = {
     mcp_approval_response: fields['approval_request_id'],
@@ -143,7 +129,7 @@ function reasoningText(fields: Fields): string {
 }
 
 /** Reads one part of a message's content; `raw` gives its JSON text. */
-export function readPart(part: Fields, role: Role, raw: () => string): ItemCore {
+export function readPart(part: Fields, role: Role, raw: () => string): RoledCore {
   const text = stringOf(part['text']) ?? stringOf(part['refusal'])
   if (text !== undefined) return { kind: kindOf(role), role, text }
   const media = readMedia(part)

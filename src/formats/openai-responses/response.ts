@@ -1,7 +1,7 @@
 import type { ModelResponse, StopReason } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
 import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
-import { readItem, readPart, type ItemCore } from './items.ts'
+import { readItem, readPart, type RoledCore } from './items.ts'
 import { readUsage } from './usage.ts'
 import { typeOf } from './wire.ts'
 
@@ -24,7 +24,7 @@ export function readResponse(body: unknown): ModelResponse {
   }
 }
 
-function readOutputItem(fields: Fields): ItemCore[] {
+function readOutputItem(fields: Fields): RoledCore[] {
   if (typeOf(fields) !== 'message') {
     return [readItem(fields, (key) => JSON.stringify(key === undefined ? fields : fields[key]) ?? '')]
   }

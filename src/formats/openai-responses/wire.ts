@@ -2,7 +2,8 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { MarkPlaces } from '../cache-marks.ts'
 import { member, type JsonNode } from '../json-index.ts'
-import { arrayOf, type Fields } from '../reading.ts'
+import { messageList } from '../message-list.ts'
+import type { Fields } from '../reading.ts'
 
 export const FORMAT = 'openai-responses'
 
@@ -56,17 +57,7 @@ export function typeOf(fields: Fields): string {
   return typeof fields['id'] === 'string' ? 'item_reference' : ''
 }
 
-/** The request's members as parsed. */
-export function fieldsOf(conversation: Conversation, messages?: readonly unknown[]): Fields {
-  const fields = sourceOf(conversation).root.value as Fields
-  return messages === undefined ? fields : { ...fields, input: messages }
-}
-
-export const parsedMessages = (conversation: Conversation): readonly unknown[] =>
-  arrayOf(fieldsOf(conversation)['input']) ?? []
-
-export const endOfMessage = (conversation: Conversation, message: number): number =>
-  member(sourceOf(conversation).root, 'input')!.at(message)!.end
+export const { fieldsOf, parsedMessages, endOfMessage } = messageList('input')
 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
