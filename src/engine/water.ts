@@ -30,8 +30,10 @@ export function lowWater(policy: Policy, limit: Limit, fixedTokens = 0): number 
   const { water } = policy
   const fixed = water.lowOf === 'history' ? Math.min(fixedTokens, limit.tokens) : 0
   const base = baseOf(policy, limit)
-  // What stands in front is cached and read with every call anyway: the more there is of it, the less a deep cut behind it saves.
-  const low = water.low + ((1 - water.low) * fixed) / base / 2
+  // A head is read from the cache with every call anyway: the more there is of it, the less a deep cut behind it saves, until it leaves so little
+  // that only depth brings calls between two cuts.
+  const share = fixed / base
+  const low = water.low + (1 - water.low) * share * (1 - share)
   return Math.min(fixed + low * (base - fixed), water.lowTokens ?? Infinity)
 }
 
