@@ -31,7 +31,8 @@ export function withHead(recording: Recording, tokens: number): Recording {
     if (wire === 'openai-responses') {
       return JSON.stringify({
         ...body,
-        instructions: `${instructions}\n${String(body['instructions'] ?? '')}`,
+        instructions:
+          typeof body['instructions'] === 'string' ? `${instructions}\n${body['instructions']}` : instructions,
         tools: [
           ...((body['tools'] as unknown[]) ?? []),
           ...tools.map((tool) => ({ type: 'function', ...tool, parameters: OPEN, strict: false })),
