@@ -80,11 +80,14 @@ export function createGrownLists<T>(): GrownLists<T> {
     keep(items, value, near) {
       const [first, last] = [items[0], items.at(-1)]
       if (first === undefined || last === undefined) return
-      if (near?.isOutgrown === true) {
-        forget(byBeginning, first, near.items)
-        forget(byEnd, near.items.at(-1)!, near.items)
-      }
       const known = { items, value }
+      // A value that was taken over must not be found for another list any more, and a list has one value.
+      if (near?.isOutgrown === true) {
+        forget(byBeginning, first, near)
+        forget(byEnd, near.items.at(-1)!, near)
+      }
+      forget(byBeginning, first, known)
+      forget(byEnd, last, known)
       add(byBeginning, first, known)
       add(byEnd, last, known)
     },
@@ -100,8 +103,9 @@ function add<T>(map: WeakMap<Item, Known<T>[]>, item: Item, known: Known<T>): vo
   map.set(item, lists)
 }
 
-function forget<T>(map: WeakMap<Item, Known<T>[]>, item: Item, items: readonly Item[]): void {
-  const lists = map.get(item) ?? []
-  const at = lists.findIndex((known) => known.items === items)
-  if (at !== -1) lists.splice(at, 1)
+function forget<T>(map: WeakMap<Item, Known<T>[]>, item: Item, { items, value }: Known<T>): void {
+  const lists = map.get(item)
+  if (lists === undefined) return
+  const left = lists.filter((known) => known.items !== items && known.value !== value)
+  if (left.length < lists.length) map.set(item, left)
 }

@@ -53,7 +53,8 @@ function continues({ items, edits, message }: SettledText, conversation: Convers
 /** Remembers the beginning of a view that is about to leave as it is; `read` is what its text says. */
 export function settle(context: PrepareContext, { conversation: sent, text, plan }: View, read: Conversation): void {
   const { branch, codec, conversation, text: source } = context
-  if (sent.changes !== undefined) return
+  // How a client writes lists is seen between two messages.
+  if (sent.changes !== undefined || codec.messages(conversation).length < 2) return
   const { items } = sent
   const changed = items.findLastIndex(({ edited, message }) => edited === true || message < 0)
   // What was inserted stands in front of a message of the client's; that one ends the beginning.

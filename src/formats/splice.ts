@@ -31,6 +31,7 @@ export type ArrayPart = number | string
 export function spliceArray(text: string, array: JsonNode, parts: readonly ArrayPart[]): Splice[] {
   const [first, second, last] = [array.at(0), array.at(1), array.at(array.length - 1)]
   const separator = first !== undefined && second !== undefined ? text.slice(first.end, second.start) : ','
+  if (array.length > 0 && first === undefined) throw new Error('The list lies deeper than its elements are known.')
   if (first === undefined || last === undefined)
     return [{ start: array.start + 1, end: array.end - 1, text: parts.join(separator) }]
   if (!parts.some((part) => typeof part === 'number'))

@@ -126,6 +126,7 @@ export function createMeter(options: MeterOptions): Meter {
       count: (item) => raw.item(lens, item, format),
       forgetsThinking: !keepsOlderThinking(lens.model, lens.family),
       callsInMessages: overheadOf(format, lens.model, lens.family).callsInMessages,
+      hidden: lens.hidden,
     })
   }
 

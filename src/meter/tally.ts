@@ -1,5 +1,5 @@
 import { type Count, type CountSource, NO_TOKENS, weaker } from '../core/count.ts'
-import { createGrownLists } from '../core/grown-lists.ts'
+import { createGrownLists, type Near } from '../core/grown-lists.ts'
 import type { Item } from '../core/item.ts'
 import { addMedia } from './count-item.ts'
 import type { ContentKind } from './estimator/kinds.ts'
@@ -69,6 +69,9 @@ interface Running {
   readonly thinking: Sum
   readonly messages: number
   readonly lastMessage: number
+  /** Items before the first one with a seal, and before the first one of which nobody knows what it hides. */
+  readonly unsealed: number
+  readonly known: number
 }
 
 export interface TallyRules {
@@ -76,6 +79,8 @@ export interface TallyRules {
   readonly forgetsThinking: boolean
   /** Calls and results stand in messages; else each is framed alone. */
   readonly callsInMessages: boolean
+  /** Tokens of sealed content by its seal, as one session knows them. */
+  readonly hidden?: ReadonlyMap<string, number> | undefined
 }
 
 /** Tokens of a history and how many messages it has. */
@@ -84,28 +89,52 @@ export interface Tally {
   readonly messages: number
 }
 
-const START: Running = { sum: NOTHING, thinking: NOTHING, messages: 0, lastMessage: -1 }
+const START: Running = {
+  sum: NOTHING,
+  thinking: NOTHING,
+  messages: 0,
+  lastMessage: -1,
+  unsealed: Infinity,
+  known: Infinity,
+}
+
+/** What was counted up to each item of a list, and what was known of hidden tokens then. */
+interface Counted {
+  readonly steps: Running[]
+  readonly hidden: TallyRules['hidden']
+}
 
 /** Adds up histories that grow: what stands at the start of one that was added up before is not looked at again. */
 export function createTally(): (items: readonly Item[], rules: TallyRules) => Tally {
-  /** For each list what was counted up to each of its items. */
-  const lists = createGrownLists<Running[]>()
+  const lists = createGrownLists<Counted>()
   return (items, rules) => {
     const near = lists.nearest(items)
-    const steps = near === undefined ? [] : near.isOutgrown ? near.value : near.value.slice(0, near.shared)
+    const kept = near === undefined ? 0 : stillTrue(near, rules.hidden)
+    const isTakenOver = near?.isOutgrown === true && kept === near.shared
+    const steps = isTakenOver ? near.value.steps : (near?.value.steps.slice(0, kept) ?? [])
     // Counting may have failed on the way before.
-    steps.length = near?.shared ?? 0
+    steps.length = kept
     let running = steps.at(-1) ?? START
-    for (let at = steps.length; at < items.length; at++) {
-      running = step(running, items[at]!, rules)
+    for (let at = kept; at < items.length; at++) {
+      running = step(running, items[at]!, at, rules)
       steps.push(running)
     }
-    lists.keep(items, steps, near)
+    lists.keep(items, { steps, hidden: rules.hidden }, near)
     return { sum: addSums(running.sum, running.thinking), messages: running.messages }
   }
 }
 
-function step(running: Running, item: Item, { count, forgetsThinking, callsInMessages }: TallyRules): Running {
+/** How many items of a list still count what they did: another session knows other seals, and this one may have learned one since. */
+function stillTrue({ items, value, shared }: Near<Counted>, hidden: TallyRules['hidden']): number {
+  const { unsealed, known } = value.steps[shared - 1] ?? START
+  if (value.hidden !== hidden) return Math.min(shared, unsealed)
+  const seal = known < shared ? items[known]!.seal : undefined
+  return seal !== undefined && hidden?.has(seal) === true ? known : shared
+}
+
+function step(running: Running, item: Item, at: number, rules: TallyRules): Running {
+  const { count, forgetsThinking, callsInMessages, hidden } = rules
+  const isSealed = item.seal !== undefined
   const isFramed = callsInMessages || (item.kind !== 'call' && item.kind !== 'result')
   // Items of one message share its index; each item that we insert stands in a message of its own.
   const isNew = isFramed && (item.message < 0 || item.message > running.lastMessage)
@@ -117,5 +146,7 @@ function step(running: Running, item: Item, { count, forgetsThinking, callsInMes
     thinking: isPassing ? addItem(kept, count(item)) : kept,
     messages: running.messages + (isNew ? 1 : 0),
     lastMessage: isFramed ? Math.max(running.lastMessage, item.message) : running.lastMessage,
+    unsealed: isSealed ? Math.min(running.unsealed, at) : running.unsealed,
+    known: isSealed && hidden?.has(item.seal!) !== true ? Math.min(running.known, at) : running.known,
   }
 }

@@ -116,4 +116,30 @@ describe('lists that begin alike', () => {
       }
     }
   })
+
+  it('counts right after forks of a list whose place others have taken', () => {
+    const meter = createMeter({ catalogue: bundledCatalogue() })
+    const count = (items: readonly Item[], counter = meter): number =>
+      counter.measure(
+        'gpt-4.1',
+        {
+          format: 'openai-chat',
+          head: [],
+          items,
+          tools: [],
+          settings: { stream: false, reasoning: false },
+          source: { format: 'openai-chat', value: undefined },
+        },
+        0,
+      ).raw.tokens
+    const one = (text: string, message: number): Item => itemOf('user', text, message)
+    const [f, p, l] = [one('first', 0), one('second', 1), one('third', 2)]
+    const whole = [f, p, l]
+    const others = ['a', 'b', 'c', 'd'].map((text) => [one(text, 0), l])
+    const grown = [...whole, one('a long text that one fork goes on with', 3)]
+    const fork = [...whole, one('x', 3)]
+    const again = [...grown, one('and on', 4)]
+    for (const list of [whole, [f, p], ...others, whole, grown, fork]) count(list)
+    expect(count(again)).toBe(count(again, createMeter({ catalogue: bundledCatalogue() })))
+  })
 })

@@ -160,6 +160,28 @@ describe('meter', () => {
     expect(blind.countItem('gpt-5', known).source).toBe('unknown')
   })
 
+  it('counts what is sealed anew once it is known, and for each session as that one knows it', () => {
+    const meter = createMeter({ catalogue })
+    const items = [
+      item('user', 'first', { message: 0 }),
+      item('reasoning', '', { message: 1, sealed: true, sealedCharacters: 4_000, seal: 'tail' }),
+      item('call', '{}', { message: 1, callId: 'c', toolName: 'read' }),
+    ]
+    const body = (more: number) =>
+      conversation([...items, ...Array.from({ length: more }, (_, i) => item('result', `${i}`, { message: 2 + i }))], {
+        format: 'openai-responses',
+      })
+    const [mine, other] = [new Map<string, number>(), new Map<string, number>()]
+    const tokens = (hidden: ReadonlyMap<string, number>, more: number): number =>
+      meter.measure({ model: 'gpt-5.1', hidden }, body(more), 0).raw.tokens
+    const guess = tokens(mine, 0)
+    mine.set('tail', 50_000)
+    expect(tokens(mine, 1)).toBeGreaterThan(49_000)
+    expect(tokens(other, 1)).toBeLessThan(guess + 50)
+    expect(tokens(mine, 2)).toBeGreaterThan(49_000)
+    expect(tokens(other, 3)).toBeLessThan(guess + 50)
+  })
+
   it('counts no thinking of finished turns on models that forget it', () => {
     const meter = createMeter({ catalogue })
     const items = [

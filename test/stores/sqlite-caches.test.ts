@@ -47,7 +47,48 @@ describe('words of the search', () => {
     }))
 })
 
+describe('a record that stands in the way of the search', () => {
+  const changed = (path: string, sql: string): void => {
+    const db = openDatabase(path)
+    db.exec(sql)
+    db.close()
+  }
+
+  it('is one whose words an older package has put in already', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const store = sqliteStore({ path })
+      await store.append(T, 's', [item('a', 'a narwhal'), item('b', 'a walrus')])
+      changed(path, "INSERT INTO words (rowid, tokens) SELECT id, 'something' FROM records LIMIT 1")
+      expect(await store.search(T, 'narwhal')).toHaveLength(1)
+      expect(await store.search(T, 'walrus')).toHaveLength(1)
+      expect(await store.check()).toEqual([])
+      await store.close()
+    }))
+
+  it('is one of a newer package, and another tenant finds its own all the same', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const store = sqliteStore({ path })
+      const newer = { ...item('a', 'a narwhal'), v: 999 } as unknown as ReturnType<typeof item>
+      await store.append('other', 's', [newer])
+      await store.append(T, 's', [item('b', 'a walrus')])
+      expect(await store.search(T, 'walrus')).toHaveLength(1)
+      await store.close()
+    }))
+})
+
 describe('what was read before', () => {
+  it('belongs to one tenant and key, whatever characters they have', () =>
+    withFolder(async (folder) => {
+      const store = sqliteStore({ path: join(folder, 'store.db') })
+      await store.setValue('a\nb', 'c', 'secret')
+      expect(await store.getValue('a', 'b\nc')).toBeUndefined()
+      expect(await store.setValue('a', 'b\nc', 'mine', true)).toBe('mine')
+      expect(await store.getValue('a\nb', 'c')).toBe('secret')
+      await store.close()
+    }))
+
   it('is read again once another process has written', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')

@@ -256,7 +256,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
 
   function valueOf(db: SqliteDatabase, tenant: string, key: string): string | undefined {
     context.cache.refresh(db)
-    const known = context.cache.values.get(`${tenant}\n${key}`)
+    const known = context.cache.values.get(valueKey(tenant, key))
     if (known !== undefined) return known.value
     const row = db.all(
       'SELECT value FROM vals WHERE tenant = ? AND key = ?',
@@ -269,9 +269,12 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   }
 
   function remember(tenant: string, key: string, value: string | undefined): void {
-    context.cache.values.set(`${tenant}\n${key}`, { value }, ENTRY_BYTES + (value?.length ?? 0))
+    context.cache.values.set(valueKey(tenant, key), { value }, ENTRY_BYTES + (value?.length ?? 0))
   }
 }
+
+/** Either name may hold any character. */
+const valueKey = (tenant: string, key: string): string => JSON.stringify([tenant, key])
 
 /** What was removed must not live on in the log of changes. Skipped when others are reading; the next checkpoint does it. */
 function forgetWal(db: SqliteDatabase): void {

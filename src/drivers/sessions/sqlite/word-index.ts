@@ -1,9 +1,10 @@
+import { isPlimsollError } from '../../../core/errors.ts'
 import { wordKey } from '../read-record.ts'
 import { int, text } from '../rows.ts'
 import { wordsOf } from '../search-words.ts'
 import { recordOf } from './context.ts'
 import type { Context } from './context.ts'
-import type { SqliteDatabase } from './database.ts'
+import type { SqliteDatabase, SqlRow } from './database.ts'
 
 /** Nobody else gets to work while a slice runs. */
 const SLICE_MS = 8
@@ -27,12 +28,10 @@ export function indexSlice(db: SqliteDatabase, context: Context): boolean {
     )
     isDone = rows.length < PAGE
     for (const row of rows) {
-      const [owner, id] = [text(row, 'owner'), int(row, 'id')]
-      const record = recordOf(context, owner, row, { session: text(row, 'session'), version: int(row, 'version') })
-      if (record?.type === 'item-seen') {
-        const words = wordsOf(record.text).map((word) => wordKey(context, owner, int(row, 'tenant'), word))
-        if (words.length > 0) db.run('INSERT INTO words (rowid, tokens) VALUES (?, ?)', id, words.join(' '))
-      }
+      const id = int(row, 'id')
+      const words = wordsIn(context, row)
+      // A process of an older package puts words in as it appends.
+      if (words.length > 0) db.run('INSERT OR REPLACE INTO words (rowid, tokens) VALUES (?, ?)', id, words.join(' '))
       mark = id
       if (performance.now() - startedAt >= SLICE_MS) break
     }
@@ -40,6 +39,19 @@ export function indexSlice(db: SqliteDatabase, context: Context): boolean {
   }
   if (mark !== from) db.run("UPDATE meta SET value = ? WHERE key = 'words'", String(mark))
   return !isDone
+}
+
+/** None for a record that this package cannot read: it must not stand in the way of all that come after it, other tenants' among them. */
+function wordsIn(context: Context, row: SqlRow): string[] {
+  const owner = text(row, 'owner')
+  try {
+    const record = recordOf(context, owner, row, { session: text(row, 'session'), version: int(row, 'version') })
+    if (record?.type !== 'item-seen') return []
+    return wordsOf(record.text).map((word) => wordKey(context, owner, int(row, 'tenant'), word))
+  } catch (error) {
+    if (!isPlimsollError(error)) throw error
+    return []
+  }
 }
 
 export const isBehind = (db: SqliteDatabase): boolean =>
