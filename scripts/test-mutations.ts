@@ -116,11 +116,13 @@ async function runTest(
     cwd: copy,
     stdio: 'ignore',
     env: { ...process.env, PLIMSOLL_SHARED: SHARED },
+    // A group of its own: its workers have to go with it.
+    detached: true,
   })
   let timedOut = false
   const timer = setTimeout(() => {
     timedOut = true
-    child.kill('SIGKILL')
+    process.kill(-child.pid!, 'SIGKILL')
   }, TIMEOUT_MS)
   await new Promise((resolve) => child.on('close', resolve))
   clearTimeout(timer)
