@@ -4,6 +4,7 @@ import type { Summarizer, SummaryAnswer } from '../../ports/summarizer.ts'
 import { storeTexts } from '../archive.ts'
 import type { PrepareContext, View } from '../context.ts'
 import { textTokensOf } from '../context.ts'
+import { deadlineAfter } from '../deadline.ts'
 import { payForCall } from '../side-call.ts'
 import { askInBand, inBandRequest } from '../summary/in-band.ts'
 import { faultOf } from '../summary/judge.ts'
@@ -105,10 +106,7 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
   }
 
   async function write(ask: SummaryAsk, take: (text: string) => boolean): Promise<void> {
-    deadline ??= AbortSignal.any([
-      AbortSignal.timeout(timeMs),
-      ...(options.signal === undefined ? [] : [options.signal]),
-    ])
+    deadline ??= deadlineAfter(timeMs, options.signal)
     const ways = waysFor(ask).filter(({ name }) => !down.has(name))
     while (ways.length > 0 && calls < most && !deadline.aborted) {
       const way = ways[0]!
