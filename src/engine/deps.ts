@@ -1,13 +1,13 @@
 import type { Link } from '../core/chain.ts'
 import type { Codec } from '../core/codec.ts'
-import type { Conversation, RequestSettings } from '../core/conversation.ts'
+import type { RequestSettings } from '../core/conversation.ts'
 import type { EventSink } from '../core/events.ts'
 import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
 import type { Item } from '../core/item.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
-import type { Limit, Load, Target } from '../core/target.ts'
-import type { Anchor, Budget, Calibration, Ledger, Measurement, Meter, Occupancy, TargetRef } from '../meter/index.ts'
+import type { Limit, Target } from '../core/target.ts'
+import type { Budget, Calibration, DesignArithmetic, Ledger, Meter } from '../meter/index.ts'
 import type { ArtifactMeta, ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -76,28 +76,6 @@ export interface EngineMeter extends Meter {
   limitOf(target: Target, settings: RequestSettings, buffer: BufferRule): Limit
   /** A source design's own arithmetic, in place of measured prompt + estimate. */
   readonly design?: DesignArithmetic
-}
-
-export interface DesignArithmetic {
-  /** From the design's raw count to real tokens, by what the provider said last. */
-  factor(last: Anchor | undefined): number
-  /** The load by the design's formula. */
-  load(input: DesignInput): Occupancy
-  /** Our own count where the design's is a guess so far; undefined where the load itself is as good as any. */
-  certain(input: DesignInput): Load | undefined
-}
-
-export interface DesignInput {
-  readonly target: Target
-  /** The target as the meter reads it. */
-  readonly gauge: TargetRef
-  readonly conversation: Conversation
-  readonly measurement: Measurement
-  /** By our own meter: measured prompt plus what came since, where there was one. */
-  readonly occupancy: Occupancy
-  readonly last: Anchor | undefined
-  /** The last measured call, if it is part of this request under the same epoch. */
-  readonly anchor: Anchor | undefined
 }
 
 /** Shows a long output under a token budget, with its size, what was left out and the handle. */

@@ -7,6 +7,7 @@ export {
   type TargetRef,
   type TokenClass,
 } from './meter.ts'
+export type { DesignArithmetic, DesignInput } from './design.ts'
 export { bufferOf, type BufferSetting, DEFAULT_BODY_BYTES, limitOf, type LimitKnowledge } from './limit.ts'
 export {
   type Calibration,

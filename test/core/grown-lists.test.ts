@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { chainOf, createChains } from '../../src/core/chain.ts'
 import { commonPrefix } from '../../src/core/common-prefix.ts'
+import type { Conversation } from '../../src/core/conversation.ts'
 import { createGrownLists } from '../../src/core/grown-lists.ts'
 import { CLAUDE_CODE } from '../../src/core/identity.ts'
 import type { Item, ItemKind } from '../../src/core/item.ts'
@@ -38,6 +39,15 @@ function histories(changes: readonly { keep: number; added: readonly (readonly [
   })
 }
 
+const requestOf = (items: readonly Item[]): Conversation => ({
+  format: 'anthropic-messages',
+  head: [],
+  items,
+  tools: [],
+  settings: { stream: false, reasoning: true },
+  source: { format: 'anthropic-messages', value: undefined },
+})
+
 describe('work that is found again by the items it was done for', () => {
   it('chains a history as if it had never been seen', () => {
     property(requests, (changes) => {
@@ -50,18 +60,7 @@ describe('work that is found again by the items it was done for', () => {
     const catalogue = bundledCatalogue()
     const fresh = (items: readonly Item[]): unknown => measured(createMeter({ catalogue }), items)
     const measured = (meter: ReturnType<typeof createMeter>, items: readonly Item[]): unknown =>
-      meter.measure(
-        model,
-        {
-          format: 'anthropic-messages',
-          head: [],
-          items,
-          tools: [],
-          settings: { stream: false, reasoning: true },
-          source: { format: 'anthropic-messages', value: undefined },
-        },
-        0,
-      )
+      meter.measure(model, requestOf(items), 0)
     property(
       requests,
       (changes) => {
@@ -120,18 +119,7 @@ describe('lists that begin alike', () => {
   it('counts right after forks of a list whose place others have taken', () => {
     const meter = createMeter({ catalogue: bundledCatalogue() })
     const count = (items: readonly Item[], counter = meter): number =>
-      counter.measure(
-        'gpt-4.1',
-        {
-          format: 'openai-chat',
-          head: [],
-          items,
-          tools: [],
-          settings: { stream: false, reasoning: false },
-          source: { format: 'openai-chat', value: undefined },
-        },
-        0,
-      ).raw.tokens
+      counter.measure('gpt-4.1', requestOf(items), 0).raw.tokens
     const one = (text: string, message: number): Item => itemOf('user', text, message)
     const [f, p, l] = [one('first', 0), one('second', 1), one('third', 2)]
     const whole = [f, p, l]

@@ -1,8 +1,7 @@
 import type { Conversation } from '../../../core/conversation.ts'
 import { type Count, exactly } from '../../../core/count.ts'
 import type { DesignName, EstimatorRule } from '../../../core/policy.ts'
-import type { Load, Target } from '../../../core/target.ts'
-import type { Anchor, Measurement, Meter, Occupancy, TargetRef } from '../../../meter/index.ts'
+import type { Anchor, DesignArithmetic, Meter } from '../../../meter/index.ts'
 import type { Tokenizer } from '../../../ports/tokenizer.ts'
 import { adkCodeEstimator } from './adk-code.ts'
 import { aiAgentEstimator, aiAgentSchemaTokens } from './ai-agent.ts'
@@ -10,28 +9,8 @@ import { autosreSliding } from './autosre.ts'
 import { contextguardCalibrated, contextguardHeuristic } from './contextguard.ts'
 import { cyberEstimate } from './cyber-autoagent.ts'
 
-/** What a load is measured from. */
-export interface LoadInput {
-  readonly target: Target
-  /** The target as the meter reads it: with what was learned about its tokenizer. */
-  readonly gauge: TargetRef
-  readonly conversation: Conversation
-  readonly measurement: Measurement
-  /** By our own meter: measured prompt plus what came since, where there was one. */
-  readonly occupancy: Occupancy
-  /** The last measured call on this model. */
-  readonly last: Anchor | undefined
-  /** The same, if this request continues it under the same epoch. */
-  readonly anchor: Anchor | undefined
-}
-
 export interface DesignMeter extends Meter {
-  readonly design: {
-    factor(last: Anchor | undefined): number
-    load(input: LoadInput): Occupancy
-    /** Our own count where the design's is a guess so far; undefined where the load itself is as good as any. */
-    certain(input: LoadInput): Load | undefined
-  }
+  readonly design: DesignArithmetic
 }
 
 export interface DesignMeterOptions {

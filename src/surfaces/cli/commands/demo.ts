@@ -95,7 +95,7 @@ async function runDemo(flags: DemoFlags): Promise<void> {
         loadChart(palette, loads, limit),
         '',
         `  ${loads.length} calls, ${overflows} overflows, ${invalid} invalid requests; largest prompt ${grouped(peakInputTokens)} of ${grouped(window)} tokens`,
-        `  the transcript grew to ${grouped(wholeTokens)} tokens; ${cacheBreaks} epochs rewrote the view, ${cached} % of all prompt tokens came from the cache`,
+        `  the transcript grew to ${grouped(wholeTokens)} tokens; ${cacheBreaks === 1 ? 'one epoch' : `${cacheBreaks} epochs`} rewrote the view, ${cached} % of all prompt tokens came from the cache`,
         `  ${restored.artifacts} texts are stored outside the window; read back: ${restored.identical} of ${restored.artifacts} byte-identical`,
         '',
         `  Put it in front of your own agent:  ${paint(palette, 'bold', 'npx plimsoll proxy')}`,

@@ -1,0 +1,180 @@
+import type { ContentKind } from './estimator/kinds.ts'
+
+/** One measurement, by the parts that have factors of their own. */
+export interface Sample {
+  /** Raw tokens of text and of framing, and what both together really were. */
+  readonly text: number
+  readonly fixed: number
+  /** Raw tokens of declared tools and of media. */
+  readonly tools?: number
+  readonly media?: number
+  readonly real: number
+  readonly kind: ContentKind
+  /** Grows with the size of the sample and falls with time. */
+  readonly weight: number
+}
+
+/** What was fitted counts as this much of a sample. */
+export const PRIOR_WEIGHT = 0.35
+/** Framing is a small part of a sample, and clients differ in it more than tokenizers do. */
+const FRAMING_PRIOR_WEIGHT = 0.07
+const FRAMING_CLAMP = [0.3, 3] as const
+/** Vendors rewrite declarations in a form of their own; only whole prompts show what they make of them. */
+const TOOLS_PRIOR_WEIGHT = 0.03
+const TOOLS_CLAMP = [0.3, 5] as const
+/** A rule for pictures may be wrong by any factor on a server that counts otherwise. */
+const MEDIA_PRIOR_WEIGHT = 0.02
+const MEDIA_CLAMP = [0.02, 50] as const
+/** A part speaks for its factor where it is at least this share of what was counted. */
+const SPEAKING_SHARE = 0.2
+const RECENCY = 0.95
+const ROUNDS = 6
+const SAMPLES_FOR_CLASS = 4
+const SAMPLES_FOR_SPREAD = 3
+const LEAST_SPREAD = 0.015
+/** The samples were fitted, so the next one misses by more than they do. */
+const SPREAD_MARGIN = 1.6
+
+export const countedOf = ({ text, fixed, tools = 0, media = 0 }: Sample): number => text + fixed + tools + media
+
+export const speaks = (sample: Sample, part: 'tools' | 'media'): boolean =>
+  (sample[part] ?? 0) > SPEAKING_SHARE * countedOf(sample)
+
+/** What the samples say: factors on each part, and how far off they still are. */
+export interface Fit extends Factors {
+  readonly byKind: Readonly<Partial<Record<ContentKind, number>>>
+  readonly spread?: number
+  /** Tools were measured. */
+  readonly hasTools: boolean
+}
+
+export interface Factors {
+  readonly text: number
+  readonly framing: number
+  readonly tools: number
+  /** Undefined as long as no media was measured. */
+  readonly media?: number
+}
+
+export const UNLEARNED: Factors = { text: 1, framing: 1, tools: 1 }
+
+/**
+ * Least absolute relative deviations of `real = text * t + framing * f + tools * g + media * m`, one factor at a time: each step is a
+ * weighted median, so a sample with something in it that nobody showed moves nothing.
+ */
+export function fit(samples: readonly Sample[], clamp: readonly [number, number]): Fit {
+  const weighted = samples.map((sample, index) => ({
+    ...sample,
+    weight: sample.weight * RECENCY ** (samples.length - 1 - index),
+  }))
+  const hasMedia = weighted.some((sample) => speaks(sample, 'media'))
+  const hasTools = weighted.some((sample) => speaks(sample, 'tools'))
+  let factors: Factors = UNLEARNED
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = factors
+    const text = textFactor(weighted, factors, clamp)
+    factors = { ...factors, text }
+    const framing = partFactor(weighted, factors, 'fixed', FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP)
+    factors = { ...factors, framing }
+    const tools = hasTools ? partFactor(weighted, factors, 'tools', TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP) : framing
+    factors = { ...factors, tools }
+    if (hasMedia) {
+      factors = { ...factors, media: partFactor(weighted, factors, 'media', MEDIA_PRIOR_WEIGHT, MEDIA_CLAMP) }
+    }
+    // A further round would find the same again.
+    if (isSame(before, factors)) break
+  }
+  const byKind: Partial<Record<ContentKind, number>> = {}
+  for (const kind of new Set(weighted.map((sample) => sample.kind))) {
+    const own = weighted.filter((sample) => sample.kind === kind)
+    if (own.length >= SAMPLES_FOR_CLASS) byKind[kind] = textFactor(own, factors, clamp)
+  }
+  const misses = weighted
+    .map((sample) => Math.abs(missOf(sample, { ...factors, text: byKind[sample.kind] ?? factors.text })))
+    .sort((a, b) => a - b)
+  const usual = misses[Math.min(misses.length - 1, Math.floor(misses.length * 0.9))]!
+  return {
+    ...factors,
+    byKind,
+    hasTools,
+    ...(samples.length >= SAMPLES_FOR_SPREAD && { spread: Math.max(LEAST_SPREAD, usual * SPREAD_MARGIN) }),
+  }
+}
+
+const isSame = (a: Factors, b: Factors): boolean =>
+  a.text === b.text && a.framing === b.framing && a.tools === b.tools && a.media === b.media
+
+function textFactor(samples: readonly Sample[], factors: Factors, clamp: readonly [number, number]): number {
+  return partFactor(samples, factors, 'text', PRIOR_WEIGHT, clamp)
+}
+
+/** What is left for this part when the others take what their factors say. */
+function partFactor(
+  samples: readonly Sample[],
+  factors: Factors,
+  part: 'text' | 'fixed' | 'tools' | 'media',
+  priorWeight: number,
+  clamp: readonly [number, number],
+): number {
+  const values = sortedValues(samples.length + 1)
+  values.add(1, priorWeight)
+  for (const sample of samples) {
+    const counted = sample[part] ?? 0
+    if (counted > 0) {
+      const rest = sample.real - predictedOf(sample, factors, part)
+      values.add(rest / counted, (sample.weight * counted) / sample.real)
+    }
+  }
+  return bounded(values.median(), clamp)
+}
+
+const bounded = (value: number, [low, high]: readonly [number, number]): number => Math.min(high, Math.max(low, value))
+
+function predictedOf({ text, fixed, tools = 0, media = 0 }: Sample, factors: Factors, without?: string): number {
+  return (
+    (without === 'text' ? 0 : text * factors.text) +
+    (without === 'fixed' ? 0 : fixed * factors.framing) +
+    (without === 'tools' ? 0 : tools * factors.tools) +
+    (without === 'media' ? 0 : media * (factors.media ?? 1))
+  )
+}
+
+/** log(real / predicted) */
+export const missOf = (sample: Sample, factors: Factors): number =>
+  Math.log(sample.real / Math.max(1, predictedOf(sample, factors)))
+
+/** Weighted values in order, few of them and made for each fit of each answer: plain numbers, no objects. */
+function sortedValues(most: number): { add(value: number, weight: number): void; median(): number } {
+  const values = new Float64Array(most)
+  const weights = new Float64Array(most)
+  let count = 0
+  return {
+    add(value, weight) {
+      let at = count++
+      for (; at > 0 && values[at - 1]! > value; at--) {
+        values[at] = values[at - 1]!
+        weights[at] = weights[at - 1]!
+      }
+      values[at] = value
+      weights[at] = weight
+    },
+    /** With interpolation between the two middle values, so that few samples do not make it jump. */
+    median() {
+      let half = 0
+      for (let i = 0; i < count; i++) half += weights[i]!
+      half /= 2
+      let below = 0
+      for (let i = 0; i < count; i++) {
+        const middle = below + weights[i]! / 2
+        if (middle >= half) {
+          if (i === 0) return values[0]!
+          const [value, before] = [values[i]!, values[i - 1]!]
+          const beforeMiddle = below - weights[i - 1]! / 2
+          return before + ((value - before) * (half - beforeMiddle)) / (middle - beforeMiddle)
+        }
+        below += weights[i]!
+      }
+      return values[count - 1]!
+    },
+  }
+}
