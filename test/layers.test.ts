@@ -12,8 +12,10 @@ const ARROWS: Record<string, readonly string[]> = {
   ports: ['core', 'ports'],
   drivers: ['core', 'ports', 'meter', 'drivers'],
   engine: ['core', 'ports', 'meter', 'engine'],
-  surfaces: ['core', 'ports', 'meter', 'formats', 'drivers', 'engine', 'surfaces', '.', 'testing'],
-  testing: ['core', 'ports', 'meter', 'formats', 'drivers', 'engine', 'surfaces', 'testing', '.'],
+  config: ['core', 'ports', 'meter', 'formats', 'engine', 'config'],
+  surfaces: ['core', 'ports', 'meter', 'formats', 'drivers', 'engine', 'config', 'surfaces', 'compose', '.', 'testing'],
+  compose: ['core', 'ports', 'meter', 'formats', 'drivers', 'engine', 'config', 'surfaces', 'compose', '.'],
+  testing: ['core', 'ports', 'meter', 'formats', 'drivers', 'engine', 'config', 'surfaces', 'compose', 'testing', '.'],
 }
 
 const IMPORT = /(?:from|import)\s*\(?\s*'([^']+)'/g

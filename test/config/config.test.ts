@@ -12,10 +12,10 @@ import {
   problemLine,
   targetOf,
   windowOf,
-} from '../../src/engine/config/index.ts'
+} from '../../src/config/policy/index.ts'
 import { policies } from '../../src/engine/policies/index.ts'
-import { createPlimsoll } from '../../src/plimsoll.ts'
-import { readConfig } from '../../src/surfaces/gateway/config.ts'
+import { createPlimsoll } from '../../src/compose/plimsoll.ts'
+import { readConfig } from '../../src/config/proxy.ts'
 
 /** The example of the ai-agent document, as it stands. */
 const AI_AGENT = `providers:

@@ -5,7 +5,7 @@ import { exactAnchors, planOfEpoch } from '../../src/core/epochs.ts'
 import { CLAUDE_CODE } from '../../src/core/identity.ts'
 import type { Item } from '../../src/core/item.ts'
 import { RECORD_VERSION, type Epoch, type EpochEdit } from '../../src/core/records.ts'
-import { reanchor } from '../../src/engine/standing.ts'
+import { reanchor } from '../../src/engine/prepare/standing.ts'
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
 

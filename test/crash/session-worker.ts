@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs'
-import { createPlimsoll } from '../../src/plimsoll.ts'
+import { createPlimsoll } from '../../src/compose/plimsoll.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 
 /*

@@ -44,7 +44,7 @@ async function runSession(
   const name = random(2) === 0 ? 'plimsoll' : names[random(names.length)]!
   const engine = testEngine({ policy: policyNamed(name) })
   const deps = { ...engine.deps, catalogue: bundledCatalogue() }
-  const { createSession } = await import('../../src/engine/session.ts')
+  const { createSession } = await import('../../src/engine/session/session.ts')
   const session = createSession(async () => deps, { id: 'bound' })
   const messages: Message[] = [{ role: 'user', content: 'Read everything.' }]
   const refusals: string[] = []

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createSession } from '../../src/engine/session.ts'
+import { createSession } from '../../src/engine/session/session.ts'
 import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
 import { call, createReferee } from '../../src/testing/referee/index.ts'
 import { resultText, toolLoop } from '../support/anthropic-loop.ts'

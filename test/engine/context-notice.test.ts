@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isPlimsollError } from '../../src/core/errors.ts'
-import { createSession } from '../../src/engine/session.ts'
+import { createSession } from '../../src/engine/session/session.ts'
 import { codecOf } from '../../src/formats/registry.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { PriceModel } from '../../src/core/price.ts'
-import { expectedCallsOf, quoteEpoch } from '../../src/engine/price-gate.ts'
-import { createSession, type Session } from '../../src/engine/session.ts'
+import { expectedCallsOf, quoteEpoch } from '../../src/engine/epoch/price-gate.ts'
+import { createSession, type Session } from '../../src/engine/session/session.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Codec } from '../../src/core/codec.ts'
-import { createRecentBodies, weightOf } from '../../src/engine/recent-bodies.ts'
+import { createRecentBodies, weightOf } from '../../src/engine/memo/recent-bodies.ts'
 import { codecs } from '../../src/formats/registry.ts'
 
 const chat = codecs.get('openai-chat')!

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { redactingDeps } from '../../src/engine/redaction/borders.ts'
 import { TOKEN_FORMATS } from '../../src/engine/redaction/formats.ts'
 import { createRedactor } from '../../src/engine/redaction/redactor.ts'
-import { createSession } from '../../src/engine/session.ts'
+import { createSession } from '../../src/engine/session/session.ts'
 import { testEngine } from '../support/engine.ts'
 import { property, SEED } from '../support/property.ts'
 

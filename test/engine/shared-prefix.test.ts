@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { pruneStore, verifyStore } from '../../src/engine/store-admin.ts'
-import { createSession, type Session } from '../../src/engine/session.ts'
+import { pruneStore, verifyStore } from '../../src/engine/store-admin/store-admin.ts'
+import { createSession, type Session } from '../../src/engine/session/session.ts'
 import { resultText, toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 

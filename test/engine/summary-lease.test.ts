@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { createSession } from '../../src/engine/session.ts'
+import { createSession } from '../../src/engine/session/session.ts'
 import type { SessionStore } from '../../src/ports/session-store.ts'
 import { fakeSummariser, sound, SUMMARISING } from '../pains/support/summariser.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'

@@ -1,8 +1,8 @@
 import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { learnedLimits } from '../../src/engine/learned-limits.ts'
-import { parseConfig } from '../../src/surfaces/gateway/config.ts'
+import { learnedLimits } from '../../src/engine/session/learned-limits.ts'
+import { parseConfig } from '../../src/config/proxy.ts'
 import { createReferee, startReferee, say } from '../../src/testing/referee/index.ts'
 import { closeLater, json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from './upstream.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { createDrain } from '../../src/engine/intake/index.ts'
-import { parseLogLine } from '../../src/engine/intake/log-line.ts'
+import { parseLogLine } from '../../src/engine/intake/logs/log-line.ts'
 import { corpusFiles, toolOutputs } from './helpers.ts'
 import { groupingAccuracy, LOGHUB_SYSTEMS } from './grouping-accuracy.ts'
 

@@ -1,5 +1,5 @@
 import { createDrain } from '../../src/engine/intake/index.ts'
-import { parseLogLine } from '../../src/engine/intake/log-line.ts'
+import { parseLogLine } from '../../src/engine/intake/logs/log-line.ts'
 
 export const LOGHUB_SYSTEMS = [
   'HDFS',

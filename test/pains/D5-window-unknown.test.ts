@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { learnedLimits, lessonOf } from '../../src/engine/learned-limits.ts'
+import { learnedLimits, lessonOf } from '../../src/engine/session/learned-limits.ts'
 import { classifyProviderError } from '../../src/formats/overflow/index.ts'
 import { limitOf } from '../../src/meter/index.ts'
 

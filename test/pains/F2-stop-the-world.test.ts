@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { backgroundWork } from '../../src/engine/background-work.ts'
-import { createSession } from '../../src/engine/session.ts'
+import { backgroundWork } from '../../src/engine/session/background-work.ts'
+import { createSession } from '../../src/engine/session/session.ts'
 import { testEngine } from '../support/engine.ts'
 import { runLoop } from './support/loop.ts'
 import { fakeSummariser, SOUND, sound, SUMMARISING } from './support/summariser.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { exportStore } from '../../src/engine/store-export.ts'
+import { exportStore } from '../../src/engine/store-admin/store-export.ts'
 import { testEngine } from '../support/engine.ts'
 import { runLoop } from './support/loop.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { LogRecord } from '../../src/core/records.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { createSession } from '../../src/engine/session.ts'
+import { createSession } from '../../src/engine/session/session.ts'
 import { testEngine } from '../support/engine.ts'
 import { runLoop } from './support/loop.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { testEngine } from '../support/engine.ts'
-import { createSession } from '../../src/engine/session.ts'
+import { createSession } from '../../src/engine/session/session.ts'
 import { runLoop } from './support/loop.ts'
 
 describe('I1: a sub-agent', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createSession } from '../../src/engine/session.ts'
+import { createSession } from '../../src/engine/session/session.ts'
 import { runLoop } from './support/loop.ts'
 import { fakeSummariser, sound, summarisingEngine } from './support/summariser.ts'
 

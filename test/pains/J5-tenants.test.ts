@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fileArtifacts } from '../../src/drivers/artifacts/file.ts'
 import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
-import { createSession } from '../../src/engine/session.ts'
+import { createSession } from '../../src/engine/session/session.ts'
 import { testEngine } from '../support/engine.ts'
 import { withFolder } from '../stores/support/temporary.ts'
 import { runLoop } from './support/loop.ts'

@@ -6,7 +6,7 @@ import type { Policy } from '../../src/core/policy.ts'
 import { fileArtifacts } from '../../src/drivers/artifacts/file.ts'
 import { FINAL_REPORT_TOOL } from '../../src/engine/policies/ai-agent.ts'
 import { aiAgent, autosre, cyberAutoagent } from '../../src/engine/policies/index.ts'
-import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../src/plimsoll.ts'
+import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../src/compose/plimsoll.ts'
 import { call, chars, presetSession, result, textOf, user, type Content } from './session.ts'
 
 /** Rows of the designs' own test tables on tool output, with their numbers, through the verb and through requests. */

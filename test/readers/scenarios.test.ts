@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { exactly } from '../../src/core/count.ts'
 import { fileArtifacts } from '../../src/drivers/artifacts/file.ts'
 import { callReader } from '../../src/engine/readers/tools.ts'
-import { toolBudget } from '../../src/engine/tool-budget.ts'
+import { toolBudget } from '../../src/engine/tool-results/tool-budget.ts'
 import type { Summarizer } from '../../src/ports/summarizer.ts'
 import { setup } from './setup.ts'
 

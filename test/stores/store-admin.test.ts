@@ -17,7 +17,7 @@ import {
   pruneStore,
   storeStats,
   verifyStore,
-} from '../../src/engine/store-admin.ts'
+} from '../../src/engine/store-admin/store-admin.ts'
 import type { MaintainedStore } from '../../src/ports/store-maintenance.ts'
 import { audit, edit, epoch, item, readAll, undo } from '../../src/testing/session-store/records.ts'
 import { manualClock } from '../../src/testing/session-store-suite.ts'

@@ -1,6 +1,6 @@
 import { inspect, type Inspected } from './classify.ts'
-import { eachEntry, isObjectAt, keyText } from './json-scan.ts'
-import { renderJsonWithin } from './json-view.ts'
+import { eachEntry, isObjectAt, keyText } from './json/json-scan.ts'
+import { renderJsonWithin } from './json/json-view.ts'
 import { byteLength } from './text.ts'
 import type { About, Classified, HandlingMode, ShowReport, Size } from './types.ts'
 import type { BodyView } from './views/view.ts'

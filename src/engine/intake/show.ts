@@ -1,7 +1,7 @@
 import { inspect } from './classify.ts'
 import type { Inspected } from './classify.ts'
 import { fit } from './fit.ts'
-import { renderJson } from './json-view.ts'
+import { renderJson } from './json/json-view.ts'
 import { assemble, NOTICE_LEVELS, noticeText } from './notice.ts'
 import type { NoticeFacts, NoticeLevel } from './notice.ts'
 import { aboutOf, reportOf } from './report.ts'

@@ -1,6 +1,6 @@
 import { PlimsollError } from '../../core/errors.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
-import { readBytes } from './chunks.ts'
+import { readBytes } from './lines/chunks.ts'
 import { grouped, type Reader } from './reader.ts'
 
 /** One artifact, or several that are looked at together. */

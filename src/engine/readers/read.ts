@@ -1,8 +1,8 @@
 import { PlimsollError } from '../../core/errors.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
-import { chunksOf, readBytes } from './chunks.ts'
+import { chunksOf, readBytes } from './lines/chunks.ts'
 import { jsonItemScanner, type JsonItems } from './json-items.ts'
-import { offsetOfLine, type LineIndexes } from './line-index.ts'
+import { offsetOfLine, type LineIndexes } from './lines/line-index.ts'
 import {
   brokenBytes,
   byteLength,

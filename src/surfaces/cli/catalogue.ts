@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
 import { CATALOGUE_DATE } from '../../drivers/catalogue/catalogue-data.ts'
 import type { CatalogueUpdate } from '../../drivers/catalogue/update.ts'
-import { plimsollHome } from '../../plimsoll.ts'
+import { plimsollHome } from '../../compose/plimsoll.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
 
 /** First line of the file: a package that is newer than the file goes before it. */

@@ -1,7 +1,7 @@
 import { CommanderError, type Command } from 'commander'
 import { isPlimsollError } from '../../core/errors.ts'
 import { EXIT } from './exit-codes.ts'
-import { complain } from './kit/complain.ts'
+import { complain } from './kit/print-error.ts'
 
 /** Runs the program; whatever goes wrong ends in one sentence and an exit code. */
 export async function runProgram(program: Command): Promise<void> {

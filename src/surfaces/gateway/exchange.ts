@@ -1,5 +1,5 @@
-import type { PreparedTurn } from '../../engine/prepare.ts'
-import type { Answer } from './answer.ts'
+import type { PreparedTurn } from '../../engine/prepare/prepare.ts'
+import type { Answer } from './request/answer.ts'
 import type { HeaderReader } from './identity.ts'
 
 /** One upstream that a request may go to. Only places from the configuration exist. */

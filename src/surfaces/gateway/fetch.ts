@@ -1,4 +1,4 @@
-import type { Answer } from './answer.ts'
+import type { Answer } from './request/answer.ts'
 import type { Reply, Tap, Upstream, UpstreamAnswer } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { goesToClient, goesUpstream } from './headers.ts'

@@ -1,4 +1,4 @@
-import type { PreparedTurn } from '../../engine/prepare.ts'
+import type { PreparedTurn } from '../../engine/prepare/prepare.ts'
 
 /** `off`: not looked at. `observe`: reported and left alone. A name: that policy. */
 export const POLICY_HEADER = 'x-plimsoll-policy'

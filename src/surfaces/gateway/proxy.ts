@@ -1,15 +1,15 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { needsToken } from './access.ts'
-import type { Control } from './control.ts'
-import { createDispatcher, type ConnectionOptions } from './dispatcher.ts'
+import type { Control } from './operate/control.ts'
+import { createDispatcher, type ConnectionOptions } from './upstream/dispatcher.ts'
 import type { Gateway } from './gateway.ts'
-import type { ProxyLine } from './proxy-line.ts'
-import { refuseUpgrade, serve, type ServeDeps } from './serve.ts'
-import type { Sidecar } from './sidecar.ts'
-import { upstreamTable, type Upstreams } from './upstreams.ts'
+import type { ProxyLine } from './operate/proxy-line.ts'
+import { refuseUpgrade, serve, type ServeDeps } from './http/serve.ts'
+import type { Sidecar } from './operate/sidecar.ts'
+import { upstreamTable, type Upstreams } from './upstream/upstreams.ts'
 
-export type { ProxyLine } from './proxy-line.ts'
+export type { ProxyLine } from './operate/proxy-line.ts'
 
 export interface ProxyOptions extends ConnectionOptions {
   /** 0 picks a free one. @default 4141 */

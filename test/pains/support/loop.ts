@@ -1,5 +1,5 @@
-import type { PreparedTurn } from '../../../src/engine/prepare.ts'
-import type { Session } from '../../../src/engine/session.ts'
+import type { PreparedTurn } from '../../../src/engine/prepare/prepare.ts'
+import type { Session } from '../../../src/engine/session/session.ts'
 import { toolLoop, type LoopOptions } from '../../support/anthropic-loop.ts'
 
 export const ANTHROPIC = 'anthropic-messages'

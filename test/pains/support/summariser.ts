@@ -1,5 +1,5 @@
 import type { Policy } from '../../../src/core/policy.ts'
-import { createSession, type Session } from '../../../src/engine/session.ts'
+import { createSession, type Session } from '../../../src/engine/session/session.ts'
 import { policyNamed } from '../../../src/engine/policies/index.ts'
 import type { Summarizer, SummaryAnswer, SummaryRequest } from '../../../src/ports/summarizer.ts'
 import { testEngine, type TestEngine } from '../../support/engine.ts'

@@ -1,7 +1,7 @@
-import { findRecords } from '../records.ts'
-import type { FoundRecords, RecordList } from '../records.ts'
-import { eachItem, eachEntry, isArrayAt, isObjectAt, skipSpace, skipValue } from '../json-scan.ts'
-import type { Span } from '../json-scan.ts'
+import { findRecords } from '../json/records.ts'
+import type { FoundRecords, RecordList } from '../json/records.ts'
+import { eachItem, eachEntry, isArrayAt, isObjectAt, skipSpace, skipValue } from '../json/json-scan.ts'
+import type { Span } from '../json/json-scan.ts'
 import { isRecord } from '../templates/template.ts'
 import type { ContentKind } from '../types.ts'
 

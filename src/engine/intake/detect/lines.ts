@@ -1,4 +1,4 @@
-import { looksLikeLogLine } from '../log-line.ts'
+import { looksLikeLogLine } from '../logs/log-line.ts'
 import { share } from './sample.ts'
 import type { Detection, Detector, Sample } from './sample.ts'
 

@@ -1,5 +1,5 @@
-import { rootSpan, skipString, skipSpace } from '../json-scan.ts'
-import { shortJsonString } from '../json-string.ts'
+import { rootSpan, skipString, skipSpace } from '../json/json-scan.ts'
+import { shortJsonString } from '../json/json-string.ts'
 import { aiAgentTruncated } from '../markers.ts'
 import { byteLength, cutHead, cutHeadBytes, cutTail, cutTailBytes } from '../text.ts'
 

@@ -1,4 +1,4 @@
-import { shareRoom } from '../json-view.ts'
+import { shareRoom } from '../json/json-view.ts'
 import { cyberCutHeader, cyberFooter, cyberHeader, cyberTruncated } from '../markers.ts'
 import { isRecord } from '../templates/template.ts'
 import { cutHead } from '../text.ts'

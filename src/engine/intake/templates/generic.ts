@@ -1,4 +1,4 @@
-import { Fields, typeName } from '../fields.ts'
+import { Fields, typeName } from '../json/fields.ts'
 import { isRecord, shortText } from './template.ts'
 import type { Template } from './template.ts'
 

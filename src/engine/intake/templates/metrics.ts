@@ -1,4 +1,4 @@
-import { Counter } from '../stats.ts'
+import { Counter } from '../json/stats.ts'
 import { isRecord, pick, shortText, text } from './template.ts'
 import type { Template } from './template.ts'
 

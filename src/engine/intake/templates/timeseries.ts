@@ -1,4 +1,4 @@
-import { Counter, NumberStats, rounded, roundedSummary } from '../stats.ts'
+import { Counter, NumberStats, rounded, roundedSummary } from '../json/stats.ts'
 import { isRecord, Largest, number, pick, shortText, text } from './template.ts'
 import type { Template } from './template.ts'
 

@@ -1,4 +1,4 @@
-import { Counter, NumberStats, exactPool, rounded, roundedSummary } from '../stats.ts'
+import { Counter, NumberStats, exactPool, rounded, roundedSummary } from '../json/stats.ts'
 import { spansOf } from './spans.ts'
 import type { SpanFacts } from './spans.ts'
 import { Largest, shortText } from './template.ts'

@@ -1,4 +1,4 @@
-import { Fields } from '../fields.ts'
+import { Fields } from '../json/fields.ts'
 import { counted, cutHead, grouped } from '../text.ts'
 import { withinRoom } from './text.ts'
 import type { BodyView, ViewInput } from './view.ts'

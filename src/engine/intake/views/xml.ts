@@ -1,4 +1,4 @@
-import { Counter } from '../stats.ts'
+import { Counter } from '../json/stats.ts'
 import { counted, grouped } from '../text.ts'
 import { profileOf } from './profiles.ts'
 import { textView } from './text.ts'

@@ -1,5 +1,5 @@
 import type { ArtifactStat } from '../../../ports/artifact-store.ts'
-import { readBytes } from '../chunks.ts'
+import { readBytes } from '../lines/chunks.ts'
 import { brokenBytes, wholeCharacters, type Reader } from '../reader.ts'
 import type { ExtractionModel } from './model.ts'
 

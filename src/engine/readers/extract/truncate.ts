@@ -1,5 +1,5 @@
 import type { ArtifactStat } from '../../../ports/artifact-store.ts'
-import { readBytes } from '../chunks.ts'
+import { readBytes } from '../lines/chunks.ts'
 import { brokenBytes, grouped, wholeCharacters, type Reader } from '../reader.ts'
 
 /** Half of the room from each end, whole characters, with the exact number of bytes between. */

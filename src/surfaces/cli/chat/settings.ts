@@ -1,4 +1,4 @@
-import { loadConfig, optionsOf, policyOf, type Config } from '../../../engine/config/index.ts'
+import { loadConfig, optionsOf, policyOf, type Config } from '../../../config/policy/index.ts'
 import { policies } from '../../../engine/policies/index.ts'
 import type { ChatSettings } from './chat.ts'
 

@@ -11,9 +11,9 @@ import {
   pruneStore,
   storeStats,
   verifyStore,
-} from '../../../engine/store-admin.ts'
+} from '../../../engine/store-admin/store-admin.ts'
 import { openStore, withoutPassword } from '../../../drivers/open-store.ts'
-import { findSecret } from '../../../plimsoll.ts'
+import { findSecret } from '../../../compose/plimsoll.ts'
 import { EXIT } from '../exit-codes.ts'
 import { grouped, plural, short } from '../inspect/figures.ts'
 import { confirmed } from '../kit/confirm.ts'

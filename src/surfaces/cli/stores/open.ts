@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
 import { artifactsBeside, openArtifacts } from '../../../drivers/open-artifacts.ts'
 import { openStore, withoutPassword } from '../../../drivers/open-store.ts'
-import { findSecret, plimsollHome } from '../../../plimsoll.ts'
+import { findSecret, plimsollHome } from '../../../compose/plimsoll.ts'
 import type { ArtifactStore } from '../../../ports/artifact-store.ts'
 import type { MaintainedStore } from '../../../ports/store-maintenance.ts'
 

@@ -1,6 +1,6 @@
 import { loadFile } from '../../../formats/transcripts/load.ts'
 import type { LoadOptions, Recording } from '../../../formats/transcripts/recording.ts'
-import { sentenceOf } from '../kit/complain.ts'
+import { sentenceOf } from '../kit/print-error.ts'
 import type { GivenFile } from './find-files.ts'
 
 export interface LoadedFiles {

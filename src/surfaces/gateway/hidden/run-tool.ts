@@ -1,5 +1,5 @@
 import { isPlimsollError } from '../../../core/errors.ts'
-import { answerRecall } from '../../../engine/recall.ts'
+import { answerRecall } from '../../../engine/readers/recall.ts'
 import { callReader } from '../../../engine/readers/tools.ts'
 import type { ArtifactReaders } from '../../../engine/readers/index.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'

@@ -1,7 +1,7 @@
 import type { Codec, ModelResponse, ServerSentEvent, StreamReducer } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import { formatSseEvent } from '../../../formats/sse.ts'
-import { errorEvent } from '../answer.ts'
+import { errorEvent } from '../request/answer.ts'
 import type { Tap, TapEnd, UpstreamAnswer } from '../exchange.ts'
 import { frameReader, type Frame } from './frames.ts'
 import type { HiddenSession } from './index.ts'

@@ -1,5 +1,5 @@
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
-import { decodeBody } from '../encoding.ts'
+import { decodeBody } from '../http/encoding.ts'
 import type { UpstreamAnswer } from '../exchange.ts'
 import type { HiddenSession } from './index.ts'
 import { isRecord, type Json } from './wire.ts'

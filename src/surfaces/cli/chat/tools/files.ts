@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
-import { lineMatcher } from '../../../../engine/readers/line-matcher.ts'
+import { lineMatcher } from '../../../../engine/readers/grep/line-matcher.ts'
 import { isInside } from './inside.ts'
 import { numberField, parametersOf, stringField, type Fields, type Tool, type ToolContext } from './tool.ts'
 

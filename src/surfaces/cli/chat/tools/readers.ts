@@ -1,4 +1,4 @@
-import { readerTools as declaredReaders } from '../../../../engine/reader-tools.ts'
+import { readerTools as declaredReaders } from '../../../../engine/readers/reader-tools.ts'
 import { artifactReaders } from '../../../../engine/readers/index.ts'
 import { readerProvenance } from '../../../../engine/readers/provenance.ts'
 import { callReader, READER_TOOLS } from '../../../../engine/readers/tools.ts'

@@ -1,0 +1,170 @@
+import { rangesOf } from '../../../../core/epochs.ts'
+import type { EpochEdit } from '../../../../core/records.ts'
+import { mechanicalSummary } from '../../summary/mechanical.ts'
+import { linkPlaces, NOTHING, type Draft, type Proposal, type SummaryAsk } from '../draft.ts'
+import { sourceOf, STYLES, WORDS_PER_TOKEN } from '../../summary/styles.ts'
+
+export interface FoldOptions {
+  /** Share of the limit for the newest steps that stay whole. */
+  readonly tailShare: number
+  /** Share of the limit for the message that stands for the folded ones. */
+  readonly summaryShare: number
+  /** Share of that message for a model's account. @default 0 */
+  readonly modelShare?: number
+}
+
+/** Less than this says nothing; the squeeze after the fold makes room for it. */
+const MIN_SUMMARY_TOKENS = 200
+/** Below this share of the budget, what is unused is left alone. */
+const FILL_SLACK = 0.05
+const FILL_TRIES = 4
+
+/**
+ * Folds everything between the task and the newest steps into one message. Steps are atoms, so no call loses its result;
+ * what must stay (see `Draft.keep`) stays in its place.
+ */
+export function fold(draft: Draft, options: FoldOptions): Proposal {
+  const budget = draft.lowTokens - draft.fixedTokens - keptTokens(draft)
+  let tail = Math.min(options.tailShare * draft.limitTokens, budget * 0.5)
+  let best = foldBefore(draft, options, budget, tail)
+  // A record that has less to say than it may leaves its room to the steps that stay whole.
+  for (let tries = 0; tries < FILL_TRIES && best.unused > budget * FILL_SLACK; tries++) {
+    tail += best.unused * 0.95
+    // The record keeps the measure that it was written to: it must not pay for the tail.
+    const longer = foldBefore(draft, options, budget, tail, best.measure)
+    if (longer.edits.length === 0 || longer.unused < 0) break
+    best = longer
+  }
+  const { unused: _unused, measure: _measure, ...proposal } = best
+  return proposal
+}
+
+interface Fold extends Proposal {
+  /** Tokens that the record might have had. */
+  readonly measure: number
+  /** Tokens of the budget that nobody needs. */
+  readonly unused: number
+}
+
+const NO_FOLD: Fold = { ...NOTHING, measure: 0, unused: 0 }
+
+function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: number, measure?: number): Fold {
+  const { items, turns, keep } = draft
+  const tailFrom = tailStart(draft, tail)
+  const folded: number[] = []
+  for (const step of turns.steps) {
+    if (step.from >= tailFrom) break
+    if (mustStayWhole(draft, step.from, step.to)) continue
+    for (let i = step.from; i < step.to; i++) if (!keep.has(i)) folded.push(i)
+  }
+  if (folded.length === 0) return NO_FOLD
+  const at = summaryPlace(draft, folded[0]!, tailFrom)
+  // The record gets what the tail leaves, within its own bounds.
+  const room = budget - rangeTokens(draft, tailFrom, items.length)
+  const summaryTokens =
+    measure ?? Math.max(MIN_SUMMARY_TOKENS, Math.min(room, options.summaryShare * draft.limitTokens))
+  const { text, stored } = mechanicalSummary(draft, folded, Math.floor(summaryTokens))
+  const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
+  const { modelShare = 0 } = options
+  // A summary that is as long as its source would be a rewrite without a gain.
+  const used = draft.countText(text)
+  if (used >= saved) return NO_FOLD
+  return {
+    measure: summaryTokens,
+    unused: room - used,
+    edits: [
+      ...dropEdits(draft, folded),
+      { op: 'insert', at, role: 'user', text, reason: `stands for ${folded.length} folded items` },
+    ],
+    stored,
+    ...(modelShare > 0 &&
+      draft.hasModel && { asks: [accountOf(draft, folded, text, summaryTokens, saved, modelShare)] }),
+  }
+}
+
+/** A model's account between the head of the record and what code keeps of it; both together are no longer than code's alone. */
+function accountOf(
+  draft: Draft,
+  folded: readonly number[],
+  text: string,
+  summaryTokens: number,
+  sourceTokens: number,
+  modelShare: number,
+): SummaryAsk {
+  const maxOutputTokens = Math.floor(summaryTokens * modelShare)
+  const { head, body, facts } = mechanicalSummary(draft, folded, Math.floor(summaryTokens) - maxOutputTokens)
+  const source = sourceOf(draft, folded)
+  return {
+    text,
+    system: STYLES.handover.system(Math.floor(maxOutputTokens * WORDS_PER_TOKEN)),
+    folded: source.items,
+    items: source.items,
+    prompt: (transcript) => STYLES.handover.prompt(source, transcript),
+    ...(draft.instructions !== undefined && { instructions: draft.instructions }),
+    maxOutputTokens,
+    sourceTokens,
+    wrap: (answer) => `${head}\n\nA model’s account of it:\n${answer}\n\n${body}`,
+    carried: [facts].filter((part) => part !== ''),
+  }
+}
+
+/** Walks back over whole steps while they fit; the open step always stays. */
+function tailStart(draft: Draft, budget: number): number {
+  const { steps } = draft.turns
+  let from = draft.openFrom
+  let used = rangeTokens(draft, draft.openFrom, draft.items.length)
+  for (let s = steps.length - 1; s >= 0; s--) {
+    const step = steps[s]!
+    if (step.to > draft.openFrom) continue
+    used += rangeTokens(draft, step.from, step.to)
+    if (used > budget) break
+    from = step.from
+  }
+  return from
+}
+
+/** A kept call or result keeps its whole step: half of a pair is no valid request. */
+export function mustStayWhole(draft: Draft, from: number, to: number): boolean {
+  for (let i = from; i < to; i++) {
+    const kind = draft.items[i]!.kind
+    if (draft.keep.has(i) && (kind === 'call' || kind === 'result')) return true
+  }
+  return false
+}
+
+/**
+ * The summary stands before the first thing that stays behind the first folded one: with the newest user message older than
+ * the tail, the request then still comes after it. A step that stays whole is never split by it.
+ */
+export function summaryPlace(draft: Draft, firstFolded: number, tailFrom: number): number {
+  const places = linkPlaces(draft)
+  const firstChained = (from: number, to: number, wanted: (i: number) => boolean): number | undefined => {
+    for (let i = from; i < to; i++) if (places[i]! >= 0 && wanted(i)) return places[i]
+    return undefined
+  }
+  for (const { from, to } of draft.turns.steps) {
+    if (to <= firstFolded || from >= tailFrom) continue
+    const whole = mustStayWhole(draft, from, to)
+    const place = firstChained(Math.max(from, firstFolded), to, (i) => whole || draft.keep.has(i))
+    if (place !== undefined) return place
+  }
+  return firstChained(tailFrom, draft.items.length, () => true) ?? draft.links.length
+}
+
+function dropEdits(draft: Draft, folded: readonly number[]): EpochEdit[] {
+  const places = linkPlaces(draft)
+  return rangesOf(
+    folded
+      .map((index) => ({ place: places[index]!, reason: 'folded into the summary' }))
+      .filter(({ place }) => place >= 0),
+  )
+}
+
+const keptTokens = (draft: Draft): number =>
+  [...draft.keep].filter((i) => i < draft.openFrom).reduce((sum, i) => sum + draft.tokensOf(draft.items[i]!), 0)
+
+function rangeTokens(draft: Draft, from: number, to: number): number {
+  let sum = 0
+  for (let i = from; i < to; i++) sum += draft.tokensOf(draft.items[i]!)
+  return sum
+}

@@ -1,0 +1,146 @@
+import type { Handle } from '../../../../core/handles.ts'
+import type { Item } from '../../../../core/item.ts'
+import type { EpochEdit } from '../../../../core/records.ts'
+import { shortenCall } from './shorten-call.ts'
+import { canShed, shedItem } from './shed-media.ts'
+import { linkPlaces, storedText, type Draft, type Proposal, type StoredText } from '../draft.ts'
+
+export interface SqueezeOptions {
+  /** No item is shown with fewer tokens than this. */
+  readonly floorTokens: number
+}
+
+/** Texts are not shown with less than this share of the limit while a call's arguments could give way instead. */
+const COARSE_SHARE = 0.05
+
+interface Candidate {
+  readonly item: Item
+  readonly index: number
+  readonly tokens: number
+}
+
+/**
+ * Shows the largest items that are still in view as preview + handle, wherever they stand: open step and pasted user
+ * messages included. "Never folded" is not "never shortened". Pictures cannot be shortened: those above the common height leave
+ * whole, the oldest first, and only as many as it takes. Arguments of answered calls give way where all that does not do.
+ * `shownAs` has the texts that earlier steps put in the place of items, by index.
+ */
+export function squeeze(
+  draft: Draft,
+  excessTokens: number,
+  gone: (index: number) => boolean,
+  options: SqueezeOptions,
+  shownAs: ReadonlyMap<number, string> = new Map(),
+): Proposal {
+  const places = linkPlaces(draft)
+  // What another step made shorter already counts as that: else it would be shown at greater length again.
+  const sizeOf = (item: Item, index: number): number => {
+    const text = shownAs.get(index)
+    return text === undefined ? draft.tokensOf(item) : draft.countText(text)
+  }
+  const inView = draft.items
+    .map((item, index): Candidate => ({ item, index, tokens: sizeOf(item, index) }))
+    .filter(({ index, tokens }) => places[index]! >= 0 && !gone(index) && tokens > options.floorTokens * 1.5)
+  const { edits, stored, excess } = shedPictures(draft, excessTokens, inView, places, options)
+  const largest = inView.filter(({ item }) => !holdsMedia(item)).sort((a, b) => b.tokens - a.tokens)
+  const texts = largest.filter(({ item }) => canShorten(item))
+  // A call that waits for its answer is still to be read by whoever runs it.
+  const pending = new Set(draft.turns.pending)
+  const calls = largest.filter(
+    ({ item, index }) =>
+      item.kind === 'call' && item.sealed !== true && item.serverSide !== true && !pending.has(index),
+  )
+  const floor = options.floorTokens
+  const coarse = Math.max(floor, COARSE_SHARE * draft.limitTokens)
+  const caps =
+    excess <= 0 ? { texts: Infinity, calls: Infinity } : capsFor(sizesOf(texts), sizesOf(calls), excess, floor, coarse)
+  const shorten = (some: readonly Candidate[], cap: number): void => {
+    for (const { item, index, tokens } of some) {
+      if (tokens <= cap) break
+      const handle = draft.handleOf(item.text)
+      const text = shown(draft, item, Math.max(floor, Math.floor(cap * 0.9)), handle)
+      if (text === undefined || draft.countText(text) >= tokens) continue
+      edits.push({ op: 'replace', at: places[index]!, text, handle, reason: `${tokens} tokens shown as a preview` })
+      stored.set(handle, storedText(item))
+    }
+  }
+  shorten(texts, caps.texts)
+  shorten(calls, caps.calls)
+  return { edits: edits.sort((a, b) => placeOfEdit(a) - placeOfEdit(b)), stored }
+}
+
+function shown(draft: Draft, item: Item, budgetTokens: number, handle: Handle): string | undefined {
+  const options = { budgetTokens, countTokens: draft.countText, handle }
+  if (item.kind === 'call') return shortenCall(item.text, options)
+  const { toolName: tool } = item
+  return draft.present(item.text, { ...options, ...(tool !== undefined && { tool }), readers: draft.readers })
+}
+
+/** How high each kind may stand: texts give way first, then calls, both down to the coarse level; then texts, then calls, to the floor. */
+function capsFor(
+  texts: readonly number[],
+  calls: readonly number[],
+  excess: number,
+  floor: number,
+  coarse: number,
+): { readonly texts: number; readonly calls: number } {
+  const freed = (sizes: readonly number[], cap: number): number =>
+    sizes.reduce((sum, size) => sum + Math.max(0, size - cap), 0)
+  if (freed(texts, coarse) >= excess) return { texts: levelFor(texts, excess, coarse), calls: Infinity }
+  const byCalls = freed(calls, coarse)
+  if (freed(texts, coarse) + byCalls >= excess)
+    return { texts: coarse, calls: levelFor(calls, excess - freed(texts, coarse), coarse) }
+  if (freed(texts, floor) + byCalls >= excess) return { texts: levelFor(texts, excess - byCalls, floor), calls: coarse }
+  return { texts: floor, calls: levelFor(calls, excess - freed(texts, floor), floor) }
+}
+
+/** Takes out pictures as long as one of them stands above the height that everything else would be cut to. */
+function shedPictures(
+  draft: Draft,
+  excessTokens: number,
+  inView: readonly Candidate[],
+  places: Int32Array,
+  { floorTokens }: SqueezeOptions,
+): { edits: EpochEdit[]; stored: Map<Handle, StoredText>; excess: number } {
+  const edits: EpochEdit[] = []
+  const stored = new Map<Handle, StoredText>()
+  let excess = excessTokens
+  let left = inView.filter(({ item }) => canShorten(item) || holdsMedia(item))
+  while (excess > 0 && !draft.asDesigned) {
+    const cap = levelFor(sizesOf(left), excess, floorTokens)
+    const oldest = left.find(({ item, tokens }) => holdsMedia(item) && tokens > cap)
+    if (oldest === undefined) break
+    const { edit, files } = shedItem(draft, oldest.index, places[oldest.index]!, 'the window')
+    left = left.filter((candidate) => candidate !== oldest)
+    const gain = oldest.tokens - draft.countText(edit.text)
+    if (gain <= 0) continue
+    edits.push(edit)
+    for (const { handle, stored: file } of files) stored.set(handle, file)
+    excess -= gain
+  }
+  return { edits, stored, excess }
+}
+
+const sizesOf = (candidates: readonly Candidate[]): number[] =>
+  candidates.map(({ tokens }) => tokens).sort((a, b) => b - a)
+
+const holdsMedia = (item: Item): boolean => item.media !== undefined && canShed(item)
+
+const canShorten = ({ kind, sealed, serverSide }: Item): boolean =>
+  sealed !== true && serverSide !== true && (kind === 'result' || kind === 'user' || kind === 'assistant')
+
+const placeOfEdit = (edit: EpochEdit): number => ('at' in edit ? edit.at : edit.from)
+
+/** The common height to cut the largest down to, so that together they give up the excess: like levelling a pile of sand. */
+function levelFor(sizes: readonly number[], excess: number, floor: number): number {
+  let level = sizes[0] ?? 0
+  let freed = 0
+  for (let n = 0; n < sizes.length; n++) {
+    const next = Math.max(floor, sizes[n + 1] ?? floor)
+    const gain = (level - next) * (n + 1)
+    if (freed + gain >= excess) return Math.max(floor, level - (excess - freed) / (n + 1))
+    freed += gain
+    level = next
+  }
+  return floor
+}

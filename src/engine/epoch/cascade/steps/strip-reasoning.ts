@@ -1,0 +1,56 @@
+import { planOfEpoch, rangesOf } from '../../../../core/epochs.ts'
+import type { Item } from '../../../../core/item.ts'
+import type { StripStep } from '../../../../core/policy.ts'
+import { linkPlaces, NOTHING, type Draft, type Proposal } from '../draft.ts'
+
+/** May this thought go while what it led to stays? By the wire's own rules; a wire that is not listed keeps its reasoning. */
+const MAY_GO: Readonly<Record<string, (item: Item, draft: Draft) => boolean>> = {
+  'anthropic-messages': () => true,
+  // A signature belongs to the thought of a model that wants it back.
+  gemini: (item) => item.sealed !== true,
+  // Vendors that insist on an echo insist on it beside calls.
+  'openai-chat': (item, { items }) =>
+    item.sealed !== true && !items.some((other) => other.kind === 'call' && other.message === item.message),
+}
+
+/** Takes the reasoning of finished steps out of view; see `StripStep`. */
+export function stripReasoning(draft: Draft, { keep = 0 }: StripStep): Proposal {
+  const mayGo = MAY_GO[draft.format]
+  if (mayGo === undefined) return NOTHING
+  const to = endOfOlder(draft, keep)
+  const places = linkPlaces(draft)
+  const found: { place: number; reason: string }[] = []
+  for (let index = 0; index < to; index++) {
+    const item = draft.items[index]!
+    if (item.kind !== 'reasoning' || !mayGo(item, draft)) continue
+    const place = leadsTo(draft, places, index)
+    if (place !== undefined) found.push({ place, reason: 'reasoning of a finished step' })
+  }
+  return found.length === 0 ? NOTHING : { edits: rangesOf(found, 'strip'), stored: new Map() }
+}
+
+/** Where the turns begin that keep their reasoning: the open step, the model's newest turn, and `keep` more. */
+function endOfOlder({ items, openFrom }: Draft, keep: number): number {
+  // The provider checks the thinking of the newest turn, whether its step is open or not.
+  const kept = keep + (openFrom < items.length ? 0 : 1)
+  const starts = [...items.keys()].filter(
+    (i) => i < openFrom && items[i]!.role === 'assistant' && items[i - 1]?.role !== 'assistant',
+  )
+  return kept === 0 ? openFrom : (starts.at(-kept) ?? 0)
+}
+
+/** The chained item of the same message that a thought stands before. */
+function leadsTo({ items }: Draft, places: Int32Array, index: number): number | undefined {
+  const { message } = items[index]!
+  for (let i = index + 1; i < items.length && items[i]!.message === message; i++) if (places[i]! >= 0) return places[i]
+  return undefined
+}
+
+/** Indexes of the items that a proposal's strips take out. */
+export function strippedIn({ items, links }: Draft, { edits }: Proposal): ReadonlySet<number> {
+  const strips = edits.filter(({ op }) => op === 'strip')
+  if (strips.length === 0) return new Set()
+  const epoch = { id: '', count: links.length, edits: strips }
+  const ids = new Set(planOfEpoch(epoch, items, links, [...links.keys()]).map(({ id }) => id))
+  return new Set([...items.keys()].filter((index) => ids.has(items[index]!.id)))
+}

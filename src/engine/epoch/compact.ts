@@ -1,0 +1,37 @@
+import type { Branch } from '../session/branch.ts'
+import type { EngineDeps } from '../deps.ts'
+import { prepare, type PrepareRequest } from '../prepare/prepare.ts'
+import { record } from '../session/record.ts'
+
+export interface CompactOptions {
+  /** What the summary should hold: it reaches the model that writes it, and stays in view beside the summary. */
+  readonly instructions?: string
+  /** The conversation as it would be sent now. With it the reduction happens at once; without it, with the next `prepare`. */
+  readonly request?: PrepareRequest
+}
+
+export type Compaction =
+  | { readonly status: 'done'; readonly epoch: string; readonly before: number; readonly after: number }
+  /** Nothing could be gained. */
+  | { readonly status: 'nothing'; readonly reason: string; readonly before: number; readonly after: number }
+  /** The next `prepare` does it. */
+  | { readonly status: 'with-next-request' }
+
+/** Longer instructions than this are a document, not a wish. */
+const MOST_CHARACTERS = 4_000
+
+/** Reduces whether it is needed or not: to low water, and below it to half of what there is. */
+export async function compact(deps: EngineDeps, branch: Branch, options: CompactOptions): Promise<Compaction> {
+  const { request } = options
+  const instructions = options.instructions?.trim().slice(0, MOST_CHARACTERS) ?? ''
+  branch.compactRequested = true
+  branch.compactRequest = instructions === '' ? {} : { instructions }
+  if (request === undefined) return { status: 'with-next-request' }
+  delete branch.compactOutcome
+  const turn = await prepare(deps, branch, { ...request, archive: 'before' })
+  // Nothing is sent: the turn is closed, and what it held of the budgets let go.
+  if (turn.verdict.kind !== 'halt') await record(deps, branch, { turn: turn.id, refused: true })
+  const { newEpoch, loadBefore: before, loadAfter: after } = turn.report
+  if (newEpoch !== undefined) return { status: 'done', epoch: newEpoch.id, before, after }
+  return { status: 'nothing', reason: branch.compactOutcome ?? 'there is no history', before, after }
+}

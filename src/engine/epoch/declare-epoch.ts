@@ -1,0 +1,276 @@
+import { exactAnchors } from '../../core/epochs.ts'
+import type { Handle } from '../../core/handles.ts'
+import { RECORD_VERSION, type Epoch } from '../../core/records.ts'
+import { turnsOf } from '../../core/turns.ts'
+import { referenceHandles, storeTexts } from '../session/archive.ts'
+import type { Draft, Proposal, StoredText } from './cascade/draft.ts'
+import { coverage } from './cascade/plan-epoch.ts'
+import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
+import {
+  fixedTokensOf,
+  isOver,
+  textTokensOf,
+  tokensOf,
+  viewOf,
+  type PrepareContext,
+  type View,
+} from '../prepare/context.ts'
+import type { CompactRequest } from '../session/branch.ts'
+import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
+import { SUMMARY_TIME_MS, summaryWriter } from './cascade/fulfil.ts'
+import { summaryLease, type SummaryLease } from './summary/summary-lease.ts'
+import type { PresentOptions } from '../deps.ts'
+import { derivedFrom } from '../tool-results/derived.ts'
+import { protectedItems } from './protected.ts'
+import type { Standing } from '../prepare/standing.ts'
+import { lowWater, marginOf } from './water.ts'
+
+/** Each pass aims lower than the one before; more than these would not help what three did not. */
+const PASSES = 3
+const AIM_STEP = 0.2
+
+/** A person who asks for a reduction below low water means less than there is: this share of it. */
+const ASKED_SHARE = 0.5
+
+/** What the last epoch in a row is squeezed to, of the limit. */
+const LAST_SHARE = 0.8
+
+/** Plans a reduction and makes it an epoch; without one, why there is nothing to gain. */
+export async function declareEpoch(
+  context: PrepareContext,
+  standing: Standing,
+  cause: Cause,
+): Promise<Epoch | NoEpoch> {
+  const lease = summaryLease(context, context.deps.policy.timeMs ?? SUMMARY_TIME_MS, standing.epoch)
+  try {
+    return await planAndClaim(context, standing, cause, lease)
+  } finally {
+    await lease.release()
+  }
+}
+
+async function planAndClaim(
+  context: PrepareContext,
+  standing: Standing,
+  cause: Cause,
+  lease: SummaryLease,
+): Promise<Epoch | NoEpoch> {
+  const { deps, branch } = context
+  const isRepeated = standing.epoch?.count === context.links.length && cause.requested?.instructions === undefined
+  if (cause.requested !== undefined && !cause.forced && isRepeated)
+    return { nothing: 'nothing has come since the last reduction' }
+  const draft = roomy(context, standing, aimed(draftOf(context, standing, cause.preserve), cause))
+  const claim = async (epoch: Epoch): Promise<Epoch> => {
+    // Together, so that a store can make them durable with one flush.
+    const [won] = await Promise.all([
+      deps.sessions.claimEpoch(branch.tenant, branch.session, epoch),
+      cause.alongside?.(),
+    ])
+    return won.epoch
+  }
+  const { passes = PASSES, cascade } = deps.policy
+  const writer = summaryWriter(context, {
+    modelFree: cause.modelFree === true,
+    ...(cause.before !== undefined && { before: cause.before }),
+  })
+  for (let pass = 1; pass <= passes; pass++) {
+    const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
+    const plan = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
+    if (plan.edits.length === 0) {
+      // A provider that counts more than we do: by our count the aim is met, and the request does not fit.
+      if (cause.forced && pass < passes && !draft.asDesigned) continue
+      return { nothing: 'everything in view has to stay, or is too small to be worth it' }
+    }
+    const viewOfPlan = (candidate: Proposal): View =>
+      viewUnder(context, standing, epochOf(context, standing, cause, candidate))
+    // Weighed before a summariser is asked: its call costs money too.
+    if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false)
+      return { nothing: 'it would cost more than it saves' }
+    const fits = (candidate: Proposal): boolean =>
+      draft.asDesigned || !isOver(viewOfPlan(candidate).load, context.limit)
+    const right = writer.wouldAsk(plan) ? await lease.take() : 'busy'
+    if (typeof right === 'object') {
+      await referenceHandles(deps, branch, [right])
+      return claim(right)
+    }
+    const proposal = right === 'ours' ? await writer.fulfil(plan, fits) : plan
+    const planned = epochOf(context, standing, cause, proposal)
+    // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
+    const view = viewUnder(context, standing, planned)
+    const { load } = view
+    if (isOver(load, context.limit) && pass < passes && !draft.asDesigned) continue
+    // What will not be sent is not declared: a later request with more room would stand under it for nothing.
+    const mayClose = cascade.some(({ step }) => step === 'final')
+    if (isOver(view.estimate, context.limit) && !mayClose && !draft.asDesigned)
+      return { nothing: 'no plan made the request fit', view }
+    if (!draft.asDesigned && load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
+      return { nothing: 'the shorter view would be no smaller' }
+    await storeTexts(deps, branch, ownTexts(context, proposal))
+    return claim({ ...planned, after: load.count.high })
+  }
+  return { nothing: 'no plan made the request fit' }
+}
+
+/** The last epoch in a row leaves room for what the next request brings, which will have to do without one. */
+function roomy(context: PrepareContext, { epoch }: Standing, draft: Draft): Draft {
+  if (draft.asDesigned || epochsInARow(context, epoch) < MOST_IN_A_ROW - 1) return draft
+  return { ...draft, limitTokens: draft.limitTokens * LAST_SHARE }
+}
+
+function aimed(draft: Draft, { requested, loadBefore }: Cause): Draft {
+  if (requested === undefined) return draft
+  const { instructions } = requested
+  return {
+    ...draft,
+    ...(loadBefore <= draft.lowTokens && { lowTokens: loadBefore * ASKED_SHARE }),
+    ...(instructions !== undefined && { instructions }),
+  }
+}
+
+/** Why there is no epoch, and the smallest view that was found where none fits. */
+export interface NoEpoch {
+  readonly nothing: string
+  readonly view?: View
+}
+
+export interface Cause {
+  readonly forced: boolean
+  readonly loadBefore: number
+  readonly bytesBefore: number
+  /** The view as it was, where its prefix may serve for a summary in band. */
+  readonly before?: View
+  /** No model is asked. @default false */
+  readonly modelFree?: boolean
+  /** A person asked for it, and perhaps said what the summary should hold. */
+  readonly requested?: CompactRequest
+  /** Identities that stay in view like pins, this time. */
+  readonly preserve?: ReadonlySet<string>
+  /** Whether an epoch that nothing forces is worth its price, by the view that it would give. */
+  readonly accepts?: (planned: View) => boolean
+  /** What the log needs about the request anyway, written with the epoch. */
+  readonly alongside?: () => Promise<void>
+}
+
+/** The view if this epoch stood. */
+export const viewUnder = (context: PrepareContext, standing: Standing, epoch: Epoch): View =>
+  viewOf(context, { ...standing, epoch, anchors: exactAnchors(epoch) })
+
+/** The epoch that these edits make of the first `count` links of the chain. */
+export function epochOf(
+  context: PrepareContext,
+  standing: Standing,
+  cause: Cause,
+  { edits }: Proposal,
+  count = context.links.length,
+): Epoch {
+  const { deps, branch } = context
+  const links = context.links.slice(0, count)
+  const { chain } = links.at(-1)!
+  return {
+    v: RECORD_VERSION,
+    at: deps.clock.now(),
+    agent: branch.agent,
+    type: 'epoch',
+    id: `ep_${deps.hash(`${chain}:${deps.policy.name}:${standing.epoch?.id ?? ''}:${branch.undone.size}`).slice(0, 16)}`,
+    cover: chain,
+    count: links.length,
+    cut: coverage(edits),
+    identities: links.map((link) => link.identity),
+    edits,
+    forced: cause.forced,
+    reason: cause.forced
+      ? 'the load is above the limit'
+      : cause.requested === undefined
+        ? 'the load is above high water'
+        : 'it was asked for',
+    policy: deps.policy.name,
+    before: cause.loadBefore,
+    after: 0,
+    // The same request again, for a smaller limit: a fallback model, or a window that the provider named when it refused.
+    ...(standing.epoch?.cover === chain && { replaces: standing.epoch.id }),
+    inARow: epochsInARow(context, standing.epoch) + 1,
+  }
+}
+
+export function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
+  const { deps, branch, conversation, links, limit } = context
+  // First-send edits stay: the draft sees those items as the model did.
+  const items = conversation.items.map((item, index) => {
+    const edit = standing.firstSend.get(index)
+    // Whatever a plan writes, it writes from this: summaries, previews and what their handles open.
+    if (edit === undefined) return deps.redact === undefined ? item : { ...item, text: deps.redact(item.text) }
+    const { media: _, ...rest } = item
+    return { ...rest, text: edit.text, edited: true as const }
+  })
+  const origins = originsOf(context, standing)
+  const fixedTokens = fixedTokensOf(context)
+  const turns = turnsOf(items)
+  const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.pins, ...preserve]))
+  return {
+    items,
+    links,
+    turns,
+    keep,
+    pinned,
+    openFrom,
+    tokensOf: tokensOf(context),
+    countText: textTokensOf(context),
+    fixedTokens,
+    limitTokens: limit.tokens,
+    lowTokens: lowWater(deps.policy, limit, fixedTokens),
+    marginTokens: marginOf(deps.policy, limit),
+    format: conversation.format,
+    asDesigned: deps.policy.asDesigned === true,
+    bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
+    limitBytes: limit.bytes,
+    handleOf: (content) =>
+      typeof content === 'string'
+        ? (origins(content)?.handle ?? deps.addressOf(branch.tenant, Buffer.from(content)))
+        : deps.addressOf(branch.tenant, content),
+    present: (text, options) => origins(text)?.present(options) ?? deps.present(text, options).text,
+    readers: context.readers,
+    hasModel: deps.summarizer !== undefined || context.send !== undefined,
+  }
+}
+
+/** What a text of the draft was made from, when it is a view or a reader's answer. */
+interface TextOrigin {
+  readonly handle: Handle
+  present(options: PresentOptions): string
+}
+
+/** A view that is shortened once more points at the whole and is made from it where it is at hand; never a handle of a handle. */
+function originsOf(context: PrepareContext, { firstSend }: Standing): (text: string) => TextOrigin | undefined {
+  const { deps, branch, conversation } = context
+  const known = new Map<string, TextOrigin | undefined>()
+  for (const [index, { text, handle }] of firstSend) {
+    const original = conversation.items[index]!.text
+    const whole = (): string => deps.redact?.(original) ?? original
+    const derived = derivedFrom(deps, branch, original)
+    known.set(text, {
+      handle,
+      present: (options) =>
+        derived?.shorten(options.budgetTokens, options.countTokens) ??
+        deps.present(whole(), { ...options, handle }).text,
+    })
+  }
+  return (text) => {
+    if (!known.has(text)) {
+      const derived = derivedFrom(deps, branch, text)
+      known.set(
+        text,
+        derived && {
+          handle: derived.handles[0]!,
+          present: ({ budgetTokens, countTokens }) => derived.shorten(budgetTokens, countTokens),
+        },
+      )
+    }
+    return known.get(text)
+  }
+}
+
+/** Texts that their handles really open; what was made from an artifact is not stored beside it. */
+export const ownTexts = ({ deps, branch }: PrepareContext, { stored }: Proposal): StoredText[] =>
+  [...stored]
+    .filter(([handle, { text, content }]) => deps.addressOf(branch.tenant, content ?? Buffer.from(text)) === handle)
+    .map(([, text]) => text)

@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { isPlimsollError } from '../../../core/errors.ts'
+import type { Epoch } from '../../../core/records.ts'
+import type { PrepareContext } from '../../prepare/context.ts'
+
+/** A holder that died is waited for no longer than this; a living one renews three times as often. */
+const LEASE_MS = 15_000
+const RENEW_MS = LEASE_MS / 3
+const FIRST_WAIT_MS = 50
+const LONGEST_WAIT_MS = 500
+
+/** `ours`: nobody else asks a model about this history. `busy`: somebody does and was not done in time. An epoch: somebody was done. */
+export type SummaryRight = 'ours' | 'busy' | Epoch
+
+/** The right to ask a model about one history, held by one request of all processes that share the store. */
+export interface SummaryLease {
+  /** Waits for whoever holds it, at most `waitMs`. The answer stands until `release`. */
+  take(): Promise<SummaryRight>
+  release(): Promise<void>
+}
+
+/**
+ * A model call costs money and gives other words each time, so each history is summarised once: whoever comes second waits and
+ * takes the epoch of the first. `standing` is an epoch that is known already and is no answer.
+ */
+export function summaryLease(context: PrepareContext, waitMs: number, standing?: Epoch): SummaryLease {
+  const { deps, branch, links } = context
+  const { sessions } = deps
+  const chain = links.at(-1)?.chain ?? ''
+  const work = `summary:${chain}`
+  const holder = randomUUID()
+  let right: Promise<SummaryRight> | undefined
+  let renewal: NodeJS.Timeout | undefined
+
+  const hold = (): Promise<boolean> => sessions.lease(branch.tenant, work, holder, LEASE_MS)
+
+  async function othersEpoch(): Promise<Epoch | undefined> {
+    const found = await sessions.findEpochs(branch.tenant, [chain])
+    return found.find(({ epoch, undoneIn }) => epoch.id !== standing?.id && !undoneIn.includes(branch.session))?.epoch
+  }
+
+  async function wait(): Promise<SummaryRight> {
+    const deadline = performance.now() + waitMs
+    for (let pause = FIRST_WAIT_MS; ; pause = Math.min(pause * 2, LONGEST_WAIT_MS)) {
+      const isOurs = await hold()
+      // Looked for after the lease was asked for: its last holder writes the epoch first and lets go then.
+      const epoch = await othersEpoch()
+      if (epoch !== undefined) {
+        if (isOurs) await sessions.releaseLease(branch.tenant, work, holder)
+        return epoch
+      }
+      if (isOurs) return renewed()
+      if (performance.now() + pause > deadline) return 'busy'
+      await delay(pause)
+    }
+  }
+
+  function renewed(): 'ours' {
+    renewal = setInterval(() => void hold().catch(() => undefined), RENEW_MS)
+    renewal.unref()
+    return 'ours'
+  }
+
+  return {
+    take() {
+      right ??= wait().catch((error: unknown) => {
+        // Without the store nobody knows who is at work; the plan is then made by code alone.
+        if (isPlimsollError(error, 'store-unavailable')) return 'busy'
+        throw error
+      })
+      return right
+    },
+    async release() {
+      if ((await right?.catch(() => 'busy')) !== 'ours') return
+      clearInterval(renewal)
+      // A store that is away lets it run out.
+      await sessions.releaseLease(branch.tenant, work, holder).catch(() => undefined)
+    },
+  }
+}

@@ -1,0 +1,82 @@
+import type { Item } from '../../../core/item.ts'
+import { cutHead, cutHeadBytes, byteLength } from '../../intake/text.ts'
+
+/** Of a result, a summariser sees its two ends: the middle seldom changes what is worth carrying on. */
+const RESULT_CHARACTERS = 1_600
+const ARGUMENT_CHARACTERS = 600
+
+/** One line of a transcript for a summariser: who, and what was said, called or returned. Arguments and results are in it. */
+export function transcriptLine(item: Item): string | undefined {
+  const text = item.text.trim()
+  switch (item.kind) {
+    case 'call':
+      return `[called tool: ${item.toolName ?? 'unknown'}] ${cutHead(text, ARGUMENT_CHARACTERS)}`
+    case 'result':
+      return `[tool ${item.toolName ?? 'unknown'} returned] ${ends(text, RESULT_CHARACTERS)}`
+    case 'user':
+    case 'assistant':
+    case 'instruction':
+      return text === '' ? undefined : `${item.role}: ${text}`
+    case 'media':
+      return `${item.role}: [${(item.media ?? []).map(({ mime, type }) => mime ?? type).join(', ')}]`
+    case 'reasoning':
+    case 'opaque':
+      return undefined
+  }
+}
+
+/** The newest lines that fit, oldest first; the rest is counted. */
+export function transcriptWithin(
+  items: readonly Item[],
+  maxTokens: number,
+  countText: (text: string) => number,
+): string {
+  const lines: string[] = []
+  let left = maxTokens
+  let dropped = 0
+  for (const item of items.toReversed()) {
+    const line = transcriptLine(item)
+    if (line === undefined) continue
+    const cost = countText(line) + 1
+    if (dropped > 0 || (cost > left && lines.length > 0)) {
+      dropped++
+      continue
+    }
+    lines.unshift(cost > left ? cutHead(line, Math.max(200, Math.floor((line.length * left) / cost))) : line)
+    left -= cost
+  }
+  return dropped === 0 ? lines.join('\n') : `[${dropped} older entries left out]\n${lines.join('\n')}`
+}
+
+/** All lines in parts of at most so many tokens each, oldest first; a line that is longer by itself is cut. */
+export function transcriptParts(
+  items: readonly Item[],
+  maxTokens: number,
+  countText: (text: string) => number,
+): string[] {
+  const parts: string[][] = []
+  let left = 0
+  for (const item of items) {
+    const line = transcriptLine(item)
+    if (line === undefined) continue
+    const cost = countText(line) + 1
+    const fitting = cost > maxTokens ? cutHead(line, Math.floor((line.length * maxTokens) / cost)) : line
+    if (parts.length === 0 || cost > left) {
+      parts.push([])
+      left = maxTokens
+    }
+    parts.at(-1)!.push(fitting)
+    left -= cost
+  }
+  return parts.map((lines) => lines.join('\n'))
+}
+
+/** The first bytes of a text, never half a character. */
+export const excerptOf = (text: string, maxBytes: number): string =>
+  byteLength(text) <= maxBytes ? text : `${cutHeadBytes(text, maxBytes)}...`
+
+function ends(text: string, characters: number): string {
+  if (text.length <= characters) return text
+  const half = Math.floor(characters / 2)
+  return `${cutHead(text, half)} … ${text.slice(-half).replace(/^[\uDC00-\uDFFF]/, '')}`
+}

@@ -1,0 +1,207 @@
+import { Counter, NumberStats, exactPool } from './stats.ts'
+import type { ExactPool } from './stats.ts'
+import { grouped, shortNumber } from '../text.ts'
+
+/**
+ * The shape of many records: which fields there are, how often, of which type, with which values. State is bounded by the
+ * number of fields, distinct values per field and one pool of exact numbers, whatever the input.
+ */
+const MAX_FIELDS = 2_000
+const MAX_DISTINCT = 200
+const MAX_DEPTH = 6
+const MAX_ARRAY_ITEMS = 100
+const MAX_VALUE_CHARS = 80
+
+interface Field {
+  readonly path: string
+  count: number
+  nulls: number
+  /** How often each type of `TYPES` occurred. */
+  readonly types: number[]
+  numbers?: NumberStats
+  words?: Counter
+  longest: number
+  children?: Map<string, Field>
+  items?: Field
+}
+
+export interface FieldReport {
+  /** Every record has the same value here. */
+  readonly constant: boolean
+  readonly path: string
+  readonly count: number
+  readonly text: string
+}
+
+export class Fields {
+  records = 0
+  #fields = 0
+  skipped = 0
+  readonly #pool: ExactPool
+  #columns: readonly Field[] | undefined
+  readonly #root: Field
+
+  constructor(pool: ExactPool = exactPool()) {
+    this.#pool = pool
+    this.#root = this.#field('')
+  }
+
+  add(record: unknown): void {
+    this.records++
+    this.#visit(this.#root, record, 0)
+  }
+
+  /** One row of a table: the same as a record of these names, without building one. */
+  addRow(names: readonly string[], values: readonly unknown[]): void {
+    this.records++
+    const root = this.#root
+    root.count++
+    if (this.#columns === undefined) {
+      root.children = new Map(names.map((name) => [name, this.#field(name)]))
+      this.#columns = names.map((name) => root.children!.get(name)!)
+    }
+    for (let i = 0; i < this.#columns.length; i++) this.#visit(this.#columns[i]!, values[i] ?? null, 1)
+  }
+
+  /** Field paths by presence, outer before inner, then by first sight; the root itself when records are scalars. */
+  report(): FieldReport[] {
+    const out: FieldReport[] = []
+    const walk = (field: Field): void => {
+      const leaf = field.children === undefined && field.items === undefined
+      if (field !== this.#root || leaf)
+        out.push({
+          path: field.path || 'value',
+          count: field.count,
+          text: this.#describe(field),
+          constant: this.#isConstant(field),
+        })
+      for (const child of field.children?.values() ?? []) walk(child)
+      if (field.items !== undefined) walk(field.items)
+    }
+    walk(this.#root)
+    return out.sort((a, b) => b.count - a.count || depthOf(a.path) - depthOf(b.path))
+  }
+
+  /** Top-level field names by frequency, as AutoSRE's generic template lists them. */
+  names(): [string, number][] {
+    return [...(this.#root.children ?? [])]
+      .map(([name, field]): [string, number] => [name, field.count])
+      .sort((a, b) => b[1] - a[1])
+  }
+
+  #field(path: string): Field {
+    this.#fields++
+    return { path, count: 0, nulls: 0, types: [0, 0, 0, 0, 0, 0], longest: 0 }
+  }
+
+  #visit(field: Field, value: unknown, depth: number): void {
+    field.count++
+    field.types[typeIndex(value)]!++
+    if (value === null) {
+      field.nulls++
+    } else if (typeof value === 'number') {
+      field.numbers ??= new NumberStats(this.#pool)
+      field.numbers.add(value)
+    } else if (typeof value === 'string') {
+      if (value.length > field.longest) field.longest = value.length
+      field.words ??= new Counter(MAX_DISTINCT)
+      field.words.add(value.length > MAX_VALUE_CHARS ? value.slice(0, MAX_VALUE_CHARS) : value)
+    } else if (typeof value === 'boolean') {
+      field.words ??= new Counter(MAX_DISTINCT)
+      field.words.add(String(value))
+    } else if (Array.isArray(value)) {
+      field.longest = Math.max(field.longest, value.length)
+      if (depth < MAX_DEPTH) this.#items(field, value, depth)
+    } else if (depth < MAX_DEPTH) {
+      this.#entries(field, value as Record<string, unknown>, depth)
+    }
+  }
+
+  #items(field: Field, value: readonly unknown[], depth: number): void {
+    if (value.length === 0) return
+    field.items ??= this.#field(`${field.path}[]`)
+    for (let i = 0; i < value.length && i < MAX_ARRAY_ITEMS; i++) this.#visit(field.items, value[i], depth + 1)
+  }
+
+  #entries(field: Field, value: Record<string, unknown>, depth: number): void {
+    field.children ??= new Map()
+    for (const key of Object.keys(value)) {
+      let child = field.children.get(key)
+      if (child === undefined) {
+        if (this.#fields >= MAX_FIELDS) {
+          this.skipped++
+          continue
+        }
+        const name = key.length > 60 ? `${key.slice(0, 60)}…` : key
+        child = this.#field(field.path === '' ? name : `${field.path}.${name}`)
+        field.children.set(key, child)
+      }
+      this.#visit(child, value[key], depth + 1)
+    }
+  }
+
+  #isConstant(field: Field): boolean {
+    if (this.records < 3 || field.count !== this.records || typesOf(field).length !== 1) return false
+    if (field.numbers !== undefined) return field.numbers.min === field.numbers.max
+    return field.words !== undefined && field.words.size === 1 && field.words.others === 0
+  }
+
+  #describe(field: Field): string {
+    const types = typesOf(field)
+    const inside = field.path.includes('[]')
+    const presence =
+      inside || field.count === this.records ? '' : ` in ${grouped(field.count)} of ${grouped(this.records)}`
+    const parts = [`${types.join('|')}${presence}`]
+    if (field.nulls > 0 && types.length > 1) parts.push(`${grouped(field.nulls)} null`)
+    const summary = field.numbers?.summary()
+    if (summary !== undefined) parts.push(numbersText(summary))
+    if (field.words !== undefined) parts.push(wordsText(field.words, field.longest))
+    if (field.items !== undefined) parts.push(`up to ${grouped(field.longest)} items`)
+    return parts.join('; ')
+  }
+}
+
+const depthOf = (path: string): number => path.split(/\.|\[\]/).length
+
+const TYPES = ['null', 'number', 'string', 'boolean', 'array', 'object'] as const
+
+function typeIndex(value: unknown): number {
+  if (value === null) return 0
+  const type = typeof value
+  return type === 'number' ? 1 : type === 'string' ? 2 : type === 'boolean' ? 3 : Array.isArray(value) ? 4 : 5
+}
+
+/** Types that occurred, most frequent first. */
+const typesOf = (field: Field): string[] =>
+  TYPES.map((name, i) => ({ name, count: field.types[i]! }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count)
+    .map(({ name }) => name)
+
+function numbersText(summary: NonNullable<ReturnType<NumberStats['summary']>>): string {
+  const { count, min, max, mean, p50, p95, p99, approximate } = summary
+  if (min === max) return `always ${shortNumber(min)}`
+  const sign = approximate ? '≈' : ' '
+  if (count < 5) return `min ${shortNumber(min)}, max ${shortNumber(max)}`
+  return (
+    `min ${shortNumber(min)}, p50${sign}${shortNumber(p50)}, p95${sign}${shortNumber(p95)}, ` +
+    `p99${sign}${shortNumber(p99)}, max ${shortNumber(max)}, mean ${shortNumber(mean)}`
+  )
+}
+
+function wordsText(words: Counter, longest: number): string {
+  const distinct = words.others > 0 ? `>${grouped(words.size)}` : grouped(words.size)
+  if (words.size === 1 && words.others === 0) return `always ${JSON.stringify(words.top(1)[0]![0])}`
+  const top = words.top(6)
+  // Values that are all different are ids or prose: an example says more than a list.
+  if (top[0]![1] === 1)
+    return `${distinct} distinct, e.g. ${JSON.stringify(top[0]![0])}${longest > MAX_VALUE_CHARS ? `, up to ${grouped(longest)} chars` : ''}`
+  const list = top.map(([word, count]) => `${word === '' ? '""' : word} ${grouped(count)}`).join(', ')
+  return `${distinct} distinct: ${list}${words.size > top.length || words.others > 0 ? ', …' : ''}`
+}
+
+export function typeName(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  return typeof value
+}

@@ -1,0 +1,120 @@
+import type { Codec } from '../../core/codec.ts'
+import type { Conversation } from '../../core/conversation.ts'
+import { sharedItems } from '../../core/grown-lists.ts'
+
+/**
+ * Remembers the last bodies of each owner, so that a history that is sent again with a few messages more is read from where it is
+ * new. Owners never meet: how long reading takes must not tell one what another sent.
+ */
+export interface RecentBodies {
+  decode(owner: string, codec: Codec, text: string): Conversation
+}
+
+export interface RecentBodiesOptions {
+  /** Bodies per owner and wire: as many conversations as one owner leads at a time. @default 256 */
+  readonly perOwner?: number
+  /** What all bodies together take, roughly. @default 50 million */
+  readonly bytes?: number
+  /** As many may take four times as much: large conversations that take turns must not push each other out. @default 32 */
+  readonly least?: number
+}
+
+interface Body {
+  readonly text: string
+  readonly conversation: Conversation
+}
+
+export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBodies {
+  const { perOwner = 256, bytes = 50_000_000, least = 32 } = options
+  /** The owner that was not heard for longest stands first, and so does its oldest body. */
+  const owners = new Map<string, Body[]>()
+  let held = 0
+  let count = 0
+
+  const forget = (bodies: Body[], at: number): void => {
+    const [gone] = bodies.splice(at, 1)
+    if (gone === undefined) return
+    held -= weightOf(gone.text, gone.conversation.items.length)
+    count--
+  }
+
+  function keep(key: string, bodies: Body[], body: Body): void {
+    bodies.push(body)
+    held += weightOf(body.text, body.conversation.items.length)
+    count++
+    if (bodies.length > perOwner) forget(bodies, 0)
+    owners.delete(key)
+    owners.set(key, bodies)
+    for (const [name, others] of owners) {
+      while (held > (count <= least ? 4 * bytes : bytes) && others.length > 0) forget(others, 0)
+      if (others.length > 0) return
+      owners.delete(name)
+    }
+  }
+
+  return {
+    decode(owner, codec, text) {
+      const key = `${codec.format} ${owner}`
+      const bodies = owners.get(key) ?? []
+      const before = nearest(bodies, text)
+      const conversation = codec.decode(text, before?.conversation)
+      // The body that this one grew from will hardly come again.
+      if (before !== undefined && isContinued(before.conversation, conversation)) forget(bodies, bodies.indexOf(before))
+      keep(key, bodies, { text, conversation })
+      return conversation
+    },
+  }
+}
+
+/** An item, its place in the text, its links and its count. */
+const ITEM_BYTES = 2_500
+
+/** What a conversation takes in memory, roughly: many small items take more than their text. */
+export const weightOf = (text: string, items: number): number => text.length + ITEM_BYTES * items
+
+const PROBES = 32
+const PROBE = 64
+
+/**
+ * Probed at some places only: the decoder compares every character of the one that is chosen. Most often it is one that this text goes
+ * on from, and of those the longest; single characters tell it from the others.
+ */
+function nearest(bodies: readonly Body[], text: string): Body | undefined {
+  let longest: Body | undefined
+  for (const body of bodies) {
+    if (body.text.length > (longest?.text.length ?? 0) && mayGoOn(body.text, text)) longest = body
+  }
+  if (longest !== undefined && probedPrefix(longest.text, text) > 0.75 * longest.text.length) return longest
+  let best: Body | undefined
+  let most = 0
+  for (const body of bodies) {
+    const shared = probedPrefix(body.text, text)
+    if (shared <= most) continue
+    best = body
+    most = shared
+  }
+  return best
+}
+
+/** Sixteen. */
+const GLANCES_AS_POWER = 4
+
+/** The last quarter is left out: what stands behind the messages moves. */
+function mayGoOn(a: string, b: string): boolean {
+  // Whole numbers throughout: this runs for every body that is remembered.
+  const stride = ((3 * a.length) >> 2) >> GLANCES_AS_POWER
+  for (let at = stride << GLANCES_AS_POWER; at > 0; at -= stride)
+    if (a.charCodeAt(at) !== b.charCodeAt(at)) return false
+  return true
+}
+
+function probedPrefix(a: string, b: string): number {
+  const stride = Math.max(1, Math.floor(a.length / PROBES))
+  let at = 0
+  while (at < a.length && a.slice(at, at + PROBE) === b.slice(at, at + PROBE)) at += stride
+  return at
+}
+
+/** Sharing a system prompt is not enough: that would push out the body of another conversation. */
+const isContinued = (before: Conversation, after: Conversation): boolean =>
+  sharedItems(before.items, after.items) >= Math.max(2, before.items.length - 2)

@@ -1,0 +1,37 @@
+import type { Conversation } from '../../../core/conversation.ts'
+import type { PrepareContext, View } from '../context.ts'
+import type { Noticed } from './context-notice.ts'
+
+/**
+ * The view with cache marks, where the client set none and the wire has them. They are placed anew on every request, after an epoch
+ * too; the provider does not count them as a change of the prefix. A single question without tools gets none: writing to the cache
+ * costs more than plain input, and nobody would read it again.
+ */
+export function withCacheMarks({ deps, codec, limit, conversation }: PrepareContext, noticed: Noticed): View {
+  const { view, suffixMessages } = noticed
+  if (deps.cacheMarks !== true || codec.placeCacheMarks === undefined || !willContinue(conversation)) return view
+  const summary = summaryMessage(view.conversation)
+  const text = codec.placeCacheMarks(view.text, {
+    suffixMessages,
+    ...(summary !== undefined && { summaryMessage: summary }),
+  })
+  if (text === undefined) return view
+  const bytes = Buffer.byteLength(text)
+  return bytes > limit.bytes ? view : { ...view, text, load: { ...view.load, bytes } }
+}
+
+const willContinue = ({ items, tools }: Conversation): boolean =>
+  tools.length > 0 || items.some((item) => item.role === 'assistant')
+
+/** Index of the last message that we inserted: what an epoch made of the history stands up to there. */
+function summaryMessage({ items }: Conversation): number | undefined {
+  let index = -1
+  let previous: number | undefined
+  let found: number | undefined
+  for (const { message } of items) {
+    if (message < 0 || message !== previous) index++
+    if (message < 0) found = index
+    previous = message
+  }
+  return found
+}

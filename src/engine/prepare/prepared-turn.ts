@@ -1,0 +1,49 @@
+import type { Conversation } from '../../core/conversation.ts'
+import type { Plan } from '../../core/edits.ts'
+import type { Limit, Load, Target, Verdict } from '../../core/target.ts'
+import type { SendToModel } from '../../ports/model-call.ts'
+
+export interface PrepareRequest {
+  readonly format: string
+  /** The request's text (byte-exact) or an object. */
+  readonly body: string | object
+  readonly targets?: readonly Target[]
+  /** Model calls still to come, for weighing an epoch's price. @default max(5, half the calls so far) */
+  readonly expectedCalls?: number
+  /** Sends one more request to the model at hand: policies with summaries in band need it. */
+  readonly send?: SendToModel
+  /** The body as its codec decoded it, when the caller had to look into it already. */
+  readonly conversation?: Conversation
+  /** The caller only observes: whatever the verdict is, the request is sent and its answer recorded. @default false */
+  readonly sentAnyway?: boolean
+  /** `meanwhile`: a request about which nothing new was decided is archived together with its answer. @default 'before' */
+  readonly archive?: 'before' | 'meanwhile'
+}
+
+export interface PreparedTurn {
+  readonly id: string
+  /** Ready to send, in the wire it came in. An object came in → an object goes out. */
+  readonly body: string | object
+  /** The same as text. */
+  readonly text: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly verdict: Verdict
+  readonly load: Load
+  readonly limit: Limit
+  readonly edits: Plan
+  readonly epoch?: string
+  readonly report: PrepareReport
+}
+
+export interface PrepareReport {
+  /** True when the bytes that leave are the bytes that came in. */
+  readonly untouched: boolean
+  /** Of the transcript as it came, before anything that stands was applied. */
+  readonly loadOriginal: number
+  readonly loadBefore: number
+  readonly loadAfter: number
+  readonly newEpoch?: { readonly id: string; readonly forced: boolean; readonly covered: number }
+  readonly shortened: readonly { readonly itemId: string; readonly handle: string; readonly originalBytes: number }[]
+  /** Above low water although a reduction ran; no error. */
+  readonly tight: boolean
+}

@@ -1,0 +1,72 @@
+import type { Conversation } from '../../core/conversation.ts'
+import { announceEpoch, type DeclaredEpoch } from '../epoch/announce-epoch.ts'
+import { dropSummary, isWriting } from '../epoch/background-summary.ts'
+import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from '../epoch/breaker.ts'
+import { isOver, type PrepareContext, type View } from './context.ts'
+import { declareEpoch } from '../epoch/declare-epoch.ts'
+import { askBeforeEpoch } from '../epoch/epoch-hooks.ts'
+import { priceGate } from '../epoch/price-gate.ts'
+import type { Standing } from './standing.ts'
+import { isHigh, messagesOf, messagesSinceSummary } from '../epoch/water.ts'
+
+/** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
+export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
+  const { deps, branch, limit } = context
+  if (branch.compactRequested) return true
+  if (deps.policy.asDesigned !== true && epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
+  if (isOver(load, limit)) return true
+  if (isWriting(branch)) return false
+  const { policy } = deps
+  if (hasManyMessages(context, standing, conversation)) return true
+  if (!isHigh(policy, limit, load, branch.cacheIsWarm)) return false
+  const { rest } = policy.water
+  return rest === 0 || load.count.high - (standing.epoch?.after ?? 0) >= rest * limit.tokens
+}
+
+/** A window of messages is full, and a tenth of it has come in since the last epoch. */
+function hasManyMessages({ deps, links }: PrepareContext, { epoch }: Standing, view: Conversation): boolean {
+  const { messages, messagesSince = 'start' } = deps.policy.water
+  if (messages === undefined) return false
+  const count = messagesSince === 'start' ? messagesOf(view.items) : messagesSinceSummary(view.items)
+  if (count < messages) return false
+  return links.length - (epoch?.count ?? 0) >= messages * 0.1
+}
+
+/** Makes an epoch; where none makes the request fit, the smallest view that was found. */
+export async function reduce(
+  context: PrepareContext,
+  standing: Standing,
+  before: View,
+  log: () => Promise<void>,
+): Promise<{ readonly declared?: DeclaredEpoch; readonly smallest?: View } | undefined> {
+  const { branch, limit } = context
+  const forced = isOver(before.load, limit)
+  // Whoever has to fit now does not wait for a summary that another call has started.
+  const modelFree = isWriting(branch) || isOverheadHigh(context)
+  dropSummary(branch)
+  const why = forced ? 'overflow' : branch.compactRequested ? 'requested' : 'high-water'
+  const wish = await askBeforeEpoch(context, before, why)
+  if (wish === undefined) return undefined
+  const requested = branch.compactRequested ? (branch.compactRequest ?? {}) : undefined
+  const gate = forced || requested !== undefined ? undefined : priceGate(context, before)
+  const epoch = await declareEpoch(context, standing, {
+    ...(gate !== undefined && { accepts: (planned) => gate.accepts(planned) }),
+    forced,
+    loadBefore: before.load.count.high,
+    bytesBefore: before.load.bytes,
+    before,
+    modelFree,
+    ...(requested !== undefined && { requested }),
+    preserve: wish.preserve,
+    alongside: log,
+  })
+  branch.compactRequested = false
+  delete branch.compactRequest
+  if ('nothing' in epoch) {
+    if (requested !== undefined) branch.compactOutcome = epoch.nothing
+    return epoch.view === undefined ? undefined : { smallest: epoch.view }
+  }
+  const price = gate?.quote()
+  const about = { forced, ...(price !== undefined && { price }) }
+  return { declared: await announceEpoch(context, standing, before, epoch, { why, ...about }) }
+}

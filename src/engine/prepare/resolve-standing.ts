@@ -1,0 +1,47 @@
+import { epochEditsOf, exactAnchors, planOfEpoch } from '../../core/epochs.ts'
+import { withPairedDrops } from '../../core/paired-drops.ts'
+import type { Epoch } from '../../core/records.ts'
+import { coverage } from '../epoch/cascade/plan-epoch.ts'
+import type { PrepareContext } from './context.ts'
+import { findStanding, reanchor, type Standing } from './standing.ts'
+
+/** What stands, and whether its epoch had to be moved to fit what the client sends now. */
+export interface Settled {
+  readonly standing: Standing
+  /** Not recorded yet: a request that declares an epoch of its own does not need it. */
+  readonly moved?: Epoch
+}
+
+/** Finds the standing edits; where the client rewrote what our epoch covers, moves the epoch or lets it go, never silently. */
+export async function settleStanding(context: PrepareContext): Promise<Settled> {
+  const { deps, branch, links, emit } = context
+  const { items } = context.conversation
+  const standing = await findStanding(context)
+  const known = branch.epoch
+  if (standing.epoch !== undefined) branch.epoch = standing.epoch
+  if (known === undefined || standing.epoch?.id === known.id) return { standing }
+  // Another epoch of ours stands here, or a rewind went back to something sent before: what was sent then is sent again.
+  if (standing.epoch !== undefined || branch.sent.has(links.at(-1)?.chain ?? '')) return { standing }
+  const { anchors, matched } = reanchor(known, links)
+  if (anchors === undefined) {
+    emit({ type: 'epoch-orphaned', epoch: known.id, matched })
+    delete branch.epoch
+    return { standing }
+  }
+  const plan = withPairedDrops(planOfEpoch(known, items, links, anchors), items)
+  const edits = epochEditsOf(plan, items, links)
+  const { chain } = links.at(-1)!
+  const moved: Epoch = {
+    ...known,
+    at: deps.clock.now(),
+    id: `ep_${deps.hash(`${chain}:${known.id}`).slice(0, 16)}`,
+    cover: chain,
+    count: links.length,
+    cut: coverage(edits),
+    identities: links.map((link) => link.identity),
+    edits,
+    reason: `${known.id} moved: the client changed some of what it covers`,
+  }
+  emit({ type: 'epoch-reanchored', epoch: moved.id, matched })
+  return { standing: { ...standing, epoch: moved, anchors: exactAnchors(moved) }, moved }
+}

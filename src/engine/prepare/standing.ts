@@ -1,0 +1,120 @@
+import { alignChain, firstSendKey, type Link } from '../../core/chain.ts'
+import type { Edit, Plan } from '../../core/edits.ts'
+import { exactAnchors, planOfEpoch, type Anchors } from '../../core/epochs.ts'
+import type { Item } from '../../core/item.ts'
+import type { Epoch, FirstSendEdit } from '../../core/records.ts'
+import type { FoundEpoch, SessionStore } from '../../ports/session-store.ts'
+import type { PrepareContext } from './context.ts'
+
+/** The edits that already stand for a transcript: its epoch, if one applies, and the first-send edits of its items. */
+export interface Standing {
+  readonly epoch?: Epoch
+  /** Every epoch that covers a part of the transcript, that one included. */
+  readonly epochs: readonly FoundEpoch[]
+  readonly anchors: Anchors
+  /** Item index → the edit made when it was first sent. */
+  readonly firstSend: ReadonlyMap<number, FirstSendEdit>
+}
+
+/** An epoch survives a client that rewrote some of its own history when this share of the covered items is still in order. */
+const REANCHOR_SHARE = 0.9
+
+/**
+ * Asks the store about what the last request did not have. An epoch that another session declares later for a prefix that this
+ * one has sent already is not taken up: what was sent once stays as it is.
+ */
+export async function findStanding({ deps, branch, conversation, links, known }: PrepareContext): Promise<Standing> {
+  const { items } = conversation
+  const { tenant, session, trail } = branch
+  const fresh = links.slice(known.links)
+  const found = await deps.sessions.findEpochs(
+    tenant,
+    fresh.map((link) => link.chain),
+  )
+  const epochs = [...(trail?.epochs ?? []).filter(({ epoch }) => epoch.count <= known.links), ...found]
+  const epoch = newestEpoch(epochs, session)
+  const firstSend = new Map([...(trail?.firstSend ?? [])].filter(([index]) => index < known.items))
+  for (const [index, edit] of await editsOf(deps.sessions, tenant, items, fresh)) firstSend.set(index, edit)
+  return {
+    ...(epoch !== undefined && { epoch }),
+    epochs,
+    anchors: epoch === undefined ? [] : exactAnchors(epoch),
+    firstSend,
+  }
+}
+
+async function editsOf(
+  store: SessionStore,
+  tenant: string,
+  items: readonly Item[],
+  links: readonly Link[],
+): Promise<(readonly [number, FirstSendEdit])[]> {
+  const editable = links.filter((link) => isEditable(items[link.index]!))
+  const edits = await store.findEdits(
+    tenant,
+    editable.flatMap((link) => keysOf(items, link)),
+  )
+  const byKey = new Map(edits.map((edit) => [edit.key, edit]))
+  return editable.flatMap((link) => {
+    const edit = keysOf(items, link)
+      .map((key) => byKey.get(key))
+      .find((found) => found !== undefined)
+    return edit === undefined ? [] : [[link.index, edit] as const]
+  })
+}
+
+export const keyOf = (items: readonly Item[], link: Link): string =>
+  firstSendKey(items[link.index]!.callId, link.identity)
+
+/**
+ * A result belongs to its call. A message or a picture may come again in another conversation, where there is room for it: an edit
+ * that only this place asked for has the place in its key.
+ */
+export const placedKeyOf = (items: readonly Item[], { index, identity, chain }: Link): string =>
+  firstSendKey(items[index]!.callId ?? `at ${chain}`, identity)
+
+/** Keys under which an edit of this item may stand. */
+const keysOf = (items: readonly Item[], link: Link): readonly string[] =>
+  items[link.index]!.callId === undefined ? [keyOf(items, link), placedKeyOf(items, link)] : [keyOf(items, link)]
+
+const isEditable = (item: Item): boolean => item.kind === 'result' || item.kind === 'user' || item.kind === 'media'
+
+/** The epoch that reaches furthest wins; one that this session undid does not count. */
+function newestEpoch(found: readonly FoundEpoch[], session: string): Epoch | undefined {
+  let best: Epoch | undefined
+  for (const { epoch, undoneIn } of found) {
+    if (undoneIn.includes(session)) continue
+    if (best === undefined || epoch.count > best.count || (epoch.count === best.count && isLater(epoch, best)))
+      best = epoch
+  }
+  return best
+}
+
+/** A clock may say the same for both. */
+const isLater = (epoch: Epoch, than: Epoch): boolean =>
+  epoch.replaces === than.id || (epoch.at > than.at && than.replaces !== epoch.id)
+
+/** Where a known epoch stands in a chain that it no longer matches; no anchors when too little of it or its cut is left. */
+export function reanchor(epoch: Epoch, links: readonly Link[]): { anchors?: Anchors; matched: number } {
+  const { placed, matched } = alignChain(epoch.identities, links)
+  const cutFound = epoch.cut === 0 || placed[epoch.cut - 1] !== undefined
+  return matched >= epoch.count * REANCHOR_SHARE && cutFound ? { anchors: placed, matched } : { matched }
+}
+
+/** The plan of a standing: an item that the epoch edits is not edited again by its first-send edit. */
+export function standingPlan(standing: Standing, items: readonly Item[], links: readonly Link[]): Plan {
+  const { epoch, anchors } = standing
+  const ofEpoch = epoch === undefined ? [] : planOfEpoch(epoch, items, links, anchors)
+  const edited = new Set(ofEpoch.filter((edit) => edit.op !== 'insert').map((edit) => edit.id))
+  return [...ofEpoch, ...firstSendPlan(standing, items, 0).filter((edit) => !edited.has(edit.id))]
+}
+
+/** The first-send edits of the items from some place on. */
+export function firstSendPlan({ firstSend }: Standing, items: readonly Item[], from: number): Plan {
+  const plan: Edit[] = []
+  for (const [index, { text, reason, handle }] of firstSend) {
+    const item = index < from ? undefined : items[index]
+    if (item !== undefined) plan.push({ op: 'replace', id: item.id, text, reason, handle })
+  }
+  return plan
+}

@@ -1,0 +1,57 @@
+import { mediaBytes, type Item } from '../../core/item.ts'
+import type { Load } from '../../core/target.ts'
+import type { Occupancy } from '../../meter/index.ts'
+import type { PrepareContext } from './context.ts'
+
+/** Four bytes to a token is what designs without a tokenizer assume; the fitted estimate is lower on repetitive text. */
+const BYTES_PER_TOKEN = 4
+
+/** How much more than estimated the parts of a request may be; 1 means that the estimate stands. */
+export interface Caution {
+  readonly text: number
+  readonly media: number
+}
+
+/**
+ * On a model that no catalogue knows and nobody has measured yet: some tokenizers make more than twice as many tokens, and nobody
+ * knows by which rule it counts pictures. Reported usage ends it, for each apart.
+ */
+export function cautionOf({ deps, branch, target }: Pick<PrepareContext, 'deps' | 'branch' | 'target'>): Caution {
+  const { caution = 1 } = deps.policy
+  if (caution === 1 || deps.catalogue.resolve(target.model).match !== 'default') return { text: 1, media: 1 }
+  // Small prompts say little about a tokenizer: caution fades with what was seen and ends with one whole sample.
+  const evidence = branch.calibration?.evidenceOf(target) ?? 0
+  const isMediaKnown = branch.calibration?.mediaFactorOf(target) !== undefined
+  return { text: caution ** Math.max(0, 1 - evidence), media: isMediaKnown ? 1 : caution }
+}
+
+/** A load with how much of it was measured, and how much of the rest is media; a design's formula says neither. */
+export type CountedLoad = Load & Partial<Pick<Occupancy, 'measured' | 'measuredItems' | 'mediaHigh'>>
+
+/** Caution is about what nobody has counted: the part that the provider measured stands as it is. */
+export function cautiousLoad(load: CountedLoad, items: readonly Item[], caution: Caution): Load {
+  if (caution.text === 1 && caution.media === 1) return load
+  const { measured, measuredItems = 0, mediaHigh = 0, count, bytes } = load
+  const guessed =
+    measured === undefined
+      ? bytes - items.reduce((sum, item) => sum + mediaBytes(item), 0)
+      : items.slice(measuredItems).reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
+  const known = measured ?? 0
+  const words = Math.max(0, count.high - known - mediaHigh)
+  return {
+    ...load,
+    count: { ...count, high: known + worst(words, guessed, caution.text) + mediaHigh * caution.media },
+  }
+}
+
+/** An item's upper bound; a picture has no text to be careful about. */
+export function cautiousItem(item: Item, high: number, caution: Caution): number {
+  if (item.media === undefined) return cautiousText(item.text, high, caution)
+  return high * Math.max(caution.media, item.text === '' ? 1 : caution.text)
+}
+
+export const cautiousText = (text: string, high: number, caution: Caution): number =>
+  worst(high, Buffer.byteLength(text), caution.text)
+
+const worst = (high: number, bytes: number, caution: number): number =>
+  caution === 1 ? high : Math.max(high, bytes / BYTES_PER_TOKEN) * caution

@@ -1,0 +1,88 @@
+import { RE2JS } from 're2js'
+import { PlimsollError } from '../../../core/errors.ts'
+import { requiredLiteral } from './required-literal.ts'
+
+export interface LineMatcher {
+  /** The first match at or after `from`, in UTF-16 units; undefined when there is none. */
+  find(text: string, from?: number): { readonly start: number; readonly end: number } | undefined
+  test(text: string): boolean
+  /**
+   * The first place at or after `from` of several lines where a matching line may be: lines in between do not match.
+   * Undefined when only looking at every line can tell.
+   */
+  readonly candidate?: (text: string, from: number) => number
+}
+
+export interface LineMatcherOptions {
+  readonly ignoreCase?: boolean
+  /** The pattern is plain text. */
+  readonly fixed?: boolean
+}
+
+/** Time is linear in the text but grows with the pattern: 5,000 optional groups took 2 s on 100 KB. */
+const MAX_PATTERN_CHARACTERS = 1000
+/** A repeat is copied out when it is compiled: `.{0,1000}` runs a thousand states abreast. Nested ones RE2 limits itself. */
+const MAX_REPEATS = 1000
+/** Shorter text stands in too many lines to be worth a search of its own. */
+const LEAST_LITERAL = 2
+const PLAIN = /^[^\\^$.*+?()[\]{}|]+$/
+
+/**
+ * A regular expression in RE2's syntax, which takes linear time on every text: the pattern comes from a model and the
+ * text from a tool, and a backtracking engine would let either stop the process.
+ */
+export function lineMatcher(pattern: string, options: LineMatcherOptions = {}): LineMatcher {
+  const { ignoreCase = false, fixed = false } = options
+  if (pattern === '') throw new PlimsollError('bad-input', 'The pattern is empty.')
+  if (pattern.length > MAX_PATTERN_CHARACTERS) {
+    throw new PlimsollError(
+      'bad-input',
+      `The pattern has ${pattern.length} characters; ${MAX_PATTERN_CHARACTERS} is the most.`,
+    )
+  }
+  if ((fixed || PLAIN.test(pattern)) && !ignoreCase) return plainMatcher(pattern)
+  const regex = compile(fixed ? RE2JS.quote(pattern) : pattern, ignoreCase)
+  const line: LineMatcher = {
+    test: (text) => regex.test(text),
+    find(text, from = 0) {
+      const matcher = regex.matcher(text)
+      return matcher.find(from) ? { start: matcher.start(), end: matcher.end() } : undefined
+    },
+  }
+  const literal = fixed ? pattern : requiredLiteral(pattern)
+  return literal.length < LEAST_LITERAL || ignoreCase
+    ? line
+    : { ...line, candidate: (text, from) => text.indexOf(literal, from) }
+}
+
+function plainMatcher(text: string): LineMatcher {
+  const find: LineMatcher['find'] = (line, from = 0) => {
+    const start = line.indexOf(text, from)
+    return start === -1 ? undefined : { start, end: start + text.length }
+  }
+  return { find, test: (line) => line.includes(text), candidate: (line, from) => line.indexOf(text, from) }
+}
+
+function compile(pattern: string, ignoreCase: boolean): RE2JS {
+  const repeats = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].reduce(
+    (sum, [, low, high]) => sum + Number(high || low),
+    0,
+  )
+  if (repeats > MAX_REPEATS) {
+    throw new PlimsollError('bad-input', `The counted repeats add up to ${repeats}; ${MAX_REPEATS} is the most.`, {
+      advice: 'Use * or +.',
+    })
+  }
+  try {
+    return RE2JS.compile(pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
+  } catch (error) {
+    throw new PlimsollError(
+      'bad-input',
+      `The pattern is not a valid regular expression: ${error instanceof Error ? error.message : String(error)}.`,
+      {
+        advice: 'The syntax is RE2: no lookahead, lookbehind or back-references.',
+        cause: error,
+      },
+    )
+  }
+}

@@ -1,0 +1,157 @@
+import { linksBefore } from '../../core/chain.ts'
+import { sharedItems } from '../../core/grown-lists.ts'
+import { RECORD_VERSION, type Epoch, type FirstSendEdit, type ItemSeen, type LogRecord } from '../../core/records.ts'
+import { ArchivedTexts } from './archived-texts.ts'
+import type { Branch } from './branch.ts'
+import type { StoredText } from '../epoch/cascade/draft.ts'
+import type { PrepareContext } from '../prepare/context.ts'
+import type { EngineDeps } from '../deps.ts'
+import type { NewEdit } from '../tool-results/first-send.ts'
+import { handlesOfRecord } from '../store-admin/record-handles.ts'
+import { appendTo } from './restore.ts'
+import type { Standing } from '../prepare/standing.ts'
+import { cleanUp } from '../store-admin/retention.ts'
+
+/** Makes texts durable behind their handles, before any view mentions them. */
+export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
+  for (const { text, content, mime, tool, callId, about } of texts) {
+    const { handle } = await deps.artifacts.put(branch.tenant, content ?? Buffer.from(text), {
+      ...about,
+      session: branch.session,
+      ...(tool !== undefined && { tool }),
+      ...(callId !== undefined && { callId }),
+      ...(mime !== undefined && { mime }),
+    })
+    branch.referenced.add(handle)
+    await cleanUp(deps, branch)
+  }
+}
+
+/** Everything of a request that the session's own log does not hold: its items, and what was decided about it. */
+export function unwrittenOf(context: PrepareContext, decided: Decided): LogRecord[] {
+  const at = context.deps.clock.now()
+  return [
+    ...newItems(context, at),
+    ...adopted(context, decided.standing),
+    ...decided.edits.map((edit) => edit.record),
+    ...decided.edits.map((edit) => auditOf(edit, at)),
+  ]
+}
+
+export interface Decided {
+  /** What stood before this request. */
+  readonly standing: Standing
+  readonly edits: readonly NewEdit[]
+}
+
+/** Whether anything was decided that no log of this session holds: it must be durable before the request leaves. */
+export const isNews = (context: PrepareContext, { standing, edits }: Decided): boolean =>
+  edits.length > 0 || adopted(context, standing).length > 0
+
+/** Writes it. The artifacts that it names are then this session's as well. */
+export async function logRequest(context: PrepareContext, decided: Decided): Promise<void> {
+  const { deps, branch } = context
+  const records = unwrittenOf(context, decided)
+  await referenceHandles(deps, branch, adopted(context, decided.standing))
+  if (records.length > 0) await appendTo(deps, branch, records)
+  noteArchived(context)
+  for (const edit of decided.edits) context.emit({ type: 'item-offloaded', ...sizesOf(edit) })
+}
+
+/**
+ * Epochs and first-send edits are found in any session of the tenant, and sessions are pruned one by one: what this session
+ * builds on is copied into its own log.
+ */
+function adopted({ branch }: PrepareContext, { epoch, firstSend }: Standing): (Epoch | FirstSendEdit)[] {
+  const edits = new Map([...firstSend.values()].map((edit) => [edit.key, edit]))
+  return [
+    ...(epoch === undefined || branch.heldEpochs.has(epoch.id) ? [] : [{ ...epoch, agent: branch.agent }]),
+    ...[...edits.values()].filter(({ key }) => !branch.heldEdits.has(key)),
+  ]
+}
+
+/** Nothing that these records name may go while the session lives. */
+export async function referenceHandles(
+  { artifacts }: EngineDeps,
+  { tenant, session }: Branch,
+  records: readonly (Epoch | FirstSendEdit)[],
+): Promise<void> {
+  const handles = records.flatMap(handlesOfRecord)
+  if (handles.length > 0) await artifacts.reference(tenant, session, handles)
+}
+
+interface Archivable {
+  readonly index: number
+  readonly identity: string
+  readonly chain: string
+}
+
+/** The next request need not look at these items again; what is only owed to a store that is away is tried again. */
+export function noteArchived(context: PrepareContext): void {
+  const { branch, conversation } = context
+  const { items } = conversation
+  if (archivable(context).every(({ identity, index }) => branch.archived.holds(identity, items[index]!.text)))
+    branch.archivedItems = items
+}
+
+/**
+ * Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a
+ * fold takes them out as well.
+ */
+function archivable({ deps, branch, codec, conversation, links }: PrepareContext): Archivable[] {
+  const { items } = conversation
+  const from = sharedItems(branch.archivedItems ?? [], items)
+  const known = linksBefore(links, from)
+  const chained = new Map(links.slice(known).map((link) => [link.index, link]))
+  let chain = links[known - 1]?.chain ?? ''
+  return items.slice(from).map((item, at) => {
+    const link = chained.get(from + at)
+    // By its bytes: two thoughts of equal text differ in their signatures.
+    if (link === undefined)
+      return { index: from + at, identity: deps.hash(`outside:${codec.fragment(conversation, item)}`), chain }
+    chain = link.chain
+    return link
+  })
+}
+
+function newItems(context: PrepareContext, at: number): ItemSeen[] {
+  const { branch, codec, conversation } = context
+  const records: ItemSeen[] = []
+  const fresh = new ArchivedTexts()
+  for (const { index, identity, chain } of archivable(context)) {
+    const item = conversation.items[index]!
+    if (branch.archived.holds(identity, item.text) || fresh.holds(identity, item.text)) continue
+    fresh.add(identity, item.text)
+    records.push({
+      v: RECORD_VERSION,
+      at,
+      type: 'item-seen',
+      identity,
+      chain,
+      kind: item.kind,
+      role: item.role,
+      ...(item.callId !== undefined && { callId: item.callId }),
+      ...(item.toolName !== undefined && { toolName: item.toolName }),
+      text: item.text,
+      fragment: codec.fragment(conversation, item),
+    })
+  }
+  return records
+}
+
+function auditOf({ record, original }: NewEdit, at: number): LogRecord {
+  return {
+    v: RECORD_VERSION,
+    at,
+    type: 'audit',
+    action: 'first-send',
+    ...sizesOf({ record, original }),
+  }
+}
+
+const sizesOf = ({ record, original }: Pick<NewEdit, 'record' | 'original'>) => ({
+  reason: record.reason,
+  originalBytes: Buffer.byteLength(original),
+  shownBytes: Buffer.byteLength(record.text),
+  handle: record.handle,
+})

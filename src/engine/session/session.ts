@@ -1,0 +1,205 @@
+import { PlimsollError } from '../../core/errors.ts'
+import { RECORD_VERSION, type Audit, type Epoch } from '../../core/records.ts'
+import { newBranch, type Branch } from './branch.ts'
+import { compact, type Compaction, type CompactOptions } from '../epoch/compact.ts'
+import { settleOwed, tolerantDeps } from './degraded.ts'
+import type { ContextRequest } from '../prepare/context.ts'
+import type { EngineDeps } from '../deps.ts'
+import { seedCalibration } from './learn.ts'
+import { prepare, type PreparedTurn, type PrepareRequest } from '../prepare/prepare.ts'
+import { record, type RecordedTurn, type RecordRequest } from './record.ts'
+import { recall, type Recalled, type RecallOptions } from '../readers/recall.ts'
+import { appendTo, catchUp } from './restore.ts'
+import { seenItems, type SeenItem } from './seen-items.ts'
+import { exportStore, forkSession } from '../store-admin/store-admin.ts'
+import { standingView, type StandingView } from '../prepare/standing-view.ts'
+import { statusOf, type SessionStatus } from './status.ts'
+import {
+  canExecute,
+  toolResults,
+  type ShownResult,
+  type ToolOutcome,
+  type ToolResultRequest,
+} from '../tool-results/tool-result.ts'
+import type { ToolBudget } from '../tool-results/tool-budget.ts'
+
+export interface SessionOptions {
+  /** Names the log. Any text; it never becomes a path. */
+  readonly id: string
+  /** Agents of one session have their own windows, epochs and counters. @default 'main' */
+  readonly agent?: string
+  /** @default 'local' */
+  readonly tenant?: string
+  /** The API key that pays, for budgets per key and the ledger. Kept as a keyed hash. @default the tenant */
+  readonly key?: string
+}
+
+/** The three verbs, and what a person does to a session. */
+export interface Session {
+  readonly id: string
+  readonly agent: string
+  /** After a tool ran: what goes into the conversation. Results that are handed over at once share what the turn has left. */
+  toolResult(request: ToolResultRequest): Promise<ShownResult>
+  /** Before a tool runs: whether its result could still be shown; else the text that answers the call in its place. */
+  canExecute(tool: string): ReturnType<ToolBudget['canExecute']>
+  /** Before the model is called: the request that fits. */
+  prepare(request: PrepareRequest): Promise<PreparedTurn>
+  /** The request under the edits that stand, without deciding anything new: what a count is about. */
+  standing(request: ContextRequest): Promise<StandingView>
+  /** After the model answered. */
+  record(request: RecordRequest): Promise<RecordedTurn>
+  /** Used, free, percent, threshold and turns left, from the last request. */
+  status(): Promise<SessionStatus>
+  /** Reduces, whether it is needed or not: at once when the request is given, else with the next `prepare`. */
+  compact(options?: CompactOptions): Promise<Compaction>
+  /** Takes the standing epoch back: the next request is built as if it had never been. Its id, or undefined without one. */
+  undo(): Promise<string | undefined>
+  /** Items of the last request, to choose pins from. */
+  items(): Promise<readonly SeenItem[]>
+  /** A pinned item stays in view whatever is reduced. */
+  pin(identity: string, pinned?: boolean): Promise<void>
+  /** A new session that begins with everything this one knows. */
+  fork(id: string): Promise<Session>
+  /** Every cut and every epoch, oldest first. */
+  audit(): Promise<readonly (Audit | Epoch)[]>
+  /** Searches what this conversation has shown, in view or not; the answer is bounded. */
+  recall(query: string, options?: RecallOptions): Promise<Recalled>
+  /** The whole session with its artifacts, as lines of text; `importSession` reads them. */
+  export(): AsyncIterable<string>
+}
+
+export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): Session {
+  const { id, agent = 'main', tenant = 'local', key } = options
+  const branch: Branch = newBranch(tenant, id, agent)
+  const nameKey = ({ keyName }: EngineDeps): void => {
+    if (key !== undefined && keyName !== undefined) branch.key ??= keyName(key)
+  }
+  const inOrder = queue()
+  /** One writer per branch, on a branch that knows its log, other processes' records included. */
+  const run = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
+    inOrder(async () => {
+      const engine = await deps()
+      nameKey(engine)
+      await catchUp(engine, branch)
+      seedCalibration(engine, branch)
+      return work(engine)
+    })
+  /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
+  const runAnyway = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
+    inOrder(async () => {
+      const tolerant = tolerantDeps(await deps(), branch)
+      nameKey(tolerant.deps)
+      const { deps: engine } = tolerant
+      await settleOwed(tolerant, branch)
+      await catchUp(engine, branch)
+      seedCalibration(engine, branch)
+      try {
+        return await work(tolerant.isDown() ? modelFree(engine) : engine)
+      } finally {
+        // What memory answered in the store's place is asked again.
+        if (tolerant.isDown()) delete branch.trail
+      }
+    })
+  branch.inTurn = runAnyway
+  return {
+    id,
+    agent,
+    toolResult: together(async (requests: readonly ToolResultRequest[]) =>
+      runAnyway((engine) => toolResults(engine, branch, requests)),
+    ),
+    canExecute: (tool) => runAnyway((engine) => canExecute(engine, branch, tool)),
+    prepare: (request) => runAnyway((engine) => prepare(engine, branch, request)),
+    standing: (request) => runAnyway((engine) => standingView(engine, branch, request)),
+    record: (request) => runAnyway((engine) => record(engine, branch, request)),
+    status: () => runAnyway((engine) => statusOf(engine, branch)),
+    compact: (options = {}) => runAnyway((engine) => compact(engine, branch, options)),
+    undo: () => run((engine) => undo(engine, branch)),
+    items: () => run(async () => seenItems(branch.request)),
+    pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),
+    fork: (to) =>
+      run(async (engine) => {
+        // A session that has written nothing yet can be forked all the same.
+        if (branch.seed !== undefined) await appendTo(engine, branch, [])
+        await forkSession(engine.sessions, engine.artifacts, { tenant, from: id, to })
+        return createSession(deps, { id: to, agent, tenant })
+      }),
+    audit: () => run((engine) => audit(engine, branch)),
+    recall: (query, wanted) => run((engine) => recall(engine.sessions, branch, query, wanted)),
+    async *export() {
+      const { sessions, artifacts } = await run(async (engine) => engine)
+      yield* exportStore(sessions, { tenant, session: id, artifacts })
+    },
+  }
+}
+
+function modelFree(engine: EngineDeps): EngineDeps {
+  const { summarizer: _, ...deps } = engine
+  return deps
+}
+
+async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefined> {
+  const { epoch } = branch
+  if (epoch === undefined) return undefined
+  const at = deps.clock.now()
+  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'undo', epoch: epoch.id }])
+  deps.emit({
+    type: 'epoch-undone',
+    epoch: epoch.id,
+    at,
+    tenant: branch.tenant,
+    session: branch.session,
+    agent: branch.agent,
+  })
+  return epoch.id
+}
+
+async function pin(deps: EngineDeps, branch: Branch, identity: string, pinned: boolean): Promise<void> {
+  if (pinned && !branch.archived.has(identity)) {
+    throw new PlimsollError('not-found', `This session has no item ${JSON.stringify(identity)}.`, {
+      advice: 'items() lists the items of the last request with their identities.',
+    })
+  }
+  const at = deps.clock.now()
+  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'pin', identity, pinned }])
+}
+
+async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[]> {
+  const found: (Audit | Epoch)[] = []
+  for await (const { record: entry } of deps.sessions.read(branch.tenant, branch.session)) {
+    if (entry.type === 'audit' || entry.type === 'epoch') found.push(entry)
+  }
+  return found
+}
+
+/** Calls that overlap run one after another, in the order in which they came. */
+function queue(): <T>(work: () => Promise<T>) => Promise<T> {
+  let tail: Promise<unknown> = Promise.resolve()
+  return (work) => {
+    const next = tail.then(work, work)
+    tail = next.catch(() => undefined)
+    return next
+  }
+}
+
+/** Calls that come while one is about to run are answered together, each with its own outcome. */
+function together(
+  work: (requests: readonly ToolResultRequest[]) => Promise<readonly ToolOutcome[]>,
+): (request: ToolResultRequest) => Promise<ShownResult> {
+  let waiting: ToolResultRequest[] = []
+  let next: Promise<ReadonlyMap<ToolResultRequest, ToolOutcome>> | undefined
+  return async (request) => {
+    // A caller may hand over the same object twice.
+    const own = { ...request }
+    waiting.push(own)
+    next ??= Promise.resolve().then(async () => {
+      const batch = waiting
+      waiting = []
+      next = undefined
+      const outcomes = await work(batch)
+      return new Map(batch.map((each, i) => [each, outcomes[i]!]))
+    })
+    const outcome = (await next).get(own)!
+    if ('error' in outcome) throw outcome.error
+    return outcome.shown
+  }
+}

@@ -1,0 +1,60 @@
+import type { BudgetStanding, LedgerTotals, TurnUsage } from '../../meter/index.ts'
+import { spenderOf, type Branch } from './branch.ts'
+import type { EngineDeps } from '../deps.ts'
+import { highWater } from '../epoch/water.ts'
+
+export interface SessionStatus {
+  readonly model?: string
+  /** Upper bound of the last request's load, in tokens. */
+  readonly used: number
+  readonly limit: number
+  readonly available: number
+  readonly percent: number
+  /** Load at which the next reduction starts. */
+  readonly threshold: number
+  /** Calls until then at the pace of the session so far; absent without enough history. */
+  readonly turnsRemaining?: number
+  readonly turns: number
+  readonly epoch?: string
+  readonly pins: number
+  /** All calls of the session, of every agent and every process, summaries included. */
+  readonly spent: LedgerTotals
+  /** Input and output of the last turn, and the average of all. */
+  readonly lastTurn?: TurnUsage & { readonly average: number }
+  /** "Turn 5 | Input: …", or that there were none. */
+  readonly report: string
+  /** How the budgets stand that this session draws on. */
+  readonly budgets: readonly BudgetStanding[]
+}
+
+export async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus> {
+  const used = Math.ceil(branch.load?.count.high ?? 0)
+  const limit = branch.limit?.tokens ?? 0
+  const threshold =
+    branch.limit === undefined ? 0 : Math.floor(highWater(deps.policy, branch.limit, branch.cacheIsWarm))
+  const lastTurn = branch.calls.lastTurn(branch.tenant, branch.session)
+  const turnsRemaining = turnsUntil(threshold - used, branch.growth)
+  return {
+    ...(branch.model !== undefined && { model: branch.model }),
+    used,
+    limit,
+    available: Math.max(0, limit - used),
+    percent: limit === 0 ? 0 : Math.round((1000 * used) / limit) / 10,
+    threshold,
+    ...(turnsRemaining !== undefined && { turnsRemaining }),
+    turns: branch.turnCount,
+    ...(branch.epoch !== undefined && { epoch: branch.epoch.id }),
+    pins: branch.pins.size,
+    spent: branch.calls.totals(),
+    ...(lastTurn !== undefined && { lastTurn }),
+    report: branch.calls.report(branch.tenant, branch.session),
+    budgets: (await deps.budgets?.standing(spenderOf(branch), deps.clock.now(), deps.policyBudgets)) ?? [],
+  }
+}
+
+/** From the growth of the load, not from the sum of prompts: that sum grows even when nothing is added. */
+export function turnsUntil(tokens: number, growth: readonly number[]): number | undefined {
+  if (growth.length < 2) return undefined
+  const mean = growth.reduce((sum, one) => sum + one, 0) / growth.length
+  return mean <= 0 ? undefined : Math.max(0, Math.floor(tokens / mean))
+}

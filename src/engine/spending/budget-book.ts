@@ -1,0 +1,217 @@
+import type { EventBody } from '../../core/events.ts'
+import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
+import type { Hash } from '../../core/hash.ts'
+import { RECORD_VERSION, type Spend } from '../../core/records.ts'
+import type {
+  AccountHold,
+  Budget,
+  BudgetAccount,
+  BudgetAnswer,
+  Budgets,
+  BudgetStanding,
+  ReserveRequest,
+  Spender,
+  Spent,
+} from '../../meter/index.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { SessionStore } from '../../ports/session-store.ts'
+import { mutex } from '../mutex.ts'
+
+export interface BookRequest extends ReserveRequest {
+  /** What the session and its agent had spent before a budget first looked at them. */
+  readonly before?: { readonly session: Spent; readonly agent: Spent }
+}
+
+/**
+ * Budgets that outlive a process and hold for all that share a store. Each account is a log: a hold is appended at the version that
+ * was weighed, so of two processes that take the last dollar at once one is refused and looks again.
+ */
+export interface BudgetBook {
+  reserve(request: BookRequest): Promise<BudgetAnswer>
+  settle(reservation: string, spent: Spent | undefined): Promise<void>
+  release(reservation: string): Promise<void>
+  standing(spender: Spender, at: number, also?: readonly Budget[]): Promise<readonly BudgetStanding[]>
+}
+
+export interface BudgetBookOptions {
+  readonly budgets: Budgets
+  readonly sessions: Pick<SessionStore, 'append' | 'read'>
+  readonly clock: Clock
+  readonly hash: Hash
+  /** Unique to this process. */
+  readonly holder: string
+  readonly onEvent: (event: EventBody) => void
+}
+
+/** Accounts belong to the installation: their names are hashes, and they hold numbers only. */
+const TENANT = 'plimsoll'
+const MOST_ATTEMPTS = 50
+/** A call that another process began so long ago will not be settled any more. The provider may have billed it, so it counts as spent. */
+const ABANDONED_MS = 3_600_000
+
+/** What the log of an account says, this process's own lines left out: those are in memory. */
+interface Followed {
+  version: number
+  spent: number
+  readonly holds: Map<string, { readonly amount: number; readonly at: number }>
+  finalGiven: boolean
+}
+
+export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
+  const { budgets, sessions, clock, hash, holder, onEvent } = options
+  const followed = new Map<string, Followed>()
+  // One writer per process: requests in parallel would otherwise refuse each other at the store.
+  const inTurn = mutex()
+  const nameOf = (account: string): string => `budget-${hash(account)}`
+  const line = (id: string, rest: Pick<Spend, 'held' | 'spent' | 'final'>): Spend => ({
+    v: RECORD_VERSION,
+    at: clock.now(),
+    type: 'spend',
+    holder,
+    id,
+    ...rest,
+  })
+
+  async function follow({ key }: Pick<BudgetAccount, 'key'>): Promise<Followed> {
+    const state = followed.get(key) ?? { version: 0, spent: 0, holds: new Map(), finalGiven: false }
+    followed.set(key, state)
+    for await (const { version, record } of sessions.read(TENANT, nameOf(key), state.version)) {
+      state.version = version
+      if (record.type === 'spend' && record.holder !== holder) absorb(state, record)
+    }
+    let { spent } = state
+    let held = 0
+    for (const { amount, at } of state.holds.values()) {
+      if (clock.now() - at > ABANDONED_MS) spent += amount
+      else held += amount
+    }
+    budgets.setOthers(key, { spent, held, finalGiven: state.finalGiven })
+    return state
+  }
+
+  /** An account of a session that is older than its budget begins with what the session's log says. */
+  async function begin(account: BudgetAccount, before: BookRequest['before']): Promise<void> {
+    const state = await follow(account)
+    if (state.version > 0 || before === undefined) return
+    if (account.scope !== 'session' && account.scope !== 'agent') return
+    const spent = before[account.scope][account.unit]
+    if (spent <= 0) return
+    const first = { ...line('before', { spent }), holder: 'log' }
+    await sessions.append(TENANT, nameOf(account.key), [first], 0).catch(unlessConflict)
+    await follow(account)
+  }
+
+  async function append(account: string, entry: Spend, expected?: number): Promise<void> {
+    const version = await sessions.append(TENANT, nameOf(account), [entry], expected)
+    const state = followed.get(account)
+    if (state?.version === version - 1) state.version = version
+  }
+
+  /** False when somebody else wrote first; nothing is held then. */
+  async function publish(reservation: string, holds: readonly AccountHold[]): Promise<boolean> {
+    const written: AccountHold[] = []
+    for (const hold of holds) {
+      const entry = line(reservation, { held: hold.amount, ...(hold.final && { final: true as const }) })
+      try {
+        await append(hold.account, entry, followed.get(hold.account)?.version ?? 0)
+        written.push(hold)
+      } catch (error) {
+        if (!isPlimsollError(error, 'conflict')) throw error
+        for (const { account } of written) await append(account, line(reservation, { spent: 0 }))
+        return false
+      }
+    }
+    return true
+  }
+
+  /** Without the store this process still keeps its own promise, from memory. */
+  async function orFromMemory<T>(shared: () => Promise<T>, alone: () => T): Promise<T> {
+    try {
+      return await shared()
+    } catch (error) {
+      onEvent({ type: 'degraded', what: 'budgets', cause: error instanceof Error ? error.message : String(error) })
+      return alone()
+    }
+  }
+
+  async function reserveShared(request: BookRequest): Promise<BudgetAnswer> {
+    const accounts = budgets.accountsOf(request.spender, request.at, request.also)
+    for (const account of accounts) await begin(account, request.before)
+    for (let attempt = 1; ; attempt++) {
+      const answer = budgets.reserve(request)
+      if (answer.verdict === 'halt') return answer
+      try {
+        if (await publish(answer.reservation, budgets.holdsOf(answer.reservation))) return answer
+      } catch (error) {
+        budgets.cancel(answer.reservation)
+        throw error
+      }
+      budgets.cancel(answer.reservation)
+      if (attempt >= MOST_ATTEMPTS)
+        throw new PlimsollError('conflict', 'The account of a budget is written to without end.')
+      for (const account of accounts) await follow(account)
+    }
+  }
+
+  /** Settles in memory at once; the log follows, and a line that cannot be written leaves the hold standing for the others. */
+  function close(reservation: string, settle: () => void, spent: (hold: AccountHold) => number): Promise<void> {
+    const holds = budgets.holdsOf(reservation)
+    settle()
+    return orFromMemory(
+      async () => {
+        for (const hold of holds) await append(hold.account, line(reservation, { spent: spent(hold) }))
+      },
+      () => undefined,
+    )
+  }
+
+  return {
+    reserve: (request) =>
+      inTurn(() =>
+        orFromMemory(
+          () => reserveShared(request),
+          () => budgets.reserve(request),
+        ),
+      ),
+    settle: (reservation, spent) =>
+      inTurn(() =>
+        close(
+          reservation,
+          () => budgets.settle(reservation, spent),
+          ({ unit, amount }) => spent?.[unit] ?? amount,
+        ),
+      ),
+    release: (reservation) =>
+      inTurn(() =>
+        close(
+          reservation,
+          () => budgets.release(reservation),
+          () => 0,
+        ),
+      ),
+    standing: (spender, at, also) =>
+      inTurn(async () => {
+        for (const account of budgets.accountsOf(spender, at, also)) {
+          await orFromMemory(
+            () => follow(account),
+            () => undefined,
+          )
+        }
+        return budgets.standing(spender, at, also)
+      }),
+  }
+}
+
+function absorb(state: Followed, { holder, id, held, spent, final, at }: Spend): void {
+  const key = `${holder}/${id}`
+  if (held !== undefined) state.holds.set(key, { amount: held, at })
+  if (spent !== undefined) {
+    state.holds.delete(key)
+    state.spent += spent
+  }
+  if (final === true) state.finalGiven = true
+}
+
+const unlessConflict = (error: unknown): void => {
+  if (!isPlimsollError(error, 'conflict')) throw error
+}

@@ -1,0 +1,46 @@
+import type { Handle } from '../../core/handles.ts'
+import type { Epoch } from '../../core/records.ts'
+import type { Branch } from '../session/branch.ts'
+import type { EngineDeps } from '../deps.ts'
+import type { Standing } from '../prepare/standing.ts'
+
+/** Looking through a store costs more than a few artifacts too many. */
+const LEAST_WRITES = 10
+
+/**
+ * Counts a write of the branch and cleans up by the policy's rule: at its first write, and then whenever so many came that the line
+ * may have been passed again. The store never gives up what a session references. Cleaning fails no result.
+ */
+export async function cleanUp(deps: EngineDeps, branch: Branch): Promise<void> {
+  const { retention } = deps.policy
+  if (retention === undefined) return
+  const every = Math.max(LEAST_WRITES, retention.cleanAt - retention.keep)
+  if (branch.writes++ % every !== 0) return
+  try {
+    await deps.artifacts.prune(branch.tenant, retention)
+  } catch (error) {
+    const message = `The artifacts could not be cleaned up: ${error instanceof Error ? error.message : String(error)}`
+    const { tenant, session, agent } = branch
+    deps.emit({ type: 'warning', topic: 'artifacts', message, tenant, session, agent, at: deps.clock.now() })
+  }
+}
+
+/** A view that another session's edits made names artifacts of that session: this one keeps them alive as well. */
+export async function keepAlive(deps: EngineDeps, branch: Branch, { epoch, firstSend }: Standing): Promise<void> {
+  const named = [
+    ...[...firstSend.values()].map(({ handle }) => handle),
+    ...(epoch === undefined ? [] : handlesOf(epoch)),
+  ]
+  await reference(deps, branch, named)
+}
+
+/** Marks artifacts as used by the session, those that are not marked yet. */
+export async function reference(deps: EngineDeps, branch: Branch, handles: readonly Handle[]): Promise<void> {
+  const foreign = [...new Set(handles)].filter((handle) => !branch.referenced.has(handle))
+  if (foreign.length === 0) return
+  await deps.artifacts.reference(branch.tenant, branch.session, foreign)
+  for (const handle of foreign) branch.referenced.add(handle)
+}
+
+export const handlesOf = ({ edits }: Epoch): Handle[] =>
+  edits.flatMap((edit) => (edit.op === 'replace' && edit.handle !== undefined ? [edit.handle] : []))

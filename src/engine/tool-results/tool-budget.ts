@@ -1,0 +1,241 @@
+import { handlesIn } from '../../core/handles.ts'
+import type { TokenLimits } from '../../core/policy.ts'
+import type { Tokenizer } from '../../ports/tokenizer.ts'
+import { shareFairly } from './fair-share.ts'
+import { mutex } from '../mutex.ts'
+
+export type { TokenLimits }
+
+export interface ToolBudgetOptions extends TokenLimits {
+  /** Every one of them must find that it fits: results may go to any of the targets. */
+  readonly tokenizers: readonly Tokenizer[]
+  /** Limits of single tools, beside those for all. */
+  readonly tools?: Readonly<Record<string, TokenLimits>>
+  /** Tokens left in the window right now, before anything of this turn. @default no limit */
+  readonly room?: () => number
+  /** A preview smaller than this says nothing; the handle is shown instead. @default 200 */
+  readonly minPreviewTokens?: number
+  /** With less than this left a tool is not run at all: its result could not even be pointed at. @default 50 */
+  readonly minExecuteTokens?: number
+  /** What earlier processes used, from `snapshot`. */
+  readonly used?: BudgetSnapshot
+}
+
+/** What a result may be shown as, from the whole down. The budget takes the first that fits. */
+export interface ResultForms {
+  readonly callId: string
+  readonly tool: string
+  readonly full: string
+  /** Tokens of `full`, where they are known. */
+  readonly fullTokens?: number
+  /** Why it is never shown whole, whatever is left. */
+  readonly tooLarge?: string
+  /** Tokens of a good preview: with less left, it is the limit that cuts and not its size. @default none */
+  readonly previewTokens?: number
+  /** Tokens that it asks for in a batch. @default all of it */
+  readonly wants?: number
+  /** A view of at most so many tokens. */
+  readonly preview?: (tokens: number) => string | Promise<string>
+  /** The address of the stored original, and how to read it. */
+  readonly handle?: string | (() => string | Promise<string>)
+  /** Shown whole whatever is left, and counted: the answer of a reader, a final report, the wrapper of a batch. */
+  readonly always?: boolean
+}
+
+export type BudgetStep = 'full' | 'preview' | 'handle' | 'refusal'
+
+export interface BudgetGrant {
+  readonly callId: string
+  readonly step: BudgetStep
+  readonly text: string
+  readonly tokens: number
+  /** Which limit decided, when the step is not `full`. */
+  readonly reason?: string
+  /** It is the window that had no room. */
+  readonly isWindow?: true
+}
+
+export interface BudgetSnapshot {
+  readonly session: number
+  readonly tools: Readonly<Record<string, number>>
+  /** The same of the turn at hand. @default nothing */
+  readonly turn?: { readonly all: number; readonly tools: Readonly<Record<string, number>> }
+}
+
+export const NOTHING_USED: BudgetSnapshot = { session: 0, tools: {} }
+
+export interface ToolBudget {
+  /** The largest count of any target's tokenizer, upper bounds included. */
+  countTokens(text: string): number
+  /** What `reserve` would answer now, without taking anything. */
+  preview(result: ResultForms): Promise<BudgetGrant>
+  /** Takes the tokens of the form that fits. Calls wait for each other, so parallel tools never spend the same tokens. */
+  reserve(result: ResultForms): Promise<BudgetGrant>
+  /** A batch of parallel results: small ones stay whole, what they leave is shared equally by the large ones. */
+  reserveBatch(results: readonly ResultForms[]): Promise<readonly BudgetGrant[]>
+  /** Whether a call of this tool could still show anything; else the text that answers it in its place. */
+  canExecute(tool: string): Promise<{ readonly ok: true } | { readonly ok: false; readonly refusal: string }>
+  /** A new turn: its own limits begin again, those of the session go on. */
+  nextTurn(): Promise<void>
+  snapshot(): BudgetSnapshot
+}
+
+const DEFAULT_MIN_PREVIEW = 200
+const DEFAULT_MIN_EXECUTE = 50
+
+interface Allowance {
+  readonly tokens: number
+  /** In words that the model can act on. */
+  readonly reason: string
+  readonly isWindow?: true
+}
+
+/**
+ * The tokens that tool results may take, per tool and for all, per turn and per session. A result that is too large is
+ * shown as a preview, else as a handle, else answered with the reason. Forms are made while the budget is locked, so they
+ * must not ask it for more.
+ */
+export function toolBudget(options: ToolBudgetOptions): ToolBudget {
+  const { tokenizers, tools = {}, room = () => Infinity, used } = options
+  const { minPreviewTokens = DEFAULT_MIN_PREVIEW, minExecuteTokens = DEFAULT_MIN_EXECUTE } = options
+  const oneAtATime = mutex()
+  let turn = used?.turn?.all ?? 0
+  let session = used?.session ?? 0
+  const turnByTool = new Map(Object.entries(used?.turn?.tools ?? {}))
+  const sessionByTool = new Map(Object.entries(used?.tools ?? {}))
+
+  const countTokens = (text: string): number =>
+    Math.ceil(Math.max(0, ...tokenizers.map((tokenizer) => tokenizer.count(text).high)))
+
+  function allowanceForAll(): Allowance {
+    return tightest([
+      left(options.turnTokens, turn, 'all tools together may show', 'per turn'),
+      left(options.sessionTokens, session, 'all tools together may show', 'per session'),
+      { tokens: Math.max(0, Math.floor(room()) - turn), reason: 'the context window is nearly full', isWindow: true },
+    ])
+  }
+
+  /** The tightest of all limits that this tool is under. */
+  function allowance(tool: string): Allowance {
+    const own = tools[tool] ?? {}
+    return tightest([
+      left(own.turnTokens, turnByTool.get(tool) ?? 0, `${tool} may show`, 'per turn'),
+      left(own.sessionTokens, sessionByTool.get(tool) ?? 0, `${tool} may show`, 'per session'),
+      allowanceForAll(),
+    ])
+  }
+
+  function take(tool: string, tokens: number): void {
+    turn += tokens
+    session += tokens
+    turnByTool.set(tool, (turnByTool.get(tool) ?? 0) + tokens)
+    sessionByTool.set(tool, (sessionByTool.get(tool) ?? 0) + tokens)
+  }
+
+  const sizeOf = ({ full, fullTokens }: ResultForms): number => fullTokens ?? countTokens(full)
+
+  async function grant(result: ResultForms, { tokens, reason, isWindow }: Allowance): Promise<BudgetGrant> {
+    const { callId, tool, full, tooLarge } = result
+    const size = sizeOf(result)
+    if (result.always === true || (tooLarge === undefined && size <= tokens))
+      return { callId, step: 'full', text: full, tokens: size }
+    // What is too large by itself is a preview for that reason; with less than that left, the limit is the reason.
+    const isOwn = tooLarge !== undefined && tokens >= (result.previewTokens ?? 0)
+    const why = isOwn ? { reason: tooLarge } : { reason, ...(isWindow === true && { isWindow }) }
+    const fits = (step: BudgetStep, text: string): BudgetGrant | undefined => {
+      const count = countTokens(text)
+      return count <= tokens ? { callId, step, text, tokens: count, ...why } : undefined
+    }
+    // A preview that promised to fit is measured again: the budget trusts its own count only.
+    const preview =
+      tokens >= minPreviewTokens && result.preview !== undefined
+        ? fits('preview', await result.preview(tokens))
+        : undefined
+    if (preview !== undefined) return preview
+    const handle = typeof result.handle === 'function' ? await result.handle() : result.handle
+    const pointer = handle === undefined ? undefined : fits('handle', handle)
+    if (pointer !== undefined) return pointer
+    const text = refusalText(tool, why.reason, size, handle)
+    return { callId, step: 'refusal', text, tokens: countTokens(text), ...why }
+  }
+
+  /** Fair within each tool under its own limits first, then fair among all. */
+  function batchShares(results: readonly ResultForms[]): number[] {
+    const wanted = results.map((result) => result.wants ?? sizeOf(result))
+    for (const tool of new Set(results.map((result) => result.tool))) {
+      const indexes = results.flatMap((result, i) => (result.tool === tool ? [i] : []))
+      const shares = shareFairly(
+        indexes.map((i) => wanted[i] ?? 0),
+        allowance(tool).tokens,
+      )
+      for (const [place, i] of indexes.entries()) wanted[i] = shares[place] ?? 0
+    }
+    return shareFairly(wanted, allowanceForAll().tokens)
+  }
+
+  async function reserveNow(result: ResultForms, allowed: Allowance): Promise<BudgetGrant> {
+    const granted = await grant(result, allowed)
+    take(result.tool, granted.tokens)
+    return granted
+  }
+
+  return {
+    countTokens,
+    preview: async (result) => oneAtATime(async () => grant(result, allowance(result.tool))),
+    reserve: async (result) => oneAtATime(async () => reserveNow(result, allowance(result.tool))),
+    reserveBatch: async (results) =>
+      oneAtATime(async () => {
+        const grants = new Map<ResultForms, BudgetGrant>()
+        for (const result of results.filter(({ always }) => always === true))
+          grants.set(result, await reserveNow(result, allowance(result.tool)))
+        const others = results.filter(({ always }) => always !== true)
+        const shares = batchShares(others)
+        for (const [i, result] of others.entries()) {
+          const limit = allowance(result.tool)
+          const share = shares[i] ?? 0
+          const reason = `${others.length} results share what this turn has left`
+          const shared: Allowance = { tokens: share, reason, ...(limit.isWindow === true && { isWindow: true }) }
+          grants.set(result, await reserveNow(result, share < limit.tokens ? shared : limit))
+        }
+        return results.flatMap((result) => grants.get(result) ?? [])
+      }),
+    canExecute: async (tool) =>
+      oneAtATime(async () => {
+        const { tokens, reason } = allowance(tool)
+        return tokens >= minExecuteTokens ? { ok: true } : { ok: false, refusal: notRunText(tool, reason) }
+      }),
+    nextTurn: async () =>
+      oneAtATime(async () => {
+        turn = 0
+        turnByTool.clear()
+      }),
+    snapshot: () => ({
+      session,
+      tools: Object.fromEntries(sessionByTool),
+      turn: { all: turn, tools: Object.fromEntries(turnByTool) },
+    }),
+  }
+}
+
+function left(limit: number | undefined, used: number, who: string, when: string): Allowance | undefined {
+  if (limit === undefined) return undefined
+  return {
+    tokens: Math.max(0, limit - used),
+    reason: `${who} ${limit.toLocaleString('en-US')} tokens ${when}, ${used.toLocaleString('en-US')} are used`,
+  }
+}
+
+const tightest = (limits: readonly (Allowance | undefined)[]): Allowance =>
+  limits.reduce<Allowance>((least, limit) => (limit !== undefined && limit.tokens < least.tokens ? limit : least), {
+    tokens: Infinity,
+    reason: '',
+  })
+
+/** It says why and what to do, and it keeps the address: nothing is lost because there was no room to show it. */
+function refusalText(tool: string, reason: string, tokens: number, handle: string | undefined): string {
+  const where = handle === undefined ? '' : ` The whole result is kept: ${handlesIn(handle).join(', ') || handle}.`
+  return `The result of ${tool} (${tokens.toLocaleString('en-US')} tokens) is not shown: ${reason}.${where} Answer with what you have, or ask for less.`
+}
+
+const notRunText = (tool: string, reason: string): string =>
+  `${tool} was not run: ${reason}. Answer with what you have; do not call more tools in this turn.`

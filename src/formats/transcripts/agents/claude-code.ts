@@ -1,0 +1,150 @@
+import { partsOfContent } from '../histories/anthropic-blocks.ts'
+import { RecordingBuilder } from '../builder.ts'
+import type { LoadContext, TranscriptLoader } from '../loader.ts'
+import type { Recording } from '../recording.ts'
+import type { SourceRecord } from '../source.ts'
+import { anthropicUsage } from '../usage.ts'
+import { at, isObject, numberOf, objectsOf, optional, textOf, timeOf } from '../values.ts'
+import type { JsonObject } from '../values.ts'
+
+/** Line types that Claude Code writes beside the messages. They never reach the model. */
+const SIDE_TYPES = new Set([
+  'summary',
+  'file-history-snapshot',
+  'queue-operation',
+  'progress',
+  'custom-title',
+  'agent-name',
+])
+
+/**
+ * Claude Code's session file. One response is several lines with one `message.id` and its usage on each of them;
+ * `toolUseResult` repeats the result for the user interface. The system prompt and the tools are not recorded.
+ */
+export const claudeCode: TranscriptLoader = {
+  format: 'claude-code',
+
+  recognises(value) {
+    if (!isObject(value)) return false
+    const type = textOf(value['type'])
+    if (type === 'user' || type === 'assistant') return isObject(value['message']) && 'uuid' in value
+    if (type === 'system') return 'uuid' in value && 'parentUuid' in value
+    return type !== undefined && SIDE_TYPES.has(type)
+  },
+
+  load(records, context) {
+    const agents = splitAgents(records)
+    return [...agents].map(([name, lines]) => loadAgent(lines, context, name))
+  },
+}
+
+/** Sub-agents' lines may stand between those of the main conversation; each is a conversation of its own. */
+function splitAgents(records: readonly SourceRecord[]): Map<string, readonly SourceRecord[]> {
+  const agents = new Map<string, SourceRecord[]>()
+  for (const record of records) {
+    if (!isObject(record.value)) continue
+    const side = record.value['isSidechain'] === true
+    const name = side ? (textOf(record.value['agentId']) ?? 'sidechain') : ''
+    const lines = agents.get(name)
+    if (lines === undefined) agents.set(name, [record])
+    else lines.push(record)
+  }
+  // A sub-agent's own file has side lines only, perhaps behind a line that belongs to no conversation.
+  if (agents.size > 1 && !(agents.get('') ?? []).some(({ value }) => isObject(value) && isObject(value['message']))) {
+    agents.delete('')
+  }
+  return agents
+}
+
+function loadAgent(records: readonly SourceRecord[], context: LoadContext, name: string): Recording {
+  const builder = new RecordingBuilder({
+    format: 'claude-code',
+    wire: 'anthropic-messages',
+    ...context,
+    ...(name !== '' && { name }),
+  })
+  const everything = context.options.resend === 'everything'
+  const seen = new Set<string>()
+  const branches = new Branches()
+  for (const { value, line } of records) {
+    if (!isObject(value)) continue
+    // A resumed session copies the lines of its predecessor.
+    const uuid = textOf(value['uuid'])
+    if (uuid !== undefined && seen.has(uuid)) continue
+    if (uuid !== undefined) seen.add(uuid)
+    const rewound = branches.add(value, line)
+    if (rewound !== undefined) builder.rewindTo(rewound)
+    if (value['type'] === 'system' && value['subtype'] === 'compact_boundary') {
+      builder.compact(line, numberOf(at(value, 'compactMetadata', 'preTokens')))
+    } else if (value['type'] === 'user' && isObject(value['message'])) {
+      if (everything && value['isCompactSummary'] === true) continue
+      builder.user(partsOfContent('user', value['message']['content']), line)
+    } else if (value['type'] === 'assistant' && isObject(value['message'])) {
+      addAnswer(builder, value, value['message'], line)
+    }
+  }
+  return builder.build()
+}
+
+interface Link {
+  readonly parent: string | undefined
+  /** Id of the response that the line belongs to. */
+  readonly answer: string | undefined
+  readonly isMessage: boolean
+  readonly line: number
+}
+
+/** Notices when a prompt hangs on an older line than the newest answer: the user went back and asked something else. */
+class Branches {
+  readonly #links = new Map<string, Link>()
+  #newestAnswer: string | undefined
+
+  /** The line to go back to, if this one leaves the branch of the newest answer. */
+  add(value: JsonObject, line: number): number | undefined {
+    const uuid = textOf(value['uuid'])
+    if (uuid === undefined) return undefined
+    const parent = textOf(value['parentUuid'])
+    const answer = value['type'] === 'assistant' ? textOf(at(value, 'message', 'id')) : undefined
+    this.#links.set(uuid, { parent, answer, isMessage: isObject(value['message']), line })
+    if (answer !== undefined) this.#newestAnswer = answer
+    // A compaction begins a new tree.
+    if (value['subtype'] === 'compact_boundary') this.#newestAnswer = undefined
+    return isPrompt(value) && parent !== undefined ? this.#leaves(parent) : undefined
+  }
+
+  #leaves(parent: string): number | undefined {
+    if (this.#newestAnswer === undefined) return undefined
+    let backTo: number | undefined
+    for (let next: string | undefined = parent; next !== undefined;) {
+      const link: Link | undefined = this.#links.get(next)
+      // A chain that leads out of the file proves nothing.
+      if (link === undefined || link.answer === this.#newestAnswer) return undefined
+      if (link.isMessage) backTo ??= link.line
+      next = link.parent
+    }
+    this.#newestAnswer = undefined
+    return backTo ?? 0
+  }
+}
+
+/** Something the user typed; results and reminders follow other rules. */
+const isPrompt = (value: JsonObject): boolean =>
+  value['type'] === 'user' &&
+  value['isMeta'] !== true &&
+  value['isCompactSummary'] !== true &&
+  !objectsOf(at(value, 'message', 'content')).some((block) => block['type'] === 'tool_result')
+
+function addAnswer(builder: RecordingBuilder, value: JsonObject, message: JsonObject, line: number): void {
+  const model = textOf(message['model'])
+  // Placeholders that the client wrote itself after an error or a local command: no model was called.
+  if (model === '<synthetic>') return
+  builder.answer({
+    parts: partsOfContent('assistant', message['content']),
+    line,
+    outputPartial: true,
+    ...optional('id', textOf(message['id'])),
+    ...optional('model', model),
+    ...optional('usage', anthropicUsage(message['usage'])),
+    ...optional('at', timeOf(value['timestamp'])),
+  })
+}

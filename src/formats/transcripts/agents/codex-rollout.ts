@@ -1,0 +1,114 @@
+import { RecordingBuilder } from '../builder.ts'
+import type { LoadContext, TranscriptLoader } from '../loader.ts'
+import type { Recording } from '../recording.ts'
+import { isModelItem, partsOfItem } from '../histories/responses-items.ts'
+import type { SourceRecord } from '../source.ts'
+import { openaiUsage } from '../usage.ts'
+import { at, isObject, numberOf, objectsOf, optional, textOf, timeOf } from '../values.ts'
+import type { JsonObject } from '../values.ts'
+
+const ENVELOPES = new Set(['session_meta', 'turn_context', 'response_item', 'event_msg', 'compacted'])
+
+/**
+ * Codex CLI's rollout file: the items of the Responses API as they were sent and received, with `token_count` events that
+ * carry the usage of the newest call. The oldest files have the items without an envelope.
+ */
+export const codexRollout: TranscriptLoader = {
+  format: 'codex-rollout',
+  recognises(value) {
+    if (!isObject(value)) return false
+    return (ENVELOPES.has(textOf(value['type']) ?? '') && isObject(value['payload'])) || isBareItem(value)
+  },
+  load: (records, context) => [loadRollout(records, context)],
+}
+
+const isBareItem = (value: JsonObject): boolean =>
+  value['record_type'] === 'state' ||
+  (value['type'] === 'message' && Array.isArray(value['content']) && typeof value['role'] === 'string') ||
+  ['reasoning', 'function_call', 'function_call_output', 'local_shell_call'].includes(textOf(value['type']) ?? '')
+
+interface Progress {
+  /** Something came in since the newest answer: the next item of the model begins a new response. */
+  inputSince: boolean
+  responses: number
+  totalTokens: number
+  model: string | undefined
+}
+
+function loadRollout(records: readonly SourceRecord[], context: LoadContext): Recording {
+  const builder = new RecordingBuilder({ format: 'codex-rollout', wire: 'openai-responses', ...context })
+  const progress: Progress = { inputSince: true, responses: 0, totalTokens: -1, model: undefined }
+  for (const { value, line } of records) {
+    if (!isObject(value)) continue
+    const payload = isObject(value['payload']) ? value['payload'] : value
+    switch (value['type']) {
+      case 'session_meta':
+        builder.system(textOf(at(payload, 'base_instructions', 'text')) ?? textOf(payload['instructions']) ?? '')
+        break
+      case 'turn_context':
+        progress.model = textOf(payload['model']) ?? progress.model
+        builder.model(progress.model)
+        break
+      case 'compacted':
+        compacted(builder, payload, line)
+        progress.inputSince = true
+        break
+      case 'event_msg':
+        if (payload['type'] === 'token_count') tokenCount(builder, payload, progress)
+        break
+      default:
+        addItem(builder, payload, line, timeOf(value['timestamp']), progress)
+    }
+  }
+  return builder.build()
+}
+
+function addItem(
+  builder: RecordingBuilder,
+  item: JsonObject,
+  line: number,
+  time: number | undefined,
+  progress: Progress,
+): void {
+  const parts = partsOfItem(item)
+  if (parts.length === 0) return
+  if (!isModelItem(item)) {
+    builder.user(parts, line)
+    progress.inputSince = true
+    return
+  }
+  if (progress.inputSince) progress.responses++
+  progress.inputSince = false
+  builder.answer({
+    id: `response-${progress.responses}`,
+    parts,
+    line,
+    ...optional('model', progress.model),
+    ...optional('at', time),
+  })
+}
+
+/** The event repeats when only the rate limits changed; a changed total is a call. It also ends the response. */
+function tokenCount(builder: RecordingBuilder, payload: JsonObject, progress: Progress): void {
+  const total = numberOf(at(payload, 'info', 'total_token_usage', 'total_tokens'))
+  const usage = openaiUsage(at(payload, 'info', 'last_token_usage'))
+  if (usage === undefined || total === undefined || total === progress.totalTokens) return
+  progress.totalTokens = total
+  if (builder.usage(usage)) progress.inputSince = true
+}
+
+/** The history gives way to the replacement list; older files have the summary text alone. */
+function compacted(builder: RecordingBuilder, payload: JsonObject, line: number): void {
+  if (!builder.compact(line)) return
+  const replacement = objectsOf(payload['replacement_history'])
+  if (replacement.length === 0) {
+    const summary = textOf(payload['message']) ?? ''
+    if (summary !== '') builder.user([{ kind: 'user', text: summary }], line)
+    return
+  }
+  for (const item of replacement) {
+    const parts = partsOfItem(item)
+    if (isModelItem(item)) builder.answer({ parts, line, isCall: false })
+    else builder.user(parts, line)
+  }
+}

@@ -1,0 +1,179 @@
+import type { Usage } from '../../../core/usage.ts'
+import { RecordingBuilder } from '../builder.ts'
+import type { LoadContext, TranscriptLoader } from '../loader.ts'
+import type { Part, Recording } from '../recording.ts'
+import { at, isObject, jsonText, numberOf, objectsOf, optional, textOf, timeOf } from '../values.ts'
+import type { JsonObject } from '../values.ts'
+
+/**
+ * Gemini CLI's chat recording: one JSON object with `messages`, or (newer) JSON lines where a message with a known id replaces
+ * the older one, `$rewindTo` takes back a message and all after it, and `$set` changes the session's fields; with `messages`
+ * among them it puts another history in the place of the old one, as compression does.
+ */
+export const geminiCli: TranscriptLoader = {
+  format: 'gemini-cli',
+  recognises(value) {
+    if (!isObject(value)) return false
+    if (isObject(value['$set']) || '$rewindTo' in value || isSession(value)) return true
+    return isMessage(value) && 'timestamp' in value && !('uuid' in value)
+  },
+  load(records, context) {
+    const sessions: Session[] = []
+    for (const { value, line } of records) {
+      if (!isObject(value)) continue
+      if (isSession(value)) {
+        sessions.push(newSession())
+        for (const message of objectsOf(value['messages'])) addMessage(sessions.at(-1) as Session, message, line)
+      } else {
+        if (sessions.length === 0) sessions.push(newSession())
+        applyRecord(sessions.at(-1) as Session, value, line)
+      }
+    }
+    return sessions.map((session) => loadSession(session, context))
+  },
+}
+
+interface Entry {
+  readonly message: JsonObject
+  readonly line: number
+  /** Put there in place of an older history: no call of this session. */
+  readonly isReplacement: boolean
+}
+
+/** Each stretch of history begins where another one was put in its place. */
+type Session = { readonly line: number; entries: Entry[] }[]
+
+const newSession = (): Session => [{ line: 0, entries: [] }]
+
+const isSession = (value: JsonObject): boolean =>
+  typeof value['sessionId'] === 'string' && ('projectHash' in value || ('startTime' in value && !('type' in value)))
+
+const isMessage = (value: JsonObject): boolean =>
+  ['user', 'gemini', 'info', 'error', 'warning'].includes(textOf(value['type']) ?? '') &&
+  typeof value['id'] === 'string'
+
+function applyRecord(session: Session, record: JsonObject, line: number): void {
+  const stretch = session.at(-1) as Session[number]
+  const rewindTo = textOf(record['$rewindTo'])
+  if (rewindTo !== undefined) {
+    const index = stretch.entries.findIndex(({ message }) => message['id'] === rewindTo)
+    stretch.entries = stretch.entries.slice(0, Math.max(0, index))
+  } else if (isObject(record['$set'])) {
+    if (Array.isArray(record['$set']['messages'])) replaceHistory(session, objectsOf(record['$set']['messages']), line)
+  } else if (isMessage(record)) addMessage(session, record, line)
+}
+
+function replaceHistory(session: Session, messages: readonly JsonObject[], line: number): void {
+  const stretch = session.at(-1) as Session[number]
+  // The same messages once more, perhaps without the last ones: a checkpoint or a rollback.
+  const known = new Map(stretch.entries.map((entry) => [entry.message['id'], entry]))
+  if (messages.every((message) => known.has(message['id']))) {
+    stretch.entries = messages.map((message) => ({ ...(known.get(message['id']) as Entry), message }))
+  } else if (stretch.entries.length === 0) {
+    for (const message of messages) addMessage(session, message, line)
+  } else {
+    session.push({ line, entries: messages.map((message) => ({ message, line, isReplacement: true })) })
+  }
+}
+
+function addMessage(session: Session, message: JsonObject, line: number): void {
+  const { entries } = session.at(-1) as Session[number]
+  // Nearly always the newest one: a message is written again while its tools run.
+  const index = entries.findLastIndex((entry) => entry.message['id'] === message['id'])
+  if (index >= 0) entries[index] = { ...(entries[index] as Entry), message }
+  else entries.push({ message, line, isReplacement: false })
+}
+
+/** What the client says by itself when the model is to go on; it keeps the wire's order of turns and is not recorded. */
+const CONTINUE = 'Please continue.'
+
+function loadSession(session: Session, context: LoadContext): Recording {
+  const builder = new RecordingBuilder({ format: 'gemini-cli', wire: 'gemini', ...context })
+  for (const [index, { line, entries }] of session.entries()) {
+    const replaced = index === 0 || builder.compact(line)
+    let modelSpokeLast = false
+    for (const entry of entries) {
+      if (entry.isReplacement && !replaced) continue
+      if (entry.message['type'] === 'user') {
+        builder.user(partsOf('user', entry.message['content']), entry.line)
+        modelSpokeLast = false
+      } else if (entry.message['type'] === 'gemini') {
+        if (modelSpokeLast) builder.user([{ kind: 'user', text: CONTINUE }], entry.line)
+        addAnswer(builder, entry)
+        modelSpokeLast = objectsOf(entry.message['toolCalls']).length === 0
+      }
+    }
+  }
+  return builder.build()
+}
+
+function addAnswer(builder: RecordingBuilder, { message, line, isReplacement }: Entry): void {
+  const thoughts = objectsOf(message['thoughts']).map((thought): Part => ({
+    kind: 'reasoning',
+    text: [thought['subject'], thought['description']].map(jsonText).join('\n'),
+  }))
+  const calls = objectsOf(message['toolCalls'])
+  builder.answer({
+    parts: [...thoughts, ...partsOf('assistant', message['content']), ...calls.map(callPart)],
+    line,
+    isCall: !isReplacement,
+    ...optional('model', textOf(message['model'])),
+    ...optional('usage', usageOf(message['tokens'])),
+    ...optional('at', timeOf(message['timestamp'])),
+  })
+  for (const call of calls) builder.user(resultParts(call), line)
+}
+
+function partsOf(kind: 'user' | 'assistant', content: unknown): readonly Part[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ kind, text: content }]
+  const parts = Array.isArray(content) ? content : [content]
+  return parts.flatMap((part): Part[] => {
+    if (typeof part === 'string') return part === '' ? [] : [{ kind, text: part }]
+    if (!isObject(part)) return []
+    const text = textOf(part['text'])
+    if (text !== undefined) return text === '' ? [] : [{ kind, text, raw: part }]
+    return [{ kind: 'media', text: '', mediaBytes: (textOf(at(part, 'inlineData', 'data')) ?? '').length, raw: part }]
+  })
+}
+
+const callPart = (call: JsonObject): Part => ({
+  kind: 'call',
+  text: jsonText(call['args'] ?? {}),
+  input: call['args'] ?? {},
+  ...optional('callId', textOf(call['id'])),
+  ...optional('toolName', textOf(call['name'])),
+})
+
+/** The function's response, and beside it whatever media it brought along. */
+function resultParts(call: JsonObject): readonly Part[] {
+  const result = call['result']
+  const named = { ...optional('callId', textOf(call['id'])), ...optional('toolName', textOf(call['name'])) }
+  const failed = call['status'] === 'error' ? { isError: true } : {}
+  if (typeof result === 'string') return [{ kind: 'result', text: result, ...named, ...failed }]
+  let answered = false
+  return (Array.isArray(result) ? result : [result]).flatMap((part): Part[] => {
+    if (!isObject(part)) return []
+    const response = at(part, 'functionResponse', 'response')
+    if (response === undefined || answered) {
+      return [
+        {
+          kind: 'media',
+          text: textOf(part['text']) ?? '',
+          mediaBytes: (textOf(at(part, 'inlineData', 'data')) ?? '').length,
+          raw: part,
+        },
+      ]
+    }
+    answered = true
+    const text = textOf(at(response, 'output')) ?? textOf(at(response, 'error')) ?? jsonText(response)
+    return [{ kind: 'result', text, raw: part, ...named, ...failed }]
+  })
+}
+
+function usageOf(tokens: unknown): Usage | undefined {
+  const input = numberOf(at(tokens, 'input'))
+  if (input === undefined) return undefined
+  const reasoning = numberOf(at(tokens, 'thoughts')) ?? 0
+  const cacheRead = numberOf(at(tokens, 'cached')) ?? 0
+  return { input, cacheRead, cacheWrite: 0, output: (numberOf(at(tokens, 'output')) ?? 0) + reasoning, reasoning }
+}

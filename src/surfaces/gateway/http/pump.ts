@@ -1,0 +1,76 @@
+import type { ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { Tap, UpstreamAnswer } from '../exchange.ts'
+
+/**
+ * Carries a body to the client at the client's pace. Rejects when the upstream breaks off; ends quietly when the client
+ * walks away, since nobody is left to be told.
+ */
+export async function pump(answer: Carried, response: ServerResponse, tap?: Tap<Readable>): Promise<void> {
+  let from = answer
+  for (;;) {
+    let complete = false
+    try {
+      complete = await carry(from, response, tap)
+    } catch (error) {
+      await tap?.end(false)
+      throw error
+    }
+    const { bytes, next, settled } = (await tap?.end(complete)) ?? {}
+    if (!complete) return settled
+    if (bytes !== undefined && bytes.length > 0) response.write(bytes)
+    if (next !== undefined) {
+      from = next
+      continue
+    }
+    const ended = new Promise<void>((resolve) => {
+      response.end(resolve)
+      response.once('close', resolve)
+    })
+    await Promise.all([ended, settled])
+    return
+  }
+}
+
+type Carried = Pick<UpstreamAnswer<Readable>, 'taken' | 'body'>
+
+/** True when the body came to its end, false when the client left before. */
+function carry({ taken, body }: Carried, response: ServerResponse, tap: Tap<Readable> | undefined): Promise<boolean> {
+  const pass = (chunk: Uint8Array): boolean => {
+    const passed = tap === undefined ? chunk : tap.chunk(chunk)
+    return passed === undefined || passed.length === 0 || response.write(passed)
+  }
+  return new Promise((resolve, reject) => {
+    const onDrain = (): void => void body.resume()
+    const onClose = (): void => {
+      settle()
+      body.on('error', () => undefined)
+      body.destroy()
+      resolve(false)
+    }
+    const settle = (): void => {
+      response.off('drain', onDrain)
+      response.off('close', onClose)
+    }
+    if (response.destroyed) return onClose()
+    if (body.errored !== null) return reject(body.errored)
+    for (const chunk of taken) pass(chunk)
+    if (body.readableEnded) return resolve(true)
+    response.on('drain', onDrain)
+    response.once('close', onClose)
+    body.on('data', (chunk: Buffer) => {
+      if (!pass(chunk)) body.pause()
+    })
+    body.once('end', () => {
+      settle()
+      resolve(true)
+    })
+    body.once('error', (error) => {
+      settle()
+      if (response.destroyed) resolve(false)
+      else reject(error)
+    })
+    // Whoever looked ahead left it paused.
+    body.resume()
+  })
+}

@@ -1,0 +1,179 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex, Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
+import { authorise, takeToken } from '../access.ts'
+import { errorAnswer, type Answer } from '../request/answer.ts'
+import type { Control } from '../operate/control.ts'
+import { bodyTooLarge } from './encoding.ts'
+import type { Reply, TurnReport } from '../exchange.ts'
+import type { Gateway } from '../gateway.ts'
+import { lineOf, type ProxyLine } from '../operate/proxy-line.ts'
+import { pump } from './pump.ts'
+import { isBedrock, routeOf } from '../routes.ts'
+import type { Sidecar } from '../operate/sidecar.ts'
+import { Departure } from './client-abort.ts'
+import { clientHeaders, headerReader, passThrough, upstreamOf, type SocketAnswer } from '../upstream/upstream-call.ts'
+import { ownPlace, type UpstreamTable } from '../upstream/upstreams.ts'
+
+/** What a request needs; the parts that may change while the proxy runs are read when a request comes in. */
+export interface ServeDeps {
+  readonly gateway: Gateway
+  readonly dispatcher: Dispatcher
+  readonly table: UpstreamTable
+  readonly draining: boolean
+  readonly token?: string
+  readonly control?: Control
+  readonly sidecar?: Sidecar
+  readonly onRequest?: (line: ProxyLine) => void
+}
+
+/** Never rejects: whatever happens becomes an answer or a closed connection, and one line. */
+export async function serve(deps: ServeDeps, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  const startedAt = performance.now()
+  const method = incoming.method ?? 'GET'
+  const { token, path } = takeToken(incoming.url ?? '/', headerReader(incoming))
+  let turn: TurnReport | undefined
+  let failure: string | undefined
+  try {
+    const outcome = await route(deps, { method, path, token }, incoming, response)
+    turn = outcome.turn
+    failure = outcome.error
+  } catch (error) {
+    failure = isPlimsollError(error) ? error.code : 'upstream'
+    fail(response, routeOf(method, path)?.wire, error)
+  }
+  deps.onRequest?.(lineOf(method, path, response, performance.now() - startedAt, turn, failure))
+}
+
+interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly token: string | undefined
+}
+
+async function route(
+  deps: ServeDeps,
+  { method, path, token }: Asked,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<Outcome> {
+  const { control, sidecar } = deps
+  const header = headerReader(incoming)
+  if (control?.isOpen(path) === true) return done(control.handle(incoming, response, path, { ready: !deps.draining }))
+  const isForSidecar = sidecar?.serves(method, path) === true
+  authorise(deps.token, isForSidecar ? (token ?? sidecar.tokenOf(header)) : token)
+  if (control?.serves(path) === true) return done(control.handle(incoming, response, path, { ready: !deps.draining }))
+  if (isForSidecar) {
+    const body = await readBody(incoming, deps.gateway.maxBodyBytes)
+    return done(send(response, await sidecar.handle({ method, path, header, body })))
+  }
+  if (isBedrock(path)) {
+    throw new PlimsollError('unsupported', 'Bedrock has wires of its own, which this proxy does not speak yet.', {
+      advice: 'Use the provider’s own API, or Vertex or Azure, through /anthropic, /openai or /gemini.',
+    })
+  }
+  const meant = deps.table.resolve(path, header)
+  if (meant === undefined) {
+    const known = deps.table.prefixes.map((name) => `/${name}`).join(', ')
+    throw new PlimsollError('not-found', `No upstream for ${JSON.stringify(path.split('?')[0]!.slice(0, 200))}.`, {
+      advice: `Known prefixes: ${known}.`,
+    })
+  }
+  const gone = new Departure()
+  // An abort costs a stack trace, so only a client that really left gets one.
+  response.once('close', () => {
+    if (!response.writableFinished) gone.leave()
+  })
+  if (deps.gateway.routeOf(method, meant.path) === undefined) {
+    const place = ownPlace(meant.places, undefined)
+    await passThrough(deps.dispatcher, place, meant.path, incoming, response, gone)
+    return {}
+  }
+  const body = await readBody(incoming, deps.gateway.maxBodyBytes)
+  const reply = await deps.gateway.handle(
+    { method, path: meant.path, header, body, places: meant.places },
+    upstreamOf(deps.dispatcher, incoming, gone),
+  )
+  await answer(reply, response)
+  if (reply.kind === 'relay') await reply.settled
+  const error = reply.kind === 'answer' ? reply.answer.headers['x-plimsoll-error'] : undefined
+  return { ...(reply.turn !== undefined && { turn: reply.turn }), ...(error !== undefined && { error }) }
+}
+
+interface Outcome {
+  readonly turn?: TurnReport
+  readonly error?: string
+}
+
+const done = (_sent: void): Outcome => ({})
+
+async function answer(reply: Reply<Readable>, response: ServerResponse): Promise<void> {
+  if (reply.kind === 'answer') return send(response, reply.answer)
+  const { from, headers: extra, body, tap } = reply
+  const headers = { ...clientHeaders((from as SocketAnswer).headers), ...extra }
+  if (body !== undefined) {
+    // It was read whole; its length may be less than what the upstream announced.
+    headers['content-length'] = String(body.length)
+    response.writeHead(from.status, headers).end(body)
+    return
+  }
+  response.writeHead(from.status, headers)
+  // Where a piece of the body is here already they leave together.
+  if (from.taken.length === 0) response.flushHeaders()
+  await pump(from, response, tap)
+}
+
+function send(response: ServerResponse, { status, headers, body }: Answer): void {
+  response.writeHead(status, headers).end(body)
+}
+
+function fail(response: ServerResponse, wire: string | undefined, cause: unknown): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy()
+    return
+  }
+  const error = isPlimsollError(cause)
+    ? cause
+    : new PlimsollError('upstream', `The request failed inside the proxy: ${(cause as Error).message}`, { cause })
+  const status = error.code === 'forbidden' ? 401 : undefined
+  // A body that was not read to its end cannot be followed by another request on the same connection.
+  if (error.code === 'too-large') response.setHeader('connection', 'close')
+  send(response, errorAnswer(wire, error, status))
+}
+
+/** By events: an iterator takes several turns of the microtask queue for each piece. */
+function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (Number(incoming.headers['content-length'] ?? 0) > limit) return reject(bodyTooLarge(limit))
+    const chunks: Buffer[] = []
+    let size = 0
+    incoming.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= limit) return void chunks.push(chunk)
+      incoming.pause().removeAllListeners('data')
+      reject(bodyTooLarge(limit))
+    })
+    // Every request closes, and an error that nobody gets to see would cost a stack trace each time.
+    const onClose = (): void => reject(new PlimsollError('bad-input', 'The request broke off.'))
+    incoming.once('end', () => {
+      incoming.off('close', onClose)
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size))
+    })
+    incoming.once('error', reject)
+    incoming.once('close', onClose)
+  })
+}
+
+/** Agents that try a WebSocket first fall back to server-sent events when they are told so at once. */
+export function refuseUpgrade(socket: Duplex): void {
+  const body = JSON.stringify({
+    error: {
+      type: 'unsupported',
+      message: 'Plimsoll: WebSockets are not supported; use HTTP with server-sent events.',
+    },
+  })
+  socket.end(
+    `HTTP/1.1 426 Upgrade Required\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+}

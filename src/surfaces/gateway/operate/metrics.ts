@@ -1,0 +1,96 @@
+import type { PlimsollEvent } from '../../../core/events.ts'
+
+/** Counts events for Prometheus. Labels are few and never carry names of sessions or tenants. */
+export interface Metrics {
+  take(event: PlimsollEvent): void
+  /** The text exposition format. */
+  text(): string
+}
+
+interface Family {
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+}
+
+const FAMILIES: Readonly<Record<string, Family>> = {
+  plimsoll_requests_prepared_total: { type: 'counter', help: 'Requests that were made to fit, by verdict.' },
+  plimsoll_requests_forwarded_total: { type: 'counter', help: 'Answers passed on, by class of their status.' },
+  plimsoll_request_duration_seconds: {
+    type: 'histogram',
+    help: 'From the first byte of a request to the last byte of its answer.',
+  },
+  plimsoll_load_ratio: { type: 'histogram', help: 'Load of a request as a share of its limit.' },
+  plimsoll_epochs_total: { type: 'counter', help: 'Declared rewrites, by whether they were forced.' },
+  plimsoll_epoch_tokens_saved_total: { type: 'counter', help: 'Tokens that epochs took out of the view.' },
+  plimsoll_offloaded_total: { type: 'counter', help: 'Results shown as preview and handle.' },
+  plimsoll_offloaded_bytes_total: { type: 'counter', help: 'Bytes of those results that were not shown.' },
+  plimsoll_overflows_recovered_total: { type: 'counter', help: 'Overflows that the client never saw.' },
+  plimsoll_tokens_total: { type: 'counter', help: 'Tokens as the providers counted them, by kind.' },
+  plimsoll_cost_usd_total: { type: 'counter', help: 'Cost of all calls with a known price.' },
+  plimsoll_usage_missing_total: { type: 'counter', help: 'Answers without usage.' },
+  plimsoll_warnings_total: { type: 'counter', help: 'Warnings and degradations, by topic.' },
+}
+
+const DURATION_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
+const LOAD_SHARES = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1]
+
+export function createMetrics(): Metrics {
+  const values = new Map<string, Map<string, number>>()
+  const add = (family: string, labels: string, by = 1): void => {
+    const series = values.get(family) ?? new Map<string, number>()
+    values.set(family, series)
+    series.set(labels, (series.get(labels) ?? 0) + by)
+  }
+  const spread = (family: string, bounds: readonly number[], value: number): void => {
+    for (const bound of bounds) add(`${family}_bucket`, `le="${bound}"`, value <= bound ? 1 : 0)
+    add(`${family}_bucket`, 'le="+Inf"')
+    add(`${family}_sum`, '', value)
+    add(`${family}_count`, '')
+  }
+  return {
+    take(event) {
+      switch (event.type) {
+        case 'request-prepared':
+          add('plimsoll_requests_prepared_total', `verdict="${event.verdict}"`)
+          return spread('plimsoll_load_ratio', LOAD_SHARES, event.load / Math.max(1, event.limit))
+        case 'request-forwarded':
+          add('plimsoll_requests_forwarded_total', `status="${Math.floor(event.status / 100)}xx"`)
+          return spread('plimsoll_request_duration_seconds', DURATION_SECONDS, event.durationMs / 1000)
+        case 'epoch-declared':
+          add('plimsoll_epochs_total', `forced="${event.forced}"`)
+          return add('plimsoll_epoch_tokens_saved_total', '', Math.max(0, event.before - event.after))
+        case 'item-offloaded':
+          add('plimsoll_offloaded_total', '')
+          return add('plimsoll_offloaded_bytes_total', '', Math.max(0, event.originalBytes - event.shownBytes))
+        case 'overflow-recovered':
+          return add('plimsoll_overflows_recovered_total', '')
+        case 'usage-recorded':
+          for (const kind of ['input', 'cacheRead', 'cacheWrite', 'output', 'reasoning'] as const) {
+            add('plimsoll_tokens_total', `kind="${kind}"`, event.usage[kind])
+          }
+          return add('plimsoll_cost_usd_total', '', event.costUsd ?? 0)
+        case 'usage-missing':
+          return add('plimsoll_usage_missing_total', '')
+        case 'warning':
+          return add('plimsoll_warnings_total', `topic=${JSON.stringify(event.topic)}`)
+        case 'degraded':
+          return add('plimsoll_warnings_total', 'topic="degraded"')
+        default:
+          return undefined
+      }
+    },
+    text() {
+      const lines: string[] = []
+      for (const [family, { type, help }] of Object.entries(FAMILIES)) {
+        lines.push(`# HELP ${family} ${help}`, `# TYPE ${family} ${type}`)
+        const names = type === 'histogram' ? [`${family}_bucket`, `${family}_sum`, `${family}_count`] : [family]
+        for (const name of names) {
+          for (const [labels, value] of values.get(name) ?? []) {
+            lines.push(`${name}${labels === '' ? '' : `{${labels}}`} ${value}`)
+          }
+        }
+      }
+      return `${lines.join('\n')}\n`
+    },
+  }
+}

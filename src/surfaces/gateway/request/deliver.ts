@@ -1,0 +1,165 @@
+import { isPlimsollError } from '../../../core/errors.ts'
+import type { LearnedLimit, Target } from '../../../core/target.ts'
+import { lessonOf } from '../../../engine/session/learned-limits.ts'
+import { classifyProviderError, type ClassifiedError } from '../../../formats/overflow/index.ts'
+import { besideOwn } from '../upstream/beside-own.ts'
+import { isForeign, sendAcross } from '../upstream/cross-wire.ts'
+import { decodeBody, isEncoded, readableEncodings } from '../http/encoding.ts'
+import type { Outbound, UpstreamAnswer } from '../exchange.ts'
+import { DOES_NOT_FIT, prepareFor, type Attempt } from './fit.ts'
+import { refusalInside } from './look-ahead.ts'
+import type { ManagedRequest } from './managed.ts'
+import { withPathModel } from '../routes.ts'
+import { withModel } from './with-model.ts'
+
+/** Longer error bodies than this are no error bodies. */
+const MAX_ERROR_BYTES = 1024 * 1024
+
+export interface Sent<B> {
+  readonly attempt: Attempt
+  readonly answer: UpstreamAnswer<B>
+  /** What the answer refuses, whether its status says so or only its words. */
+  readonly refusal?: ClassifiedError
+  /** The body of an error status, which had to be read to be understood. */
+  readonly errorBody?: Uint8Array
+  readonly recovered: boolean
+}
+
+/** Undefined when this place failed and another is left. */
+export async function deliver<B>(
+  managed: ManagedRequest<B>,
+  attempt: Attempt,
+  isLast: () => boolean,
+): Promise<Sent<B> | undefined> {
+  const first = await send(managed, attempt, isLast)
+  if (first?.refusal === undefined) return first
+  const { refusal, answer } = first
+  if (isTooLarge(refusal) && managed.mode === 'apply') {
+    const again = await reduceAndRetry(managed, first, refusal)
+    if (again !== undefined) {
+      answer.discard()
+      return again
+    }
+  }
+  const mayMoveOn = isTooLarge(refusal) || isPassing(answer.status) || refusal.kind === 'throttle'
+  if (!mayMoveOn || isLast()) return first
+  answer.discard()
+  await close(managed, attempt)
+  managed.emit({ type: 'degraded', what: `upstream ${attempt.place.endpoint}`, cause: `status ${answer.status}` })
+  return undefined
+}
+
+async function send<B>(
+  managed: ManagedRequest<B>,
+  attempt: Attempt,
+  isLast: () => boolean,
+): Promise<Sent<B> | undefined> {
+  try {
+    const answer = await call(managed, attempt)
+    if (answer.status >= 400) {
+      const errorBody = await answer.bytes(MAX_ERROR_BYTES)
+      return { attempt, answer, errorBody, refusal: await understand(answer, errorBody), recovered: false }
+    }
+    const refusal = managed.mode === 'apply' ? await refusalInside(managed.codec.format, answer) : undefined
+    return { attempt, answer, ...(refusal !== undefined && { refusal }), recovered: false }
+  } catch (error) {
+    await close(managed, attempt)
+    if (isLast()) throw error
+    managed.emit({ type: 'degraded', what: `upstream ${attempt.place.endpoint}`, cause: (error as Error).message })
+    return undefined
+  }
+}
+
+function call<B>(managed: ManagedRequest<B>, attempt: Attempt): Promise<UpstreamAnswer<B>> {
+  const { place, prepared } = attempt
+  const { route, codec, codecs, upstream } = managed
+  if (!isForeign(place, route)) return upstream.send(outboundOf(managed, attempt))
+  const text = managed.mode === 'observe' ? managed.clientText : prepared.text
+  const { outputReserve } = prepared.limit
+  return sendAcross(upstream, {
+    from: codec,
+    to: codecs.get(place.wire)!,
+    place,
+    route,
+    text,
+    conversation: managed.decode(text),
+    ...(outputReserve > 0 && { maxOutputTokens: outputReserve }),
+    nowSeconds: Math.floor(managed.now() / 1000),
+    emit: managed.emit,
+  })
+}
+
+/** Statuses that say something about the place and nothing about the request. */
+const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500
+
+type SizeError = ClassifiedError & { readonly kind: 'overflow' | 'body-size' }
+const isTooLarge = (error: ClassifiedError): error is SizeError =>
+  error.kind === 'overflow' || error.kind === 'body-size'
+
+async function understand<B>(answer: UpstreamAnswer<B>, errorBody: Uint8Array): Promise<ClassifiedError> {
+  const encoding = answer.header('content-encoding')
+  const plain = await decodeBody(errorBody, encoding, MAX_ERROR_BYTES * 8).catch(() => errorBody)
+  return classifyProviderError({ status: answer.status, body: Buffer.from(plain).toString('utf8') })
+}
+
+/** Learns what the endpoint said, reduces once more and sends once more; undefined when that did not help. */
+async function reduceAndRetry<B>(
+  managed: ManagedRequest<B>,
+  first: Sent<B>,
+  refusal: SizeError,
+): Promise<Sent<B> | undefined> {
+  const { place, target, prepared } = first.attempt
+  await close(managed, first.attempt)
+  const lesson = lessonOf(refusal, {
+    tokens: prepared.load.count.high,
+    outputReserve: prepared.limit.outputReserve,
+    bytes: Buffer.byteLength(prepared.text),
+  })
+  await teach(managed, target, lesson)
+  try {
+    const smaller = { ...target, learned: { ...target.learned, ...lesson } }
+    const attempt: Attempt = { place, target: smaller, prepared: await prepareFor(managed, place, smaller) }
+    const again = await send(managed, attempt, () => true)
+    if (again === undefined) return undefined
+    const recovered = again.refusal === undefined
+    if (recovered) {
+      managed.emit({ type: 'overflow-recovered', ...(lesson.window !== undefined && { window: lesson.window }) })
+    }
+    return { ...again, recovered }
+  } catch (error) {
+    // It cannot be made smaller: the client gets the provider's own words, which its own compaction may understand.
+    if (isPlimsollError(error) && DOES_NOT_FIT.has(error.code)) return undefined
+    throw error
+  }
+}
+
+export async function teach<B>(managed: ManagedRequest<B>, target: Target, lesson: LearnedLimit): Promise<void> {
+  await managed.learned.learn({ tenant: managed.tenant, endpoint: target.endpoint ?? '', model: target.model }, lesson)
+  if (lesson.window !== undefined) {
+    managed.emit({ type: 'window-learned', model: target.model, window: lesson.window, source: target.endpoint ?? '' })
+  }
+}
+
+/** Best effort: a turn that was never answered must not stay open. */
+export const close = async <B>({ session }: ManagedRequest<B>, { prepared }: Attempt): Promise<void> => {
+  await session.record({ turn: prepared.id, refused: true, durable: 'soon' }).catch(() => undefined)
+}
+
+function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt): Outbound {
+  const { request, route, mode } = managed
+  const untouched = mode === 'observe' || (prepared.text === managed.clientText && place.model === undefined)
+  const text = place.model === undefined ? prepared.text : withModel(prepared.text, place.model)
+  return {
+    place,
+    path: place.model === undefined ? request.path : withPathModel(request.path, route, place.model),
+    // Untouched requests leave as the bytes that came in, packed or not.
+    body: untouched ? request.body : Buffer.from(text),
+    headers: {
+      ...(!untouched && isEncoded(request.header('content-encoding')) && { 'content-encoding': undefined }),
+      // An answer that may have to be rewritten has to come plain.
+      'accept-encoding':
+        managed.hidden === undefined ? readableEncodings(request.header('accept-encoding')) : 'identity',
+      ...(mode === 'apply' && besideOwn(prepared.headers, request.header)),
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import type { Codec, ModelResponse } from '../../../core/codec.ts'
+import type { Conversation } from '../../../core/conversation.ts'
+import { PlimsollError } from '../../../core/errors.ts'
+import type { EventBody } from '../../../core/events.ts'
+import type { Verdict } from '../../../core/target.ts'
+import type { LearnedLimits } from '../../../engine/session/learned-limits.ts'
+import type { Session } from '../../../engine/session/session.ts'
+import { cannotCross, isForeign, obstaclesOf } from '../upstream/cross-wire.ts'
+import type { CutPrompts } from './cut-prompts.ts'
+import { deliver } from './deliver.ts'
+import type { IncomingRequest, Place, Reply, Upstream } from '../exchange.ts'
+import { fit } from './fit.ts'
+import type { HiddenSession } from '../hidden/index.ts'
+import { halted, relayed } from './relay.ts'
+import type { Route } from '../routes.ts'
+
+/** One request for a model, on its way through the gateway. */
+export interface ManagedRequest<B> {
+  readonly request: IncomingRequest
+  readonly route: Route
+  readonly codec: Codec
+  readonly decode: (text: string) => Conversation
+  /** By wire, for places that speak another. */
+  readonly codecs: ReadonlyMap<string, Codec>
+  /** The body as the client wrote it, unpacked. */
+  readonly clientText: string
+  /** The same with what we put in before the engine sees it. */
+  readonly text: string
+  readonly conversation: Conversation
+  /** Tools of ours in this session. */
+  readonly hidden?: HiddenSession
+  readonly tenant: string
+  readonly sessionId: string
+  readonly agent: string
+  readonly session: Session
+  readonly mode: 'apply' | 'observe'
+  readonly upstream: Upstream<B>
+  /** Notices servers that cut prompts without a word. */
+  readonly cutPrompts: CutPrompts
+  /** An answer ends when it is recorded. */
+  readonly isShared: boolean
+  readonly learned: LearnedLimits
+  readonly window?: number
+  readonly emit: (event: EventBody) => void
+  readonly now: () => number
+  readonly costUsd: () => number | undefined
+  /** Told about each complete answer. */
+  readonly onResponse: (response: ModelResponse) => Promise<void>
+}
+
+/** prepare → send → recover an overflow once, or move to the next place → pass the answer on while reading along. */
+export async function exchange<B>(managed: ManagedRequest<B>): Promise<Reply<B>> {
+  const startedAt = managed.now()
+  const { places } = managed.request
+  const obstacles = new Map<Place, readonly string[]>()
+  const obstaclesAt = (place: Place): readonly string[] => {
+    const known = obstacles.get(place) ?? obstaclesFor(managed, place)
+    obstacles.set(place, known)
+    return known
+  }
+  let refusal: PlimsollError | undefined
+  for (const [i, place] of places.entries()) {
+    const inTheWay = obstaclesAt(place)
+    if (inTheWay.length > 0) {
+      refusal ??= cannotCross(place, inTheWay)
+      managed.emit({ type: 'verdict-given', verdict: skipped(place, refusal.message) })
+      continue
+    }
+    const isLast = (): boolean => places.slice(i + 1).every((other) => obstaclesAt(other).length > 0)
+    const attempt = await fit(managed, place, isLast)
+    if (attempt === undefined) continue
+    // Who only observes reports it.
+    if (attempt.prepared.verdict.kind === 'halt' && managed.mode === 'apply') return halted(managed, attempt)
+    const sent = await deliver(managed, attempt, isLast)
+    if (sent !== undefined) return relayed(managed, sent, startedAt)
+  }
+  throw refusal ?? new PlimsollError('upstream', 'No upstream took the request.', { retryable: true })
+}
+
+/** What keeps this request from a place that speaks another wire; nothing, where the wire is the client's. */
+function obstaclesFor<B>({ route, codecs, conversation }: ManagedRequest<B>, place: Place): readonly string[] {
+  if (!isForeign(place, route)) return []
+  const to = codecs.get(place.wire)
+  if (to === undefined) return [`a wire called ${place.wire}`]
+  return obstaclesOf({ to, place, route, conversation })
+}
+
+const skipped = ({ endpoint, model = '' }: Place, reason: string): Verdict => ({
+  kind: 'skip',
+  target: { model, endpoint },
+  reason,
+  projected: 0,
+  limit: 0,
+  margin: 0,
+})

@@ -1,0 +1,85 @@
+import type { Codec, ModelResponse } from '../../../core/codec.ts'
+import { createSseParser } from '../../../formats/sse.ts'
+import { copyDecoder } from '../http/encoding.ts'
+
+/** What an observer is told about the answer before its bytes come. */
+export interface AnswerFacts {
+  readonly contentType: string
+  readonly contentEncoding?: string | undefined
+}
+
+/** Reads an answer while its bytes pass by. Never throws and never changes a byte. */
+export interface ResponseObserver {
+  chunk(bytes: Uint8Array): void
+  /** The answer is complete, or was cut off; undefined when nothing could be made of it. */
+  end(): Promise<ModelResponse | undefined>
+}
+
+/** A body that is no stream is kept until its end to be read; longer ones than this are not. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024
+
+export function observeResponse(codec: Codec, facts: AnswerFacts): ResponseObserver {
+  const reader = facts.contentType.includes('text/event-stream') ? streamed(codec) : whole(codec)
+  let broken = false
+  const decoder = copyDecoder(facts.contentEncoding, (bytes) => {
+    if (broken) return
+    try {
+      reader.push(bytes)
+    } catch {
+      broken = true
+    }
+  })
+  return {
+    chunk: (bytes) => decoder?.push(bytes),
+    async end() {
+      await decoder?.end()
+      if (broken || decoder === undefined) return undefined
+      try {
+        return reader.response()
+      } catch {
+        return undefined
+      }
+    },
+  }
+}
+
+interface Reading {
+  push(bytes: Uint8Array): void
+  response(): ModelResponse | undefined
+}
+
+function streamed(codec: Codec): Reading {
+  const parser = createSseParser()
+  const reducer = codec.stream()
+  return {
+    push: (bytes) => parser.push(bytes).forEach((event) => reducer.push(event)),
+    response() {
+      parser.end().forEach((event) => reducer.push(event))
+      return reducer.response()
+    },
+  }
+}
+
+function whole(codec: Codec): Reading {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  return {
+    push(bytes) {
+      size += bytes.length
+      if (size <= MAX_BODY_BYTES) chunks.push(bytes)
+    },
+    response() {
+      if (size > MAX_BODY_BYTES) return undefined
+      return readWhole(codec, Buffer.concat(chunks).toString('utf8'))
+    },
+  }
+}
+
+/** Gemini streams without `alt=sse` as one JSON array of chunks; each is read as an event. */
+function readWhole(codec: Codec, text: string): ModelResponse {
+  const body: unknown = JSON.parse(text)
+  if (!Array.isArray(body)) return codec.readResponse(body)
+  const reducer = codec.stream()
+  for (const chunk of body) reducer.push({ data: JSON.stringify(chunk) })
+  return reducer.response()
+}

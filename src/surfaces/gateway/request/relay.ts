@@ -1,0 +1,118 @@
+import type { ModelResponse } from '../../../core/codec.ts'
+import { PlimsollError } from '../../../core/errors.ts'
+import { isForeign } from '../upstream/cross-wire.ts'
+import { close, deliver, type Sent } from './deliver.ts'
+import type { Place, Reply, Tap, UpstreamAnswer } from '../exchange.ts'
+import { fit, type Attempt } from './fit.ts'
+import { reportHeaders } from '../headers.ts'
+import { hiddenTap } from '../hidden/tap.ts'
+import { hiddenWhole } from '../hidden/whole.ts'
+import type { ManagedRequest } from './managed.ts'
+import { observeResponse } from './observe.ts'
+import { recorded } from './record-answer.ts'
+import { say } from './local-answer.ts'
+
+export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, startedAt: number): Promise<Reply<B>> {
+  const { answer, attempt, errorBody, refusal, recovered } = sent
+  const { prepared, place } = attempt
+  const { sessionId: session, agent, mode, hidden } = managed
+  const reply = {
+    kind: 'relay' as const,
+    from: answer,
+    headers: reportHeaders({
+      session,
+      prepared,
+      mode,
+      recovered,
+      costUsd: managed.costUsd(),
+      wire: isForeign(place, managed.route) ? place.wire : undefined,
+    }),
+    turn: { session, agent, prepared, recovered, place },
+  }
+  const finished = (): void =>
+    managed.emit({ type: 'request-forwarded', status: answer.status, durationMs: managed.now() - startedAt })
+  if (refusal !== undefined) {
+    await close(managed, attempt)
+    finished()
+    return errorBody === undefined ? reply : { ...reply, body: errorBody }
+  }
+  if (hidden === undefined) return { ...reply, tap: plainTap(managed, sent, finished) }
+  let current = attempt
+  const steps = {
+    codec: managed.codec,
+    hidden,
+    finished,
+    isShared: managed.isShared,
+    recorded: (response: ModelResponse | undefined) => recorded(managed, current, response),
+    async proceed(text: string): Promise<UpstreamAnswer<B>> {
+      const next = await goOn(managed, place, text)
+      current = next.attempt
+      return next.answer
+    },
+  }
+  if ((answer.header('content-type') ?? '').includes('text/event-stream')) return { ...reply, tap: hiddenTap(steps) }
+  const { bytes, settled } = await hiddenWhole(steps, answer)
+  return { ...reply, headers: { ...reply.headers, ...PLAIN }, body: bytes, settled: settled.then(finished) }
+}
+
+/** Whatever encoding the upstream chose, the body that we read is plain. */
+const PLAIN = { 'content-encoding': 'identity' }
+
+/** The request after a hidden step, to the same place and with the same care. */
+async function goOn<B>(managed: ManagedRequest<B>, place: Place, text: string): Promise<Sent<B>> {
+  const next = { ...managed, text, conversation: managed.decode(text) }
+  const attempt = await fit(next, place, () => true)
+  const sent = attempt === undefined ? undefined : await deliver(next, attempt, () => true)
+  if (sent !== undefined && sent.refusal === undefined) return sent
+  if (sent !== undefined) await close(managed, sent.attempt)
+  throw new PlimsollError('upstream', `The model could not go on after reading: status ${sent?.answer.status ?? 0}.`, {
+    retryable: true,
+  })
+}
+
+function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, finished: () => void): Tap<B> {
+  const observer = observeResponse(managed.codec, {
+    contentType: answer.header('content-type') ?? '',
+    contentEncoding: answer.header('content-encoding'),
+  })
+  return {
+    chunk(bytes) {
+      observer.chunk(bytes)
+      return bytes
+    },
+    async end() {
+      const settled = recorded(managed, attempt, await observer.end()).then(finished)
+      if (managed.isShared) await settled
+      return { settled }
+    },
+  }
+}
+
+/** The policy says stop: the client's SDK gets a complete answer that says why. */
+export function halted<B>(managed: ManagedRequest<B>, attempt: Attempt): Reply<B> {
+  const { prepared, target, place } = attempt
+  const { verdict } = prepared
+  // SDKs wait and ask again; what calls under way do not need comes back when they are settled.
+  if (verdict.retryable === true) {
+    throw new PlimsollError('budget-exceeded', verdict.reason, {
+      advice: 'Calls under way hold what is left; try again when they are done.',
+      retryable: true,
+    })
+  }
+  const { sessionId: session, agent, mode, route, conversation } = managed
+  return {
+    kind: 'answer',
+    answer: say(
+      managed.codec.format,
+      {
+        text: `Plimsoll stopped this run before the model was called: ${verdict.reason}.`,
+        model: target.model,
+        id: `plimsoll_${prepared.id}`,
+        nowSeconds: Math.floor(managed.now() / 1000),
+        stream: route.stream ?? (conversation.settings.stream ? 'sse' : false),
+      },
+      reportHeaders({ session, prepared, mode, recovered: false, costUsd: managed.costUsd() }),
+    ),
+    turn: { session, agent, prepared, recovered: false, place },
+  }
+}

@@ -1,0 +1,207 @@
+import { randomUUID } from 'node:crypto'
+import type { Codec } from '../../../core/codec.ts'
+import type { Conversation, Loss } from '../../../core/conversation.ts'
+import { PlimsollError } from '../../../core/errors.ts'
+import type { EventBody } from '../../../core/events.ts'
+import { answerWriter, translateStream, translateWhole, type AnswerHead } from '../../../formats/answer/index.ts'
+import { createSseParser, formatSseComment, formatSseEvent } from '../../../formats/sse.ts'
+import { errorBody } from '../request/answer.ts'
+import type { Outbound, Place, Rewrite, Upstream, UpstreamAnswer } from '../exchange.ts'
+import type { Route } from '../routes.ts'
+import { pathOf } from '../routes.ts'
+
+/** A request of the client's wire, on its way to a place that speaks another. */
+export interface Crossing {
+  readonly to: Codec
+  readonly place: Place & { readonly model: string }
+  readonly route: Route
+  readonly conversation: Conversation
+  /** What the answer may have where the client names no cap and the other wire wants one. */
+  readonly maxOutputTokens?: number
+}
+
+export interface Crossed {
+  readonly text: string
+  readonly stream: boolean
+  readonly losses: readonly Loss[]
+}
+
+/** Whether a place speaks another wire than the client, so that everything has to be written anew for it. */
+export const isForeign = (
+  place: Place,
+  route: Route,
+): place is Place & { readonly wire: string; readonly model: string } =>
+  place.wire !== undefined && place.model !== undefined && place.wire !== route.wire
+
+/** The request in the place's own wire, with what did not come along. */
+export function crossRequest({ to, place, route, conversation, maxOutputTokens }: Crossing): Crossed {
+  const { settings } = conversation
+  const stream = route.stream === 'sse' || settings.stream
+  const cap = settings.maxOutputTokens ?? maxOutputTokens
+  const { text, losses } = to.encode({
+    ...conversation,
+    settings: { ...settings, model: place.model, stream, ...(cap !== undefined && { maxOutputTokens: cap }) },
+  })
+  return { text, stream, losses }
+}
+
+/** Why a request cannot be written for a place: what would be lost, and rules of the other wire that it would break. */
+export function obstaclesOf(crossing: Crossing): readonly string[] {
+  const { to, place, route } = crossing
+  if (route.stream === 'json-array') return ['a stream that is one JSON array']
+  const { text, losses } = crossRequest(crossing)
+  const lost = losses.filter(({ minor }) => minor !== true).map(({ what }) => what)
+  const broken = to.check(JSON.parse(text), { model: place.model }).map(({ rule, message }) => `${rule}: ${message}`)
+  return [...new Set([...lost, ...broken])]
+}
+
+export function cannotCross(place: Place, obstacles: readonly string[]): PlimsollError {
+  const named = obstacles.slice(0, 5).join('; ')
+  return new PlimsollError('unsupported', `${place.endpoint} speaks ${place.wire}, which has no room for: ${named}.`, {
+    advice: 'Leave that out, or configure a place that speaks the wire of the client.',
+    fields: { losses: obstacles, wire: place.wire },
+  })
+}
+
+/** Beside these only the place's own configured headers are sent: a client's key is never shown to another vendor. */
+const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'anthropic-messages': { 'anthropic-version': '2023-06-01' },
+}
+
+export interface CrossSending extends Crossing {
+  readonly from: Codec
+  /** The request in the client's wire. */
+  readonly text: string
+  readonly nowSeconds: number
+  readonly emit: (event: EventBody) => void
+}
+
+/** Sends a request across, and gives back an answer in the client's wire. */
+export async function sendAcross<B>(upstream: Upstream<B>, sending: CrossSending): Promise<UpstreamAnswer<B>> {
+  const { from, to, place, text, nowSeconds, emit } = sending
+  const crossed = crossRequest(sending)
+  if (crossed.losses.length > 0) {
+    const what = [...new Set(crossed.losses.map((loss) => loss.what))].slice(0, 5).join('; ')
+    emit({ type: 'warning', topic: 'cross-wire', message: `${to.format} has no room for: ${what}` })
+  }
+  const answer = await upstream.send(crossOutbound({ ...place, wire: to.format }, crossed))
+  const head = {
+    id: randomUUID().replaceAll('-', ''),
+    model: place.model,
+    nowSeconds,
+    withUsage: wantsUsage(from, text),
+  }
+  return crossAnswer(from, to, head, answer)
+}
+
+/** A chat client that did not ask for usage in its stream may stumble over a chunk without choices. */
+const wantsUsage = ({ format }: Codec, text: string): boolean =>
+  format !== 'openai-chat' || /"include_usage"\s*:\s*true/.test(text)
+
+function crossOutbound(place: Place & { readonly wire: string; readonly model: string }, crossed: Crossed): Outbound {
+  return {
+    place,
+    path: pathOf(place.wire, place.model, crossed.stream),
+    body: Buffer.from(crossed.text),
+    headers: {
+      'content-type': 'application/json',
+      accept: crossed.stream ? 'text/event-stream' : 'application/json',
+      'accept-encoding': 'identity',
+      ...HEADERS[place.wire],
+    },
+    foreign: true,
+  }
+}
+
+/** The answer in the client's wire. */
+function crossAnswer<B>(from: Codec, to: Codec, head: AnswerHead, answer: UpstreamAnswer<B>): UpstreamAnswer<B> {
+  const isStream = (answer.header('content-type') ?? '').includes('text/event-stream')
+  if (answer.status >= 400) return answer.rewritten(wholeRewrite((body) => clientError(from, answer.status, body)))
+  if (isStream) return answer.rewritten(streamRewrite(from, to, head))
+  return answer.rewritten(
+    wholeRewrite((body) => {
+      const response = to.readResponse(body)
+      // A good status with an error inside is for the caller to find, in the client's words.
+      if (response.items.length === 0 && hasError(body)) return clientError(from, 400, body)
+      return translateWhole(response, answerWriter(from.format), head)
+    }),
+  )
+}
+
+function wholeRewrite(write: (body: unknown) => unknown): Rewrite {
+  const chunks: Uint8Array[] = []
+  return {
+    contentType: 'application/json',
+    chunk(bytes) {
+      chunks.push(bytes)
+      return NOTHING
+    },
+    end() {
+      const text = Buffer.concat(chunks).toString('utf8')
+      return Buffer.from(JSON.stringify(write(parse(text))))
+    },
+  }
+}
+
+const NOTHING = new Uint8Array()
+
+function streamRewrite(from: Codec, to: Codec, head: AnswerHead): Rewrite {
+  const parser = createSseParser()
+  const translation = translateStream(to, answerWriter(from.format), head)
+  let isOver = false
+  const take = (data: string, event?: string): string => {
+    if (isOver) return ''
+    const written = translation.push({ data, ...(event !== undefined && { event }) })
+    if (translation.error === undefined) {
+      // What has no counterpart still tells the client that somebody is there.
+      return written.length === 0 ? formatSseComment('working') : written.map(formatSseEvent).join('')
+    }
+    isOver = true
+    return errorIn(from, translation.error)
+  }
+  return {
+    contentType: 'text/event-stream; charset=utf-8',
+    chunk: (bytes) =>
+      Buffer.from(
+        parser
+          .push(bytes)
+          .map(({ data, event }) => take(data, event))
+          .join(''),
+      ),
+    end() {
+      const rest = parser
+        .end()
+        .map(({ data, event }) => take(data, event))
+        .join('')
+      return Buffer.from(rest + (isOver ? '' : translation.end().map(formatSseEvent).join('')))
+    },
+  }
+}
+
+function errorIn(from: Codec, error: unknown): string {
+  const data = JSON.stringify(clientError(from, 400, { error }))
+  return from.format === 'anthropic-messages' ? `event: error\ndata: ${data}\n\n` : `data: ${data}\n\n`
+}
+
+/** The provider's own words in the client's shape. */
+function clientError(from: Codec, status: number, body: unknown): unknown {
+  const error = isRecord(body) && isRecord(body['error']) ? body['error'] : isRecord(body) ? body : {}
+  const words = error['message'] ?? (isRecord(body) ? body['error'] : body)
+  const code = [error['code'], error['type'], error['status']].find((value) => typeof value === 'string')
+  const message = typeof words === 'string' ? words : JSON.stringify(words ?? 'The upstream refused the request.')
+  return errorBody(from.format, status, code ?? 'upstream', message)
+}
+
+const hasError = (body: unknown): boolean =>
+  isRecord(body) && (isRecord(body['error']) || typeof body['error'] === 'string' || body['type'] === 'error')
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

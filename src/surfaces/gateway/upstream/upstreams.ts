@@ -1,0 +1,136 @@
+import { PlimsollError } from '../../../core/errors.ts'
+import type { Place } from '../exchange.ts'
+import type { HeaderReader } from '../identity.ts'
+import { routeOf } from '../routes.ts'
+
+/** One place that requests may go to, as configured. */
+export interface UpstreamConfig {
+  readonly url: string
+  /** Asks for this model instead of the client's. */
+  readonly model?: string
+  readonly window?: number
+  /** The wire that it speaks, where that is not the client's; needs `model`, and a credential in `headers`. */
+  readonly wire?: string
+  /** Sent instead of the client's own, e.g. another credential. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** By prefix: one place, or several in the order in which they are tried. Only these are ever called. */
+export type Upstreams = Readonly<Record<string, string | UpstreamConfig | readonly (string | UpstreamConfig)[]>>
+
+/** A place with what only the shell needs to know about it. */
+export interface ProxyPlace extends Place {
+  readonly base: URL
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface UpstreamTable {
+  readonly prefixes: readonly string[]
+  /** Where a request goes, and its path there; undefined when no upstream is meant. */
+  resolve(
+    path: string,
+    header: HeaderReader,
+  ): { readonly places: readonly ProxyPlace[]; readonly path: string } | undefined
+}
+
+/** @throws PlimsollError `bad-config` for what is no http(s) URL. */
+export function upstreamTable(upstreams: Upstreams): UpstreamTable {
+  const table = new Map<string, readonly ProxyPlace[]>()
+  for (const [prefix, given] of Object.entries(upstreams)) {
+    const list = (Array.isArray(given) ? given : [given]) as readonly (string | UpstreamConfig)[]
+    if (list.length > 0) table.set(prefix, list.map(placeOf))
+  }
+  return {
+    prefixes: [...table.keys()],
+    resolve(path, header) {
+      const [, first = '', rest = ''] = /^\/([^/?]*)(.*)$/s.exec(path) ?? []
+      const named = table.get(first)
+      if (named !== undefined) return { places: named, path: rest.startsWith('/') ? rest : `/${rest}` }
+      const meant = table.get(prefixAtRoot(path, header) ?? '')
+      return meant === undefined ? undefined : { places: meant, path }
+    },
+  }
+}
+
+/**
+ * The first place that takes the client's bytes as they are.
+ * @throws PlimsollError `unsupported` when all of them speak another wire.
+ */
+export function ownPlace<P extends Place>(places: readonly P[], wire: string | undefined): P {
+  const own = places.find((place) => place.wire === undefined || place.wire === wire)
+  if (own !== undefined) return own
+  throw new PlimsollError(
+    'unsupported',
+    'Every upstream of this route speaks another wire; only model calls can be converted.',
+  )
+}
+
+/** At the root, where the path or a header leaves no doubt whose API is meant. */
+function prefixAtRoot(path: string, header: HeaderReader): string | undefined {
+  const route = routeOf('POST', path)
+  if (route?.wire === 'anthropic-messages') return 'anthropic'
+  if (route?.wire === 'gemini' || path.startsWith('/v1beta/')) return 'gemini'
+  if (route !== undefined) return 'openai'
+  if (!path.startsWith('/v1/')) return undefined
+  return header('anthropic-version') === undefined ? 'openai' : 'anthropic'
+}
+
+function placeOf(given: string | UpstreamConfig): ProxyPlace {
+  const { url, model, window, wire, headers = {} } = typeof given === 'string' ? { url: given } : given
+  let base: URL
+  try {
+    base = new URL(url)
+  } catch (cause) {
+    throw new PlimsollError('bad-config', `${JSON.stringify(url)} is no URL.`, { cause })
+  }
+  if (base.protocol !== 'http:' && base.protocol !== 'https:') {
+    throw new PlimsollError('bad-config', `An upstream is reached over http or https, not ${base.protocol}`)
+  }
+  if (wire !== undefined && model === undefined) {
+    throw new PlimsollError('bad-config', `${url} speaks ${wire}, so it needs a model of its own.`)
+  }
+  return {
+    endpoint: base.origin + base.pathname.replace(/\/+$/, ''),
+    base,
+    headers,
+    ...(model !== undefined && { model }),
+    ...(window !== undefined && { window }),
+    ...(wire !== undefined && { wire }),
+  }
+}
+
+/** Where a request goes, as `undici` takes it. */
+export interface Address {
+  readonly origin: string
+  readonly path: string
+}
+
+const MOST_ADDRESSES = 256
+const addresses = new WeakMap<ProxyPlace, Map<string, Address>>()
+
+/** `upstreamUrl`, worked out once for each path that a client uses. One with a query may hold a credential, and is not kept. */
+export function upstreamAddress(place: ProxyPlace, path: string): Address {
+  const known = addresses.get(place) ?? new Map<string, Address>()
+  const found = known.get(path)
+  if (found !== undefined) return found
+  const { origin, pathname, search } = upstreamUrl(place, path)
+  const address = { origin, path: pathname + search }
+  if (path.includes('?') || known.size >= MOST_ADDRESSES) return address
+  addresses.set(place, known.set(path, address))
+  return address
+}
+
+/**
+ * The URL to call. A base that ends in the version (`…/v1`) takes a path that begins with it.
+ * @throws PlimsollError `bad-input` when dots in the path lead out of the configured base.
+ */
+export function upstreamUrl({ base }: ProxyPlace, path: string): URL {
+  const root = base.pathname.replace(/\/+$/, '')
+  const version = /\/v\d+[a-z]*$/.exec(root)?.[0]
+  const repeated = version !== undefined && (path === version || path.startsWith(`${version}/`))
+  const url = new URL(base.origin + root + (repeated ? path.slice(version.length) : path))
+  if (url.origin !== base.origin || !(url.pathname === root || url.pathname.startsWith(`${root}/`))) {
+    throw new PlimsollError('bad-input', 'The path leads out of the configured upstream.')
+  }
+  return url
+}
