@@ -11,7 +11,7 @@ import {
   type PlimsollSettings,
 } from './policy/index.ts'
 import { CODECS } from '../formats/registry.ts'
-import type { UpstreamConfig, Upstreams } from '../surfaces/gateway/upstream/upstreams.ts'
+import type { UpstreamConfig, Upstreams } from './upstreams.ts'
 
 /** What `plimsoll proxy --config` reads. Flags win over it. */
 export interface ProxyConfig {

@@ -7,7 +7,8 @@ import type { Gateway } from './gateway.ts'
 import type { ProxyLine } from './operate/proxy-line.ts'
 import { refuseUpgrade, serve, type ServeDeps } from './http/serve.ts'
 import type { Sidecar } from './operate/sidecar.ts'
-import { upstreamTable, type Upstreams } from './upstream/upstreams.ts'
+import type { Upstreams } from '../../config/upstreams.ts'
+import { upstreamTable } from './upstream/upstreams.ts'
 
 export type { ProxyLine } from './operate/proxy-line.ts'
 
