@@ -10,7 +10,7 @@ import { createControl } from '../gateway/operate/control.ts'
 import { createEventHub, type EventHub } from '../gateway/operate/event-hub.ts'
 import { createMetrics } from '../gateway/operate/metrics.ts'
 import { startProxy, type Proxy, type ProxyLine } from '../gateway/proxy.ts'
-import type { Upstreams } from '../gateway/upstream/upstreams.ts'
+import type { Upstreams } from '../../config/upstreams.ts'
 
 export interface OpenProxy {
   readonly proxy: Proxy

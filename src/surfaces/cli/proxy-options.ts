@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { readNumber, unitWords, type BudgetConfig } from '../../config/policy/index.ts'
 import { readConfig, readPolicies, type ProxyConfig } from '../../config/proxy.ts'
-import type { Upstreams } from '../gateway/upstream/upstreams.ts'
+import type { Upstreams } from '../../config/upstreams.ts'
 import { wholeNumber } from './whole-number.ts'
 
 export interface ProxyFlags extends Omit<
