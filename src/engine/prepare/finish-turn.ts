@@ -1,4 +1,5 @@
 import type { Epoch } from '../../core/records.ts'
+import { showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch.ts'
 import { fixedTokensOf, type PrepareContext, type View } from './context.ts'
 import { toolUseOf, type NewEdit } from '../tool-results/first-send.ts'
@@ -102,7 +103,9 @@ function openTurn(
       items: conversation.items.length,
       standing: measurement.parts.head + measurement.parts.tools,
       byClass: measurement.byClass,
+      ...(!showsWholePrompt(conversation) && { partial: true }),
     },
+    refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
     startedAt: deps.clock.now(),
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),

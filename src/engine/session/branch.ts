@@ -6,6 +6,7 @@ import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, MeasuredRequest 
 import type { Limit, Load } from '../../core/target.ts'
 import { createLedger, type Anchor, type Calibration, type Ledger, type Spender } from '../../meter/index.ts'
 import { ArchivedTexts } from './archived-texts.ts'
+import type { CountedPrompt } from '../learning/cut-evidence.ts'
 import type { BackgroundSummary } from '../epoch/background-summary.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
@@ -69,6 +70,8 @@ export interface Branch {
   /** Why the last reduction that was asked for came to nothing. */
   compactOutcome?: string
   last?: Measured
+  /** What the last answer counted, to tell a server that cuts prompts from one that counts in its own way. */
+  counted?: CountedPrompt
   /** Who answered a request, by the chain hash that it ended with. */
   readonly issuers: Map<string, Issuer>
   /** A summary that is written in the background. */
@@ -134,6 +137,8 @@ export interface OpenTurn {
   readonly estimated: number
   /** Its tokens as the meter saw them, a design's formula left aside. */
   readonly count: Count
+  /** Whoever gets it refuses what is too long. */
+  readonly refusesOverflow: boolean
   /** Held against the budgets until the answer's cost is known. */
   readonly reservation?: string
   readonly epoch?: string
@@ -143,7 +148,7 @@ export interface OpenTurn {
 }
 
 /** What the provider said about the last request of this branch, and which request that was. */
-export interface Measured extends Anchor {
+export interface Measured extends Anchor, Pick<MeasuredRequest, 'partial' | 'suspect'> {
   /** When its answer was recorded. */
   readonly at: number
   readonly model: string

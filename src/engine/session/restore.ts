@@ -5,7 +5,7 @@ import type { Branch } from './branch.ts'
 import type { EngineDeps } from '../deps.ts'
 import { rememberHidden } from './hidden-tokens.ts'
 import { rememberEdit } from './outbox.ts'
-import { calibrationFrom, teach } from './learn.ts'
+import { calibrationFrom, teach } from '../learning/teach.ts'
 
 /** Takes in what the log holds beyond what the branch knows: all of it at first, then what other processes wrote. */
 export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
@@ -80,6 +80,8 @@ function absorbUsage(branch: Branch, record: UsageSeen): void {
   const { usage, measured, epoch, endpoint } = record
   if (measured !== undefined)
     branch.issuers.set(measured.chain, { model: record.model, ...(endpoint !== undefined && { endpoint }) })
+  // What was measured before has less in common with the next request than our own count of it.
+  if (record.cut === true) delete branch.last
   // Some servers report zeros for what they did not count; as a measurement that would be an empty window.
   if (!isKnownUsage(usage) || measured === undefined) return
   branch.cacheIsWarm = usage.cacheRead > 0

@@ -5,7 +5,7 @@ import { compact, type Compaction, type CompactOptions } from '../epoch/compact.
 import { settleOwed, tolerantDeps } from './degraded.ts'
 import type { ContextRequest } from '../prepare/context.ts'
 import type { EngineDeps } from '../deps.ts'
-import { seedCalibration } from './learn.ts'
+import { seedCalibration } from '../learning/teach.ts'
 import { prepare, type PreparedTurn, type PrepareRequest } from '../prepare/prepare.ts'
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { recall, type Recalled, type RecallOptions } from '../readers/recall.ts'
@@ -81,7 +81,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const engine = await deps()
       nameKey(engine)
       await catchUp(engine, branch)
-      seedCalibration(engine, branch)
+      await seedCalibration(engine, branch)
       return work(engine)
     })
   /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
@@ -92,7 +92,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const { deps: engine } = tolerant
       await settleOwed(tolerant, branch)
       await catchUp(engine, branch)
-      seedCalibration(engine, branch)
+      await seedCalibration(engine, branch)
       try {
         return await work(tolerant.isDown() ? modelFree(engine) : engine)
       } finally {

@@ -110,12 +110,24 @@ function readTools(text: string, root: JsonNode, tools: unknown): ToolDeclaratio
   }))
 }
 
+/** Types of tools that run at the client: Anthropic only describes them. */
+const CLIENT_TOOLS = /^(?:custom|bash_|text_editor_|computer_|memory_)/
+
+function unseenIn(body: Fields): readonly string[] {
+  // Context management takes parts out of the prompt; a container and MCP servers put some in.
+  const held = ['mcp_servers', 'container', 'context_management'].filter((key) => (body[key] ?? null) !== null)
+  const tools = Array.isArray(body['tools']) ? body['tools'].map((tool) => stringOf(recordOf(tool)?.['type'])) : []
+  return [...held, ...tools.filter((type) => type !== undefined && !CLIENT_TOOLS.test(type)).map(String)]
+}
+
 function readSettings(body: Fields): RequestSettings {
   const { type: thinking, budget_tokens: budget } = recordOf(body['thinking']) ?? {}
   const choice = recordOf(body['tool_choice'])?.['type']
   const format = body['output_format'] ?? recordOf(body['output_config'])?.['format']
   const isShaped = choice === 'any' || choice === 'tool' || (format !== undefined && format !== null)
+  const unseen = unseenIn(body)
   return {
+    ...(unseen.length > 0 && { unseen }),
     ...(isShaped && { shapesAnswer: true as const }),
     stream: body['stream'] === true,
     reasoning: thinking === 'enabled' || thinking === 'adaptive',

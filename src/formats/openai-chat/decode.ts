@@ -165,11 +165,26 @@ export function toolNameOf(tool: unknown): string {
   return stringOf(body['name']) ?? stringOf(fields['type']) ?? ''
 }
 
+/** Members with which hosts put pages, documents or less than the whole history into the prompt. */
+const ADDING_MEMBERS = ['web_search_options', 'data_sources', 'plugins', 'transforms', 'search_parameters']
+const DECLARED_TYPES = new Set<unknown>(['function', 'custom', undefined])
+
+function unseenIn(body: Fields): readonly string[] {
+  const added = ADDING_MEMBERS.filter((key) => (body[key] ?? null) !== null)
+  const tools = Array.isArray(body['tools']) ? body['tools'].map((tool) => recordOf(tool)?.['type']) : []
+  const hosted = tools.filter((type) => !DECLARED_TYPES.has(type)).map(String)
+  // Models that search the web by themselves are named for it.
+  const searching = /(^|[-/:])(search|online|sonar|compound)($|[-:])/.test(stringOf(body['model']) ?? '') ? ['search'] : []
+  return [...added, ...hosted, ...searching]
+}
+
 function readSettings(body: Fields): RequestSettings {
   const reasoning = recordOf(body['reasoning'])
   const effort = body['reasoning_effort'] ?? reasoning?.['effort']
   const format = recordOf(body['response_format'])?.['type'] ?? 'text'
+  const unseen = unseenIn(body)
   return {
+    ...(unseen.length > 0 && { unseen }),
     ...(format !== 'text' && { shapesAnswer: true as const }),
     stream: body['stream'] === true,
     reasoning: (effort !== undefined && effort !== null && effort !== 'none') || reasoning !== undefined,

@@ -128,11 +128,23 @@ export function toolNameOf(tool: unknown): string {
   return stringOf(fields['name']) ?? stringOf(fields['server_label']) ?? stringOf(fields['type']) ?? ''
 }
 
+/** Tools whose declarations stand in the body as a whole; any other is OpenAI's to run or to describe. */
+const DECLARED_TYPES = new Set<unknown>(['function', 'custom', undefined])
+
+function unseenIn(body: Fields): readonly string[] {
+  const held = ['previous_response_id', 'conversation', 'prompt'].filter((key) => (body[key] ?? null) !== null)
+  const tools = Array.isArray(body['tools']) ? body['tools'].map((tool) => recordOf(tool)?.['type']) : []
+  const cuts = body['truncation'] === 'auto' ? ['truncation'] : []
+  return [...held, ...cuts, ...tools.filter((type) => !DECLARED_TYPES.has(type)).map(String)]
+}
+
 function readSettings(body: Fields): RequestSettings {
   const reasoning = recordOf(body['reasoning'])
   const conversation = body['conversation']
   const format = recordOf(recordOf(body['text'])?.['format'])?.['type'] ?? 'text'
+  const unseen = unseenIn(body)
   return {
+    ...(unseen.length > 0 && { unseen }),
     ...(format !== 'text' && { shapesAnswer: true as const }),
     stream: body['stream'] === true,
     reasoning: reasoning !== undefined && reasoning['effort'] !== 'none',
