@@ -96,7 +96,8 @@ export function fit(samples: readonly Sample[], clamp: readonly [number, number]
   const misses = weighted
     .map((sample) => Math.abs(missOf(sample, { ...factors, text: byKind[sample.kind] ?? factors.text })))
     .sort((a, b) => a - b)
-  const usual = misses[misses.length < SAMPLES_FOR_OUTLIERS ? misses.length - 1 : Math.floor((misses.length - 1) * 0.9)]!
+  const usual =
+    misses[misses.length < SAMPLES_FOR_OUTLIERS ? misses.length - 1 : Math.floor((misses.length - 1) * 0.9)]!
   return {
     ...factors,
     byKind,

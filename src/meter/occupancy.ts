@@ -112,7 +112,12 @@ export function occupancy(
     // What the provider added may be there again or not; what the request shows is there.
     count:
       anchor?.partial === true
-        ? { tokens: Math.round(tokens), low: Math.min(Math.floor(low), measurement.count.low), high: Math.ceil(high), source: 'unknown' }
+        ? {
+            tokens: Math.round(tokens),
+            low: Math.min(Math.floor(low), measurement.count.low),
+            high: Math.ceil(high),
+            source: 'unknown',
+          }
         : { tokens: Math.round(tokens), low: Math.floor(low), high: Math.ceil(high), source },
     measured: growth.measured,
     measuredItems: growth.items,

@@ -65,13 +65,16 @@ describe('limitOf', () => {
     })
   })
 
-  it.each(['gpt-5', 'gpt-5.1', 'gpt-4o', 'gemini-2.5-pro'])('holds a window that was set for %s over its prompt limit', (model) => {
-    const own = amendedCatalogue(catalogue, { overrides: { [model]: { window: 32_000 } } })
-    for (const knowledge of [{}, { learnedWindow: 16_000 }])
-      expect(limitOf({ model }, {}, 0, own, knowledge)).toMatchObject({ window: 32_000, source: 'config' })
-    expect(limitOf({ model }, {}, 0, own).tokens).toBeLessThan(32_000)
-    expect(limitOf({ model, window: 32_000 }, {}, 0, catalogue).tokens).toBeLessThan(32_000)
-  })
+  it.each(['gpt-5', 'gpt-5.1', 'gpt-4o', 'gemini-2.5-pro'])(
+    'holds a window that was set for %s over its prompt limit',
+    (model) => {
+      const own = amendedCatalogue(catalogue, { overrides: { [model]: { window: 32_000 } } })
+      for (const knowledge of [{}, { learnedWindow: 16_000 }])
+        expect(limitOf({ model }, {}, 0, own, knowledge)).toMatchObject({ window: 32_000, source: 'config' })
+      expect(limitOf({ model }, {}, 0, own).tokens).toBeLessThan(32_000)
+      expect(limitOf({ model, window: 32_000 }, {}, 0, catalogue).tokens).toBeLessThan(32_000)
+    },
+  )
 
   it('keeps the prompt limit of vendors that limit it apart from the output', () => {
     expect(limitOf({ model: 'gpt-5' }, { maxOutputTokens: 1000 }, 0, catalogue).tokens).toBe(272_000)

@@ -37,7 +37,8 @@ describe('C4: recorded error bodies', () => {
       else expect(lesson.retry).toEqual({ window: expect.any(Number) })
       // Only a number that the refusal names, and that our own count is above, is learned for everybody.
       const isWindow = kind === 'body-size' || (limit ?? 0) >= 1_024
-      const above = limit !== undefined && isWindow && limit < (kind === 'overflow' ? sent.tokens + sent.outputReserve : sent.bytes)
+      const above =
+        limit !== undefined && isWindow && limit < (kind === 'overflow' ? sent.tokens + sent.outputReserve : sent.bytes)
       const named = kind === 'overflow' ? { window: limit } : { bodyBytes: limit }
       expect(lesson.learned, one.name).toEqual(above ? named : undefined)
       if (kind === 'overflow' && (limit ?? 0) >= 1_024) expect(lesson.retry!.window).toBeLessThanOrEqual(limit!)

@@ -174,7 +174,9 @@ function unseenIn(body: Fields): readonly string[] {
   const tools = Array.isArray(body['tools']) ? body['tools'].map((tool) => recordOf(tool)?.['type']) : []
   const hosted = tools.filter((type) => !DECLARED_TYPES.has(type)).map(String)
   // Models that search the web by themselves are named for it.
-  const searching = /(^|[-/:])(search|online|sonar|compound)($|[-:])/.test(stringOf(body['model']) ?? '') ? ['search'] : []
+  const searching = /(^|[-/:])(search|online|sonar|compound)($|[-:])/.test(stringOf(body['model']) ?? '')
+    ? ['search']
+    : []
   return [...added, ...hosted, ...searching]
 }
 

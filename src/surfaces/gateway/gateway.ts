@@ -92,9 +92,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       }
       try {
         const opened = await open(deps, request, route)
-        return await (route.action === 'count'
-          ? count(deps, opened, watched)
-          : manage(deps, held, opened, watched))
+        return await (route.action === 'count' ? count(deps, opened, watched) : manage(deps, held, opened, watched))
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
         if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream)

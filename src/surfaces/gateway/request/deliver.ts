@@ -61,7 +61,13 @@ async function send<B>(
     const answer = await call(managed, attempt)
     if (answer.status >= 400) {
       const errorBody = await answer.bytes(MAX_ERROR_BYTES)
-      return { attempt, answer, errorBody, refusal: await understand(answer, errorBody, attempt.prepared.text), recovered: false }
+      return {
+        attempt,
+        answer,
+        errorBody,
+        refusal: await understand(answer, errorBody, attempt.prepared.text),
+        recovered: false,
+      }
     }
     const refusal = managed.mode === 'apply' ? await refusalInside(managed.codec.format, answer) : undefined
     return { attempt, answer, ...(refusal !== undefined && { refusal }), recovered: false }

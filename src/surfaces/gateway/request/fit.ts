@@ -60,8 +60,9 @@ export const conversationKey = <B>(managed: ManagedRequest<B>, endpoint: string,
 async function withoutLessons<B>(
   managed: ManagedRequest<B>,
   place: Place,
-  { learned: _, ...target }: Target,
+  asked: Target,
 ): Promise<Attempt | undefined> {
+  const { learned: _, ...target } = asked
   try {
     return { place, target, prepared: await prepareFor(managed, place, target) }
   } catch (error) {
