@@ -1,5 +1,5 @@
 import type { Conversation } from '../core/conversation.ts'
-import { type Count, NO_TOKENS, scaleCount, sumCounts } from '../core/count.ts'
+import { type Count, NO_TOKENS, scaleCount, sumCounts, withUnsure } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Load, Target } from '../core/target.ts'
 import type { Usage } from '../core/usage.ts'
@@ -112,7 +112,8 @@ export function createMeter(options: MeterOptions): Meter {
     if (learned === undefined) return count
     const tokens = count.tokens * learned.factor
     const half = tokens * learned.spread
-    return { tokens, low: Math.max(0, tokens - half), high: tokens + half, source: 'calibrated' }
+    const unsure = withUnsure((count.unsure ?? 0) * learned.factor)
+    return { tokens, low: Math.max(0, tokens - half), high: tokens + half, ...unsure, source: 'calibrated' }
   }
 
   /** Lists are added up once for each way of counting their items. */
@@ -239,6 +240,12 @@ function slackened(tokens: number, { framingSlack }: Overhead): Count {
 const refOf = (target: TargetRef): Pick<Target, 'model' | 'endpoint'> =>
   typeof target === 'string' ? { model: target } : target
 
-function whole({ tokens, low, high, source }: Count): Count {
-  return { tokens: Math.round(tokens), low: Math.floor(low), high: Math.ceil(high), source }
+function whole({ tokens, low, high, unsure = 0, source }: Count): Count {
+  return {
+    tokens: Math.round(tokens),
+    low: Math.floor(low),
+    high: Math.ceil(high),
+    ...withUnsure(Math.ceil(unsure)),
+    source,
+  }
 }

@@ -1,5 +1,5 @@
 import type { Conversation } from '../core/conversation.ts'
-import { type Count, exactly, sumCounts } from '../core/count.ts'
+import { type Count, exactly, sumCounts, withUnsure } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Usage } from '../core/usage.ts'
 import type { ClassTokens, Measurement, Meter, TargetRef, TokenClass } from './meter.ts'
@@ -106,19 +106,17 @@ export function occupancy(
 ): Occupancy {
   const growth = growthSince(meter, target, conversation, measurement, anchor, epoch)
   if (growth === undefined) return measurement
-  const { tokens, low, high, source } = sumCounts([exactly(growth.measured, 'provider'), growth.count])
+  const { tokens, low, high, unsure = 0, source } = sumCounts([exactly(growth.measured, 'provider'), growth.count])
   return {
     ...measurement,
-    // What the provider added may be there again or not; what the request shows is there.
-    count:
-      anchor?.partial === true
-        ? {
-            tokens: Math.round(tokens),
-            low: Math.min(Math.floor(low), measurement.count.low),
-            high: Math.ceil(high),
-            source: 'unknown',
-          }
-        : { tokens: Math.round(tokens), low: Math.floor(low), high: Math.ceil(high), source },
+    count: {
+      tokens: Math.round(tokens),
+      // What the provider added may be there again or not; what the request shows is there.
+      low: anchor?.partial === true ? Math.min(Math.floor(low), measurement.count.low) : Math.floor(low),
+      high: Math.ceil(high),
+      ...withUnsure(Math.ceil(unsure)),
+      source: anchor?.partial === true ? 'unknown' : source,
+    },
     measured: growth.measured,
     measuredItems: growth.items,
     mediaHigh: growth.mediaHigh,

@@ -1,6 +1,6 @@
 import { linksBefore, type Link } from '../../core/chain.ts'
 import type { Codec } from '../../core/codec.ts'
-import type { Conversation } from '../../core/conversation.ts'
+import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import { changeEnvelope, type Plan } from '../../core/edits.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { EventBody } from '../../core/events.ts'
@@ -215,6 +215,15 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
 }
 
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
+
+/**
+ * Whether nobody could send it: not even the least that it may be fits into the window beside the output that it asks for. What only may be
+ * too large is the provider's to decide, and an overflow is recovered.
+ */
+export function isCertainlyOver({ count, bytes }: Load, limit: Limit, { maxOutputTokens }: RequestSettings): boolean {
+  const room = limit.tokens + limit.buffer + (maxOutputTokens === undefined ? limit.outputReserve : 0)
+  return count.low > room || bytes > limit.bytes
+}
 
 /** Tokens outside the history: instructions, tools, framing. */
 export function fixedTokensOf(context: PrepareContext): number {

@@ -5,7 +5,7 @@ import type { Branch, Unwritten } from '../session/branch.ts'
 import { withCacheMarks } from './decorate/cache-marks.ts'
 import { storedText } from '../epoch/cascade/draft.ts'
 import { withContextNotice } from './decorate/context-notice.ts'
-import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
+import { isCertainlyOver, isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
 import type { EngineDeps } from '../deps.ts'
 import { debugLines } from '../design-log.ts'
 import { noteHighWater, placeOf } from '../epoch/epoch-hooks.ts'
@@ -73,8 +73,11 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
       : undefined
   const leaving = closing?.view ?? view
   for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
-  // Caution alone refuses nothing: a guess about an unknown tokenizer may cost an epoch, not the request.
-  if (isOver(leaving.estimate, context.limit) && deps.policy.asDesigned !== true)
+  // A guess, and caution about an unknown tokenizer, may cost an epoch, not the request.
+  if (
+    isCertainlyOver(leaving.estimate, context.limit, context.conversation.settings) &&
+    deps.policy.asDesigned !== true
+  )
     throw tooLarge(context, reduced?.smallest ?? leaving)
   const permitted = await permit(context, leaving, closing?.verdict)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
