@@ -53,6 +53,7 @@ function countWords(item: Item, context: ItemContext): Count {
         context.countText(item.text),
         context.countText(item.toolName ?? ''),
         exactly(context.overhead.perCall, 'estimate'),
+        signatureOf(item, context.overhead),
       )
       break
     case 'result':
@@ -70,6 +71,12 @@ function countWords(item: Item, context: ItemContext): Count {
       break
   }
   return parts.length === 1 ? parts[0]! : sumCounts(parts)
+}
+
+/** A signature on a call brings the thoughts before it back, unseen. */
+function signatureOf({ sealedCharacters = 0 }: Item, { perSealedCharacter }: Overhead): Count {
+  const tokens = Math.round(sealedCharacters * perSealedCharacter)
+  return tokens === 0 ? NO_TOKENS : { tokens, low: tokens * 0.4, high: tokens * 1.6, source: 'estimate' }
 }
 
 function countSealed(item: Item, context: ItemContext): Count {

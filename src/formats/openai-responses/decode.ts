@@ -5,6 +5,7 @@ import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json-ind
 import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
 import { kindOf, readItem, readPart, type RoledCore } from './items.ts'
 import { toolNamesIn, type ToolNames } from '../tool-names.ts'
+import { declaredAs, responseFormatAs } from '../tool-namespace.ts'
 import { FORMAT, MARK_KEYS, nodeAt, sourceOf, typeOf, type Place, type Source } from './wire.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
@@ -119,6 +120,7 @@ function readTools({ text, root }: Reader, tools: unknown): ToolDeclaration[] {
   return objectsIn(tools, FORMAT, 'tools').map((tool, i) => ({
     name: toolNameOf(tool),
     text: rawText(text, nodes[i]!),
+    ...(tool['type'] === 'function' && { readAs: declaredAs(tool) }),
   }))
 }
 
@@ -127,6 +129,8 @@ export function toolNameOf(tool: unknown): string {
   const fields = recordOf(tool) ?? {}
   return stringOf(fields['name']) ?? stringOf(fields['server_label']) ?? stringOf(fields['type']) ?? ''
 }
+
+const forcesTool = (choice: unknown): boolean => choice === 'required' || recordOf(choice)?.['name'] !== undefined
 
 /** Tools whose declarations stand in the body as a whole; any other is OpenAI's to run or to describe. */
 const DECLARED_TYPES = new Set<unknown>(['function', 'custom', undefined])
@@ -141,17 +145,19 @@ function unseenIn(body: Fields): readonly string[] {
 function readSettings(body: Fields): RequestSettings {
   const reasoning = recordOf(body['reasoning'])
   const conversation = body['conversation']
-  const format = recordOf(recordOf(body['text'])?.['format'])?.['type'] ?? 'text'
+  const format = recordOf(recordOf(body['text'])?.['format']) ?? {}
   const unseen = unseenIn(body)
   return {
     ...(unseen.length > 0 && { unseen }),
-    ...(format !== 'text' && { shapesAnswer: true as const }),
+    ...((format['type'] ?? 'text') !== 'text' && { shapesAnswer: true as const }),
+    ...(forcesTool(body['tool_choice']) && { forcesTool: true as const }),
     stream: body['stream'] === true,
     reasoning: reasoning !== undefined && reasoning['effort'] !== 'none',
     ...defined({
       model: stringOf(body['model']),
       maxOutputTokens: numberOf(body['max_output_tokens']),
       previousResponseId: stringOf(body['previous_response_id']),
+      answerSchema: responseFormatAs(format),
       conversationId: stringOf(conversation) ?? stringOf(recordOf(conversation)?.['id']),
     }),
   }
