@@ -2,7 +2,7 @@ import type { EventBody } from '../../../core/events.ts'
 import type { Epoch } from '../../../core/records.ts'
 import type { PrepareContext } from '../../prepare/context.ts'
 import type { Reduction } from '../design.ts'
-import { highWater, messagesOf } from '../../epoch/water.ts'
+import { highWater, messagesOf } from '../../epoch/thresholds.ts'
 
 /** The words of a design's own log for a reduction; people who ran it grep for them. */
 export function reductionLines(context: PrepareContext, { before, after, epoch }: Reduction): EventBody[] {

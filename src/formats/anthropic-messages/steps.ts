@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../../../core/codec.ts'
+import type { ServerSentEvent } from '../../core/codec.ts'
 import {
   eventOf,
   isRecord,
@@ -13,7 +13,7 @@ import {
   type Json,
   type Passed,
   type VisibleStream,
-} from './wire.ts'
+} from '../wire/steps.ts'
 
 const blocksOf = (message: Json | undefined): readonly Json[] => {
   const content = message?.['content']

@@ -1,4 +1,4 @@
-import type { Item } from '../core/item.ts'
+import type { Item } from '../../core/item.ts'
 
 /** Names of tools by call id: most results do not carry them. */
 export interface ToolNames {

@@ -1,4 +1,4 @@
-import { PlimsollError } from '../core/errors.ts'
+import { PlimsollError } from '../../core/errors.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 

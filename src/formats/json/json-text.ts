@@ -1,4 +1,4 @@
-import type { Item } from '../core/item.ts'
+import type { Item } from '../../core/item.ts'
 
 const written = new WeakMap<Item, string>()
 

@@ -1,6 +1,13 @@
 import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import { isCall, type AnswerEnd, type AnswerHead, type AnswerPart, type AnswerWriter, type Fields } from './answer.ts'
+import {
+  isCall,
+  type AnswerEnd,
+  type AnswerHead,
+  type AnswerPart,
+  type AnswerWriter,
+  type Fields,
+} from '../answer/answer.ts'
 
 const usageOf = (usage: Usage | undefined): Fields => ({
   input_tokens: usage?.input ?? 0,

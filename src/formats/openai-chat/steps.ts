@@ -1,5 +1,5 @@
-import type { ServerSentEvent } from '../../../core/codec.ts'
-import { SSE_DONE } from '../../../formats/sse.ts'
+import type { ServerSentEvent } from '../../core/codec.ts'
+import { SSE_DONE } from '../framing/sse.ts'
 import {
   eventOf,
   isRecord,
@@ -13,7 +13,7 @@ import {
   type Json,
   type Passed,
   type VisibleStream,
-} from './wire.ts'
+} from '../wire/steps.ts'
 
 /** The parts of a chat answer: its text and reasoning as one, each call as one. */
 const isText = (part: Json): boolean => part['function'] === undefined && part['custom'] === undefined

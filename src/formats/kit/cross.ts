@@ -1,4 +1,4 @@
-import type { Conversation, Loss } from '../core/conversation.ts'
+import type { Conversation, Loss } from '../../core/conversation.ts'
 
 export interface Written {
   readonly text: string

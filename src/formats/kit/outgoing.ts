@@ -1,4 +1,4 @@
-import type { Item } from '../core/item.ts'
+import type { Item } from '../../core/item.ts'
 
 /** One message of the outgoing history: its own items that stay, or a message that we insert. */
 export type OutgoingMessage =

@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../core/codec.ts'
+import type { ServerSentEvent } from '../../core/codec.ts'
 
 /** Reads server-sent events from byte chunks cut anywhere. */
 export interface SseParser {

@@ -1,7 +1,7 @@
-import type { Conversation, Loss, NewTool, RequestSettings } from '../core/conversation.ts'
-import type { Item, Media, ToolDeclaration } from '../core/item.ts'
-import { turnsOf } from '../core/turns.ts'
-import type { JsonNode } from './json-index.ts'
+import type { Conversation, Loss, NewTool, RequestSettings } from '../../core/conversation.ts'
+import type { Item, Media, ToolDeclaration } from '../../core/item.ts'
+import { turnsOf } from '../../core/turns.ts'
+import type { JsonNode } from '../json/json-index.ts'
 import { numberOf, recordOf, stringOf, type Fields } from './reading.ts'
 import { readToolChoice, type ToolChoice } from './tool-choice.ts'
 

@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../../../core/codec.ts'
+import type { ServerSentEvent } from '../../core/codec.ts'
 import {
   eventOf,
   isRecord,
@@ -11,7 +11,7 @@ import {
   type Json,
   type Passed,
   type VisibleStream,
-} from './wire.ts'
+} from '../wire/steps.ts'
 
 const candidateOf = (body: Json): Json | undefined => recordsIn(body['candidates'])[0]
 const partsIn = (candidate: Json | undefined): readonly Json[] =>

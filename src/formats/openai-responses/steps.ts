@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../../../core/codec.ts'
+import type { ServerSentEvent } from '../../core/codec.ts'
 import {
   eventOf,
   isRecord,
@@ -12,7 +12,7 @@ import {
   type Json,
   type Passed,
   type VisibleStream,
-} from './wire.ts'
+} from '../wire/steps.ts'
 
 export const responsesHidden: HiddenWire = {
   list: 'input',

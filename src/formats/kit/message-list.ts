@@ -1,5 +1,5 @@
-import type { Conversation } from '../core/conversation.ts'
-import { member, type JsonNode } from './json-index.ts'
+import type { Conversation } from '../../core/conversation.ts'
+import { member, type JsonNode } from '../json/json-index.ts'
 import { arrayOf, type Fields } from './reading.ts'
 
 /** The messages of a wire that keeps them under one key of its root. */

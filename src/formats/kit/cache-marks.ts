@@ -1,5 +1,5 @@
-import type { Item } from '../core/item.ts'
-import { member, rawText, type JsonNode } from './json-index.ts'
+import type { Item } from '../../core/item.ts'
+import { member, rawText, type JsonNode } from '../json/json-index.ts'
 import type { OutgoingMessage } from './outgoing.ts'
 
 /** A client's cache breakpoint on a block: the member that holds it, and its JSON text. */

@@ -1,7 +1,7 @@
 import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import { SSE_DONE } from '../sse.ts'
-import { isCall, joined, type AnswerHead, type AnswerPart, type AnswerWriter, type Fields } from './answer.ts'
+import { SSE_DONE } from '../framing/sse.ts'
+import { isCall, joined, type AnswerHead, type AnswerPart, type AnswerWriter, type Fields } from '../answer/answer.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = {
   length: 'length',

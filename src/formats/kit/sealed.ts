@@ -1,6 +1,6 @@
-import { PlimsollError } from '../core/errors.ts'
-import type { Item } from '../core/item.ts'
-import { cutOut } from './json-scan.ts'
+import { PlimsollError } from '../../core/errors.ts'
+import type { Item } from '../../core/item.ts'
+import { cutOut } from '../json/json-scan.ts'
 import { recordOf } from './reading.ts'
 
 /** For items that only their issuer can check: an edit would turn them into something that it refuses. */

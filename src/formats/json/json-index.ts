@@ -1,5 +1,5 @@
-import { PlimsollError } from '../core/errors.ts'
-import { commonPrefix } from '../core/common-prefix.ts'
+import { PlimsollError } from '../../core/errors.ts'
+import { commonPrefix } from '../../core/common-prefix.ts'
 import { cutOut, skipSpace, skipString, Spans } from './json-scan.ts'
 
 /** Members that are searched one by one. */

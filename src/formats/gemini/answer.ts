@@ -1,7 +1,14 @@
 import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import { FOREIGN_SIGNATURE } from '../gemini/write.ts'
-import { argumentsOf, isCall, type AnswerHead, type AnswerPart, type AnswerWriter, type Fields } from './answer.ts'
+import { FOREIGN_SIGNATURE } from './write.ts'
+import {
+  argumentsOf,
+  isCall,
+  type AnswerHead,
+  type AnswerPart,
+  type AnswerWriter,
+  type Fields,
+} from '../answer/answer.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = { length: 'MAX_TOKENS', refusal: 'SAFETY', error: 'OTHER' }
 const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'STOP'

@@ -1,6 +1,6 @@
 import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import { argumentsOf, type AnswerHead, type AnswerPart, type AnswerWriter, type Fields } from './answer.ts'
+import { argumentsOf, type AnswerHead, type AnswerPart, type AnswerWriter, type Fields } from '../answer/answer.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = {
   length: 'max_tokens',

@@ -1,5 +1,5 @@
-import type { ServerSentEvent } from '../../../core/codec.ts'
-import { parseEvent } from '../../../formats/pieces.ts'
+import type { ServerSentEvent } from '../../core/codec.ts'
+import { parseEvent } from '../kit/pieces.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,4 @@
-import type { Media } from '../core/item.ts'
+import type { Media } from '../../core/item.ts'
 import { defined } from './reading.ts'
 
 const DATA_URL = /^data:([^;,]*)((?:;[^;,]*)*),/

@@ -1,4 +1,4 @@
-import type { Violation } from '../core/codec.ts'
+import type { Violation } from '../../core/codec.ts'
 
 /** One rule of a wire, as data: what it says and what repairs a body that breaks it. */
 export interface Rule {
