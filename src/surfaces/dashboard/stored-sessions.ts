@@ -1,6 +1,6 @@
 import { PlimsollError } from '../../core/errors.ts'
 import type { LogRecord } from '../../core/records.ts'
-import { lru } from '../../drivers/lru.ts'
+import { BoundedMap } from '../../lib/bounded-map.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import type { StoreMaintenance } from '../../ports/store-maintenance.ts'
 import { foldLog, type FoldedLog } from './fold-log.ts'
@@ -34,8 +34,8 @@ export function storedSessions(
   priceOf: PriceOf,
   tenant?: string,
 ): StoredSessions {
-  const logs = lru<string, KeptLog>(KEPT_CHARACTERS)
-  const figures = lru<string, SessionFigures>(KEPT_FIGURES)
+  const logs = new BoundedMap<string, KeptLog>(KEPT_CHARACTERS)
+  const figures = new BoundedMap<string, SessionFigures>(KEPT_FIGURES)
   const keyOf = (of: string, session: string): string => JSON.stringify([of, session])
 
   const recordsOf = async (of: string, session: string): Promise<KeptLog> => {
@@ -83,7 +83,7 @@ export function storedSessions(
       if (known !== undefined && known.version === (await store.version(of, session))) return known
       const { records, version } = await recordsOf(of, session)
       const found = figuresOf(foldLog(records), { tenant: of, session, version, priceOf })
-      figures.set(key, found, 1)
+      figures.set(key, found)
       return found
     },
     async log(of, session) {
