@@ -131,7 +131,7 @@ function Composition({ calls }: { calls: readonly PageCall[] }) {
     name: names[index]!,
     values,
     colour: PALETTE[index % PALETTE.length]!,
-    isFilled: true,
+    isLayer: true,
   }))
   return (
     <Card title="What the prompts are made of">

@@ -10,6 +10,8 @@ export interface Line {
   readonly colour: string
   readonly isDashed?: boolean
   readonly isFilled?: boolean
+  /** One of several that lie on each other: what is drawn later covers what is below it. */
+  readonly isLayer?: boolean
   readonly isStepped?: boolean
 }
 
@@ -45,15 +47,16 @@ export function Chart({ x, lines, marks = [], label, height = 260 }: { x: readon
         ],
         series: [
           { label: 'call' },
-          ...lines.map(({ name, colour, isDashed, isFilled, isStepped }) => ({
+          ...lines.map(({ name, colour, isDashed, isFilled, isLayer, isStepped }) => ({
             label: name,
             stroke: colourOf(colour),
-            width: 2,
+            width: isLayer === true ? 0.5 : 2,
             spanGaps: true,
             points: { show: false },
             value: (_plot: uPlot, value: number | null) => (value === null ? '–' : tokens(value)),
             ...(isDashed === true && { dash: [6, 4] }),
             ...(isFilled === true && { fill: `${colourOf(colour)}33` }),
+            ...(isLayer === true && { fill: colourOf(colour) }),
             ...(isStepped === true && { paths: uPlot.paths.stepped!({ align: 1 }) }),
           })),
         ],

@@ -1,9 +1,10 @@
 import type { Plimsoll } from '../../options.ts'
 import { conversationView } from '../../engine/replay/conversation-view.ts'
-import { SessionPricer } from '../../engine/replay/session-price.ts'
+import { commonPrefix, type SentPiece } from '../../engine/replay/session-price.ts'
 import { codecs } from '../../formats/registry.ts'
 import type { Recording } from '../../formats/transcripts/recording.ts'
-import type { PriceModel } from '../../core/price.ts'
+import { simulateUsage, type PriceModel } from '../../core/price.ts'
+import type { Usage } from '../../core/usage.ts'
 import { isPlimsollError } from '../../core/errors.ts'
 
 export interface PlayOptions {
@@ -22,7 +23,20 @@ export async function playRecording(plimsoll: Plimsoll, recording: Recording, op
   const { id, model, window, price, countText } = options
   const codec = codecs.get(recording.wire)!
   const session = plimsoll.session({ id })
-  const pricer = new SessionPricer(price)
+  let before: { readonly pieces: readonly SentPiece[]; readonly at: number | undefined } | undefined
+  const usageOf = (pieces: readonly SentPiece[], load: number, { usage, at }: Recording['calls'][number]): Usage => {
+    const all = pieces.reduce((sum, piece) => sum + piece.tokens, 0)
+    // The meter's word on the whole, by the share that both requests begin with: it knows what a vendor does not count.
+    const share = before === undefined || all === 0 ? 0 : commonPrefix(before.pieces, pieces) / all
+    const elapsed = at === undefined || before?.at === undefined ? 0 : at - before.at
+    before = { pieces, at }
+    const tokens = Math.round(load)
+    const commonPrefixTokens = Math.round(share * tokens)
+    return simulateUsage(
+      { tokens, commonPrefixTokens, outputTokens: usage?.output ?? 0, elapsedSeconds: Math.max(0, elapsed) / 1000 },
+      price,
+    )
+  }
   const tokensOf = new WeakMap<object, number>()
   for (const call of recording.calls) {
     try {
@@ -36,8 +50,7 @@ export async function playRecording(plimsoll: Plimsoll, recording: Recording, op
         },
         countText,
       )
-      const outputTokens = call.usage?.output ?? 0
-      const usage = pricer.add({ pieces: view.pieces, outputTokens, ...(call.at !== undefined && { at: call.at }) })
+      const usage = usageOf(view.pieces, turn.load.count.tokens, call)
       await session.record({ turn: turn.id, usage })
     } catch (error) {
       // A call that cannot be made to fit is left out, as it would have been refused.
