@@ -31,6 +31,10 @@ export interface ProxyConfig {
   readonly artifacts?: string
   readonly maxBodyBytes?: number
   readonly caFile?: string
+  /** `credential`, `one` or `header:<name>`. */
+  readonly tenants?: string
+  readonly allowedHosts?: readonly string[]
+  readonly allowedOrigins?: readonly string[]
   readonly workers?: number
   readonly drainMs?: number
   readonly requestTimeoutMs?: number
@@ -60,6 +64,9 @@ const KINDS: Readonly<
   artifacts: 'string',
   maxBodyBytes: 'number',
   caFile: 'string',
+  tenants: 'string',
+  allowedHosts: 'object',
+  allowedOrigins: 'object',
   workers: 'number',
   drainMs: 'number',
   requestTimeoutMs: 'number',
@@ -122,7 +129,14 @@ export function parseConfig(parsed: unknown, file = 'the configuration'): ProxyC
     }
   }
   const { upstreams, ...rest } = parsed as ProxyConfig
+  checkTenants(rest.tenants, file)
   return { ...rest, ...(upstreams !== undefined && { upstreams: parseUpstreams(upstreams, file) }) }
+}
+
+/** @throws PlimsollError `bad-config` */
+export function checkTenants(rule: string | undefined, where: string): void {
+  if (rule === undefined || /^(credential|one|header:\s*[\w-]+)$/.test(rule)) return
+  throw wrong(where, 'tenants should be credential, one or header:<name>.')
 }
 
 function parseUpstreams(given: unknown, file: string): Upstreams {

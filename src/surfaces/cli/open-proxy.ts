@@ -34,6 +34,8 @@ const FIXED = [
   'summarizer',
   'drainMs',
   'requestTimeoutMs',
+  'allowedHosts',
+  'allowedOrigins',
 ] as const
 
 /** A proxy with everything around it: store, events, metrics, control routes. */
@@ -84,11 +86,20 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     hub.take(event)
     plimsoll.ledger.take(event)
   })
-  const token = process.env['PLIMSOLL_TOKEN']
+  const { PLIMSOLL_TOKEN: token, PLIMSOLL_OPERATOR_TOKEN: operatorToken } = process.env
+  const operator = operatorToken === undefined || operatorToken === '' ? {} : { operatorToken }
   const proxy = await startProxy(plimsoll.gateway, {
     ...settings,
     ...(token !== undefined && { token }),
-    control: createControl({ hub, ledger: plimsoll.ledger, metrics, isReady: () => plimsoll.isReady() }),
+    ...operator,
+    control: createControl({
+      hub,
+      ledger: plimsoll.ledger,
+      metrics,
+      isReady: () => plimsoll.isReady(),
+      tenantOf: (header, path) => plimsoll.gateway.tenantOf(header, path),
+      ...operator,
+    }),
     sidecar: plimsoll.sidecar,
     onRequest,
   })
@@ -125,7 +136,7 @@ function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
 }
 
 function liveOptions(settings: ProxySettings): LiveOptions {
-  const { policy, policies, agents, window, budgets, observe, tools, maxBodyBytes } = settings
+  const { policy, policies, agents, window, budgets, observe, tools, maxBodyBytes, tenants } = settings
   return {
     ...(policy !== undefined && { policy }),
     ...(policies !== undefined && { policies }),
@@ -135,5 +146,6 @@ function liveOptions(settings: ProxySettings): LiveOptions {
     ...(observe !== undefined && { observe }),
     ...(tools !== undefined && { tools }),
     ...(maxBodyBytes !== undefined && { maxBodyBytes }),
+    ...(tenants !== undefined && { tenants }),
   }
 }
