@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { hostname } from 'node:os'
 import type { PlimsollEvent } from '../../core/events.ts'
 import { openEvents } from '../../drivers/open-events.ts'
-import { budgetsOf } from '../../config/policy/index.ts'
+import { budgetsOf } from '../../config/index.ts'
 import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../../compose/plimsoll.ts'
 import type { ProxyConfig } from '../../config/proxy.ts'
 import { knownModels } from './catalogue.ts'
@@ -35,6 +35,7 @@ const FIXED = [
   'drainMs',
   'requestTimeoutMs',
   'allowedHosts',
+  'redact',
   'allowedOrigins',
 ] as const
 
@@ -66,6 +67,7 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     ...(settings.artifacts !== undefined && { artifacts: settings.artifacts }),
     ...(settings.models !== undefined && { models: settings.models }),
     ...(settings.summarizer !== undefined && { summarizer: settings.summarizer }),
+    ...(settings.redact !== undefined && { redact: settings.redact }),
     catalogue: knownModels(),
     onEvent(event) {
       count(event)

@@ -4,7 +4,7 @@ import { callReader } from '../../../engine/readers/tools.ts'
 import type { ArtifactReaders } from '../../../engine/readers/index.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
 import type { StepOwner } from './steps.ts'
-import type { HiddenCall } from './wire.ts'
+import type { HiddenCall } from '../../../formats/wire/steps.ts'
 
 export interface HiddenToolDeps {
   readonly sessions: Pick<SessionStore, 'search' | 'read'>
