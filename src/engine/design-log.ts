@@ -15,7 +15,7 @@ export function reductionLines(context: PrepareContext, { before, after, epoch }
   const { policy } = context.deps
   const say = (message: string): EventBody => ({ type: 'warning', topic: policy.name, message })
   if (policy.estimator?.design !== 'cyber-autoagent') return []
-  const threshold = Math.floor(highWater(policy, context.limit, context.branch.cacheIsWarm))
+  const threshold = Math.floor(highWater(policy, context.limit, context.branch.log.cacheIsWarm))
   const compressed = epoch.edits.filter((edit) => edit.op === 'replace').length
   const from = messagesOf(before.conversation.items)
   const to = messagesOf(after.conversation.items)
@@ -39,7 +39,8 @@ export function debugLines(context: PrepareContext, view: View, verdict: string)
   const { deps, target, limit, branch } = context
   if (deps.policy.debug !== true) return []
   const { parts, count } = { parts: view.measurement.parts, count: view.load.count }
-  const current = branch.last === undefined ? 0 : branch.last.prompt + branch.last.output
+  const { measured } = branch.log
+  const current = measured === undefined ? 0 : measured.prompt + measured.output
   const projected = Math.ceil(count.tokens)
   const schema = Math.ceil(parts.tools)
   const counters = {
@@ -51,7 +52,10 @@ export function debugLines(context: PrepareContext, view: View, verdict: string)
   const blocked = verdict === 'proceed' ? [] : [{ model: target.model, limit: limit.tokens, projected }]
   const topics: Readonly<Record<string, object>> = {
     'init-counters': counters,
-    'loop-init': { turn: branch.turnCount + 1, seedTokens: Math.ceil(parts.head + parts.items) },
+    'loop-init': {
+      turn: Math.max(branch.log.turns, branch.turns.count) + 1,
+      seedTokens: Math.ceil(parts.head + parts.items),
+    },
     'schema-estimate': { schemaCtxTokens: schema },
     evaluate: { projectedTokens: projected, ...counters, extraTokens: 0 },
     'evaluate-target': {
