@@ -13,7 +13,7 @@ import {
   targetOf,
   windowOf,
 } from '../../src/config/policy/index.ts'
-import { policies } from '../../src/engine/policies/index.ts'
+import { policies } from '../../src/engine/presets/index.ts'
 import { createPlimsoll } from '../../src/compose/plimsoll.ts'
 import { readConfig } from '../../src/config/proxy.ts'
 

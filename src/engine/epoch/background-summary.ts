@@ -19,10 +19,10 @@ import type { Standing } from '../prepare/standing.ts'
  */
 export async function startSummary(context: PrepareContext, standing: Standing, view: View): Promise<void> {
   const { deps, branch, links, limit } = context
-  const { summaries, cascade, water, asDesigned } = deps.policy
+  const { summaries, cascade, water } = deps.policy
   const from = summaries?.backgroundFrom
   const { background: work } = deps
-  if (from === undefined || deps.summarizer === undefined || work === undefined || asDesigned === true) return
+  if (from === undefined || deps.summarizer === undefined || work === undefined) return
   const { background } = branch
   if (background.summary !== undefined || branch.wish.request !== undefined || links.length === 0) return
   const { high } = view.load.count

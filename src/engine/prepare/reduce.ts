@@ -12,7 +12,7 @@ import { isHigh, messagesOf, messagesSinceSummary } from '../epoch/thresholds.ts
 export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
   const { deps, branch, limit } = context
   if (branch.wish.request !== undefined) return true
-  if (deps.policy.asDesigned !== true && epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
+  if (epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
   if (branch.background.isWriting) return false
   const { policy } = deps

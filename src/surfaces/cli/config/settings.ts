@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { withoutPassword } from '../../../drivers/open-store.ts'
 import { checkConfigText, loadConfig, policyOf, windowOf, type Config } from '../../../config/policy/index.ts'
-import { policyNamed } from '../../../engine/policies/index.ts'
+import { policyNamed } from '../../../engine/presets/index.ts'
 import { readConfig, type ProxyConfig } from '../../../config/proxy.ts'
 import { plainSettingsOf, type ProxyFlags } from '../proxy-options.ts'
 import { defaultStoreUrl } from '../stores/open.ts'
