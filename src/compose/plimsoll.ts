@@ -229,7 +229,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
       },
     },
-    isShared: cluster.isWorker || sessions.name === 'postgres',
+    isShared: cluster.isWorker || sessions.isShared === true,
     settings: () => live,
   })
   return {
