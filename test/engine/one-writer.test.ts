@@ -78,7 +78,7 @@ describe('what a branch remembers', () => {
     const [, body] = /export interface Branch extends BranchOwner \{(.*?)\n\}/s.exec(branch)!
     const fields = [...body!.matchAll(/^ {2}(readonly )?(\w+)/gm)].map(([, readonly, name]) => [name, readonly])
     expect(fields.filter(([, readonly]) => readonly === undefined)).toEqual([])
-    expect(fields.map(([name]) => name).sort()).toEqual([...Object.keys(WRITERS), 'inOrder'].sort())
+    expect(new Set(fields.map(([name]) => name))).toEqual(new Set([...Object.keys(WRITERS), 'inOrder']))
   })
 
   it.each(
