@@ -229,7 +229,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
       },
     },
-    isShared: cluster.isWorker || sessions.name === 'postgres',
+    isShared: cluster.isWorker || sessions.isShared === true,
     settings: () => live,
   })
   return {
@@ -239,7 +239,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
     sidecar: createSidecar({
-      secret,
+      tenantOf: (header, path) => gateway.tenantOf(header, path),
       session: (wanted) => session(wanted, undefined, 0),
       read: async (tenant, handle) => (await deps()).artifacts.read(tenant, handle),
       values: sessions,

@@ -1,4 +1,4 @@
-import { loadConfig, optionsOf, policyOf, type Config } from '../../../config/policy/index.ts'
+import { loadConfig, optionsOf, policyOf, type Config } from '../../../config/index.ts'
 import { policies } from '../../../engine/presets/index.ts'
 import type { ChatSettings } from './chat.ts'
 

@@ -1,13 +1,25 @@
+import { CODECS } from '../../formats/registry.ts'
+
 /** The shape of a config file as data: one description validates it, writes its JSON Schema and knows its keys. */
 export type Shape =
-  | { readonly kind: 'object'; readonly about: string; readonly fields: Readonly<Record<string, Shape>> }
+  | {
+      readonly kind: 'object'
+      readonly about: string
+      readonly fields: Readonly<Record<string, Shape>>
+      /** Keys that must be there. @default none */
+      readonly required?: readonly string[]
+      /** Text in its place is this field alone. @default only a group of keys will do */
+      readonly short?: string
+      /** Keys that make no sense without another one. */
+      readonly needs?: Readonly<Record<string, string>>
+    }
   /** Any key, one shape. */
-  | { readonly kind: 'map'; readonly about: string; readonly of: Shape }
+  | { readonly kind: 'map'; readonly about: string; readonly of: Shape; readonly keys?: KeyRule }
+  /** One, or a list of them; read as a list. */
+  | { readonly kind: 'one-or-more'; readonly about: string; readonly of: Shape }
   | { readonly kind: 'list'; readonly about: string; readonly of: Shape }
   | { readonly kind: 'text'; readonly about: string; readonly oneOf?: readonly string[] }
   | { readonly kind: 'switch'; readonly about: string }
-  /** Checked by whoever uses it. */
-  | { readonly kind: 'any'; readonly about: string }
   | {
       readonly kind: 'number'
       readonly about: string
@@ -16,8 +28,16 @@ export type Shape =
       readonly max?: number
     }
 
+/** What the keys of a map look like, in a pattern and in words. */
+export interface KeyRule {
+  readonly pattern: string
+  readonly words: string
+}
+
 /** `share`: 0 to 1, or with %. `tokens`, `count`, `chars`: whole numbers, or with k or M. `bytes`: or with KiB, MiB, kB, MB. `usd`: or with $. */
 export type Unit = 'share' | 'tokens' | 'bytes' | 'chars' | 'count' | 'factor' | 'usd'
+
+const WIRES = Object.keys(CODECS)
 
 const share = (about: string, max = 1): Shape => ({ kind: 'number', about, unit: 'share', min: 0, max })
 const tokens = (about: string, min = 0): Shape => ({ kind: 'number', about, unit: 'tokens', min })
@@ -191,6 +211,25 @@ const known = object('What is known about a model, over the catalogue', {
   price: rates,
 })
 
+const upstream: Shape = {
+  kind: 'object',
+  about: 'Where requests go',
+  required: ['url'],
+  short: 'url',
+  needs: { wire: 'model' },
+  fields: {
+    url: text('Its address'),
+    model: text('Asks for this model instead of the client’s'),
+    window: tokens('Its window', 1),
+    wire: text('The API format that it speaks, where that is not the client’s', WIRES),
+    headers: {
+      kind: 'map',
+      about: 'Sent instead of the client’s own; $NAME stands for an environment variable',
+      of: text('A header'),
+    },
+  },
+}
+
 /** A config file. */
 export const CONFIG: Shape & { kind: 'object' } = {
   kind: 'object',
@@ -202,7 +241,7 @@ export const CONFIG: Shape & { kind: 'object' } = {
     store: text('memory:, sqlite:…, postgres://…'),
     artifacts: text('memory:, file:…, postgres://…, s3://…'),
     summarizer: object('A model that writes summaries', {
-      format: text('Its wire', ['anthropic-messages', 'openai-chat', 'openai-responses', 'gemini']),
+      format: text('Its wire', WIRES),
       model: text('Its name'),
       baseUrl: text('Where it is, when not at its vendor'),
       apiKeyEnv: text('The environment variable that holds its key'),
@@ -240,11 +279,20 @@ export const CONFIG: Shape & { kind: 'object' } = {
     }),
     port: count('proxy: where it listens', 0, 65_535),
     host: text('proxy: on which address'),
-    upstreams: { kind: 'any', about: 'proxy: providers by path prefix' },
+    upstreams: {
+      kind: 'map',
+      about: 'proxy: upstreams by path prefix',
+      keys: { pattern: '^[a-z][a-z0-9-]*$', words: 'a path prefix like openai or my-models' },
+      of: { kind: 'one-or-more', about: 'In the order in which they are tried', of: upstream },
+    },
     observe: { kind: 'switch', about: 'proxy: report only, change nothing' },
     tools: { kind: 'switch', about: 'proxy: add tools that bring back what was taken out' },
     maxBodyBytes: bytes('proxy: largest request body'),
     caFile: text('proxy: certificates to trust'),
+    redact: { kind: 'switch', about: 'Take secrets out of what is stored' },
+    tenants: text('proxy: whose content a request is: credential, one or header:<name>'),
+    allowedHosts: { kind: 'list', about: 'proxy: further names that it is called by', of: text('A host name') },
+    allowedOrigins: { kind: 'list', about: 'proxy: web pages that may call it', of: text('An origin: https://…') },
     workers: count('proxy: processes', 1),
     drainMs: count('proxy: milliseconds for open requests at the end'),
     requestTimeoutMs: count('proxy: milliseconds for a request to come in'),

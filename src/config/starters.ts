@@ -1,4 +1,4 @@
-import type { ProxyConfig } from '../../../config/proxy.ts'
+import type { ProxyConfig } from './proxy.ts'
 
 /** What a new file says: the defaults that people change, as they are. */
 export const PROXY_STARTER = `${JSON.stringify(

@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { withoutPassword } from '../../../drivers/open-store.ts'
-import { checkConfigText, loadConfig, policyOf, windowOf, type Config } from '../../../config/policy/index.ts'
-import { policyNamed } from '../../../engine/presets/index.ts'
-import { readConfig, type ProxyConfig } from '../../../config/proxy.ts'
-import { plainSettingsOf, type ProxyFlags } from '../proxy-options.ts'
-import { defaultStoreUrl } from '../stores/open.ts'
+import { withoutPassword } from '../../drivers/open-store.ts'
+import { policyOf, windowOf, type Config } from '../../config/index.ts'
+import { policyNamed } from '../../engine/presets/index.ts'
+import { plainSettingsOf, type ProxyFlags } from './proxy-options.ts'
+import { defaultStoreUrl } from './stores/open.ts'
 
 export interface Setting {
   readonly name: string
@@ -13,8 +11,7 @@ export interface Setting {
 }
 
 /** The policy as it would be applied, number by number. */
-export async function policySettings(file: string | undefined, agent: string): Promise<readonly Setting[]> {
-  const config: Config = file === undefined ? {} : await loadConfig(file)
+export function policySettings(config: Config, agent: string): readonly Setting[] {
   const policy = policyOf(config, agent)
   const named = config.agents?.[agent]?.policy ?? config.policy
   const base =
@@ -81,25 +78,23 @@ const PROXY_DEFAULTS: Readonly<Record<string, unknown>> = {
   workers: 1,
 }
 
-export function proxySettings(file: string): readonly Setting[] {
-  const own: ProxyConfig = readConfig(file)
+export function proxySettings(config: Config): readonly Setting[] {
   const caFile = process.env['PLIMSOLL_CA_FILE']
-  const flags: ProxyFlags = { config: file, ...(caFile !== undefined && { caFile }) }
+  const flags: ProxyFlags = caFile === undefined ? {} : { caFile }
   const merged: Readonly<Record<string, unknown>> = {
     store: defaultStoreUrl(),
     ...PROXY_DEFAULTS,
     // The policy by its name; `plimsoll config` shows its numbers.
-    ...plainSettingsOf(flags),
+    ...plainSettingsOf(flags, config),
   }
-  const { summarizer } = checkConfigText(readFileSync(file, 'utf8'), file).config
   return [
     ...Object.entries(merged).map(([name, value]): Setting => {
-      const byHome = name === 'store' && own.store === undefined && process.env['PLIMSOLL_HOME'] !== undefined
+      const byHome = name === 'store' && config.store === undefined && process.env['PLIMSOLL_HOME'] !== undefined
       const inEnvironment = byHome || (name === 'caFile' && caFile !== undefined)
-      const from = inEnvironment ? 'environment' : name in own ? 'file' : 'default'
+      const from = inEnvironment ? 'environment' : name in config ? 'file' : 'default'
       return { name, value: withoutSecrets(value), from }
     }),
-    summarizerSetting(summarizer),
+    summarizerSetting(config.summarizer),
   ]
 }
 
@@ -111,3 +106,8 @@ function withoutSecrets(value: unknown): unknown {
   })
   return JSON.parse(text) as unknown
 }
+
+const PROXY_KEYS = ['port', 'host', 'upstreams', 'observe', 'tools', 'caFile', 'workers', 'maxBodyBytes'] as const
+
+/** Whether a file was written for the proxy. */
+export const isForProxy = (config: Config): boolean => PROXY_KEYS.some((key) => config[key] !== undefined)

@@ -1,9 +1,9 @@
-import { PlimsollError } from '../../core/errors.ts'
-import type { Policy, ToolBudgetRule } from '../../core/policy.ts'
-import type { Target } from '../../core/target.ts'
-import type { Budget } from '../../meter/index.ts'
-import { policyNamed } from '../../engine/presets/index.ts'
-import type { Environment } from '../../engine/presets/environment.ts'
+import { PlimsollError } from '../core/errors.ts'
+import type { Policy, ToolBudgetRule } from '../core/policy.ts'
+import type { Target } from '../core/target.ts'
+import type { Budget } from '../meter/index.ts'
+import { policyNamed } from '../engine/presets/index.ts'
+import type { Environment } from '../engine/presets/environment.ts'
 import { budgetsOf } from './budgets.ts'
 import type { Config, KnownModel, Override, SummarizerConfig } from './config.ts'
 
@@ -46,6 +46,8 @@ export function optionsOf(config: Config, env: Environment = process.env): Plims
     ...(agents.length > 0 && { agents: Object.fromEntries(agents) }),
     ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),
     ...(models !== undefined && { models }),
+    ...(config.redact !== undefined && { redact: config.redact }),
+    ...(config.tenants !== undefined && { tenants: config.tenants }),
   }
 }
 
@@ -56,6 +58,8 @@ export interface PlimsollSettings {
   readonly window?: number
   readonly store?: string
   readonly artifacts?: string
+  readonly redact?: boolean
+  readonly tenants?: string
   readonly summarizer?: SummarizerSettings
   readonly agents?: Readonly<Record<string, { readonly policy: Policy; readonly window?: number }>>
   readonly budgets?: readonly Budget[]

@@ -48,14 +48,18 @@ export function validate(root: Located, shape: Shape, file: string): Validated {
       report(node, path, `${path === '' ? 'The file' : path} must be ${expected}, not ${kindOf(node)}.`)
     switch (wanted.kind) {
       case 'object':
+        if (wanted.short !== undefined && typeof node.value === 'string') return { [wanted.short]: node.value }
+        return node.value instanceof Map ? readGroup(node, node.value, wanted, path) : wrong('a group of keys')
       case 'map':
         return node.value instanceof Map ? readMap(node.value, wanted, path) : wrong('a group of keys')
       case 'list':
         return Array.isArray(node.value)
           ? (node.value as readonly Located[]).map((item, n) => read(item, wanted.of, `${path}[${n}]`))
           : wrong('a list')
-      case 'any':
-        return plainOf(node)
+      case 'one-or-more':
+        return Array.isArray(node.value)
+          ? (node.value as readonly Located[]).map((item, n) => read(item, wanted.of, `${path}[${n}]`))
+          : [read(node, wanted.of, path)]
       case 'switch':
         return typeof node.value === 'boolean' ? node.value : wrong('true or false')
       case 'text':
@@ -63,6 +67,22 @@ export function validate(root: Located, shape: Shape, file: string): Validated {
       case 'number':
         return readNumeric(node, wanted, path)
     }
+  }
+
+  function readGroup(
+    node: Located,
+    entries: ReadonlyMap<string, LocatedEntry>,
+    wanted: Shape & { kind: 'object' },
+    path: string,
+  ): Record<string, unknown> {
+    const { required = [], needs = {} } = wanted
+    for (const key of required) if (!entries.has(key)) report(node, path, `${path} needs a ${key}.`)
+    for (const [key, other] of Object.entries(needs)) {
+      const entry = entries.get(key)
+      if (entry !== undefined && !entries.has(other))
+        report(entry, `${path}.${key}`, `${path}.${key} needs a ${other}.`)
+    }
+    return readMap(entries, wanted, path)
   }
 
   function readMap(
@@ -74,6 +94,11 @@ export function validate(root: Located, shape: Shape, file: string): Validated {
     for (const [key, entry] of entries) {
       const at = path === '' ? key : `${path}.${key}`
       const shape = wanted.kind === 'map' ? wanted.of : wanted.fields[key]
+      const rule = wanted.kind === 'map' ? wanted.keys : undefined
+      if (rule !== undefined && !new RegExp(rule.pattern).test(key)) {
+        report(entry, at, `${JSON.stringify(key)} in ${path} must be ${rule.words}.`)
+        continue
+      }
       if (shape === undefined) {
         const known = wanted.kind === 'object' ? Object.keys(wanted.fields) : []
         report(
@@ -113,11 +138,6 @@ export function validate(root: Located, shape: Shape, file: string): Validated {
   }
 
   return { value: read(root, shape, ''), problems }
-}
-
-function plainOf({ value }: Located): unknown {
-  if (value instanceof Map) return Object.fromEntries([...value].map(([key, entry]) => [key, plainOf(entry.value)]))
-  return Array.isArray(value) ? (value as readonly Located[]).map(plainOf) : value
 }
 
 function kindOf({ value }: Located): string {

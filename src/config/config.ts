@@ -1,6 +1,7 @@
-import type { Policy, SummaryRule, ToolBudgetRule } from '../../core/policy.ts'
-import type { PriceModel } from '../../core/price.ts'
-import type { BudgetScope } from '../../meter/index.ts'
+import type { Policy, SummaryRule, ToolBudgetRule } from '../core/policy.ts'
+import type { PriceModel } from '../core/price.ts'
+import type { BudgetScope } from '../meter/index.ts'
+import type { UpstreamConfig } from './upstreams.ts'
 
 /** A config file, validated. */
 export interface Config {
@@ -18,6 +19,25 @@ export interface Config {
   >
   readonly providers?: Readonly<Record<string, ProviderConfig>>
   readonly defaults?: DefaultsConfig
+  /** proxy: by path prefix, in the order in which they are tried. */
+  readonly upstreams?: Readonly<Record<string, readonly UpstreamConfig[]>>
+  readonly port?: number
+  readonly host?: string
+  readonly observe?: boolean
+  readonly tools?: boolean
+  readonly maxBodyBytes?: number
+  readonly caFile?: string
+  /** proxy: `credential`, `one` or `header:<name>`. */
+  readonly tenants?: string
+  readonly allowedHosts?: readonly string[]
+  readonly allowedOrigins?: readonly string[]
+  /** Secrets are taken out of what is stored. */
+  readonly redact?: boolean
+  readonly workers?: number
+  readonly drainMs?: number
+  readonly requestTimeoutMs?: number
+  readonly upstreamTimeoutMs?: number
+  readonly upstreamIdleMs?: number
   readonly instructions?: { readonly trustProject?: boolean; readonly globalDir?: string; readonly maxBytes?: number }
 }
 

@@ -10,19 +10,30 @@ export const configJsonSchema = (): Record<string, unknown> => ({
 function schemaOf(shape: Shape): Record<string, unknown> {
   const description = shape.about
   switch (shape.kind) {
-    case 'object':
-      return {
+    case 'object': {
+      const group = {
         type: 'object',
         description,
         additionalProperties: false,
         properties: Object.fromEntries(Object.entries(shape.fields).map(([key, field]) => [key, schemaOf(field)])),
+        ...(shape.required !== undefined && { required: [...shape.required] }),
+        ...(shape.needs !== undefined && {
+          dependentRequired: Object.fromEntries(Object.entries(shape.needs).map(([key, other]) => [key, [other]])),
+        }),
       }
+      return shape.short === undefined ? group : { anyOf: [{ type: 'string', description }, group] }
+    }
     case 'map':
-      return { type: 'object', description, additionalProperties: schemaOf(shape.of) }
+      return {
+        type: 'object',
+        description,
+        additionalProperties: schemaOf(shape.of),
+        ...(shape.keys !== undefined && { propertyNames: { pattern: shape.keys.pattern } }),
+      }
+    case 'one-or-more':
+      return { description, anyOf: [schemaOf(shape.of), { type: 'array', items: schemaOf(shape.of) }] }
     case 'list':
       return { type: 'array', description, items: schemaOf(shape.of) }
-    case 'any':
-      return { description }
     case 'switch':
       return { type: 'boolean', description }
     case 'text':

@@ -1,13 +1,14 @@
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { PlimsollError } from '../../core/errors.ts'
-import { policies } from '../../engine/presets/index.ts'
+import { PlimsollError } from '../core/errors.ts'
+import { policies } from '../engine/presets/index.ts'
 import type { Config } from './config.ts'
-import { nearest } from './nearest.ts'
-import { locateValue, parseText, type Parsed } from './parse.ts'
-import { CONFIG } from './shape.ts'
-import { validate, type ConfigProblem, type Located } from './validate.ts'
+import { nearest } from './schema/nearest.ts'
+import { locateValue, parseText, type Parsed } from './schema/parse.ts'
+import { CONFIG } from './schema/shape.ts'
+import { validate, type ConfigProblem, type Located } from './schema/validate.ts'
 
 export interface CheckedConfig {
   readonly config: Config
@@ -38,7 +39,21 @@ export const checkConfigText = (text: string, file: string): CheckedConfig => ch
 
 /** The config, or one error that names every problem with file, line and the nearest valid key. */
 export async function loadConfig(file: string): Promise<Config> {
-  const { config, problems } = await checkConfig(file)
+  return soundOrThrow(await checkConfig(file), file)
+}
+
+/** The same at once, for YAML and JSON: a proxy reads its file again while it runs. */
+export function readConfig(file: string): Config {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    return soundOrThrow(failed(file, `The file cannot be read: ${messageOf(error)}`), file)
+  }
+  return soundOrThrow(checkConfigText(text, file), file)
+}
+
+function soundOrThrow({ config, problems }: CheckedConfig, file: string): Config {
   if (problems.length === 0) return config
   throw new PlimsollError('bad-config', problems.map(problemLine).join('\n'), { fields: { file, problems } })
 }

@@ -1,5 +1,5 @@
-import { PlimsollError } from '../../core/errors.ts'
-import type { Budget } from '../../meter/index.ts'
+import { PlimsollError } from '../core/errors.ts'
+import type { Budget } from '../meter/index.ts'
 import type { BudgetConfig } from './config.ts'
 
 /** Budgets as a file or a flag writes them. @throws PlimsollError `bad-config` when one names no amount, or two. */
