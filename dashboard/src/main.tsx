@@ -30,17 +30,21 @@ function Page() {
   if (info.error?.status === 401) return <Login />
   const { page, query } = place
   const body = (value: DashboardInfo) => {
-    if (page === 'session') return <SessionView info={value} query={query} subscribe={subscribe} />
+    if (page === 'session') return <SessionView query={query} subscribe={subscribe} />
     if (page === 'artifacts') return <Artifacts query={query} />
     if (page === 'spending') return <Spending />
-    if (page === 'meter') return <Meter info={value} />
+    if (page === 'meter') return <Meter />
     if (page === 'policy') return <PolicyPage />
     if (page === 'compare') return <Compare info={value} query={query} />
     return <Sessions info={value} subscribe={subscribe} />
   }
   return (
     <>
-      <a class="skip" href="#content" onClick={(event) => (event.preventDefault(), document.getElementById('content')?.focus())}>
+      <a
+        class="skip"
+        href="#content"
+        onClick={(event) => (event.preventDefault(), document.getElementById('content')?.focus())}
+      >
         Skip to content
       </a>
       <header class="top">
@@ -53,7 +57,10 @@ function Page() {
         </a>
         <nav aria-label="Pages">
           {PAGES.map((name) => (
-            <a href={linkTo(name)} aria-current={name === page || (name === 'sessions' && page === 'session') ? 'page' : undefined}>
+            <a
+              href={linkTo(name)}
+              aria-current={name === page || (name === 'sessions' && page === 'session') ? 'page' : undefined}
+            >
               {name}
             </a>
           ))}

@@ -16,7 +16,12 @@ export function SchemeButton() {
   }, [scheme])
   const next = SCHEMES[(SCHEMES.indexOf(scheme) + 1) % SCHEMES.length]!
   return (
-    <button class="scheme" title={`Colours: ${scheme}. Press for ${next}.`} aria-label={`Colours: ${scheme}. Change to ${next}.`} onClick={() => setScheme(next)}>
+    <button
+      class="scheme"
+      title={`Colours: ${scheme}. Press for ${next}.`}
+      aria-label={`Colours: ${scheme}. Change to ${next}.`}
+      onClick={() => setScheme(next)}
+    >
       {scheme === 'dark' ? '☾' : scheme === 'light' ? '☀' : '◐'}
     </button>
   )

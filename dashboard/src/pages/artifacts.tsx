@@ -19,10 +19,16 @@ export function Artifacts({ query }: { query: Readonly<Record<string, string>> }
     <>
       {query['tenant'] === undefined && (tenants.value?.length ?? 0) > 1 && (
         <nav class="toolbar" aria-label="Tenants">
-          {tenants.value?.map((name) => <a href={linkTo('artifacts', { tenant: name })}>{name}</a>)}
+          {tenants.value?.map((name) => (
+            <a href={linkTo('artifacts', { tenant: name })}>{name}</a>
+          ))}
         </nav>
       )}
-      {tenant === undefined ? <Card title="No artifacts">Nothing has been taken out of any conversation yet.</Card> : <List tenant={tenant} session={session} />}
+      {tenant === undefined ? (
+        <Card title="No artifacts">Nothing has been taken out of any conversation yet.</Card>
+      ) : (
+        <List tenant={tenant} session={session} />
+      )}
     </>
   )
 }
@@ -32,18 +38,27 @@ function List({ tenant, session }: { tenant: string; session: string | undefined
   const list = useLoad(
     async (signal) => {
       const found: ArtifactStat[] = []
-      for (const after of pages) found.push(...(await get<{ rows: ArtifactStat[] }>('artifacts', { tenant, session, after }, signal)).rows)
+      for (const after of pages)
+        found.push(...(await get<{ rows: ArtifactStat[] }>('artifacts', { tenant, session, after }, signal)).rows)
       return found
     },
     [tenant, session, pages.length],
   )
   const [wanted, setWanted] = useState('')
-  const rows = (list.value ?? []).filter(({ handle, tool = '', contentKind = '' }) => `${handle} ${tool} ${contentKind}`.toLowerCase().includes(wanted.toLowerCase()))
+  const rows = (list.value ?? []).filter(({ handle, tool = '', contentKind = '' }) =>
+    `${handle} ${tool} ${contentKind}`.toLowerCase().includes(wanted.toLowerCase()),
+  )
   return (
     <Card title={session === undefined ? 'Artifacts' : `Artifacts of ${session}`}>
       <Problem of={list} />
       <div class="toolbar">
-        <input type="search" placeholder="Search by tool, kind or handle" aria-label="Search artifacts" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
+        <input
+          type="search"
+          placeholder="Search by tool, kind or handle"
+          aria-label="Search artifacts"
+          value={wanted}
+          onInput={(event) => setWanted(event.currentTarget.value)}
+        />
       </div>
       <Table
         label="Artifacts"
@@ -78,7 +93,15 @@ const ASK = {
 
 function Artifact({ tenant, handle }: { tenant: string; handle: string }) {
   const [start, setStart] = useState(0)
-  const part = useLoad((signal) => get<{ stat: ArtifactStat; start: number; end: number; text: string }>('artifact', { tenant, handle, start }, signal), [tenant, handle, start])
+  const part = useLoad(
+    (signal) =>
+      get<{ stat: ArtifactStat; start: number; end: number; text: string }>(
+        'artifact',
+        { tenant, handle, start },
+        signal,
+      ),
+    [tenant, handle, start],
+  )
   const value = part.value
   return (
     <>
@@ -92,7 +115,10 @@ function Artifact({ tenant, handle }: { tenant: string; handle: string }) {
               <Figure name="kind" value={value.stat.contentKind ?? '–'} />
               <Figure name="stored" value={clock(value.stat.createdAt)} />
               {value.stat.session !== undefined && (
-                <Figure name="session" value={<a href={linkTo('session', { tenant, session: value.stat.session })}>{value.stat.session}</a>} />
+                <Figure
+                  name="session"
+                  value={<a href={linkTo('session', { tenant, session: value.stat.session })}>{value.stat.session}</a>}
+                />
               )}
             </dl>
             <Text text={value.text} />
@@ -125,7 +151,10 @@ function AskBox({ tenant, handle, name }: { tenant: string; handle: string; name
   const ask = async (): Promise<void> => {
     setBusy(true)
     setAnswer(
-      await post<Answer>(`artifact/${name}`, { tenant, handle, [field]: asked }).catch((error: Error) => ({ ok: false, text: error.message })),
+      await post<Answer>(`artifact/${name}`, { tenant, handle, [field]: asked }).catch((error: Error) => ({
+        ok: false,
+        text: error.message,
+      })),
     )
     setBusy(false)
   }
@@ -140,7 +169,12 @@ function AskBox({ tenant, handle, name }: { tenant: string; handle: string; name
       >
         <label class="wide">
           {label}
-          <textarea rows={name === 'run' ? 4 : 1} value={asked} onInput={(event) => setAsked(event.currentTarget.value)} spellcheck={false} />
+          <textarea
+            rows={name === 'run' ? 4 : 1}
+            value={asked}
+            onInput={(event) => setAsked(event.currentTarget.value)}
+            spellcheck={false}
+          />
         </label>
         <button disabled={busy}>{name === 'query' ? 'Query' : name === 'run' ? 'Run' : 'Search'}</button>
       </form>

@@ -31,7 +31,8 @@ export function Compare({ info, query }: { info: DashboardInfo; query: Readonly<
     return (
       <Card title="Compare">
         <p>
-          Recorded sessions can be replayed under two policies or windows side by side. Open files for that: <code>plimsoll dashboard session.jsonl</code>
+          Recorded sessions can be replayed under two policies or windows side by side. Open files for that:{' '}
+          <code>plimsoll dashboard session.jsonl</code>
         </p>
       </Card>
     )
@@ -106,18 +107,43 @@ export function Compare({ info, query }: { info: DashboardInfo; query: Readonly<
 }
 
 const figure = (name: string, value: number | undefined): string =>
-  value === undefined ? '–' : name.includes('price') ? dollars(value) : Number.isInteger(value) ? tokens(value) : value.toFixed(3)
+  value === undefined
+    ? '–'
+    : name.includes('price')
+      ? dollars(value)
+      : Number.isInteger(value)
+        ? tokens(value)
+        : value.toFixed(3)
 
-function Choice({ name, value, set }: { name: string; value: { policy: string; window: number }; set: (value: { policy: string; window: number }) => void }) {
+function Choice({
+  name,
+  value,
+  set,
+}: {
+  name: string
+  value: { policy: string; window: number }
+  set: (value: { policy: string; window: number }) => void
+}) {
   return (
     <fieldset>
       <legend>{name}</legend>
-      <select aria-label={`Policy of the ${name}`} value={value.policy} onChange={(event) => set({ ...value, policy: event.currentTarget.value })}>
+      <select
+        aria-label={`Policy of the ${name}`}
+        value={value.policy}
+        onChange={(event) => set({ ...value, policy: event.currentTarget.value })}
+      >
         {POLICIES.map((policy) => (
           <option value={policy}>{policy}</option>
         ))}
       </select>
-      <input aria-label={`Window of the ${name}, in tokens`} type="number" min={2000} step={1000} value={value.window} onInput={(event) => set({ ...value, window: Number(event.currentTarget.value) })} />
+      <input
+        aria-label={`Window of the ${name}, in tokens`}
+        type="number"
+        min={2000}
+        step={1000}
+        value={value.window}
+        onInput={(event) => set({ ...value, window: Number(event.currentTarget.value) })}
+      />
     </fieldset>
   )
 }

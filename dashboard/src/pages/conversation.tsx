@@ -1,5 +1,10 @@
 import { useState } from 'preact/hooks'
-import type { ConversationPage, ConversationRow, InsertedRow, SessionPage } from '../../../src/surfaces/dashboard/page-types.ts'
+import type {
+  ConversationPage,
+  ConversationRow,
+  InsertedRow,
+  SessionPage,
+} from '../../../src/surfaces/dashboard/page-types.ts'
 import { get, post } from '../api.ts'
 import { tokens } from '../format.ts'
 import { useLoad } from '../load.ts'
@@ -9,7 +14,7 @@ import { linkTo, placeOf } from '../route.ts'
 const PAGE = 100
 
 /** The conversation as the client knows it on the left, what is sent of it on the right. */
-export function Conversation({ page, canChange }: { page: SessionPage; canChange: boolean }) {
+export function Conversation({ page }: { page: SessionPage }) {
   const { tenant, session } = page
   const { query } = placeOf(location.hash)
   const [agent, setAgent] = useState(query['agent'] ?? page.agents.at(-1) ?? 'main')
@@ -18,7 +23,12 @@ export function Conversation({ page, canChange }: { page: SessionPage; canChange
   // The newest items are what the next request ends with, so the last page comes first.
   const start = from ?? Math.max(0, Math.floor((page.items - 1) / PAGE) * PAGE)
   const loaded = useLoad(
-    (signal) => get<ConversationPage>('conversation', { tenant, session, agent, from: epoch !== undefined && from === undefined ? 0 : start, limit: PAGE, epoch }, signal),
+    (signal) =>
+      get<ConversationPage>(
+        'conversation',
+        { tenant, session, agent, from: epoch !== undefined && from === undefined ? 0 : start, limit: PAGE, epoch },
+        signal,
+      ),
     [tenant, session, agent, start, epoch, page.version],
   )
   const value = loaded.value
@@ -44,8 +54,10 @@ export function Conversation({ page, canChange }: { page: SessionPage; canChange
           <Pager from={value.from} total={value.total} go={setFrom} />
           <ol class="conversation" start={value.from + 1}>
             {value.rows.flatMap((row) => [
-              ...value.inserted.filter(({ place }) => place === row.place).map((each) => <Inserted key={`in${each.place}`} of={each} />),
-              <Row key={row.place} of={row} page={page} canChange={canChange} agent={agent} />,
+              ...value.inserted
+                .filter(({ place }) => place === row.place)
+                .map((each) => <Inserted key={`in${each.place}`} of={each} />),
+              <Row key={row.place} of={row} page={page} agent={agent} />,
             ])}
           </ol>
           <Pager from={value.from} total={value.total} go={setFrom} />
@@ -84,9 +96,10 @@ const Inserted = ({ of: { text, reason, role } }: { of: InsertedRow }) => (
   </li>
 )
 
-function Row({ of: row, page, canChange, agent }: { of: ConversationRow; page: SessionPage; canChange: boolean; agent: string }) {
+function Row({ of: row, page, agent }: { of: ConversationRow; page: SessionPage; agent: string }) {
   const { tenant, session } = page
-  const open = async (): Promise<string> => (await get<{ text: string }>('item', { tenant, session, identity: row.identity })).text
+  const open = async (): Promise<string> =>
+    (await get<{ text: string }>('item', { tenant, session, identity: row.identity })).text
   const [bytes, setBytes] = useState<string>()
   const [pinned, setPinned] = useState(row.pinned)
   return (
@@ -94,19 +107,24 @@ function Row({ of: row, page, canChange, agent }: { of: ConversationRow; page: S
       <div class="client">
         <div class="meta">
           <b>{row.tool === undefined ? row.kind : `${row.kind}: ${row.tool}`}</b> {tokens(row.tokens)} tokens
-          <button class="link" onClick={() => void get<{ fragment: string }>('item', { tenant, session, identity: row.identity }).then(({ fragment }) => setBytes(fragment))}>
+          <button
+            class="link"
+            onClick={() =>
+              void get<{ fragment: string }>('item', { tenant, session, identity: row.identity }).then(({ fragment }) =>
+                setBytes(fragment),
+              )
+            }
+          >
             exact bytes
           </button>
-          {canChange && (
-            <Action
-              name={pinned ? 'Unpin' : 'Pin'}
-              run={async () => {
-                await post('session/pin', { tenant, session, agent, identity: row.identity, pinned: !pinned })
-                setPinned(!pinned)
-                return ''
-              }}
-            />
-          )}
+          <Action
+            name={pinned ? 'Unpin' : 'Pin'}
+            run={async () => {
+              await post('session/pin', { tenant, session, agent, identity: row.identity, pinned: !pinned })
+              setPinned(!pinned)
+              return ''
+            }}
+          />
         </div>
         <Text text={bytes ?? row.text} characters={bytes === undefined ? row.characters : bytes.length} open={open} />
       </div>

@@ -14,7 +14,12 @@ export function Login() {
       >
         <label>
           Token of this proxy (PLIMSOLL_TOKEN)
-          <input type="password" autocomplete="current-password" value={token} onInput={(event) => setToken(event.currentTarget.value)} />
+          <input
+            type="password"
+            autocomplete="current-password"
+            value={token}
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
         </label>
         <button disabled={token === ''}>Open</button>
       </form>

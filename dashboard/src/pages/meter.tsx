@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
-import type { DashboardInfo, LearnedRow, MeterRow } from '../../../src/surfaces/dashboard/page-types.ts'
+import type { LearnedRow, MeterRow } from '../../../src/surfaces/dashboard/page-types.ts'
 import { get, post } from '../api.ts'
 import { clock, tokens } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { Action, Card, Problem, Table } from '../parts/basics.tsx'
 
-export function Meter({ info }: { info: DashboardInfo }) {
+export function Meter() {
   const [changes, setChanges] = useState(0)
   const page = useLoad((signal) => get<{ models: MeterRow[]; learned: LearnedRow[] }>('meter', {}, signal), [changes])
   const value = page.value
@@ -15,7 +15,10 @@ export function Meter({ info }: { info: DashboardInfo }) {
       {value !== undefined && (
         <>
           <Card title="Provider's count against our estimate">
-            <p class="dim">1.00 means that the estimate is right. The estimate is corrected by what was measured before it decides anything.</p>
+            <p class="dim">
+              1.00 means that the estimate is right. The estimate is corrected by what was measured before it decides
+              anything.
+            </p>
             <Table
               label="Models"
               rows={value.models}
@@ -24,7 +27,11 @@ export function Meter({ info }: { info: DashboardInfo }) {
                 { name: 'model', cell: ({ model }) => model },
                 { name: 'calls', isNumber: true, cell: ({ calls }) => tokens(calls) },
                 { name: 'middle', isNumber: true, cell: ({ ratio }) => ratio.median.toFixed(2) },
-                { name: 'nine of ten calls', isNumber: true, cell: ({ ratio }) => `${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)}` },
+                {
+                  name: 'nine of ten calls',
+                  isNumber: true,
+                  cell: ({ ratio }) => `${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)}`,
+                },
               ]}
             />
           </Card>
@@ -39,21 +46,24 @@ export function Meter({ info }: { info: DashboardInfo }) {
                 columns={[
                   { name: 'endpoint', cell: ({ endpoint = '' }) => endpoint },
                   { name: 'model', cell: ({ model }) => model },
-                  { name: 'window', isNumber: true, cell: ({ window }) => (window === undefined ? '' : tokens(window)) },
+                  {
+                    name: 'window',
+                    isNumber: true,
+                    cell: ({ window }) => (window === undefined ? '' : tokens(window)),
+                  },
                   { name: 'learned', cell: ({ at }) => (at === undefined ? '' : clock(at)) },
                   {
                     name: '',
-                    cell: ({ id }) =>
-                      info.canChange && (
-                        <Action
-                          name="Forget"
-                          run={async () => {
-                            await post('limits/forget', { id })
-                            setChanges((before) => before + 1)
-                            return ''
-                          }}
-                        />
-                      ),
+                    cell: ({ id }) => (
+                      <Action
+                        name="Forget"
+                        run={async () => {
+                          await post('limits/forget', { id })
+                          setChanges((before) => before + 1)
+                          return ''
+                        }}
+                      />
+                    ),
                   },
                 ]}
               />

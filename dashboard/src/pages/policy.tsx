@@ -15,7 +15,10 @@ export function PolicyPage() {
         keyOf={({ name }) => name}
         columns={[
           { name: 'setting', cell: ({ name }) => <code>{name}</code> },
-          { name: 'value', cell: ({ value }) => <code>{typeof value === 'string' ? value : JSON.stringify(value)}</code> },
+          {
+            name: 'value',
+            cell: ({ value }) => <code>{typeof value === 'string' ? value : JSON.stringify(value)}</code>,
+          },
           { name: 'from', cell: ({ from }) => from },
         ]}
       />

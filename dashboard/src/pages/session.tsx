@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks'
-import type { DashboardInfo, PageCall, PageCompaction, SessionPage } from '../../../src/surfaces/dashboard/page-types.ts'
+import type { PageCall, PageCompaction, SessionPage } from '../../../src/surfaces/dashboard/page-types.ts'
 import { get, post } from '../api.ts'
 import { bytes, clock, dollars, percent, short, tokens } from '../format.ts'
 import { useLoad } from '../load.ts'
@@ -19,12 +19,15 @@ const TITLES: Readonly<Record<Tab, string>> = {
   audit: 'Audit trail',
 }
 
-export function SessionView({ info, query, subscribe }: { info: DashboardInfo; query: Readonly<Record<string, string>>; subscribe: Subscribe }) {
+export function SessionView({ query, subscribe }: { query: Readonly<Record<string, string>>; subscribe: Subscribe }) {
   const { tenant = '', session = '' } = query
   const tab = TABS.find((one) => one === query['tab']) ?? 'load'
   const changes = useChanges((event) => event.session === session && event.tenant === tenant, subscribe)
   const [own, setOwn] = useState(0)
-  const page = useLoad((signal) => get<SessionPage>('session', { tenant, session }, signal), [tenant, session, changes, own])
+  const page = useLoad(
+    (signal) => get<SessionPage>('session', { tenant, session }, signal),
+    [tenant, session, changes, own],
+  )
   const value = page.value
   return (
     <>
@@ -38,15 +41,18 @@ export function SessionView({ info, query, subscribe }: { info: DashboardInfo; q
           <Headline page={value} />
           <nav class="tabs" aria-label="Parts of the session">
             {TABS.map((name) => (
-              <a href={linkTo('session', { tenant, session, tab: name })} aria-current={name === tab ? 'true' : undefined}>
+              <a
+                href={linkTo('session', { tenant, session, tab: name })}
+                aria-current={name === tab ? 'true' : undefined}
+              >
                 {TITLES[name]}
               </a>
             ))}
             <a href={linkTo('artifacts', { tenant, session })}>Artifacts</a>
           </nav>
           {tab === 'load' && <Load page={value} />}
-          {tab === 'request' && <Conversation page={value} canChange={info.canChange} />}
-          {tab === 'compactions' && <Compactions page={value} canChange={info.canChange} changed={() => setOwn((before) => before + 1)} />}
+          {tab === 'request' && <Conversation page={value} />}
+          {tab === 'compactions' && <Compactions page={value} changed={() => setOwn((before) => before + 1)} />}
           {tab === 'calls' && <Calls page={value} />}
           {tab === 'audit' && <Audit page={value} />}
         </>
@@ -61,13 +67,29 @@ function Headline({ page }: { page: SessionPage }) {
   const next = last === undefined ? 0 : last.prompt + (last.usage?.output ?? 0)
   return (
     <dl class="figures">
-      <Figure name="next request, at least" value={<LoadBar load={next} limit={page.limit} window={page.window} />} hint="Last prompt and its answer; what the client adds comes on top" />
-      <Figure name="limit" value={page.limit === 0 ? 'unknown' : `${tokens(page.limit)} of ${tokens(page.window)}`} hint="What fits beside the answer, of the model's window" />
+      <Figure
+        name="next request, at least"
+        value={<LoadBar load={next} limit={page.limit} window={page.window} />}
+        hint="Last prompt and its answer; what the client adds comes on top"
+      />
+      <Figure
+        name="limit"
+        value={page.limit === 0 ? 'unknown' : `${tokens(page.limit)} of ${tokens(page.window)}`}
+        hint="What fits beside the answer, of the model's window"
+      />
       <Figure name="calls" value={tokens(page.calls)} />
       <Figure name="compactions" value={page.compactions} />
-      <Figure name="from the cache" value={usage.input === 0 ? '–' : percent(usage.cacheRead / usage.input)} hint="Share of all prompt tokens" />
+      <Figure
+        name="from the cache"
+        value={usage.input === 0 ? '–' : percent(usage.cacheRead / usage.input)}
+        hint="Share of all prompt tokens"
+      />
       <Figure name="cost" value={dollars(page.costUsd)} hint={`Exactly $${page.costUsd}`} />
-      <Figure name="saved, net" value={<Saved usd={page.savedUsd} />} hint="What sending everything would have cost, less what was paid, summaries included" />
+      <Figure
+        name="saved, net"
+        value={<Saved usd={page.savedUsd} />}
+        hint="What sending everything would have cost, less what was paid, summaries included"
+      />
       <Figure name="model" value={page.models.join(', ') || '–'} />
     </dl>
   )
@@ -89,7 +111,10 @@ function Load({ page }: { page: SessionPage }) {
     .map((each) => ({ at: each.beforeCall, colour: each.forced ? '--limit' : '--mark' }))
   return (
     <>
-      <Card title="Tokens per call" actions={page.agents.length > 1 && <AgentChoice page={page} value={agent} set={setAgent} />}>
+      <Card
+        title="Tokens per call"
+        actions={page.agents.length > 1 && <AgentChoice page={page} value={agent} set={setAgent} />}
+      >
         <Chart x={x} lines={lines} marks={marks} label={describe(shown, page.compactionList)} />
         <p class="dim">Dotted verticals are compactions.</p>
       </Card>
@@ -135,7 +160,12 @@ function Composition({ calls }: { calls: readonly PageCall[] }) {
   }))
   return (
     <Card title="What the prompts are made of">
-      <Chart x={calls.map(({ number }) => number)} lines={lines.toReversed()} label={`Parts of the prompt: ${names.join(', ')}`} height={220} />
+      <Chart
+        x={calls.map(({ number }) => number)}
+        lines={lines.toReversed()}
+        label={`Parts of the prompt: ${names.join(', ')}`}
+        height={220}
+      />
       {last !== undefined && (
         <ul class="parts">
           {names.map((name, index) => (
@@ -159,7 +189,8 @@ const partIn = ({ parts }: PageCall, name: string, names: readonly string[]): nu
 
 function stacked(calls: readonly PageCall[]): { names: string[]; layers: number[][] } {
   const totals = new Map<string, number>()
-  for (const { parts } of calls) for (const [name, size] of Object.entries(parts)) totals.set(name, (totals.get(name) ?? 0) + size)
+  for (const { parts } of calls)
+    for (const [name, size] of Object.entries(parts)) totals.set(name, (totals.get(name) ?? 0) + size)
   const byShare = [...totals].sort((a, b) => b[1] - a[1]).map(([name]) => name)
   const names = byShare.length > MOST_PARTS ? [...byShare.slice(0, MOST_PARTS - 1), OTHER] : byShare
   const layers: number[][] = []
@@ -169,46 +200,65 @@ function stacked(calls: readonly PageCall[]): { names: string[]; layers: number[
   return { names, layers }
 }
 
-function Compactions({ page, canChange, changed }: { page: SessionPage; canChange: boolean; changed: () => void }) {
+function Compactions({ page, changed }: { page: SessionPage; changed: () => void }) {
   const { tenant, session } = page
   const [instructions, setInstructions] = useState('')
   const [to, setTo] = useState('')
   return (
     <>
-      {canChange && (
-        <Card title="Do something">
-          <div class="toolbar">
-            <input aria-label="What the summary should keep" placeholder="What the summary should keep (optional)" value={instructions} onInput={(event) => setInstructions(event.currentTarget.value)} />
-            <Action
-              name="Compact with the next request"
-              run={async () => {
-                await post('session/compact', { tenant, session, instructions })
-                return 'The next request of this session will be compacted.'
-              }}
-            />
-          </div>
-          <div class="toolbar">
-            <input aria-label="Name of the fork" placeholder="Name of the fork" value={to} onInput={(event) => setTo(event.currentTarget.value)} />
-            <Action name="Fork the session" run={async () => `Forked as ${(await post<{ session: string }>('session/fork', { tenant, session, to })).session}.`} />
-          </div>
-        </Card>
-      )}
+      <Card title="Compact or fork">
+        <div class="toolbar">
+          <input
+            aria-label="What the summary should keep"
+            placeholder="What the summary should keep (optional)"
+            value={instructions}
+            onInput={(event) => setInstructions(event.currentTarget.value)}
+          />
+          <Action
+            name="Compact with the next request"
+            run={async () => {
+              await post('session/compact', { tenant, session, instructions })
+              return 'The next request of this session will be compacted.'
+            }}
+          />
+        </div>
+        <div class="toolbar">
+          <input
+            aria-label="Name of the fork"
+            placeholder="Name of the fork"
+            value={to}
+            onInput={(event) => setTo(event.currentTarget.value)}
+          />
+          <Action
+            name="Fork the session"
+            run={async () =>
+              `Forked as ${(await post<{ session: string }>('session/fork', { tenant, session, to })).session}.`
+            }
+          />
+        </div>
+      </Card>
       {page.compactionList.length === 0 && <Card title="No compaction yet">Everything was sent as it came.</Card>}
       {page.compactionList.toReversed().map((each) => (
-        <Compaction key={each.id} of={each} page={page} canChange={canChange} changed={changed} />
+        <Compaction key={each.id} of={each} page={page} changed={changed} />
       ))}
     </>
   )
 }
 
-function Compaction({ of: each, page, canChange, changed }: { of: PageCompaction; page: SessionPage; canChange: boolean; changed: () => void }) {
+function Compaction({ of: each, page, changed }: { of: PageCompaction; page: SessionPage; changed: () => void }) {
   const { tenant, session } = page
   const dropped = each.edits.reduce((sum, edit) => (edit.op === 'drop' ? sum + edit.to - edit.from : sum), 0)
   const replaced = each.edits.filter(({ op }) => op === 'replace').length
   return (
     <Card
       title={`Before call ${each.beforeCall}: ${tokens(each.before)} → ${tokens(each.after)} tokens`}
-      actions={each.undone ? <span class="badge">undone</span> : each.isStanding ? <span class="badge good">in force</span> : undefined}
+      actions={
+        each.undone ? (
+          <span class="badge">undone</span>
+        ) : each.isStanding ? (
+          <span class="badge good">in force</span>
+        ) : undefined
+      }
     >
       <dl class="figures">
         <Figure name="when" value={clock(each.at)} />
@@ -223,17 +273,25 @@ function Compaction({ of: each, page, canChange, changed }: { of: PageCompaction
         ))}
       </dl>
       <h3>What the model reads instead</h3>
-      {each.record === '' ? <p class="dim">No text was put in; items were left out or shortened in place.</p> : <Text text={each.record} />}
+      {each.record === '' ? (
+        <p class="dim">No text was put in; items were left out or shortened in place.</p>
+      ) : (
+        <Text text={each.record} />
+      )}
       <div class="toolbar">
-        <a href={linkTo('session', { tenant, session, tab: 'request', epoch: each.id, agent: each.agent })}>What was taken out</a>
-        {canChange && each.isStanding && (
+        <a href={linkTo('session', { tenant, session, tab: 'request', epoch: each.id, agent: each.agent })}>
+          What was taken out
+        </a>
+        {each.isStanding && (
           <Action
             name="Undo"
             isDangerous
             run={async () => {
               const { undone } = await post<{ undone?: string }>('session/undo', { tenant, session, agent: each.agent })
               changed()
-              return undone === undefined ? 'There was nothing to undo.' : 'Undone: the next request carries the original bytes.'
+              return undone === undefined
+                ? 'There was nothing to undo.'
+                : 'Undone: the next request carries the original bytes.'
             }}
           />
         )}
@@ -265,7 +323,11 @@ function CallTable({ calls }: { calls: readonly PageCall[] }) {
           { name: 'when', cell: ({ at }) => clock(at) },
           { name: 'purpose', cell: ({ purpose, agent }) => (purpose === 'turn' ? agent : purpose) },
           { name: 'model', cell: ({ model }) => model },
-          { name: 'sent', isNumber: true, cell: ({ prompt, isMeasured }) => `${isMeasured ? '' : '≈ '}${tokens(prompt)}` },
+          {
+            name: 'sent',
+            isNumber: true,
+            cell: ({ prompt, isMeasured }) => `${isMeasured ? '' : '≈ '}${tokens(prompt)}`,
+          },
           { name: 'without compaction', isNumber: true, cell: ({ original }) => tokens(original) },
           { name: 'limit', isNumber: true, cell: ({ limit }) => (limit === undefined ? '' : tokens(limit)) },
           { name: 'cached', isNumber: true, cell: ({ usage }) => (usage === undefined ? '' : tokens(usage.cacheRead)) },
@@ -297,7 +359,11 @@ function Audit({ page }: { page: SessionPage }) {
           { name: 'why', cell: ({ reason }) => reason },
           { name: 'bytes', isNumber: true, cell: ({ originalBytes }) => bytes(originalBytes) },
           { name: 'shown', isNumber: true, cell: ({ shownBytes }) => bytes(shownBytes) },
-          { name: 'original', cell: ({ handle }) => handle !== undefined && <a href={linkTo('artifacts', { tenant, handle })}>{handle}</a> },
+          {
+            name: 'original',
+            cell: ({ handle }) =>
+              handle !== undefined && <a href={linkTo('artifacts', { tenant, handle })}>{handle}</a>,
+          },
         ]}
       />
     </Card>

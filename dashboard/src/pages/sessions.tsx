@@ -18,7 +18,10 @@ export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: 
   const [query, setQuery] = useState('')
   const [filter, setFilter] = useState<Filter>('all')
   const changes = useChanges((event) => event.session !== '', subscribe)
-  const list = useLoad((signal) => get<{ total: number; rows: SessionRow[] }>('sessions', { q: query }, signal), [query, changes])
+  const list = useLoad(
+    (signal) => get<{ total: number; rows: SessionRow[] }>('sessions', { q: query }, signal),
+    [query, changes],
+  )
   const { figures, want } = useFigures()
   const rows = useMemo(
     () => (list.value?.rows ?? []).filter((row) => passes(filter, figures.get(keyOf(row)))),
@@ -29,7 +32,13 @@ export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: 
   return (
     <>
       <div class="toolbar">
-        <input type="search" placeholder="Search sessions" aria-label="Search sessions" value={query} onInput={(event) => setQuery(event.currentTarget.value)} />
+        <input
+          type="search"
+          placeholder="Search sessions"
+          aria-label="Search sessions"
+          value={query}
+          onInput={(event) => setQuery(event.currentTarget.value)}
+        />
         <select aria-label="Filter" value={filter} onChange={(event) => setFilter(event.currentTarget.value as Filter)}>
           {FILTERS.map((name) => (
             <option value={name}>{name}</option>
@@ -50,7 +59,13 @@ export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: 
         <span class="number">saved</span>
         <span class="number">last call</span>
       </div>
-      <VirtualList rows={rows} keyOf={keyOf} label="Sessions" onView={want} row={(row) => <Row row={row} figures={figures.get(keyOf(row))} />} />
+      <VirtualList
+        rows={rows}
+        keyOf={keyOf}
+        label="Sessions"
+        onView={want}
+        row={(row) => <Row row={row} figures={figures.get(keyOf(row))} />}
+      />
     </>
   )
 }
@@ -70,12 +85,24 @@ function Row({ row, figures }: { row: SessionRow; figures: SessionFigures | unde
         {session}
         {figures !== undefined && figures.agents.length > 1 && <em> {figures.agents.length} agents</em>}
       </span>
-      {figures === undefined ? <span class="dim">{bytes(row.bytes)}</span> : <LoadBar load={figures.load} limit={figures.limit} window={figures.window} />}
+      {figures === undefined ? (
+        <span class="dim">{bytes(row.bytes)}</span>
+      ) : (
+        <LoadBar load={figures.load} limit={figures.limit} window={figures.window} />
+      )}
       <span class="model">{figures?.models.join(', ')}</span>
-      <span class="number" data-name="calls">{figures?.calls}</span>
-      <span class="number" data-name="compactions">{figures?.compactions}</span>
-      <span class="number" data-name="cost">{figures === undefined ? '' : dollars(figures.costUsd)}</span>
-      <span class="number" data-name="saved">{figures === undefined ? '' : <Saved usd={figures.savedUsd} />}</span>
+      <span class="number" data-name="calls">
+        {figures?.calls}
+      </span>
+      <span class="number" data-name="compactions">
+        {figures?.compactions}
+      </span>
+      <span class="number" data-name="cost">
+        {figures === undefined ? '' : dollars(figures.costUsd)}
+      </span>
+      <span class="number" data-name="saved">
+        {figures === undefined ? '' : <Saved usd={figures.savedUsd} />}
+      </span>
       <time class="number" dateTime={new Date(row.updatedAt).toISOString()}>
         {ago(row.updatedAt)}
       </time>
@@ -97,7 +124,8 @@ function useFigures(): { figures: ReadonlyMap<string, SessionFigures>; want: (ro
       if (missing.length === 0) return
       const sessions = missing.map(({ tenant, session }) => ({ tenant, session }))
       void post<{ figures: SessionFigures[] }>('figures', { sessions }).then(
-        ({ figures: found }) => setFigures((before) => new Map([...before, ...found.map((each) => [keyOf(each), each] as const)])),
+        ({ figures: found }) =>
+          setFigures((before) => new Map([...before, ...found.map((each) => [keyOf(each), each] as const)])),
         () => undefined,
       )
     }, 60)

@@ -17,16 +17,30 @@ export function Spending() {
             <Figure name="spent" value={dollars(value.total.costUsd)} hint={`Exactly $${value.total.costUsd}`} />
             <Figure name="calls" value={tokens(value.total.calls)} />
             <Figure name="sessions" value={tokens(value.sessions)} />
-            <Figure name="prompt tokens" value={short(value.total.usage.input)} hint={tokens(value.total.usage.input)} />
-            <Figure name="from the cache" value={value.total.usage.input === 0 ? '–' : percent(value.total.usage.cacheRead / value.total.usage.input)} />
-            <Figure name="answer tokens" value={short(value.total.usage.output)} hint={tokens(value.total.usage.output)} />
+            <Figure
+              name="prompt tokens"
+              value={short(value.total.usage.input)}
+              hint={tokens(value.total.usage.input)}
+            />
+            <Figure
+              name="from the cache"
+              value={
+                value.total.usage.input === 0 ? '–' : percent(value.total.usage.cacheRead / value.total.usage.input)
+              }
+            />
+            <Figure
+              name="answer tokens"
+              value={short(value.total.usage.output)}
+              hint={tokens(value.total.usage.output)}
+            />
           </dl>
           {value.budgets.length > 0 && (
             <Card title="Budgets">
               {value.budgets.map(({ name, used, of, unit }) => (
                 <label class="budget">
                   <span>
-                    {name}: {unit === 'usd' ? `${dollars(used)} of ${dollars(of)}` : `${tokens(used)} of ${tokens(of)} tokens`}
+                    {name}:{' '}
+                    {unit === 'usd' ? `${dollars(used)} of ${dollars(of)}` : `${tokens(used)} of ${tokens(of)} tokens`}
                   </span>
                   <meter min={0} max={of} value={Math.min(used, of)} low={0.7 * of} high={0.9 * of} optimum={0} />
                 </label>
@@ -53,11 +67,22 @@ function Split({ title, first, rows }: { title: string; first: string; rows: rea
         keyOf={({ name }) => name}
         columns={[
           { name: first, cell: ({ name }) => name },
-          { name: 'share', cell: ({ costUsd }) => <div class="share"><i style={{ width: most === 0 ? '0' : `${(100 * costUsd) / most}%` }} /></div> },
+          {
+            name: 'share',
+            cell: ({ costUsd }) => (
+              <div class="share">
+                <i style={{ width: most === 0 ? '0' : `${(100 * costUsd) / most}%` }} />
+              </div>
+            ),
+          },
           { name: 'cost', isNumber: true, cell: ({ costUsd }) => dollars(costUsd) },
           { name: 'calls', isNumber: true, cell: ({ calls }) => tokens(calls) },
           { name: 'prompt', isNumber: true, cell: ({ usage }) => short(usage.input) },
-          { name: 'cached', isNumber: true, cell: ({ usage }) => (usage.input === 0 ? '' : percent(usage.cacheRead / usage.input)) },
+          {
+            name: 'cached',
+            isNumber: true,
+            cell: ({ usage }) => (usage.input === 0 ? '' : percent(usage.cacheRead / usage.input)),
+          },
           { name: 'answer', isNumber: true, cell: ({ usage }) => short(usage.output) },
         ]}
       />

@@ -11,17 +11,25 @@ export function Welcome({ info }: { info: DashboardInfo }) {
           <p>Point an agent at this proxy, and its sessions appear here while they run:</p>
           <pre tabindex={0}>{info.connect.map(({ name, value }) => `export ${name}=${value}`).join('\n')}</pre>
           <p>
-            Or let Plimsoll start it: <code>plimsoll run -- claude</code>, <code>plimsoll run -- codex</code>, and others (<code>plimsoll run --list</code>).
+            Or let Plimsoll start it: <code>plimsoll run -- claude</code>, <code>plimsoll run -- codex</code>, and
+            others (<code>plimsoll run --list</code>).
           </p>
         </>
       ) : (
         <p>
-          The store <code>{info.store}</code> has no sessions. A proxy (<code>plimsoll proxy</code>) or <code>plimsoll chat</code> writes them.
+          The store <code>{info.store}</code> has no sessions. A proxy (<code>plimsoll proxy</code>) or{' '}
+          <code>plimsoll chat</code> writes them.
         </p>
       )}
       {info.source === 'proxy' && (
         <p>
-          <Action name="Run the demo session" run={async () => `Started: ${(await post<{ session: string }>('demo', {})).session}`} />
+          <Action
+            name="Run the demo session"
+            run={async () => {
+              await post('demo', {})
+              return 'Started: the session appears in a moment.'
+            }}
+          />
         </p>
       )}
     </Card>

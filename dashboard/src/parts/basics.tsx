@@ -37,7 +37,15 @@ export function Problem({ of }: { of: Loaded<unknown> }) {
   )
 }
 
-export function Card({ title, children, actions }: { title: string; children: ComponentChildren; actions?: ComponentChildren }) {
+export function Card({
+  title,
+  children,
+  actions,
+}: {
+  title: string
+  children: ComponentChildren
+  actions?: ComponentChildren
+}) {
   return (
     <section class="card">
       <header>
@@ -59,7 +67,15 @@ export function Figure({ name, value, hint }: { name: string; value: ComponentCh
 }
 
 /** Long text, shown as text whatever it holds; its beginning until it is opened. */
-export function Text({ text, characters = text.length, open }: { text: string; characters?: number; open?: () => Promise<string> }) {
+export function Text({
+  text,
+  characters = text.length,
+  open,
+}: {
+  text: string
+  characters?: number
+  open?: () => Promise<string>
+}) {
   const [whole, setWhole] = useState<string>()
   const shown = whole ?? text
   return (
@@ -80,7 +96,17 @@ export interface Column<T> {
   readonly cell: (row: T) => ComponentChildren
 }
 
-export function Table<T>({ columns, rows, label, keyOf }: { columns: readonly Column<T>[]; rows: readonly T[]; label: string; keyOf: (row: T) => string }) {
+export function Table<T>({
+  columns,
+  rows,
+  label,
+  keyOf,
+}: {
+  columns: readonly Column<T>[]
+  rows: readonly T[]
+  label: string
+  keyOf: (row: T) => string
+}) {
   return (
     <div class="scroll" tabindex={0} role="region" aria-label={label}>
       <table>
@@ -110,7 +136,15 @@ export function Table<T>({ columns, rows, label, keyOf }: { columns: readonly Co
 }
 
 /** A button that says what became of it. */
-export function Action({ name, run, isDangerous }: { name: string; run: () => Promise<string>; isDangerous?: boolean }) {
+export function Action({
+  name,
+  run,
+  isDangerous,
+}: {
+  name: string
+  run: () => Promise<string>
+  isDangerous?: boolean
+}) {
   const [said, setSaid] = useState('')
   const [busy, setBusy] = useState(false)
   const click = async (): Promise<void> => {

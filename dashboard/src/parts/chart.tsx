@@ -24,7 +24,19 @@ export interface Mark {
 const colourOf = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
 /** Tokens over calls. Drawn on a canvas, so the same figures stand in a table below for whoever cannot see it. */
-export function Chart({ x, lines, marks = [], label, height = 260 }: { x: readonly number[]; lines: readonly Line[]; marks?: readonly Mark[]; label: string; height?: number }) {
+export function Chart({
+  x,
+  lines,
+  marks = [],
+  label,
+  height = 260,
+}: {
+  x: readonly number[]
+  lines: readonly Line[]
+  marks?: readonly Mark[]
+  label: string
+  height?: number
+}) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
   const drawn = useRef<readonly Mark[]>(marks)

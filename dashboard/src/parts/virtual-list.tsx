@@ -38,7 +38,13 @@ export function VirtualList<T>(props: {
     <div class="virtual" ref={box} onScroll={look} role="list" aria-label={label} tabindex={0}>
       <div style={{ height: `${range.from * height}px` }} aria-hidden="true" />
       {shown.map((each, offset) => (
-        <div role="listitem" data-row key={keyOf(each)} aria-setsize={rows.length} aria-posinset={range.from + offset + 1}>
+        <div
+          role="listitem"
+          data-row
+          key={keyOf(each)}
+          aria-setsize={rows.length}
+          aria-posinset={range.from + offset + 1}
+        >
           {row(each, range.from + offset)}
         </div>
       ))}

@@ -23,9 +23,7 @@ export function conversationPageOf(log: FoldedLog, query: ConversationQuery, cou
   const epoch = chosen ?? standingEpochs(log).get(agent)
   const placed = placesOf(log, agent, epoch)
   const fates = epoch === undefined ? new Map<number, Fate>() : fatesOf(epoch)
-  const rows = placed
-    .slice(from, from + limit)
-    .map((item, offset) => rowOf(item, from + offset, fates, log, countText))
+  const rows = placed.slice(from, from + limit).map((item, offset) => rowOf(item, from + offset, fates, log, countText))
   return {
     agent,
     ...(epoch !== undefined && { epoch: epoch.id }),

@@ -1,13 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import { isHandle } from '../../core/handles.ts'
+import type { Audience } from '../gateway/operate/audience.ts'
+import { statusOf } from '../gateway/request/answer.ts'
 import { ROUTES, type Asked, type RouteDeps } from './routes.ts'
 import { staticFile } from './static-files.ts'
 
 /** The page and what it reads, behind the checks of whoever serves it (own host, own origin, token). */
 export interface Dashboard {
+  /** Pages and their parts, which hold nothing of anybody: they are given out without a token, and ask for it themselves. */
+  isOpen(path: string): boolean
   serves(path: string): boolean
-  handle(incoming: IncomingMessage, response: ServerResponse, path: string): Promise<void>
+  handle(asked: PageRequest): Promise<void>
+}
+
+export interface PageRequest {
+  readonly incoming: IncomingMessage
+  readonly response: ServerResponse
+  readonly path: string
+  /** Who looks; not asked for what is open. */
+  readonly audience: () => Promise<Audience>
 }
 
 const API = '/plimsoll/ui/'
@@ -30,21 +42,19 @@ export const PAGE_HEADER = 'x-plimsoll-page'
 
 export function createDashboard(deps: RouteDeps): Dashboard {
   return {
-    serves: (path) => {
-      const name = path.split('?')[0]!
-      return name === '/' || name.startsWith('/assets/') || name.startsWith(API) || name.startsWith(DOWNLOAD)
-    },
-    async handle(incoming, response, path) {
+    isOpen: (path) => path === '/' || path.startsWith('/?') || path.startsWith('/assets/'),
+    serves: (path) => path.startsWith(API) || path.startsWith(DOWNLOAD),
+    async handle({ incoming, response, path, audience }) {
       const url = new URL(path, 'http://page')
       try {
         if (url.pathname.startsWith(API)) {
-          const body = await answer(deps, incoming, url)
+          const body = await answer(deps, incoming, url, await audience())
           send(response, 200, 'application/json', JSON.stringify(body))
-        } else if (url.pathname.startsWith(DOWNLOAD)) await download(deps, response, url)
+        } else if (url.pathname.startsWith(DOWNLOAD)) await download(deps, response, url, await audience())
         else await page(response, url.pathname)
       } catch (error) {
         const known = isPlimsollError(error)
-        const status = !known ? 500 : error.code === 'not-found' ? 404 : error.code === 'forbidden' ? 403 : 400
+        const status = known ? statusOf(error) : 500
         const message = known ? error.message : `The page could not be answered: ${(error as Error).message}`
         const advice = known ? error.advice : undefined
         if (response.headersSent) response.destroy()
@@ -54,15 +64,15 @@ export function createDashboard(deps: RouteDeps): Dashboard {
   }
 }
 
-async function answer(deps: RouteDeps, incoming: IncomingMessage, url: URL): Promise<unknown> {
+async function answer(deps: RouteDeps, incoming: IncomingMessage, url: URL, audience: Audience): Promise<unknown> {
   const name = url.pathname.slice(API.length)
   const route = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined
   if (route === undefined) throw new PlimsollError('not-found', `There is no ${JSON.stringify(url.pathname)}.`)
   if (incoming.method !== route.method) throw new PlimsollError('bad-input', `${name} is asked with ${route.method}.`)
-  if (route.method === 'GET') return route.answer(deps, Object.fromEntries(url.searchParams))
+  if (route.method === 'GET') return route.answer(deps, Object.fromEntries(url.searchParams), audience)
   if (incoming.headers[PAGE_HEADER] === undefined)
     throw new PlimsollError('forbidden', 'Only the page itself may change something here.')
-  return route.answer(deps, await bodyOf(incoming))
+  return route.answer(deps, await bodyOf(incoming), audience)
 }
 
 async function bodyOf(incoming: IncomingMessage): Promise<Asked> {
@@ -83,12 +93,17 @@ async function bodyOf(incoming: IncomingMessage): Promise<Asked> {
 }
 
 /** Downloads in pieces, as an attachment: never as something that a browser would show or run. */
-async function download({ artifacts }: RouteDeps, response: ServerResponse, url: URL): Promise<void> {
+async function download(
+  { plimsoll: { artifacts } }: RouteDeps,
+  response: ServerResponse,
+  url: URL,
+  audience: Audience,
+): Promise<void> {
   const handle = url.pathname.slice(DOWNLOAD.length)
   const tenant = url.searchParams.get('tenant') ?? ''
   if (!isHandle(handle)) throw new PlimsollError('bad-input', 'That is no handle.')
-  const store = await artifacts()
-  const stat = await store.stat(tenant, handle)
+  if (!audience.sees(tenant)) throw new PlimsollError('forbidden', 'That tenant is not yours.')
+  const stat = await artifacts.stat(handle, { tenant })
   if (stat === undefined) throw new PlimsollError('not-found', `There is no artifact ${handle}.`)
   response.writeHead(200, {
     ...HEADERS,
@@ -98,7 +113,7 @@ async function download({ artifacts }: RouteDeps, response: ServerResponse, url:
   })
   const step = 1024 * 1024
   for (let start = 0; start < stat.bytes && !response.destroyed; start += step) {
-    const bytes = await store.read(tenant, handle, { start, end: Math.min(stat.bytes, start + step) })
+    const bytes = await artifacts.read(handle, { tenant, range: { start, end: Math.min(stat.bytes, start + step) } })
     if (bytes === undefined) break
     if (!response.write(bytes)) await new Promise((resolve) => response.once('drain', resolve).once('close', resolve))
   }

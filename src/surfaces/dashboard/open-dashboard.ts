@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Plimsoll } from '../../options.ts'
 import { createMeter } from '../../meter/index.ts'
-import type { ArtifactStore } from '../../ports/artifact-store.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
 import type { MaintainedStore } from '../../ports/store-maintenance.ts'
 import { createDashboard, type Dashboard } from './dashboard.ts'
@@ -16,22 +15,21 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
 export interface DashboardOptions {
   readonly plimsoll: Plimsoll
   readonly sessions: MaintainedStore
-  readonly artifacts: () => Promise<ArtifactStore>
   readonly catalogue: Catalogue
   readonly source: DashboardInfo['source']
   /** The store's address as people may see it: without a password. */
   readonly storeName: string
   /** Variables that point an agent at the proxy. */
-  readonly connect?: DashboardInfo['connect']
+  readonly connect?: () => DashboardInfo['connect']
   readonly policy: () => Promise<readonly PolicyRow[]>
   readonly budgets?: () => Promise<SpendingPage['budgets']>
   readonly learned?: () => Promise<readonly LearnedRow[]>
-  readonly actions: Omit<Actions, 'plimsoll'>
+  readonly actions?: Actions
 }
 
 /** The page over a store and the engine that works on it. */
 export function openDashboard(options: DashboardOptions): Dashboard {
-  const { plimsoll, sessions, catalogue, source, storeName, connect = [] } = options
+  const { plimsoll, sessions, catalogue, source, storeName, connect = () => [] } = options
   const priceOf = (model: string) => catalogue.resolve(model).info.price
   const meter = createMeter({ catalogue })
   const stored = storedSessions(sessions, priceOf)
@@ -39,18 +37,17 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     info: async () => ({
       version,
       source,
-      connect,
-      canChange: true,
+      connect: connect(),
       sessions: (await stored.list()).length,
       store: storeName,
     }),
     sessions: stored,
-    artifacts: options.artifacts,
+    plimsoll,
     priceOf,
     countFor: (model) => (text) => meter.countText(model, text).tokens,
     policy: options.policy,
     budgets: options.budgets ?? (async () => []),
     learned: options.learned ?? (async () => []),
-    actions: { ...options.actions, plimsoll },
+    actions: options.actions ?? {},
   })
 }

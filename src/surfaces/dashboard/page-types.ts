@@ -158,7 +158,12 @@ export interface SpendingPage {
   readonly byKey: readonly SpendingRow[]
   readonly total: Omit<SpendingRow, 'name'>
   readonly sessions: number
-  readonly budgets: readonly { readonly name: string; readonly used: number; readonly of: number; readonly unit: string }[]
+  readonly budgets: readonly {
+    readonly name: string
+    readonly used: number
+    readonly of: number
+    readonly unit: string
+  }[]
 }
 
 export interface MeterRow {
@@ -169,6 +174,7 @@ export interface MeterRow {
 }
 
 export interface LearnedRow {
+  readonly tenant: string
   readonly endpoint?: string
   readonly model: string
   readonly window?: number
@@ -188,7 +194,6 @@ export interface DashboardInfo {
   readonly source: 'proxy' | 'store' | 'files'
   /** Base URLs to point an agent at; empty without a proxy. */
   readonly connect: readonly { readonly name: string; readonly value: string }[]
-  readonly canChange: boolean
   readonly sessions: number
   readonly store: string
 }

@@ -13,6 +13,8 @@ export interface PlayOptions {
   readonly window: number
   readonly price: PriceModel
   readonly countText: (text: string) => number
+  /** Told the recorded time of each call, so that its records carry that. */
+  readonly setClock: (at: number) => void
 }
 
 /**
@@ -39,6 +41,7 @@ export async function playRecording(plimsoll: Plimsoll, recording: Recording, op
   }
   const tokensOf = new WeakMap<object, number>()
   for (const call of recording.calls) {
+    if (call.at !== undefined) options.setClock(call.at)
     try {
       const turn = await session.prepare({ format: codec.format, body: call.body(), targets: [{ model, window }] })
       const view = conversationView(

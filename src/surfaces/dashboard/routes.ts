@@ -2,11 +2,11 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { Handle } from '../../core/handles.ts'
 import { isHandle } from '../../core/handles.ts'
 import type { Plimsoll } from '../../options.ts'
-import type { ArtifactStore } from '../../ports/artifact-store.ts'
+import type { Audience } from '../gateway/operate/audience.ts'
 import { conversationPageOf } from './conversation-page.ts'
 import type { CountText } from './composition.ts'
 import type { FoldedLog } from './fold-log.ts'
-import type { DashboardInfo, LearnedRow, MeterRow, PolicyRow, SpendingPage } from './page-types.ts'
+import type { DashboardInfo, LearnedRow, MeterRow, PolicyRow, SessionRow, SpendingPage } from './page-types.ts'
 import { sessionPageOf } from './session-page.ts'
 import type { PriceOf } from './savings.ts'
 import { Spending } from './spending.ts'
@@ -15,28 +15,27 @@ import type { StoredSessions } from './stored-sessions.ts'
 export interface RouteDeps {
   readonly info: () => Promise<DashboardInfo>
   readonly sessions: StoredSessions
-  readonly artifacts: () => Promise<ArtifactStore>
+  readonly plimsoll: Pick<Plimsoll, 'artifacts' | 'session'>
   readonly priceOf: PriceOf
   /** Counts text as this model would, by estimate. */
   readonly countFor: (model: string) => CountText
   readonly policy: () => Promise<readonly PolicyRow[]>
   readonly budgets: () => Promise<SpendingPage['budgets']>
   readonly learned: () => Promise<readonly LearnedRow[]>
-  /** What changes something; absent on a store that is only looked at. */
-  readonly actions?: Actions
+  readonly actions: Actions
 }
 
+/** What the page can do beside looking and working on sessions. */
 export interface Actions {
-  readonly plimsoll: Plimsoll
-  forget(id: string): Promise<boolean>
+  /** Forgets what was learned about an endpoint. */
+  forget?(id: string): Promise<boolean>
   /** Starts the demo session in the background. */
-  demo?(): Promise<{ readonly session: string }>
+  demo?(): Promise<void>
   compare?(request: CompareRequest): Promise<unknown>
 }
 
 export interface CompareRequest {
   readonly session: string
-  readonly tenant: string
   readonly sides: readonly { readonly policy: string; readonly window: number }[]
 }
 
@@ -45,7 +44,7 @@ export type Asked = Readonly<Record<string, unknown>>
 
 export interface Route {
   readonly method: 'GET' | 'POST'
-  readonly answer: (deps: RouteDeps, asked: Asked) => Promise<unknown>
+  readonly answer: (deps: RouteDeps, asked: Asked, audience: Audience) => Promise<unknown>
 }
 
 const MOST_ROWS = 2_000
@@ -58,33 +57,33 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   info: { method: 'GET', answer: ({ info }) => info() },
   sessions: {
     method: 'GET',
-    async answer({ sessions }, asked) {
-      const rows = await sessions.list(textIn(asked, 'q', ''))
+    async answer({ sessions }, asked, audience) {
+      const rows = await seen(sessions, audience, textIn(asked, 'q', ''))
       return { total: rows.length, rows: rows.slice(0, MOST_ROWS) }
     },
   },
   figures: {
     method: 'POST',
-    async answer({ sessions }, { sessions: wanted }) {
+    async answer({ sessions }, { sessions: wanted }, audience) {
       const list = Array.isArray(wanted) ? (wanted as Asked[]).slice(0, MOST_FIGURES) : []
       const found = []
       for (const each of list)
-        found.push(await sessions.figures(textIn(each, 'tenant'), textIn(each, 'session')).catch(() => undefined))
+        found.push(await sessions.figures(tenantIn(each, audience), textIn(each, 'session')).catch(() => undefined))
       return { figures: found.filter((figures) => figures !== undefined) }
     },
   },
   session: {
     method: 'GET',
-    async answer({ sessions, priceOf, countFor }, asked) {
-      const [tenant, session] = [textIn(asked, 'tenant'), textIn(asked, 'session')]
+    async answer({ sessions, priceOf, countFor }, asked, audience) {
+      const [tenant, session] = [tenantIn(asked, audience), textIn(asked, 'session')]
       const { log, version } = await sessions.log(tenant, session)
       return sessionPageOf(log, { tenant, session, version, priceOf }, countFor(modelOf(log)))
     },
   },
   conversation: {
     method: 'GET',
-    async answer({ sessions, countFor }, asked) {
-      const { log } = await sessions.log(textIn(asked, 'tenant'), textIn(asked, 'session'))
+    async answer({ sessions, countFor }, asked, audience) {
+      const { log } = await sessions.log(tenantIn(asked, audience), textIn(asked, 'session'))
       const epoch = textIn(asked, 'epoch', '')
       const query = {
         agent: textIn(asked, 'agent', 'main'),
@@ -97,8 +96,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
   item: {
     method: 'GET',
-    async answer({ sessions }, asked) {
-      const { log } = await sessions.log(textIn(asked, 'tenant'), textIn(asked, 'session'))
+    async answer({ sessions }, asked, audience) {
+      const { log } = await sessions.log(tenantIn(asked, audience), textIn(asked, 'session'))
       const identity = textIn(asked, 'identity')
       const found = log.items.find((item) => item.identity === identity)
       if (found === undefined) throw new PlimsollError('not-found', 'This session has no such item.')
@@ -108,140 +107,168 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
   artifacts: {
     method: 'GET',
-    async answer({ artifacts }, asked) {
-      const [session, tool, after] = [textIn(asked, 'session', ''), textIn(asked, 'tool', ''), textIn(asked, 'after', '')]
-      const list = await (
-        await artifacts()
-      ).list(textIn(asked, 'tenant'), {
+    async answer({ plimsoll }, asked, audience) {
+      const [session, tool, after] = [
+        textIn(asked, 'session', ''),
+        textIn(asked, 'tool', ''),
+        textIn(asked, 'after', ''),
+      ]
+      const rows = await plimsoll.artifacts.list({
+        tenant: tenantIn(asked, audience),
         limit: ROWS_A_PAGE,
         ...(session !== '' && { session }),
         ...(tool !== '' && { tool }),
         ...(isHandle(after) && { after }),
       })
-      return { rows: list }
+      return { rows }
     },
   },
   artifact: {
     method: 'GET',
-    async answer({ artifacts }, asked) {
-      const [tenant, handle] = [textIn(asked, 'tenant'), handleIn(asked)]
-      const store = await artifacts()
-      const stat = await store.stat(tenant, handle)
+    async answer({ plimsoll }, asked, audience) {
+      const [tenant, handle] = [tenantIn(asked, audience), handleIn(asked)]
+      const stat = await plimsoll.artifacts.stat(handle, { tenant })
       if (stat === undefined) throw new PlimsollError('not-found', `There is no artifact ${handle}.`)
       const start = Math.min(stat.bytes, numberIn(asked, 'start', 0))
       const end = Math.min(stat.bytes, start + MOST_TEXT_BYTES, numberIn(asked, 'end', stat.bytes))
-      const bytes = (await store.read(tenant, handle, { start, end })) ?? new Uint8Array()
+      const bytes = (await plimsoll.artifacts.read(handle, { tenant, range: { start, end } })) ?? new Uint8Array()
       return { stat, start, end, text: new TextDecoder().decode(bytes) }
     },
   },
   'artifact/search': {
     method: 'POST',
-    answer: async (deps, asked) =>
-      acting(deps).plimsoll.artifacts.grep(handleIn(asked), { tenant: textIn(asked, 'tenant'), pattern: textIn(asked, 'pattern') }),
+    answer: async ({ plimsoll }, asked, audience) =>
+      plimsoll.artifacts.grep(handleIn(asked), {
+        tenant: tenantIn(asked, audience),
+        pattern: textIn(asked, 'pattern'),
+      }),
   },
   'artifact/query': {
     method: 'POST',
-    answer: async (deps, asked) => {
+    async answer({ plimsoll }, asked, audience) {
       const sql = textIn(asked, 'sql', '')
-      const tenant = textIn(asked, 'tenant')
-      return acting(deps).plimsoll.artifacts.query(handleIn(asked), { tenant, ...(sql !== '' && { sql }) })
+      return plimsoll.artifacts.query(handleIn(asked), {
+        tenant: tenantIn(asked, audience),
+        ...(sql !== '' && { sql }),
+      })
     },
   },
   'artifact/run': {
     method: 'POST',
-    answer: async (deps, asked) =>
-      acting(deps).plimsoll.artifacts.run(handleIn(asked), { tenant: textIn(asked, 'tenant'), code: textIn(asked, 'code') }),
+    answer: async ({ plimsoll }, asked, audience) =>
+      plimsoll.artifacts.run(handleIn(asked), { tenant: tenantIn(asked, audience), code: textIn(asked, 'code') }),
   },
   spending: {
     method: 'GET',
-    async answer(deps) {
-      const spending = await allCalls(deps)
-      return spending.page(await deps.budgets())
+    async answer(deps, _asked, audience) {
+      const spending = await allCalls(deps, audience)
+      return spending.page(audience.tenant === undefined ? await deps.budgets() : [])
     },
   },
   meter: {
     method: 'GET',
-    async answer(deps): Promise<{ readonly models: readonly MeterRow[]; readonly learned: readonly LearnedRow[] }> {
-      return { models: (await allCalls(deps)).meter(), learned: await deps.learned() }
+    async answer(
+      deps,
+      _asked,
+      audience,
+    ): Promise<{ readonly models: readonly MeterRow[]; readonly learned: readonly LearnedRow[] }> {
+      const learned = (await deps.learned()).filter(({ tenant }) => audience.sees(tenant))
+      return { models: (await allCalls(deps, audience)).meter(), learned }
     },
   },
   policy: { method: 'GET', answer: async ({ policy }) => ({ rows: await policy() }) },
   'session/undo': {
     method: 'POST',
-    answer: async (deps, asked) => ({ undone: await sessionOf(deps, asked).undo() }),
+    answer: async (deps, asked, audience) => ({ undone: await sessionOf(deps, asked, audience).undo() }),
   },
   'session/pin': {
     method: 'POST',
-    async answer(deps, asked) {
-      await sessionOf(deps, asked).pin(textIn(asked, 'identity'), asked['pinned'] !== false)
+    async answer(deps, asked, audience) {
+      await sessionOf(deps, asked, audience).pin(textIn(asked, 'identity'), asked['pinned'] !== false)
       return { pinned: asked['pinned'] !== false }
     },
   },
   'session/fork': {
     method: 'POST',
-    async answer(deps, asked) {
-      const { id } = await sessionOf(deps, asked).fork(textIn(asked, 'to'))
+    async answer(deps, asked, audience) {
+      const { id } = await sessionOf(deps, asked, audience).fork(textIn(asked, 'to'))
       return { session: id }
     },
   },
   'session/compact': {
     method: 'POST',
-    async answer(deps, asked) {
+    async answer(deps, asked, audience) {
       const instructions = textIn(asked, 'instructions', '')
-      return sessionOf(deps, asked).compact(instructions === '' ? {} : { instructions })
+      return sessionOf(deps, asked, audience).compact(instructions === '' ? {} : { instructions })
     },
   },
   'limits/forget': {
     method: 'POST',
-    answer: async (deps, asked) => ({ forgotten: await acting(deps).forget(textIn(asked, 'id')) }),
+    async answer(deps, asked, audience) {
+      const id = textIn(asked, 'id')
+      const found = (await deps.learned()).find((row) => row.id === id)
+      if (found === undefined || !audience.sees(found.tenant))
+        throw new PlimsollError('not-found', 'Nothing of that name was learned.')
+      return { forgotten: await action(deps, 'forget', 'Nothing can be forgotten from here.')(id) }
+    },
   },
   demo: {
     method: 'POST',
     async answer(deps) {
-      const { demo } = acting(deps)
-      if (demo === undefined) throw new PlimsollError('unsupported', 'The demo session needs a running proxy.')
-      return demo()
+      await action(deps, 'demo', 'The demo session needs a running proxy.')()
+      return { started: true }
     },
   },
   compare: {
     method: 'POST',
     async answer(deps, asked) {
-      const { compare } = acting(deps)
-      if (compare === undefined)
-        throw new PlimsollError('unsupported', 'Only recorded files can be compared under two policies.', {
-          advice: 'Run: plimsoll dashboard session.jsonl',
-        })
+      const compare = action(deps, 'compare', 'Only recorded files can be compared: plimsoll dashboard session.jsonl')
       const sides = (Array.isArray(asked['sides']) ? (asked['sides'] as Asked[]) : []).slice(0, 2).map((side) => ({
         policy: textIn(side, 'policy'),
         window: numberIn(side, 'window', 0),
       }))
-      return compare({ tenant: textIn(asked, 'tenant'), session: textIn(asked, 'session'), sides })
+      return compare({ session: textIn(asked, 'session'), sides })
     },
   },
 }
 
+function action<Name extends keyof Actions>(
+  { actions }: RouteDeps,
+  name: Name,
+  missing: string,
+): NonNullable<Actions[Name]> {
+  const found = actions[name]
+  if (found === undefined) throw new PlimsollError('unsupported', missing)
+  return found
+}
+
 const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? 'unknown'
 
-async function allCalls({ sessions }: RouteDeps): Promise<Spending> {
+const seen = async (sessions: StoredSessions, audience: Audience, query = ''): Promise<readonly SessionRow[]> =>
+  (await sessions.list(query)).filter(({ tenant }) => audience.sees(tenant))
+
+async function allCalls({ sessions }: RouteDeps, audience: Audience): Promise<Spending> {
   const spending = new Spending()
-  for (const { tenant, session } of await sessions.list()) {
+  for (const { tenant, session } of await seen(sessions, audience)) {
     const found = await sessions.log(tenant, session).catch(() => undefined)
     if (found !== undefined) spending.add(found.log, tenant)
   }
   return spending
 }
 
-function acting({ actions }: RouteDeps): Actions {
-  if (actions !== undefined) return actions
-  throw new PlimsollError('unsupported', 'This page only shows; nothing can be changed from here.')
-}
-
-const sessionOf = (deps: RouteDeps, asked: Asked): ReturnType<Plimsoll['session']> =>
-  acting(deps).plimsoll.session({
+const sessionOf = ({ plimsoll }: RouteDeps, asked: Asked, audience: Audience): ReturnType<Plimsoll['session']> =>
+  plimsoll.session({
     id: textIn(asked, 'session'),
-    tenant: textIn(asked, 'tenant'),
+    tenant: tenantIn(asked, audience),
     agent: textIn(asked, 'agent', 'main'),
   })
+
+/** @throws PlimsollError `forbidden` for a tenant that is not one's own. */
+function tenantIn(asked: Asked, audience: Audience): string {
+  const tenant = textIn(asked, 'tenant')
+  if (audience.sees(tenant)) return tenant
+  throw new PlimsollError('forbidden', 'That tenant is not yours.')
+}
 
 function textIn(asked: Asked, name: string, fallback?: string): string {
   const value = asked[name] ?? fallback

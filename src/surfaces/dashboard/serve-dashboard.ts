@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { PlimsollEvent } from '../../core/events.ts'
+import { isPlimsollError } from '../../core/errors.ts'
+import { checkOrigin } from '../gateway/http/other-origins.ts'
 import type { Control } from '../gateway/operate/control.ts'
+import { headerReader } from '../gateway/upstream/upstream-call.ts'
 import type { Dashboard } from './dashboard.ts'
 
 export interface ServedDashboard {
@@ -12,33 +14,48 @@ export interface ServedDashboard {
 export interface ServeOptions {
   readonly port: number
   readonly dashboard: Dashboard
+  /** Live events. */
   readonly control: Control
 }
 
-export type { PlimsollEvent }
+const HOST = '127.0.0.1'
+const RULES = { isLocal: true, allowedHosts: [], allowedOrigins: [] }
 
-/** The page on a socket of its own, on loopback only: a store is looked at by whoever may open its file. */
-export async function serveDashboard({ port, dashboard, control }: ServeOptions): Promise<ServedDashboard> {
-  const server = createServer((incoming, response) => void answer(dashboard, control, incoming, response))
+/** The page on a socket of its own. On loopback only: who may open the store's file may look at it. */
+export async function serveDashboard(options: ServeOptions): Promise<ServedDashboard> {
+  const server = createServer((incoming, response) => void answer(options, incoming, response))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, '127.0.0.1', resolve)
+    server.listen(options.port, HOST, resolve)
   })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    close: async () => {
-      control.close()
+    url: `http://${HOST}:${(server.address() as AddressInfo).port}/`,
+    async close() {
+      options.control.close()
+      const closed = new Promise((resolve) => server.close(resolve))
       server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
+      await closed
     },
   }
 }
 
 async function answer(
-  dashboard: Dashboard,
-  _control: Control,
+  { dashboard, control }: ServeOptions,
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  await dashboard.handle(incoming, response, incoming.url ?? '/')
+  const path = incoming.url ?? '/'
+  const header = headerReader(incoming)
+  try {
+    checkOrigin(RULES, header)
+    if (control.serves(path) && !dashboard.serves(path)) {
+      await control.handle({ incoming, response, path, token: undefined, header, isReady: true })
+    } else await dashboard.handle({ incoming, response, path, audience: async () => EVERYTHING })
+  } catch (error) {
+    if (response.headersSent) return void response.destroy()
+    const message = isPlimsollError(error) ? error.message : 'The page could not be answered.'
+    response.writeHead(403, { 'content-type': 'application/json' }).end(JSON.stringify({ error: { message } }))
+  }
 }
+
+const EVERYTHING = { sees: () => true }

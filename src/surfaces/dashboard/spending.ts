@@ -16,7 +16,17 @@ export class Spending {
 
   add({ calls }: FoldedLog, tenant: string): void {
     if (calls.length > 0) this.#sessions++
-    for (const { at, model, agent = 'main', key = tenant, usage = NO_USAGE, costUsd = 0, estimated, purpose, measured } of calls) {
+    for (const {
+      at,
+      model,
+      agent = 'main',
+      key = tenant,
+      usage = NO_USAGE,
+      costUsd = 0,
+      estimated,
+      purpose,
+      measured,
+    } of calls) {
       const call = { usage, costUsd }
       grow(this.#total, call)
       grow(entry(this.#byDay, new Date(at).toISOString().slice(0, 10)), call)

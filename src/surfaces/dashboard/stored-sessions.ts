@@ -93,5 +93,18 @@ export function storedSessions(
   }
 }
 
+/** The store keeps values of its own under names that have no session. */
+export async function tenantsWithSessions(
+  store: SessionStore & Pick<StoreMaintenance, 'tenants'>,
+): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const tenant of await store.tenants())
+    if ((await store.list(tenant, { limit: 5 })).some(({ session }) => !isInternal(session))) found.push(tenant)
+  return found
+}
+
 const charactersOf = (records: readonly LogRecord[]): number =>
-  records.reduce((sum, record) => sum + (record.type === 'item-seen' ? record.text.length + record.fragment.length : 400), 0)
+  records.reduce(
+    (sum, record) => sum + (record.type === 'item-seen' ? record.text.length + record.fragment.length : 400),
+    0,
+  )
