@@ -22,6 +22,8 @@ export function bytes(count: number): string {
   return `${(count / 1024 / 1024).toFixed(1)} MB`
 }
 
+export const plural = (count: number, name: string): string => `${whole.format(count)} ${name}${count === 1 ? '' : 's'}`
+
 export const percent = (share: number): string => `${Math.round(share * 100)} %`
 
 export function ago(at: number, now = Date.now()): string {

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { DashboardInfo, SessionFigures, SessionRow } from '../../../src/surfaces/dashboard/page-types.ts'
 import { get, post } from '../api.ts'
-import { ago, bytes, dollars } from '../format.ts'
+import { ago, bytes, dollars, plural } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { useChanges, type Subscribe } from '../live.ts'
 import { LoadBar, Problem, Saved } from '../parts/basics.tsx'
@@ -45,7 +45,7 @@ export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: 
           ))}
         </select>
         <span class="dim" role="status">
-          {rows.length === total ? `${total} sessions` : `${rows.length} of ${total} sessions`}
+          {rows.length === total ? plural(total, 'session') : `${rows.length} of ${plural(total, 'session')}`}
         </span>
       </div>
       <Problem of={list} />

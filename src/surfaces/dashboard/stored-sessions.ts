@@ -21,8 +21,8 @@ export interface StoredSessions {
 const KEPT_CHARACTERS = 32 * 1024 * 1024
 const KEPT_FIGURES = 20_000
 const PAGE = 500
-/** Names under which the store keeps what belongs to no conversation. */
-const isInternal = (session: string): boolean => session.startsWith('plimsoll:') || session.startsWith('budget:')
+/** Budgets and settings of the installation, which are no conversation. */
+const SYSTEM_TENANT = 'plimsoll'
 
 interface KeptLog {
   readonly records: readonly LogRecord[]
@@ -32,7 +32,6 @@ interface KeptLog {
 export function storedSessions(
   store: SessionStore & Pick<StoreMaintenance, 'tenants'>,
   priceOf: PriceOf,
-  tenant?: string,
 ): StoredSessions {
   const logs = new BoundedMap<string, KeptLog>(KEPT_CHARACTERS)
   const figures = new BoundedMap<string, SessionFigures>(KEPT_FIGURES)
@@ -64,12 +63,12 @@ export function storedSessions(
     async list(query = '') {
       const wanted = query.toLowerCase()
       const rows: SessionRow[] = []
-      for (const name of tenant === undefined ? await store.tenants() : [tenant]) {
+      for (const name of await tenantsWithSessions(store)) {
         let after: string | undefined
         for (;;) {
           const page = await store.list(name, { limit: PAGE, ...(after !== undefined && { after }) })
           for (const info of page)
-            if (!isInternal(info.session) && info.session.toLowerCase().includes(wanted))
+            if (info.session.toLowerCase().includes(wanted))
               rows.push({ ...info, tenant: name })
           after = page.at(-1)?.session
           if (page.length < PAGE) break
@@ -99,7 +98,7 @@ export async function tenantsWithSessions(
 ): Promise<readonly string[]> {
   const found: string[] = []
   for (const tenant of await store.tenants())
-    if ((await store.list(tenant, { limit: 5 })).some(({ session }) => !isInternal(session))) found.push(tenant)
+    if (tenant !== SYSTEM_TENANT && (await store.list(tenant, { limit: 1 })).length > 0) found.push(tenant)
   return found
 }
 

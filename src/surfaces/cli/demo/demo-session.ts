@@ -18,9 +18,9 @@ export async function runDemoSession(gateway: Gateway): Promise<void> {
   const upstream = { url: referee.url, window: WINDOW }
   const proxy = await startProxy(gateway, { port: 0, upstreams: { anthropic: upstream } })
   try {
-    for await (const _turn of runAgent(`${proxy.url}/anthropic`)) {
-      // The agent goes on until the model has no more to say.
-    }
+    const turns = runAgent(`${proxy.url}/anthropic`)
+    // The agent goes on until the model has no more to say.
+    while ((await turns.next()).done !== true);
   } finally {
     await proxy.close()
     await referee.close()
