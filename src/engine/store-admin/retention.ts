@@ -42,5 +42,5 @@ export async function reference(deps: EngineDeps, branch: Branch, handles: reado
   for (const handle of foreign) branch.referenced.add(handle)
 }
 
-export const handlesOf = ({ edits }: Epoch): Handle[] =>
+const handlesOf = ({ edits }: Epoch): Handle[] =>
   edits.flatMap((edit) => (edit.op === 'replace' && edit.handle !== undefined ? [edit.handle] : []))
