@@ -2,11 +2,11 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { PlimsollError } from '../../core/errors.ts'
 import type { HeaderReader } from './identity.ts'
 
-const TOKEN_HEADER = 'x-plimsoll-token'
+export const TOKEN_HEADER = 'x-plimsoll-token'
 
 const LOOPBACK = /^(127(\.\d{1,3}){3}|localhost|::1)$/
 
-const isLoopback = (host: string): boolean => LOOPBACK.test(host)
+export const isLoopback = (host: string): boolean => LOOPBACK.test(host)
 
 /** @throws PlimsollError `bad-config`: an open proxy would hand out what it stores to the whole network. */
 export function needsToken(host: string, token: string | undefined): void {
