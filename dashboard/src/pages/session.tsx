@@ -272,6 +272,7 @@ function Compaction({ of: each, page, changed }: { of: PageCompaction; page: Ses
           <Figure name={name} value={typeof value === 'number' ? percent(value) : String(value)} />
         ))}
       </dl>
+      {each.undone && <p>The next request after the undo carries the original bytes again.</p>}
       <h3>What the model reads instead</h3>
       {each.record === '' ? (
         <p class="dim">No text was put in; items were left out or shortened in place.</p>

@@ -33,7 +33,7 @@ export function VirtualList<T>(props: {
   })
   const shown = rows.slice(range.from, range.to)
   const shownKeys = shown.map(keyOf).join('\n')
-  useEffect(() => onView?.(shown), [shownKeys])
+  useEffect(() => onView?.(shown), [shownKeys, rows])
   return (
     <div class="virtual" ref={box} onScroll={look} role="list" aria-label={label} tabindex={0}>
       <div style={{ height: `${range.from * height}px` }} aria-hidden="true" />

@@ -54,7 +54,8 @@ export function createDashboard(deps: RouteDeps): Dashboard {
         else await page(response, url.pathname)
       } catch (error) {
         const known = isPlimsollError(error)
-        const status = known ? statusOf(error) : 500
+        const given = known ? error.fields['status'] : 500
+        const status = typeof given === 'number' ? given : statusOf(error as PlimsollError)
         const message = known ? error.message : `The page could not be answered: ${(error as Error).message}`
         const advice = known ? error.advice : undefined
         if (response.headersSent) response.destroy()

@@ -67,9 +67,7 @@ export function storedSessions(
         let after: string | undefined
         for (;;) {
           const page = await store.list(name, { limit: PAGE, ...(after !== undefined && { after }) })
-          for (const info of page)
-            if (info.session.toLowerCase().includes(wanted))
-              rows.push({ ...info, tenant: name })
+          for (const info of page) if (info.session.toLowerCase().includes(wanted)) rows.push({ ...info, tenant: name })
           after = page.at(-1)?.session
           if (page.length < PAGE) break
         }
