@@ -41,7 +41,7 @@ async function stage(
 ): Promise<Stage> {
   const referee = await startReferee({ wire: 'anthropic-messages', window: WINDOW, cache: { minimumTokens: 1 } })
   const running = await openProxy(
-    { port: 0, store: 'memory:', window: WINDOW, upstreams: { anthropic: referee.url } },
+    { port: 0, drainMs: 500, store: 'memory:', window: WINDOW, upstreams: { anthropic: referee.url } },
     () => undefined,
     { connect: (url) => [{ name: 'ANTHROPIC_BASE_URL', value: `${url}/anthropic` }] },
   )
