@@ -5,7 +5,7 @@ import type { Item } from '../../core/item.ts'
 import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, MeasuredRequest } from '../../core/records.ts'
 import type { Limit, Load } from '../../core/target.ts'
 import { createLedger, type Anchor, type Calibration, type Ledger, type Spender } from '../../meter/index.ts'
-import { ArchivedTexts } from './archived-texts.ts'
+import { ArchivedForms } from './archived-forms.ts'
 import type { BackgroundSummary } from '../epoch/background-summary.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
@@ -31,7 +31,7 @@ export interface Branch {
   /** Every chain hash that was sent, to tell a resend or rewind from something new. */
   readonly sent: Set<string>
   /** What the session's own log holds: identities of items, ids of epochs, keys of first-send edits. */
-  readonly archived: ArchivedTexts
+  readonly archived: ArchivedForms
   readonly heldEpochs: Set<string>
   readonly heldEdits: Set<string>
   epoch?: Epoch
@@ -159,7 +159,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     agent,
     calls: createLedger(),
     sent: new Set(),
-    archived: new ArchivedTexts(),
+    archived: new ArchivedForms(),
     heldEpochs: new Set(),
     heldEdits: new Set(),
     pins: new Set(),

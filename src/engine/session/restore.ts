@@ -3,6 +3,7 @@ import { callOf, isKnownUsage } from '../../meter/index.ts'
 import type { WriteOptions } from '../../ports/session-store.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from '../deps.ts'
+import { formOf } from './archived-forms.ts'
 import { rememberHidden } from './hidden-tokens.ts'
 import { rememberEdit } from './outbox.ts'
 import { calibrationFrom, teach } from './learn.ts'
@@ -12,7 +13,7 @@ export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
   // Nearly always there is nothing, and this is the cheapest way to know.
   if ((await deps.sessions.version(branch.tenant, branch.session)) === branch.version) return
   for await (const { version, record } of deps.sessions.read(branch.tenant, branch.session, branch.version)) {
-    absorb(branch, record)
+    absorb(deps, branch, record)
     branch.version = version
     if (record.type === 'usage') {
       deps.ledger?.restore({ tenant: branch.tenant, session: branch.session, version }, record)
@@ -31,13 +32,15 @@ export async function appendTo(
   const version = await deps.sessions.append(branch.tenant, branch.session, records, undefined, options)
   // Somebody else wrote in between: take theirs in first, in the order of the log.
   if (version !== branch.version + records.length) return catchUp(deps, branch)
-  for (const record of records) absorb(branch, record)
+  for (const record of records) absorb(deps, branch, record)
   branch.version = version
 }
 
-function absorb(branch: Branch, record: LogRecord): void {
+function absorb(deps: Pick<EngineDeps, 'hash' | 'redact'>, branch: Branch, record: LogRecord): void {
   if (record.type === 'item-seen') {
-    branch.archived.add(record.identity, record.text)
+    // Each agent keeps what it has seen, so that what one may recall never depends on another.
+    if ((record.agent ?? branch.agent) !== branch.agent) return
+    branch.archived.add(record.identity, formOf(deps, record.fragment))
     if (record.chain !== '') branch.sent.add(record.chain)
     return
   }
