@@ -1,11 +1,11 @@
 import type { Handle } from '../../core/handles.ts'
 import type { Link } from '../../core/chain.ts'
 import type { Item } from '../../core/item.ts'
-import type { Branch } from '../session/branch.ts'
+import type { Branch } from '../session/branch/branch.ts'
 import type { EngineDeps } from '../deps.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
 import { answerRecall } from './recall.ts'
-import { yieldNow } from './yield-now.ts'
+import { yieldNow } from '../../lib/yield-now.ts'
 
 /** What the model may look up while one request is answered: the history that the request itself brings along. */
 export interface HistoryScope {
@@ -28,7 +28,7 @@ export interface ScopedHistory {
  */
 export function historyScope(
   deps: ScopeDeps,
-  branch: Pick<Branch, 'tenant' | 'views'>,
+  branch: Pick<Branch, 'tenant' | 'log'>,
   { items, links }: ScopedHistory,
 ): HistoryScope {
   const known = new Set<Handle>()
@@ -46,7 +46,7 @@ export function historyScope(
   }
 }
 
-function handlesOf(deps: ScopeDeps, branch: Pick<Branch, 'tenant' | 'views'>, { text, media = [] }: Item): Handle[] {
+function handlesOf(deps: ScopeDeps, branch: Pick<Branch, 'tenant' | 'log'>, { text, media = [] }: Item): Handle[] {
   const { tenant } = branch
   return [
     ...(text === '' ? [] : [deps.addressOf(tenant, Buffer.from(text))]),

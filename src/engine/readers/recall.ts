@@ -3,7 +3,7 @@ import type { Link } from '../../core/chain.ts'
 import type { Item } from '../../core/item.ts'
 import { queryWords } from '../../core/search-words.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
-import { yieldNow } from './yield-now.ts'
+import { yieldNow } from '../../lib/yield-now.ts'
 
 export interface RecallOptions {
   /** Items shown, at most 20. @default 8 */

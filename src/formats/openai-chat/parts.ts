@@ -1,6 +1,6 @@
 import type { Item, Media, Role } from '../../core/item.ts'
-import { mediaTypeOf, readUrl } from '../media.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
+import { mediaTypeOf, readUrl } from '../kit/media.ts'
+import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
 import { REASONING_KEYS } from './wire.ts'
 
 type Fields = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
-import { formatSseEvent } from '../../formats/sse.ts'
+import { formatSseEvent } from '../../formats/framing/sse.ts'
 import type { Fault } from './faults.ts'
 import type { RefereeOptions } from './options.ts'
 import type { RefereeResponse } from './types.ts'

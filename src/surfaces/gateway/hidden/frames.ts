@@ -1,5 +1,5 @@
 import type { ServerSentEvent } from '../../../core/codec.ts'
-import { createSseParser } from '../../../formats/sse.ts'
+import { createSseParser } from '../../../formats/framing/sse.ts'
 
 /** One event with the exact text that it came in. */
 export interface Frame {

@@ -3,7 +3,7 @@ import type { HistoryScope } from '../../../engine/readers/history-scope.ts'
 import { callReader } from '../../../engine/readers/tools.ts'
 import type { ArtifactReaders } from '../../../engine/readers/index.ts'
 import type { StepOwner } from './steps.ts'
-import type { HiddenCall } from './wire.ts'
+import type { HiddenCall } from '../../../formats/wire/steps.ts'
 
 export interface HiddenToolDeps {
   readonly readers: (owner: StepOwner) => Promise<ArtifactReaders>

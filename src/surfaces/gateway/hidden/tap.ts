@@ -1,11 +1,11 @@
 import type { Codec, ModelResponse, ServerSentEvent, StreamReducer } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import { formatSseEvent } from '../../../formats/sse.ts'
+import { formatSseEvent } from '../../../formats/framing/sse.ts'
 import { errorEvent } from '../request/answer.ts'
 import type { Tap, TapEnd, UpstreamAnswer } from '../exchange.ts'
 import { frameReader, type Frame } from './frames.ts'
 import type { HiddenSession } from './index.ts'
-import type { Passed } from './wire.ts'
+import type { Passed } from '../../../formats/wire/steps.ts'
 
 export interface HiddenTapDeps<B> {
   readonly codec: Codec

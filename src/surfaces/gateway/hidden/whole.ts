@@ -2,7 +2,7 @@ import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import { decodeBody } from '../http/encoding.ts'
 import type { UpstreamAnswer } from '../exchange.ts'
 import type { HiddenSession } from './index.ts'
-import { isRecord, type Json } from './wire.ts'
+import { isRecord, type Json } from '../../../formats/wire/steps.ts'
 
 export interface HiddenWholeDeps<B> {
   readonly codec: Codec

@@ -1,5 +1,5 @@
 import { classifyProviderError, type ClassifiedError } from '../../../formats/overflow/index.ts'
-import { createSseParser } from '../../../formats/sse.ts'
+import { createSseParser } from '../../../formats/framing/sse.ts'
 import { copyDecoder } from '../http/encoding.ts'
 import type { UpstreamAnswer } from '../exchange.ts'
 

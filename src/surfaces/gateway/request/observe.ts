@@ -1,5 +1,5 @@
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
-import { createSseParser } from '../../../formats/sse.ts'
+import { createSseParser } from '../../../formats/framing/sse.ts'
 import { copyDecoder } from '../http/encoding.ts'
 
 /** What an observer is told about the answer before its bytes come. */
