@@ -1,7 +1,7 @@
 import { isPlimsollError } from '../../../core/errors.ts'
 import type { HistoryScope } from '../../../engine/readers/history-scope.ts'
 import { callReader } from '../../../engine/readers/tools.ts'
-import type { ArtifactReaders } from '../../../engine/readers/index.ts'
+import type { ArtifactReaders } from '../../../engine/readers/artifact-readers.ts'
 import type { StepOwner } from './steps.ts'
 import type { HiddenCall } from '../../../formats/wire/steps.ts'
 
