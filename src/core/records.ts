@@ -186,7 +186,6 @@ export type LogRecord =
   | Audit
   | Lease
   | Spend
-export type RecordType = LogRecord['type']
 
 /** Lifts a record from the version it is keyed by to the next one. */
 export type RecordUpgrades = Readonly<Record<number, (record: Record<string, unknown>) => Record<string, unknown>>>

@@ -69,7 +69,7 @@ export interface Gateway {
   readonly maxBodyBytes: number
 }
 
-export const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
+const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
 
 const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 

@@ -20,7 +20,7 @@ const WIRES: Readonly<Record<string, HiddenWire>> = {
 }
 
 /** Most answers of ours to one request of the client. */
-export const MAX_HIDDEN_STEPS = 4
+const MAX_HIDDEN_STEPS = 4
 
 export interface HiddenDeps {
   readonly steps: HiddenSteps
