@@ -38,7 +38,7 @@ const HEADERS = {
 } as const
 
 /** Sent by our own page and by no form or link: with it a request is never "simple", so that a browser asks before it crosses origins. */
-export const PAGE_HEADER = 'x-plimsoll-page'
+const PAGE_HEADER = 'x-plimsoll-page'
 
 export function createDashboard(deps: RouteDeps): Dashboard {
   return {

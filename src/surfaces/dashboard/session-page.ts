@@ -68,7 +68,7 @@ export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: Cou
 }
 
 /** The calls of a log; `original` adds back what the compactions before each call had taken out. */
-export function callsOf(log: FoldedLog): readonly PageCall[] {
+function callsOf(log: FoldedLog): readonly PageCall[] {
   const saved = savedByEpoch(log)
   return log.calls.map((call) => pageCall(call, saved.get(call.epoch ?? '') ?? 0))
 }
