@@ -9,7 +9,7 @@ import { reduce } from './stages/reduce.ts'
 import { resolveStanding } from './stages/resolve-standing.ts'
 import { takeIn } from './stages/take-in.ts'
 
-export type { PreparedTurn, PrepareReport, PrepareRequest } from './prepared-turn.ts'
+export type { PreparedTurn, PrepareRequest } from './prepared-turn.ts'
 
 /** Before the model is called. Each stage is a file of `stages/`, and adds to what the one before found out. */
 export async function prepare(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PreparedTurn> {
