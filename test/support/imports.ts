@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 
-export const SRC = resolve(import.meta.dirname, '../../src')
+const SRC = resolve(import.meta.dirname, '../../src')
 
 export interface Import {
   /** Path below `src`. */
