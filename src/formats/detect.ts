@@ -1,4 +1,4 @@
-import { arrayOf, recordOf, stringOf, type Fields } from './reading.ts'
+import { arrayOf, recordOf, stringOf, type Fields } from './kit/reading.ts'
 import type { WireFormat } from './registry.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
 import { amendedCatalogue } from '../../src/drivers/catalogue/amended.ts'
-import { policyNamed } from '../../src/engine/policies/index.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { bufferOf, limitOf } from '../../src/meter/index.ts'
 
 const catalogue = bundledCatalogue()

@@ -1,6 +1,7 @@
 import type { Epoch } from '../../core/records.ts'
-import { fixedTokensOf, type PrepareContext } from '../prepare/context.ts'
-import { highWater } from './water.ts'
+import type { PrepareContext } from '../prepare/context.ts'
+import { fixedTokensOf } from '../prepare/counting.ts'
+import { highWater } from './thresholds.ts'
 
 /**
  * A third epoch on three requests in a row would mean that reducing does not help: what is left does not shrink. The request then
@@ -30,7 +31,6 @@ export function epochsInARow({ conversation, links }: PrepareContext, standing: 
  */
 export function isOverheadHigh(context: PrepareContext): boolean {
   const { deps, limit, emit } = context
-  if (deps.policy.asDesigned === true) return false
   const fixed = Math.ceil(fixedTokensOf(context))
   const line = Math.floor(highWater(deps.policy, limit))
   if (fixed < line) return false

@@ -5,11 +5,12 @@ import type { UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { hidesContent } from '../../core/whole-prompt.ts'
 import { isKnownUsage, looksTruncated } from '../../meter/index.ts'
-import type { Branch, OpenTurn } from './branch.ts'
+import type { Branch } from './branch/branch.ts'
+import type { OpenTurn } from './branch/open-turns.ts'
 import { cutEvidence } from '../learning/cut-evidence.ts'
 import { callRecord, settleCall, tellCall } from '../spending/calls.ts'
 import type { EngineDeps } from '../deps.ts'
-import { hiddenIn } from './hidden-tokens.ts'
+import { sealedTokensIn } from './sealed-tokens.ts'
 import { teach } from '../learning/teach.ts'
 import { appendTo } from './restore.ts'
 
@@ -40,13 +41,12 @@ export interface RecordedTurn {
 
 /** normalise usage → calibrate → cost → budgets → log. Missing usage is not zero usage. */
 export async function record(deps: EngineDeps, branch: Branch, request: RecordRequest): Promise<RecordedTurn> {
-  const turn = branch.turns.get(request.turn)
+  const turn = branch.turns.close(request.turn)
   if (turn === undefined) {
     throw new PlimsollError('not-found', `There is no open turn ${JSON.stringify(request.turn)} in this session.`, {
       advice: 'Each turn can be recorded once, with the id that prepare returned.',
     })
   }
-  branch.turns.delete(turn.id)
   const unwritten = turn.unwritten?.records() ?? []
   const { durable = 'flushed' } = request
   if (request.refused === true) {
@@ -57,7 +57,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   }
   const answer = request.answer ?? answerOf(deps, request.format ?? turn.format, request.response)
   const usage = request.usage ?? answer?.usage
-  const hidden = answer && hiddenIn({ ...answer, ...(usage !== undefined && { usage }) }, countFor(deps, turn))
+  const hidden = answer && sealedTokensIn({ ...answer, ...(usage !== undefined && { usage }) }, countFor(deps, turn))
   const { window: truncatedTo, isSuspect } = truncationOf(branch, turn, usage)
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
   const isPartial = turn.measured.partial === true || answer?.items.some(hidesContent) === true
@@ -78,7 +78,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   await settleCall(deps, turn.reservation, entry)
   tellCall(deps, branch, entry)
   if (deps.calibrations !== undefined) {
-    teach(await deps.calibrations.of(branch.tenant), branch.last, entry)
+    teach(await deps.calibrations.of(branch.tenant), branch.log.measured, entry)
     deps.calibrations.note(branch.tenant)
   }
   // One write for the request and its answer: what is acknowledged here is durable as a whole.
@@ -97,13 +97,12 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
  * whoever set the window knows it: neither is doubted.
  */
 function truncationOf(
-  branch: Branch,
+  { log }: Branch,
   { count, estimated, limit, epoch, refusesOverflow }: OpenTurn,
   usage: Usage | undefined,
 ): { readonly window?: number; readonly isSuspect: boolean } {
   if (!isKnownUsage(usage) || refusesOverflow || limit.source === 'config') return { isSuspect: false }
-  const { seen, window } = cutEvidence(branch.counted, { usage, estimated, epoch })
-  branch.counted = seen
+  const { window } = cutEvidence(log.counted, { usage, estimated, epoch })
   return { isSuspect: looksTruncated({ count }, usage), ...(window !== undefined && { window }) }
 }
 

@@ -1,5 +1,5 @@
-import { parseEvent } from '../pieces.ts'
-import { arrayOf, numberOf, recordOf, stringOf, type Fields } from '../reading.ts'
+import { parseEvent } from '../kit/pieces.ts'
+import { arrayOf, numberOf, recordOf, stringOf, type Fields } from '../kit/reading.ts'
 
 /** What one event adds to an answer. Pieces of one part share its key. */
 export interface AnswerPiece {

@@ -1,6 +1,6 @@
 import type { ItemCore, Media, Role } from '../../core/item.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
-import { sealedBy } from '../sealed.ts'
+import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
+import { sealedBy } from '../kit/sealed.ts'
 import { isServerCall, isServerResult } from './wire.ts'
 
 type Block = Readonly<Record<string, unknown>>

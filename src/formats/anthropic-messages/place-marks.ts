@@ -1,7 +1,7 @@
 import type { MarkOptions } from '../../core/codec.ts'
-import { indexJson, member, rawText, type JsonNode } from '../json-index.ts'
-import { recordOf, stringOf } from '../reading.ts'
-import { spliceMember, spliceText, type Splice } from '../splice.ts'
+import { indexJson, member, rawText, type JsonNode } from '../json/json-index.ts'
+import { recordOf, stringOf } from '../kit/reading.ts'
+import { spliceMember, spliceText, type Splice } from '../json/splice.ts'
 import { messagesOf } from './wire.ts'
 
 const MARK = '{"type":"ephemeral"}'

@@ -1,6 +1,6 @@
 import type { ModelResponse, StopReason } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
+import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
 import { readBlock } from './blocks.ts'
 import { readUsage } from './usage.ts'
 

@@ -1,5 +1,5 @@
-import type { Findings, JsonObject } from '../rule-kit.ts'
-import { isObject, listOf } from '../rule-kit.ts'
+import type { Findings, JsonObject } from '../kit/rule-kit.ts'
+import { isObject, listOf } from '../kit/rule-kit.ts'
 import type { ModelTraits } from './model-traits.ts'
 import type { AnthropicRule } from './rule-book.ts'
 

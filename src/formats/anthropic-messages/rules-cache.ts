@@ -1,5 +1,5 @@
-import type { JsonObject } from '../rule-kit.ts'
-import { isObject, listOf } from '../rule-kit.ts'
+import type { JsonObject } from '../kit/rule-kit.ts'
+import { isObject, listOf } from '../kit/rule-kit.ts'
 import { MAX_CACHE_MARKS } from './rule-book.ts'
 import type { RuleContext } from './rule-turns.ts'
 

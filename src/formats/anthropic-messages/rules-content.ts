@@ -1,6 +1,6 @@
-import { readImageHeader } from '../image-header.ts'
-import type { JsonObject } from '../rule-kit.ts'
-import { isBlank, isObject, listOf, objectsOf, shown } from '../rule-kit.ts'
+import { readImageHeader } from '../kit/image-header.ts'
+import type { JsonObject } from '../kit/rule-kit.ts'
+import { isBlank, isObject, listOf, objectsOf, shown } from '../kit/rule-kit.ts'
 import { MANY_IMAGES, MAX_IMAGE_BYTES, MAX_IMAGE_SIDE, MAX_IMAGE_SIDE_MANY } from './rule-book.ts'
 import type { PlacedBlock, RuleContext, Turn } from './rule-turns.ts'
 

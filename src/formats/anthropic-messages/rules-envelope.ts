@@ -1,5 +1,5 @@
-import type { JsonObject } from '../rule-kit.ts'
-import { isBlank, isObject, listOf, objectsOf, shown } from '../rule-kit.ts'
+import type { JsonObject } from '../kit/rule-kit.ts'
+import { isBlank, isObject, listOf, objectsOf, shown } from '../kit/rule-kit.ts'
 import type { RuleContext } from './rule-turns.ts'
 import { checkThinkingSettings } from './rules-thinking.ts'
 

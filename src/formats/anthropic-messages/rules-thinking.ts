@@ -1,5 +1,5 @@
-import type { JsonObject } from '../rule-kit.ts'
-import { isObject, objectsOf, shown } from '../rule-kit.ts'
+import type { JsonObject } from '../kit/rule-kit.ts'
+import { isObject, objectsOf, shown } from '../kit/rule-kit.ts'
 import type { PlacedBlock, RuleContext, Turn } from './rule-turns.ts'
 
 const THINKING = new Set(['thinking', 'redacted_thinking'])

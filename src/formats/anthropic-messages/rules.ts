@@ -1,5 +1,5 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
-import { findings, findLoneSurrogate, isObject, listOf, profilesOf } from '../rule-kit.ts'
+import { findings, findLoneSurrogate, isObject, listOf, profilesOf } from '../kit/rule-kit.ts'
 import { checkCacheMarks } from './rules-cache.ts'
 import { checkBlocks } from './rules-content.ts'
 import { checkEnvelope } from './rules-envelope.ts'

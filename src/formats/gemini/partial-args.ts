@@ -1,5 +1,5 @@
-import type { Fields } from '../pieces.ts'
-import { arrayOf, recordOf, stringOf } from '../reading.ts'
+import type { Fields } from '../kit/pieces.ts'
+import { arrayOf, recordOf, stringOf } from '../kit/reading.ts'
 import { valueAt } from './wire.ts'
 
 const STEP = /\.([^.[\]]+)|\['([^']*)'\]|\[(\d+)\]/g

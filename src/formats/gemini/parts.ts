@@ -1,5 +1,5 @@
-import type { JsonObject } from '../rule-kit.ts'
-import { isObject, objectsOf } from '../rule-kit.ts'
+import type { JsonObject } from '../kit/rule-kit.ts'
+import { isObject, objectsOf } from '../kit/rule-kit.ts'
 
 const DATA_FIELDS = [
   ['text'],

@@ -1,7 +1,7 @@
 import type { Item, Media, Role } from '../../core/item.ts'
-import { compactJson } from '../json-index.ts'
-import { mediaTypeOf } from '../media.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
+import { compactJson } from '../json/json-index.ts'
+import { mediaTypeOf } from '../kit/media.ts'
+import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
 import { valueAt } from './wire.ts'
 
 type Fields = Readonly<Record<string, unknown>>

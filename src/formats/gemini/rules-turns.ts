@@ -1,5 +1,5 @@
-import type { JsonObject } from '../rule-kit.ts'
-import { isObject, listOf, shown } from '../rule-kit.ts'
+import type { JsonObject } from '../kit/rule-kit.ts'
+import { isObject, listOf, shown } from '../kit/rule-kit.ts'
 import { callOf, partsOf, responseOf, signatureOf } from './parts.ts'
 import type { GeminiRuleContext } from './rules.ts'
 

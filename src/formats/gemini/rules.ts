@@ -1,6 +1,6 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
-import type { Findings, JsonObject } from '../rule-kit.ts'
-import { findings, findLoneSurrogate, isObject, listOf, objectsOf, profilesOf, shown } from '../rule-kit.ts'
+import type { Findings, JsonObject } from '../kit/rule-kit.ts'
+import { findings, findLoneSurrogate, isObject, listOf, objectsOf, profilesOf, shown } from '../kit/rule-kit.ts'
 import { dataCount, fieldOf, partsOf, signatureOf } from './parts.ts'
 import type { GeminiRule } from './rule-book.ts'
 import { GEMINI_RULES, MAX_BODY_BYTES, MAX_OUTPUT_TOKENS } from './rule-book.ts'

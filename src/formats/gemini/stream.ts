@@ -1,6 +1,6 @@
 import type { ModelResponse, ServerSentEvent, StreamReducer } from '../../core/codec.ts'
-import { parseEvent, Pieces, type Fields } from '../pieces.ts'
-import { arrayOf, recordOf, stringOf } from '../reading.ts'
+import { parseEvent, Pieces, type Fields } from '../kit/pieces.ts'
+import { arrayOf, recordOf, stringOf } from '../kit/reading.ts'
 import { addPartialArgs } from './partial-args.ts'
 import { readResponse, unwrap } from './response.ts'
 import { valueAt } from './wire.ts'

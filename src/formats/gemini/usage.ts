@@ -1,5 +1,5 @@
 import type { Usage } from '../../core/usage.ts'
-import { numberOf, recordOf } from '../reading.ts'
+import { numberOf, recordOf } from '../kit/reading.ts'
 import { valueAt } from './wire.ts'
 
 /** The cached count is inside the prompt count; thoughts stand beside the answer. All zero or missing means unknown. */

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../rule-kit.ts'
-import { isObject, listOf, objectsOf, quoted } from '../rule-kit.ts'
+import type { JsonObject } from '../kit/rule-kit.ts'
+import { isObject, listOf, objectsOf, quoted } from '../kit/rule-kit.ts'
 import type { ChatRuleContext } from './rules.ts'
 
 const NINE = /^[a-zA-Z0-9]{9}$/

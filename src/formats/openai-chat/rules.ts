@@ -1,6 +1,15 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
-import type { Findings, JsonObject } from '../rule-kit.ts'
-import { findings, findLoneSurrogate, isBlank, isObject, listOf, objectsOf, profilesOf, shown } from '../rule-kit.ts'
+import type { Findings, JsonObject } from '../kit/rule-kit.ts'
+import {
+  findings,
+  findLoneSurrogate,
+  isBlank,
+  isObject,
+  listOf,
+  objectsOf,
+  profilesOf,
+  shown,
+} from '../kit/rule-kit.ts'
 import type { OpenAiChatRule } from './rule-book.ts'
 import { OPENAI_CHAT_RULES } from './rule-book.ts'
 import { checkChatPairs } from './rules-pairs.ts'

@@ -1,8 +1,8 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import type { MarkPlaces } from '../cache-marks.ts'
-import { member, type JsonNode } from '../json-index.ts'
-import { messageList } from '../message-list.ts'
+import type { MarkPlaces } from '../kit/cache-marks.ts'
+import { member, type JsonNode } from '../json/json-index.ts'
+import { messageList } from '../kit/message-list.ts'
 
 export const FORMAT = 'openai-chat'
 

@@ -1,11 +1,11 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
-import { placesOf } from '../cache-marks.ts'
-import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json-index.ts'
-import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../reading.ts'
+import { placesOf } from '../kit/cache-marks.ts'
+import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
+import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../kit/reading.ts'
 import { kindOf, readItem, readPart, type RoledCore } from './items.ts'
-import { toolNamesIn, type ToolNames } from '../tool-names.ts'
-import { declaredAs, responseFormatAs } from '../tool-namespace.ts'
+import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
+import { declaredAs, responseFormatAs } from '../kit/tool-namespace.ts'
 import { FORMAT, MARK_KEYS, nodeAt, sourceOf, typeOf, type Place, type Source } from './wire.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {

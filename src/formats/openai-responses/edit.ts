@@ -1,10 +1,10 @@
 import type { Item } from '../../core/item.ts'
-import { markJson, type CacheMark } from '../cache-marks.ts'
-import { member, rawText, type JsonNode } from '../json-index.ts'
-import { jsonTextOf } from '../json-text.ts'
-import { recordOf } from '../reading.ts'
-import { objectJson, sealedError } from '../sealed.ts'
-import { spliceMember, type Splice } from '../splice.ts'
+import { markJson, type CacheMark } from '../kit/cache-marks.ts'
+import { member, rawText, type JsonNode } from '../json/json-index.ts'
+import { jsonTextOf } from '../json/json-text.ts'
+import { recordOf } from '../kit/reading.ts'
+import { objectJson, sealedError } from '../kit/sealed.ts'
+import { spliceMember, type Splice } from '../json/splice.ts'
 import { nodeAt, placeOf, typeOf, type Source } from './wire.ts'
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */

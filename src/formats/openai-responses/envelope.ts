@@ -1,7 +1,7 @@
 import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
-import { member } from '../json-index.ts'
-import { arrayOf, recordOf, stringOf } from '../reading.ts'
-import { spliceArray, spliceMembers, type Splice } from '../splice.ts'
+import { member } from '../json/json-index.ts'
+import { arrayOf, recordOf, stringOf } from '../kit/reading.ts'
+import { spliceArray, spliceMembers, type Splice } from '../json/splice.ts'
 import { toolNameOf } from './decode.ts'
 import type { Source } from './wire.ts'
 

@@ -1,8 +1,8 @@
 import type { Item, ItemCore, Media, Role } from '../../core/item.ts'
-import { compactJson } from '../json-index.ts'
-import { mediaTypeOf, readUrl } from '../media.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
-import { sealedBy } from '../sealed.ts'
+import { compactJson } from '../json/json-index.ts'
+import { mediaTypeOf, readUrl } from '../kit/media.ts'
+import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
+import { sealedBy } from '../kit/sealed.ts'
 import { typeOf } from './wire.ts'
 
 type Fields = Readonly<Record<string, unknown>>

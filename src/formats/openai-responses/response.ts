@@ -1,6 +1,6 @@
 import type { ModelResponse, StopReason } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
+import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
 import { readItem, readPart, type RoledCore } from './items.ts'
 import { readUsage } from './usage.ts'
 import { typeOf } from './wire.ts'

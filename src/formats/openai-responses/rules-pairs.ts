@@ -1,5 +1,5 @@
-import type { Findings, JsonObject } from '../rule-kit.ts'
-import { isObject, shown } from '../rule-kit.ts'
+import type { Findings, JsonObject } from '../kit/rule-kit.ts'
+import { isObject, shown } from '../kit/rule-kit.ts'
 import type { OpenAiResponsesRule } from './rule-book.ts'
 
 /** Calls that the client answers; the provider's own tools carry their result themselves. */

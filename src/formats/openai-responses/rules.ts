@@ -1,6 +1,6 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
-import type { Findings, JsonObject } from '../rule-kit.ts'
-import { findings, findLoneSurrogate, isObject, listOf, objectsOf, shown } from '../rule-kit.ts'
+import type { Findings, JsonObject } from '../kit/rule-kit.ts'
+import { findings, findLoneSurrogate, isObject, listOf, objectsOf, shown } from '../kit/rule-kit.ts'
 import type { OpenAiResponsesRule } from './rule-book.ts'
 import { OPENAI_RESPONSES_RULES } from './rule-book.ts'
 import { checkItemPairs } from './rules-pairs.ts'
@@ -37,7 +37,7 @@ export function checkOpenAiResponses(body: unknown, options: RuleOptions = {}): 
 }
 
 /** The provider holds history that the body does not show. */
-export const isChained = (body: JsonObject): boolean =>
+const isChained = (body: JsonObject): boolean =>
   typeof body.previous_response_id === 'string' || (body.conversation !== undefined && body.conversation !== null)
 
 function checkEnvelope({ body, found }: ResponsesRuleContext): void {

@@ -1,6 +1,6 @@
 import type { ModelResponse, ServerSentEvent, StreamReducer } from '../../core/codec.ts'
-import { Numbered, parseEvent, Pieces, type Fields } from '../pieces.ts'
-import { arrayOf, numberOf, recordOf, stringOf } from '../reading.ts'
+import { Numbered, parseEvent, Pieces, type Fields } from '../kit/pieces.ts'
+import { arrayOf, numberOf, recordOf, stringOf } from '../kit/reading.ts'
 import { readResponse } from './response.ts'
 
 /** One output item while it grows. `done` holds it whole, once the server has sent it so. */

@@ -1,5 +1,5 @@
 import type { Usage } from '../../core/usage.ts'
-import { numberOf, recordOf } from '../reading.ts'
+import { numberOf, recordOf } from '../kit/reading.ts'
 
 /** The cached count is inside the input count. All zero or missing means unknown. */
 export function readUsage(value: unknown): Usage | undefined {

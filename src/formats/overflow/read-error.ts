@@ -1,4 +1,4 @@
-import { isObject, listOf } from '../rule-kit.ts'
+import { isObject, listOf } from '../kit/rule-kit.ts'
 
 /** An error answer as it arrived: the parsed body, its text, or an error event of a stream. */
 export interface ProviderError {

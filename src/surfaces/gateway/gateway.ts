@@ -7,6 +7,7 @@ import type { EventBody, EventSink } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
 import { sha256Text } from '../../drivers/crypto/sha256.ts'
 import type { LearnedLimits } from '../../engine/learning/learned-limits.ts'
+import type { HistoryScope } from '../../engine/readers/history-scope.ts'
 import { weightOf, type RecentBodies } from '../../engine/memo/recent-bodies.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -16,7 +17,7 @@ import { conversationLimits, type ConversationLimits } from './request/conversat
 import { decodeBody } from './http/encoding.ts'
 import type { IncomingRequest, Reply, Upstream } from './exchange.ts'
 import { POLICY_HEADER } from './headers.ts'
-import { speakerOf, tenantOf } from './identity.ts'
+import { OBSERVED, speakerOf, tenantOf, type HeaderReader, type TenantRule } from './identity.ts'
 import { openHidden, type HiddenDeps } from './hidden/index.ts'
 import type { StepOwner } from './hidden/steps.ts'
 import type { Ledger } from './operate/ledger.ts'
@@ -56,16 +57,20 @@ export interface GatewaySettings {
   readonly observe?: boolean
   /** Largest body, unpacked. @default 64 MiB */
   readonly maxBodyBytes?: number
+  /** Whose content a request is. @default 'credential' */
+  readonly tenants?: TenantRule
 }
 
 export interface Gateway {
   /** The route of a request that is looked at; everything else passes through without being read. */
   routeOf(method: string, path: string): Route | undefined
   handle<B>(request: IncomingRequest, upstream: Upstream<B>): Promise<Reply<B>>
+  /** Whose content a request with these credentials is. */
+  tenantOf(header: HeaderReader, path: string): Promise<string>
   readonly maxBodyBytes: number
 }
 
-export const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
+const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
 
 const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
@@ -80,6 +85,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       const route = routeOf(method, path)
       return route === undefined || !deps.codecs.has(route.wire) ? undefined : route
     },
+    tenantOf: (header, path) => clientOf(deps, header, path),
     async handle(request, upstream) {
       const route = routeOf(request.method, request.path)
       if (route === undefined || request.header(POLICY_HEADER) === 'off') return unread(request, upstream)
@@ -95,7 +101,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
         return await (route.action === 'count' ? count(deps, opened, watched) : manage(deps, held, opened, watched))
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
-        if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream)
+        if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream, BYPASSED)
         if (!wasSent && isOurTrouble(error)) return bypass(deps, request, upstream, error)
         if (isPlimsollError(error)) return { kind: 'answer', answer: errorAnswer(route.wire, error) }
         throw error
@@ -103,6 +109,12 @@ export function createGateway(deps: GatewayDeps): Gateway {
     },
   }
 }
+
+/** Said whenever a model call passes that we could not manage. */
+const BYPASSED = { 'x-plimsoll-verdict': 'bypassed' }
+
+const clientOf = async (deps: GatewayDeps, header: HeaderReader, path: string): Promise<string> =>
+  tenantOf(await deps.secret(), header, path, deps.settings().tenants)
 
 /** Sends the bytes on as they came and does not look at the answer. */
 async function unread<B>(
@@ -135,7 +147,7 @@ function bypass<B>(
     tenant: '',
     session: '',
   })
-  return unread(request, upstream, { 'x-plimsoll-verdict': 'bypassed' })
+  return unread(request, upstream, BYPASSED)
 }
 
 /** A request that was read: what it says and who says it. */
@@ -160,9 +172,8 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
   const text = utf8(await decodeBody(request.body, request.header('content-encoding'), maxBodyBytes))
   const asked = request.header(POLICY_HEADER)
   const mode = asked === 'observe' || (observe && asked === undefined) ? 'observe' : 'apply'
-  const client = tenantOf(await deps.secret(), request.header, request.path)
-  // What is only observed is kept apart, so that nothing of it can ever be applied.
-  const tenant = mode === 'observe' ? `observed-${client}` : client
+  const client = await clientOf(deps, request.header, request.path)
+  const tenant = mode === 'observe' ? OBSERVED + client : client
   const decode = (body: string): Conversation => deps.bodies.decode(tenant, codec, body)
   const conversation = decode(text)
   const speaker = await speakerOf({
@@ -195,6 +206,9 @@ async function manage<B>(
   const { request, route, codec, text, conversation, decode, mode, settings, policy, owner } = opened
   const { tenant, session: sessionId, agent } = owner
   const emit = (event: EventBody): void => deps.emit({ ...event, ...owner, at: deps.clock.now() })
+  const session = deps.session({ tenant, id: sessionId, agent }, policy, weightOf(text, conversation.items.length))
+  const links = deps.chain(conversation.items)
+  let scope: Promise<HistoryScope> | undefined
   const hidden =
     mode === 'observe' || settings.tools === false || route.stream === 'json-array'
       ? undefined
@@ -203,7 +217,8 @@ async function manage<B>(
           codec,
           conversation,
           text,
-          links: deps.chain(conversation.items),
+          links,
+          scope: () => (scope ??= session.scope({ items: conversation.items, links })),
           decode,
         })
   return exchange({
@@ -219,7 +234,7 @@ async function manage<B>(
     tenant,
     sessionId,
     agent,
-    session: deps.session({ tenant, id: sessionId, agent }, policy, weightOf(text, conversation.items.length)),
+    session,
     mode,
     upstream,
     held,

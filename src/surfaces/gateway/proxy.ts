@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { needsToken } from './access.ts'
+import { isLoopback, needsToken } from './access.ts'
+import type { Dashboard } from '../dashboard/dashboard.ts'
 import type { Control } from './operate/control.ts'
 import { createDispatcher, type ConnectionOptions } from './upstream/dispatcher.ts'
 import type { Gateway } from './gateway.ts'
@@ -21,8 +22,16 @@ export interface ProxyOptions extends ConnectionOptions {
   readonly upstreams: Upstreams
   /** Required from clients, as `x-plimsoll-token` or as `/t/<token>` before the path. Needed on any address but loopback. */
   readonly token?: string
+  /** Sees everything on the control routes. With it, others see only what is their own. */
+  readonly operatorToken?: string
+  /** Names beside the loopback ones that a proxy on loopback is called by, e.g. behind a reverse proxy. */
+  readonly allowedHosts?: readonly string[]
+  /** Origins of web pages that may call the proxy: `https://chat.example`. @default none */
+  readonly allowedOrigins?: readonly string[]
   /** Health, metrics, events and the API. */
   readonly control?: Control
+  /** The page at `/`; needs `control`, which knows who may see what. */
+  readonly dashboard?: Dashboard
   /** The compressor's contract for other gateways, at the root. */
   readonly sidecar?: Sidecar
   /** How long requests in flight may take to end once `close` is called. @default 30_000 */
@@ -47,9 +56,19 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   const working = new Set<Promise<void>>()
   let [table, draining] = [upstreamTable(options.upstreams), false]
   let dispatcher = createDispatcher(options)
-  const { token, control, sidecar, onRequest } = options
+  const {
+    token,
+    operatorToken,
+    control,
+    dashboard,
+    sidecar,
+    onRequest,
+    allowedHosts = [],
+    allowedOrigins = [],
+  } = options
   const deps: ServeDeps = {
     gateway,
+    origins: { isLocal: isLoopback(host), allowedHosts, allowedOrigins },
     get dispatcher() {
       return dispatcher
     },
@@ -60,7 +79,9 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
       return draining
     },
     ...(token !== undefined && { token }),
+    ...(operatorToken !== undefined && { operatorToken }),
     ...(control !== undefined && { control }),
+    ...(control !== undefined && dashboard !== undefined && { dashboard }),
     ...(sidecar !== undefined && { sidecar }),
     ...(onRequest !== undefined && { onRequest }),
   }

@@ -1,5 +1,5 @@
 import type { StopReason } from '../../core/codec.ts'
-import type { JsonObject } from '../../formats/rule-kit.ts'
+import type { JsonObject } from '../../formats/kit/rule-kit.ts'
 
 /** One thing the model says or does. */
 export type AnswerPart =

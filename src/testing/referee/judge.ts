@@ -1,6 +1,6 @@
 import type { Violation } from '../../core/codec.ts'
-import type { JsonObject } from '../../formats/rule-kit.ts'
-import { isObject } from '../../formats/rule-kit.ts'
+import type { JsonObject } from '../../formats/kit/rule-kit.ts'
+import { isObject } from '../../formats/kit/rule-kit.ts'
 import type { HiddenTokenizer } from './tokenizer.ts'
 import type { CountedSegment, Dialect, Failure, Segment } from './types.ts'
 

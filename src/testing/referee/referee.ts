@@ -1,6 +1,6 @@
 import type { ServerSentEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { JsonObject } from '../../formats/rule-kit.ts'
+import type { JsonObject } from '../../formats/kit/rule-kit.ts'
 import { systemClock } from '../../ports/clock.ts'
 import { answerOf, outputOf, trimAnswer } from './brain.ts'
 import { dialects } from './dialects/index.ts'

@@ -1,11 +1,11 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
-import { formatSseEvent } from '../../formats/sse.ts'
+import { formatSseEvent } from '../../formats/framing/sse.ts'
 import type { Fault } from './faults.ts'
 import type { RefereeOptions } from './options.ts'
 import type { RefereeResponse } from './types.ts'
 
 /** The connection broke: the body ends in the middle. */
-export class ConnectionCut extends Error {
+class ConnectionCut extends Error {
   override readonly name = 'ConnectionCut'
   constructor() {
     super('The connection was cut.')

@@ -1,6 +1,6 @@
 import type { RuleOptions, ServerSentEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { JsonObject } from '../../formats/rule-kit.ts'
+import type { JsonObject } from '../../formats/kit/rule-kit.ts'
 import type { Answer } from './brain.ts'
 import type { Issuer } from './issuer.ts'
 

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import { classifyProviderError, type ClassifiedError } from '../../../formats/overflow/index.ts'
-import { createSseParser } from '../../../formats/sse.ts'
+import { createSseParser } from '../../../formats/framing/sse.ts'
 import type { ModelCall } from '../../../ports/model-call.ts'
 import type { Provider } from './providers.ts'
 

@@ -1,4 +1,4 @@
-import { createSseParser } from '../../../formats/sse.ts'
+import { createSseParser } from '../../../formats/framing/sse.ts'
 import { anthropicMessages } from '../../../formats/anthropic-messages/index.ts'
 import { MODEL, SYSTEM, TASK, TOOLS, toolOutput } from './incident.ts'
 

@@ -1,6 +1,6 @@
-import { indexJson, member } from '../../../formats/json-index.ts'
-import type { HiddenStep, HiddenWire, Json } from './wire.ts'
-import { isRecord } from './wire.ts'
+import { indexJson, member } from '../../../formats/json/json-index.ts'
+import type { HiddenStep, HiddenWire, Json } from '../../../formats/wire/steps.ts'
+import { isRecord } from '../../../formats/wire/steps.ts'
 
 /** A body with elements put behind its history; every other byte stays. A history that is one string becomes a list. */
 export function appendHistory(text: string, wire: HiddenWire, added: readonly Json[]): string {

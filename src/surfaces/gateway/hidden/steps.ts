@@ -1,7 +1,7 @@
 import { firstSendKey, type Link } from '../../../core/chain.ts'
 import type { Item } from '../../../core/item.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
-import type { HiddenStep } from './wire.ts'
+import type { HiddenStep } from '../../../formats/wire/steps.ts'
 
 /** Whose steps: tools and hidden steps belong to one agent of one session. */
 export interface StepOwner {

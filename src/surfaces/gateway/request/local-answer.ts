@@ -1,5 +1,5 @@
 import { answerWriter, eventsOf, type AnswerEnd, type AnswerHead } from '../../../formats/answer/index.ts'
-import { formatSseEvent } from '../../../formats/sse.ts'
+import { formatSseEvent } from '../../../formats/framing/sse.ts'
 import type { Answer } from './answer.ts'
 
 export interface Saying extends AnswerHead {

@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici'
 import { PlimsollError } from '../../../core/errors.ts'
 import { unpacker } from '../http/encoding.ts'
 import type { Upstream, UpstreamAnswer } from '../exchange.ts'
-import { goesToClient, goesUpstream } from '../headers.ts'
+import { goesToClient, goesUpstream, namedIn } from '../headers.ts'
 import type { HeaderReader } from '../identity.ts'
 import { piecesOf } from '../http/pieces.ts'
 import { pump } from '../http/pump.ts'
@@ -86,7 +86,6 @@ function answerOf(status: number, headers: SocketAnswer['headers'], body: Readab
     body,
     taken: pieces.taken,
     peek: (waitMs) => pieces.next(waitMs).catch(unreachable),
-    bytes: (limit) => pieces.rest(limit),
     // The abort that comes of it is nobody's trouble.
     discard: () => void body.on('error', () => undefined).destroy(),
     rewritten({ contentType, chunk, end }) {
@@ -96,6 +95,8 @@ function answerOf(status: number, headers: SocketAnswer['headers'], body: Readab
         flush: (done) => attempt(done, end),
       })
       const unpack = unpacker(first(encoding))
+      // What somebody looked at already comes first.
+      for (const piece of pieces.taken) (unpack ?? write).write(piece)
       // A failure on the way shows where the rewritten stream is read.
       pipeline([body, ...(unpack === undefined ? [] : [unpack]), write], () => undefined)
       return answerOf(status, { ...rest, 'content-type': contentType }, write)
@@ -120,14 +121,19 @@ export const headerReader =
 
 function forwarded(incoming: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {}
+  const connection = namedIn(incoming.headers.connection)
   for (const [name, value] of Object.entries(incoming.headers)) {
-    if (value !== undefined && goesUpstream(name)) headers[name] = Array.isArray(value) ? value.join(', ') : value
+    if (value !== undefined && goesUpstream(name, connection))
+      headers[name] = Array.isArray(value) ? value.join(', ') : value
   }
   return headers
 }
 
 export function clientHeaders(headers: Dispatcher.ResponseData['headers']): Record<string, string | string[]> {
   const out: Record<string, string | string[]> = {}
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined && goesToClient(name)) out[name] = value
+  const connection = namedIn(headers['connection'])
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined && goesToClient(name, connection)) out[name] = value
+  }
   return out
 }

@@ -1,6 +1,6 @@
-import { readImageHeader } from '../../../formats/image-header.ts'
-import type { JsonObject } from '../../../formats/rule-kit.ts'
-import { isObject, listOf, objectsOf, textOf } from '../../../formats/rule-kit.ts'
+import { readImageHeader } from '../../../formats/kit/image-header.ts'
+import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
+import { isObject, listOf, objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
 import { peekSeal } from '../issuer.ts'
 import type { RequestFacts, Route, Segment } from '../types.ts'
 

@@ -1,7 +1,7 @@
-import { readImageHeader } from '../../../formats/image-header.ts'
+import { readImageHeader } from '../../../formats/kit/image-header.ts'
 import { callOf, fieldOf, partsOf, responseOf, signatureOf } from '../../../formats/gemini/parts.ts'
-import type { JsonObject } from '../../../formats/rule-kit.ts'
-import { isObject, objectsOf, textOf } from '../../../formats/rule-kit.ts'
+import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
+import { isObject, objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
 import type { RequestFacts, Route, Segment } from '../types.ts'
 
 // Measured: about 10 tokens of frame for a function part, next to none for text.

@@ -1,7 +1,7 @@
 import { callOf, partsOf, signatureOf } from '../../../formats/gemini/parts.ts'
 import { SKIP_SIGNATURES } from '../../../formats/gemini/rule-book.ts'
-import type { JsonObject } from '../../../formats/rule-kit.ts'
-import { objectsOf } from '../../../formats/rule-kit.ts'
+import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
+import { objectsOf } from '../../../formats/kit/rule-kit.ts'
 import type { Verification, VerifyContext } from '../types.ts'
 
 /** What a signature seals: the call it stands on, unchanged. A signature on text seals nothing but its issuer. */

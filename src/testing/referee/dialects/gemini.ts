@@ -1,5 +1,5 @@
 import { checkGemini } from '../../../formats/gemini/rules.ts'
-import { isObject } from '../../../formats/rule-kit.ts'
+import { isObject } from '../../../formats/kit/rule-kit.ts'
 import type { Dialect, Failure, FailureKind } from '../types.ts'
 import { renderGemini } from './gemini-render.ts'
 import { readGemini, requestOf } from './gemini-segments.ts'

@@ -1,6 +1,6 @@
-import { readImageHeader } from '../../../formats/image-header.ts'
-import type { JsonObject } from '../../../formats/rule-kit.ts'
-import { isObject, objectsOf, textOf } from '../../../formats/rule-kit.ts'
+import { readImageHeader } from '../../../formats/kit/image-header.ts'
+import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
+import { isObject, objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
 import type { RequestFacts, Route, Segment } from '../types.ts'
 
 // Exact for text on this wire: 3 tokens for the answer's frame, 4 for each message; about 10 for a call.

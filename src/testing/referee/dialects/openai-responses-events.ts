@@ -1,6 +1,6 @@
 import type { ServerSentEvent } from '../../../core/codec.ts'
-import type { JsonObject } from '../../../formats/rule-kit.ts'
-import { objectsOf, textOf } from '../../../formats/rule-kit.ts'
+import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
+import { objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
 import { pieces } from './pieces.ts'
 
 type Emit = (type: string, fields: JsonObject) => void

@@ -1,6 +1,6 @@
 import type { Usage } from '../../../core/usage.ts'
-import type { JsonObject } from '../../../formats/rule-kit.ts'
-import { listOf, objectsOf, textOf } from '../../../formats/rule-kit.ts'
+import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
+import { listOf, objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
 import type { AnswerPart } from '../brain.ts'
 import { stopOf } from '../brain.ts'
 import type { RenderContext, Rendered } from '../types.ts'

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../formats/rule-kit.ts'
-import { isObject, listOf, objectsOf, textOf } from '../../../formats/rule-kit.ts'
+import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
+import { isObject, listOf, objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
 import { peekSeal } from '../issuer.ts'
 import type { RequestFacts, Route, Segment } from '../types.ts'
 import { describeContent } from './openai-chat-segments.ts'

@@ -1,6 +1,6 @@
 import type { Violation } from '../../../core/codec.ts'
-import type { JsonObject } from '../../../formats/rule-kit.ts'
-import { findings, textOf } from '../../../formats/rule-kit.ts'
+import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
+import { findings, textOf } from '../../../formats/kit/rule-kit.ts'
 import { OPENAI_RESPONSES_RULES } from '../../../formats/openai-responses/rules.ts'
 import { checkItemPairs } from '../../../formats/openai-responses/rules-pairs.ts'
 import type { Verification, VerifyContext } from '../types.ts'

@@ -1,0 +1,138 @@
+import type { ServerSentEvent } from '../../core/codec.ts'
+import {
+  eventOf,
+  isRecord,
+  parseData,
+  recordsIn,
+  splitAnswer,
+  sumUsage,
+  type HiddenWire,
+  type IsOurs,
+  type Json,
+  type Passed,
+  type VisibleStream,
+} from '../wire/steps.ts'
+
+const candidateOf = (body: Json): Json | undefined => recordsIn(body['candidates'])[0]
+const partsIn = (candidate: Json | undefined): readonly Json[] =>
+  isRecord(candidate?.['content']) ? recordsIn(candidate['content']['parts']) : []
+
+export const geminiHidden: HiddenWire = {
+  list: 'contents',
+  callOf(part, isOurs) {
+    const call = part['functionCall']
+    if (!isRecord(call) || !isOurs(String(call['name']))) return undefined
+    return {
+      id: typeof call['id'] === 'string' ? call['id'] : '',
+      name: String(call['name']),
+      input: call['args'] ?? {},
+    }
+  },
+  isCall: (part) => isRecord(part['functionCall']),
+  resultOf: ({ id, name }, text) => ({
+    functionResponse: { ...(id !== '' && { id }), name, response: { output: text } },
+  }),
+  continuation: (parts, results) => [
+    { role: 'model', parts },
+    { role: 'user', parts: results },
+  ],
+  insert(history, index, steps) {
+    const answer = history[index]
+    if (answer?.['role'] !== 'model') return history
+    const { messages, besideResults } = splitAnswer(recordsIn(answer['parts']), steps, {
+      rest: (parts) => ({ ...answer, parts }),
+      write: (parts) => ({ role: 'model', parts }),
+      answer: (parts) => ({ role: 'user', parts }),
+    })
+    const after = history[index + 1]
+    const answered =
+      besideResults.length > 0 && after !== undefined
+        ? [{ ...after, parts: [...besideResults, ...recordsIn(after['parts'])] }, ...history.slice(index + 2)]
+        : history.slice(index + 1)
+    return [...history.slice(0, index), ...messages, ...answered]
+  },
+  partsOf: (body) => partsIn(candidateOf(body)),
+  assemble(bodies, visible) {
+    const last = bodies.at(-1)!
+    return {
+      ...last,
+      ...withParts(last, visible),
+      usageMetadata: sumUsage(bodies.map((body) => body['usageMetadata'])),
+    }
+  },
+  stream: (isOurs) => new GeminiStream(isOurs),
+}
+
+function withParts(body: Json, parts: readonly Json[]): Json {
+  const [candidate, ...others] = recordsIn(body['candidates'])
+  const content = isRecord(candidate?.['content']) ? candidate['content'] : { role: 'model' }
+  return { candidates: [{ ...candidate, content: { ...content, parts } }, ...others] }
+}
+
+class GeminiStream implements VisibleStream {
+  readonly #isOurs: IsOurs
+  #parts: Json[] = []
+  #held: ServerSentEvent | undefined
+  #usages: unknown[] = []
+  #hidesCalls = false
+
+  constructor(isOurs: IsOurs) {
+    this.#isOurs = isOurs
+  }
+
+  push(event: ServerSentEvent): readonly Passed[] {
+    const data = parseData(event)
+    const candidate = data === undefined ? undefined : candidateOf(data)
+    if (data === undefined || candidate === undefined) return ['same']
+    const parts = partsIn(candidate)
+    const visible = parts.filter((part) => geminiHidden.callOf(part, this.#isOurs) === undefined)
+    if (visible.length < parts.length) this.#hidesCalls = true
+    for (const part of parts) this.#take(part)
+    const shown = visible.length < parts.length ? eventOf(event, { ...data, ...withParts(data, visible) }) : event
+    if (typeof candidate['finishReason'] === 'string') {
+      this.#usages.push(data['usageMetadata'])
+      if (!this.#hidesCalls) return [this.#ending(shown)]
+      this.#held = shown
+      return []
+    }
+    return visible.length === 0 && parts.length > 0 ? [] : [shown]
+  }
+
+  /** Pieces of one text are one part of the history. */
+  #take(part: Json): void {
+    const last = this.#parts.at(-1)
+    if (isPlainText(part) && last !== undefined && isPlainText(last) && last['thought'] === part['thought']) {
+      this.#parts[this.#parts.length - 1] = { ...last, text: `${String(last['text'])}${String(part['text'])}` }
+    } else this.#parts.push(part)
+  }
+
+  parts(): readonly Json[] {
+    return this.#parts.filter((part) => part['text'] !== '' || Object.keys(part).length > 1)
+  }
+
+  close(): readonly Passed[] {
+    return this.#held === undefined ? [] : [this.#ending(this.#held)]
+  }
+
+  #ending(event: ServerSentEvent): Passed {
+    if (this.#usages.length <= 1) return event
+    return eventOf(event, { ...parseData(event), usageMetadata: sumUsage(this.#usages) })
+  }
+
+  next(): readonly Passed[] {
+    const said = this.#saidAtTheEnd()
+    this.#hidesCalls = false
+    this.#parts = []
+    this.#held = undefined
+    return said
+  }
+
+  #saidAtTheEnd(): readonly Passed[] {
+    const data = this.#held === undefined ? undefined : parseData(this.#held)
+    if (data === undefined || geminiHidden.partsOf(data).every((part) => part['text'] === '')) return []
+    const candidates = recordsIn(data['candidates']).map((candidate) => ({ ...candidate, finishReason: undefined }))
+    return [eventOf(this.#held!, { ...data, candidates })]
+  }
+}
+
+const isPlainText = (part: Json): boolean => typeof part['text'] === 'string' && part['thoughtSignature'] === undefined

@@ -1,0 +1,129 @@
+import type { ServerSentEvent } from '../../core/codec.ts'
+import { parseEvent } from '../kit/pieces.ts'
+
+export type Json = Readonly<Record<string, unknown>>
+
+/** A call of one of our own tools, read off an answer. */
+export interface HiddenCall {
+  readonly id: string
+  readonly name: string
+  readonly input: unknown
+}
+
+/**
+ * Steps that the client never saw, in the answer to one of its requests. `at` counts the visible parts of that answer that came
+ * before; `beside` means that our calls stood beside calls of the client's own, so that both are answered together.
+ */
+export interface HiddenStep {
+  readonly at: number
+  readonly calls: readonly Json[]
+  readonly results: readonly Json[]
+  readonly beside: boolean
+}
+
+/** An event that passes as it came, or as it is rewritten. */
+export type Passed = 'same' | ServerSentEvent
+
+/** Which tools are ours. */
+export type IsOurs = (name: string) => boolean
+
+/** One visible stream, made of one or more answers of the upstream. */
+export interface VisibleStream {
+  /** What the client gets for this event now. The end of an answer with calls of ours is held back: it may not be the end. */
+  push(event: ServerSentEvent): readonly Passed[]
+  /** The parts of the current answer, ours included, as they stand in a history. */
+  parts(): readonly Json[]
+  /** The events that end the visible answer, where they were held back. */
+  close(): readonly Passed[]
+  /** The upstream goes on with another answer. What the held end also carried for the client comes out first. */
+  next(): readonly Passed[]
+}
+
+/** What is special about a wire when steps are hidden in it. A part is what an answer is a list of: a block, an item, a part. */
+export interface HiddenWire {
+  /** Where the history stands in a body. */
+  readonly list: string
+  /** Our tool's call in a part; undefined for anything else. */
+  callOf(part: Json, isOurs: IsOurs): HiddenCall | undefined
+  /** A call of whatever tool. */
+  isCall(part: Json): boolean
+  resultOf(call: HiddenCall, text: string): Json
+  /** The answer and our results as history, for the upstream to go on from. */
+  continuation(parts: readonly Json[], results: readonly Json[]): readonly Json[]
+  /** The history with steps put back into the answer that begins at `index`. */
+  insert(history: readonly Json[], index: number, steps: readonly HiddenStep[]): readonly Json[]
+  partsOf(body: Json): readonly Json[]
+  /** One whole answer from several: the visible parts, and the usage of all. */
+  assemble(bodies: readonly Json[], visible: readonly Json[]): Json
+  stream(isOurs: IsOurs): VisibleStream
+}
+
+export const isRecord = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+export const recordsIn = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isRecord) : [])
+
+/** Adds numbers wherever they stand; other values come from the last one. */
+export function sumUsage(usages: readonly unknown[]): unknown {
+  const known = usages.filter(isRecord)
+  if (known.length <= 1) return known[0]
+  const keys = [...new Set(known.flatMap((usage) => Object.keys(usage)))]
+  return Object.fromEntries(
+    keys.map((key) => {
+      const values = known.map((usage) => usage[key]).filter((value) => value !== undefined && value !== null)
+      if (values.every((value) => typeof value === 'number')) return [key, values.reduce((a, b) => a + b, 0)]
+      return [key, values.every(isRecord) ? sumUsage(values) : values.at(-1)]
+    }),
+  )
+}
+
+export const parseData = ({ data }: ServerSentEvent): Json | undefined => parseEvent(data)
+
+export const eventOf = (original: ServerSentEvent, data: Json): ServerSentEvent => ({
+  ...(original.event !== undefined && { event: original.event }),
+  data: JSON.stringify(data),
+})
+
+/** Arguments as the model wrote them; what is no JSON becomes no arguments, and the reader says what it needs. */
+export function parseInput(text: unknown): unknown {
+  if (typeof text !== 'string') return text ?? {}
+  try {
+    return text.trim() === '' ? {} : (JSON.parse(text) as unknown)
+  } catch {
+    return {}
+  }
+}
+
+/**
+ * Splits an answer that is one message of several parts into messages: each hidden step ends one, its results follow, and the
+ * rest of the answer stands behind. `write` makes a message of the model from parts, `answer` one with results.
+ */
+export function splitAnswer(
+  parts: readonly Json[],
+  steps: readonly HiddenStep[],
+  shape: {
+    readonly rest: (parts: readonly Json[]) => Json
+    readonly write: (parts: readonly Json[]) => Json
+    readonly answer: (results: readonly Json[]) => Json
+  },
+): { readonly messages: readonly Json[]; readonly besideResults: readonly Json[] } {
+  const messages: Json[] = []
+  const besideResults: Json[] = []
+  let from = 0
+  let rest = [...parts]
+  for (const step of steps) {
+    // A client that merged parts is met before them: the step stays valid, and its text stands behind it.
+    const at = step.at > parts.length ? from : step.at
+    if (step.beside) {
+      rest = [...parts.slice(from, at), ...step.calls, ...parts.slice(at)]
+      besideResults.push(...step.results)
+      continue
+    }
+    messages.push(shape.write([...parts.slice(from, at), ...step.calls]), shape.answer(step.results))
+    from = at
+    rest = parts.slice(from)
+  }
+  return { messages: [...messages, ...(rest.length > 0 ? [shape.rest(rest)] : [])], besideResults }
+}
