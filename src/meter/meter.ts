@@ -25,6 +25,8 @@ export interface MeterOptions {
 }
 
 const MOST_TALLIES = 64
+/** What is left of a declaration's JSON in the form that models read, where nobody wrote it in that form. */
+const READ_SHARE = 0.62
 /** Whole samples after which a model is as well known as it will be. */
 const SAMPLES_WITHOUT_DOUBT = 2
 
@@ -198,10 +200,15 @@ export function createMeter(options: MeterOptions): Meter {
 
   function countTools(lens: Lens, { tools, settings }: Conversation, overhead: Overhead): Count {
     const { toolsFactor, toolsOnce, perTool, toolsSpread, toolsReadAs, toolsSlack, forcedTool } = overhead
-    const texts = tools.map(({ text, readAs }) => (toolsReadAs && readAs !== undefined ? readAs : text))
-    const declared = sumCounts(texts.map((text) => raw.text(lens, text).count))
+    const declared = tools.reduce((sum, { text, readAs }) => {
+      if (!toolsReadAs) return sum + raw.text(lens, text).count.tokens
+      return (
+        sum +
+        (readAs === undefined ? raw.text(lens, text).count.tokens * READ_SHARE : raw.text(lens, readAs).count.tokens)
+      )
+    }, 0)
     const described = tools.reduce((sum, { describedBy = 0 }) => sum + describedBy, 0)
-    const written = Math.ceil(declared.tokens * toolsFactor) + perTool * tools.length
+    const written = Math.ceil(declared * toolsFactor) + perTool * tools.length
     const tokens = written + toolsOnce + described + (settings.forcesTool === true ? forcedTool : 0)
     const half = (written + described) * toolsSpread
     const [below, above] = toolsSlack
