@@ -1,7 +1,7 @@
 import { linksBefore, type Link } from '../../core/chain.ts'
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
-import { changeEnvelope, type Plan } from '../../core/edits.ts'
+import { changeEnvelope, declareTools, type Plan } from '../../core/edits.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { EventBody } from '../../core/events.ts'
 import { sharedItems } from '../../core/prefix-memo.ts'
@@ -21,7 +21,8 @@ import type { Branch, Measured } from '../session/branch.ts'
 import { marginFor, itemWithMargin, loadWithMargin, textWithMargin, type CountedLoad } from './unknown-model-margin.ts'
 import type { EngineDeps } from '../deps.ts'
 import { openLimit } from './output-reserve.ts'
-import { readersIn, type Readers } from '../readers/reader-tools.ts'
+import { openOffer, readersFor, toolsFor, type OpenOffer, type ToolOffer } from './offered-tools.ts'
+import type { Readers } from '../readers/reader-tools.ts'
 import { shownItems } from '../memo/epoch-view-memo.ts'
 import { outgoingOf, type EditedPrefix } from '../memo/edited-prefix-memo.ts'
 import type { Standing } from './standing.ts'
@@ -44,8 +45,12 @@ export interface PrepareContext {
   /** The target as the meter reads it: with what this branch has learned about its tokenizer. */
   readonly gauge: TargetRef
   readonly limit: Limit
-  /** Tools of the request that can bring back what was taken out. */
+  /** Tools that can bring back what is shortened before its first send: the client's own, or ours. */
   readonly readers: Readers
+  /** The same behind an epoch. */
+  readonly epochReaders: Readers
+  /** Tools of ours, by what a view leaves out. */
+  readonly offer: OpenOffer
   /** Calls that the caller still counts on; the price gate's horizon. */
   readonly expectedCalls?: number
   /** Asks the model at hand, for a summary in band. */
@@ -79,6 +84,8 @@ export interface ContextRequest {
   readonly send?: SendToModel
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
+  /** Readers that the caller answers itself and that the request may declare. */
+  readonly tools?: ToolOffer
 }
 
 export function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): PrepareContext {
@@ -88,6 +95,12 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
   const target = request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' }
   const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
   const links = deps.chain(conversation.items)
+  const gauge = {
+    ...target,
+    hidden: branch.hidden,
+    ...(branch.calibration !== undefined && { calibration: branch.calibration }),
+  }
+  const offer = openOffer(deps, gauge, conversation, request.tools)
   const shared = branch.trail === undefined ? 0 : sharedItems(branch.trail.items, conversation.items)
   return {
     deps,
@@ -99,13 +112,11 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     links,
     known: { items: shared, links: linksBefore(links, shared) },
     target,
-    gauge: {
-      ...target,
-      hidden: branch.hidden,
-      ...(branch.calibration !== undefined && { calibration: branch.calibration }),
-    },
+    gauge,
     limit,
-    readers: readersIn(conversation.tools),
+    offer,
+    readers: readersFor(conversation, offer.withEdits),
+    epochReaders: readersFor(conversation, offer.withEpoch),
     ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
     ...(request.send !== undefined && { send: request.send }),
     emit: (body) =>
@@ -195,8 +206,10 @@ function loadsOf(
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
   const { deps } = context
-  const { plan, items, stale } = shownItems(context, standing)
-  const edited = plan.length === 0 ? context.conversation : { ...context.conversation, items }
+  const { plan, items, stale: isReleased } = shownItems(context, standing)
+  const stale = isReleased || context.offer.isStale
+  const shown = plan.length === 0 ? context.conversation : { ...context.conversation, items }
+  const edited = declareTools(shown, toolsFor(context.offer, standing.epoch !== undefined, plan.length > 0))
   const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const { text, bytes, editedPrefix } = outgoingOf(context, conversation, plan)
   const measurement = deps.meter.measure(context.gauge, conversation, bytes)
@@ -219,7 +232,7 @@ export const isOver = (load: Load, limit: Limit): boolean => load.count.high > l
 /** Tokens outside the history: instructions, tools, framing. */
 export function fixedTokensOf(context: PrepareContext): number {
   const { deps, gauge, conversation } = context
-  const bare = { ...conversation, items: [] }
+  const bare = { ...declareTools(conversation, context.offer.withEpoch), items: [] }
   const measurement = deps.meter.measure(gauge, bare, 0)
   const factor = deps.meter.design?.factor(lastOn(context))
   const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)

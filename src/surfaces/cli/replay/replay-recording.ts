@@ -10,7 +10,7 @@ import type { Limit, VerdictKind } from '../../../core/target.ts'
 import { memoryArtifacts } from '../../../drivers/artifacts/memory.ts'
 import { memoryStore } from '../../../drivers/sessions/memory.ts'
 import { createTokenizers } from '../../../drivers/tokenizers/index.ts'
-import { BASIC_READERS } from '../../../engine/readers/reader-tools.ts'
+import { COMPACT_READER } from '../../../engine/readers/reader-tools.ts'
 import { conversationView } from '../../../engine/replay/conversation-view.ts'
 import { ReplayMeter } from '../../../engine/replay/replay-meter.ts'
 import { readableText } from '../../../engine/replay/source.ts'
@@ -201,7 +201,7 @@ function requestOf(codec: Codec, conversation: Conversation, reserve: number, re
   const asked = conversation.settings.maxOutputTokens !== undefined
   const changed = changeEnvelope(conversation, {
     ...(asked && { maxOutputTokens: reserve }),
-    ...(readers && { addTools: BASIC_READERS }),
+    ...(readers && { addTools: [COMPACT_READER] }),
   })
   return codec.encode(changed).text
 }
