@@ -56,8 +56,6 @@ export type EpochEdit =
       readonly role: 'user' | 'assistant'
       readonly text: string
       readonly reason: string
-      /** Stands only in the request that declared the epoch. */
-      readonly once?: true
     }
 
 /** One declared rewrite of bytes that were already sent: summary and coverage in one record, all or nothing. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { policyNamed } from '../../src/engine/policies/index.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
 import { speakerOf, tenantOf, type Speaker } from '../../src/surfaces/gateway/identity.ts'
 import { json, MESSAGE, plainUpstream, post, testProxy } from './upstream.ts'

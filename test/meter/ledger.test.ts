@@ -3,7 +3,8 @@ import type { EventBody } from '../../src/core/events.ts'
 import { costOfUsage } from '../../src/core/price.ts'
 import type { Usage } from '../../src/core/usage.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { ADK_CODE_PRICES, AUTOSRE_PRICES } from '../../src/engine/policies/prices.ts'
+import { ADK_CODE_PRICES } from '../../src/engine/presets/adk-code/prices.ts'
+import { AUTOSRE_PRICES } from '../../src/engine/presets/autosre/prices.ts'
 import {
   boundOf,
   type Budget,

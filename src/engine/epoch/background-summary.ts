@@ -34,10 +34,9 @@ export interface BackgroundSummary {
  */
 export async function startSummary(context: PrepareContext, standing: Standing, view: View): Promise<void> {
   const { deps, branch, links, limit } = context
-  const { summaries, cascade, water, asDesigned } = deps.policy
+  const { summaries, cascade, water } = deps.policy
   const from = summaries?.backgroundFrom
-  if (from === undefined || deps.summarizer === undefined || deps.background === undefined || asDesigned === true)
-    return
+  if (from === undefined || deps.summarizer === undefined || deps.background === undefined) return
   if (branch.summary !== undefined || branch.compactRequested || links.length === 0) return
   const { high } = view.load.count
   const rested = Math.max(standing.epoch?.after ?? 0, branch.summaryRest ?? 0) + water.rest * limit.tokens

@@ -25,4 +25,3 @@ export type {
   Shown,
   Size,
 } from './types.ts'
-export * from './guards/index.ts'

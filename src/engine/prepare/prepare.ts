@@ -7,7 +7,7 @@ import { storedText } from '../epoch/cascade/draft.ts'
 import { withContextNotice } from './decorate/context-notice.ts'
 import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
 import type { EngineDeps } from '../deps.ts'
-import { debugLines } from '../design-log.ts'
+import { designLogOf } from '../presets/designs.ts'
 import { noteHighWater, placeOf } from '../epoch/epoch-hooks.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn.ts'
 import { finish } from './finish-turn.ts'
@@ -58,7 +58,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const reduced = isReduced ? await reduce(context, shown, before, log) : undefined
   const declared = ready ?? reduced?.declared
   const squeezed =
-    declared === undefined && isOver(before.load, context.limit) && deps.policy.asDesigned !== true
+    declared === undefined && isOver(before.load, context.limit)
       ? await squeezeNew(context, shown, before, intake)
       : undefined
   const view = declared?.view ?? squeezed?.view ?? before
@@ -72,10 +72,11 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
       ? (withFewerTools(context, view) ?? closingTurn(context, view, final))
       : undefined
   const leaving = closing?.view ?? view
-  for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
+  designLogOf(deps.policy)
+    .decided?.(context, leaving, closing?.verdict.kind ?? 'proceed')
+    .forEach(context.emit)
   // Caution alone refuses nothing: a guess about an unknown tokenizer may cost an epoch, not the request.
-  if (isOver(leaving.estimate, context.limit) && deps.policy.asDesigned !== true)
-    throw tooLarge(context, reduced?.smallest ?? leaving)
+  if (isOver(leaving.estimate, context.limit)) throw tooLarge(context, reduced?.smallest ?? leaving)
   const permitted = await passBudgetGate(context, leaving, closing?.verdict)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
   try {

@@ -13,7 +13,7 @@ import { isHigh, messagesOf, messagesSinceSummary } from '../epoch/thresholds.ts
 export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
   const { deps, branch, limit } = context
   if (branch.compactRequested) return true
-  if (deps.policy.asDesigned !== true && epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
+  if (epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
   if (isWriting(branch)) return false
   const { policy } = deps

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import { readNumber, unitWords, type BudgetConfig } from '../../config/policy/index.ts'
-import { readConfig, readPolicies, type ProxyConfig } from '../../config/proxy.ts'
+import { readConfig, readNumber, unitWords, type BudgetConfig, type Config } from '../../config/index.ts'
+import { proxyConfig, proxyPolicies, type ProxyConfig } from '../../config/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
 import { wholeNumber } from './whole-number.ts'
 
@@ -57,7 +57,7 @@ export function addProxyOptions(command: Command): Command {
     .option('--no-tools', 'inject no tools of ours into requests')
     .option('--store <url>', 'memory: or sqlite:./plimsoll.db')
     .option('--artifacts <url>', 'memory: or file:./artifacts')
-    .option('--config <file>', 'settings as JSON; flags win; read again on SIGHUP')
+    .option('--config <file>', 'settings as YAML or JSON; flags win; read again on SIGHUP')
     .option('--budget-usd <amount[/scope]>', `dollars per ${SCOPES}; again for another (scope: day)`, budgetIn('usd'))
     .option('--budget-tokens <n[/scope]>', 'the same in tokens', budgetIn('tokens'))
     .option('--max-body <bytes>', 'largest request body', wholeNumber)
@@ -67,14 +67,15 @@ export function addProxyOptions(command: Command): Command {
 type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }
 
 /** Flags over the file over the defaults. */
-export const settingsOf = (flags: ProxyFlags): ProxySettings => ({
-  ...plainSettingsOf(flags),
-  ...(flags.config !== undefined && readPolicies(flags.config, flags.policy)),
-})
+export function settingsOf(flags: ProxyFlags): ProxySettings {
+  if (flags.config === undefined) return plainSettingsOf(flags, {})
+  const config = readConfig(flags.config)
+  return { ...plainSettingsOf(flags, config), ...proxyPolicies(config, flags.policy) }
+}
 
 /** The same without what needs a policy worked out or a key to be there. */
-export function plainSettingsOf(flags: ProxyFlags): ProxySettings {
-  const file: ProxyConfig = flags.config === undefined ? {} : readConfig(flags.config)
+export function plainSettingsOf(flags: ProxyFlags, config: Config): ProxySettings {
+  const file = proxyConfig(config)
   const {
     anthropic,
     openai,

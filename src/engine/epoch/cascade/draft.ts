@@ -32,8 +32,6 @@ export interface Draft {
   /** Distance between the window and high water. */
   readonly marginTokens: number
   readonly format: string
-  /** See `Policy.asDesigned`. */
-  readonly asDesigned: boolean
   readonly present: (text: string, options: PresentOptions) => string
   readonly readers: Readers
   /** What a person asked of the summary. */
