@@ -239,7 +239,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
     sidecar: createSidecar({
-      secret,
+      tenantOf: (header, path) => gateway.tenantOf(header, path),
       session: (wanted) => session(wanted, undefined, 0),
       read: async (tenant, handle) => (await deps()).artifacts.read(tenant, handle),
       values: sessions,

@@ -46,6 +46,8 @@ export function optionsOf(config: Config, env: Environment = process.env): Plims
     ...(agents.length > 0 && { agents: Object.fromEntries(agents) }),
     ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),
     ...(models !== undefined && { models }),
+    ...(config.redact !== undefined && { redact: config.redact }),
+    ...(config.tenants !== undefined && { tenants: config.tenants }),
   }
 }
 
@@ -56,6 +58,8 @@ export interface PlimsollSettings {
   readonly window?: number
   readonly store?: string
   readonly artifacts?: string
+  readonly redact?: boolean
+  readonly tenants?: string
   readonly summarizer?: SummarizerSettings
   readonly agents?: Readonly<Record<string, { readonly policy: Policy; readonly window?: number }>>
   readonly budgets?: readonly Budget[]

@@ -27,6 +27,12 @@ export interface Config {
   readonly tools?: boolean
   readonly maxBodyBytes?: number
   readonly caFile?: string
+  /** proxy: `credential`, `one` or `header:<name>`. */
+  readonly tenants?: string
+  readonly allowedHosts?: readonly string[]
+  readonly allowedOrigins?: readonly string[]
+  /** Secrets are taken out of what is stored. */
+  readonly redact?: boolean
   readonly workers?: number
   readonly drainMs?: number
   readonly requestTimeoutMs?: number

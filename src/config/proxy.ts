@@ -18,6 +18,10 @@ const PLAIN = [
   'artifacts',
   'maxBodyBytes',
   'caFile',
+  'tenants',
+  'allowedHosts',
+  'allowedOrigins',
+  'redact',
   'workers',
   'drainMs',
   'requestTimeoutMs',
@@ -48,6 +52,14 @@ export function proxyConfig(config: Config, env: Environment = process.env): Pro
     ...(Object.fromEntries(plain) as ProxyConfig),
     ...(upstreams !== undefined && { upstreams: withCredentials(upstreams, env) }),
   }
+}
+
+/** @throws PlimsollError `bad-config` */
+export function checkTenants({ tenants }: ProxyConfig): void {
+  if (tenants === undefined || /^(credential|one|header:\s*[\w-]+)$/.test(tenants)) return
+  throw new PlimsollError('bad-config', `tenants is ${JSON.stringify(tenants)}.`, {
+    advice: 'It should be credential, one or header:<name>.',
+  })
 }
 
 /**

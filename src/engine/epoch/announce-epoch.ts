@@ -22,7 +22,7 @@ export async function announceEpoch(
 ): Promise<DeclaredEpoch> {
   const { branch, deps, emit } = context
   const view = viewUnder(context, standing, epoch)
-  branch.epoch = epoch
+  branch.standing.take(epoch)
   emit({
     type: 'epoch-declared',
     epoch: epoch.id,

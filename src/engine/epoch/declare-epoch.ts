@@ -15,7 +15,7 @@ import {
   type PrepareContext,
   type View,
 } from '../prepare/context.ts'
-import type { CompactRequest } from '../session/branch.ts'
+import type { CompactRequest } from '../session/branch/compact-wish.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
 import { SUMMARY_TIME_MS, summaryWriter } from './cascade/fulfil.ts'
 import { summaryLease, type SummaryLease } from './summary/summary-lease.ts'
@@ -169,7 +169,7 @@ export function epochOf(
     at: deps.clock.now(),
     agent: branch.agent,
     type: 'epoch',
-    id: `ep_${deps.hash(`${chain}:${deps.policy.name}:${standing.epoch?.id ?? ''}:${branch.undone.size}`).slice(0, 16)}`,
+    id: `ep_${deps.hash(`${chain}:${deps.policy.name}:${standing.epoch?.id ?? ''}:${branch.log.undone.size}`).slice(0, 16)}`,
     cover: chain,
     count: links.length,
     cut: coverage(edits),
@@ -203,7 +203,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
   const origins = originsOf(context, standing)
   const fixedTokens = fixedTokensOf(context)
   const turns = turnsOf(items)
-  const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.pins, ...preserve]))
+  const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.log.pins, ...preserve]))
   return {
     items,
     links,

@@ -1,7 +1,8 @@
 import type { Epoch } from '../../core/records.ts'
 import { isNews, logRequest, noteArchived, storeTexts, unwrittenOf, type Decided } from '../session/archive.ts'
 import { startSummary, takeSummary } from '../epoch/background-summary.ts'
-import type { Branch, Unwritten } from '../session/branch.ts'
+import type { Branch } from '../session/branch/branch.ts'
+import type { Unwritten } from '../session/branch/open-turns.ts'
 import { withCacheMarks } from './decorate/cache-marks.ts'
 import { storedText } from '../epoch/cascade/draft.ts'
 import { withContextNotice } from './decorate/context-notice.ts'
@@ -47,13 +48,13 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await keepAlive(deps, branch, shown)
   const asked = await refinedView(opened, shown, viewOf(opened, shown))
   noteHighWater(opened, asked)
-  const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
+  const roomier = branch.wish.request !== undefined ? undefined : withLessOutput(opened, asked)
   const context = roomier ?? opened
   const before = roomier === undefined ? asked : viewOf(roomier, shown)
   let decided: Decided = { standing: moved === undefined ? found : withoutEpoch(found), edits: intake }
   let logged: Promise<void> | undefined
   const log = (): Promise<void> => (logged ??= logRequest(context, decided))
-  const ready = branch.compactRequested ? undefined : await takeSummary(context, shown, before, log)
+  const ready = branch.wish.request !== undefined ? undefined : await takeSummary(context, shown, before, log)
   const isReduced = ready === undefined && roomier === undefined && needsEpoch(context, shown, before)
   const reduced = isReduced ? await reduce(context, shown, before, log) : undefined
   const declared = ready ?? reduced?.declared
@@ -150,5 +151,5 @@ function withLessOutput(context: PrepareContext, view: View): PrepareContext | u
 
 async function keepMoved({ deps, branch }: PrepareContext, moved: Epoch, { load }: View): Promise<void> {
   const { epoch } = await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...moved, after: load.count.high })
-  branch.epoch = epoch
+  branch.standing.take(epoch)
 }

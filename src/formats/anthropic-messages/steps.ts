@@ -1,5 +1,6 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
 import {
+  byToolChoice,
   eventOf,
   isRecord,
   parseData,
@@ -22,6 +23,7 @@ const blocksOf = (message: Json | undefined): readonly Json[] => {
 
 export const anthropicHidden: HiddenWire = {
   list: 'messages',
+  admits: (fields) => (recordsIn(fields['tools']).some(isRunByClient) ? byToolChoice(fields) : 'no'),
   callOf: (part, isOurs) =>
     part['type'] === 'tool_use' && isOurs(String(part['name']))
       ? { id: String(part['id']), name: String(part['name']), input: part['input'] ?? {} }
@@ -60,6 +62,10 @@ export const anthropicHidden: HiddenWire = {
   },
   stream: (isOurs) => new AnthropicStream(isOurs),
 }
+
+/** Declared with a schema, or one of Anthropic's own kinds that the client runs. */
+const isRunByClient = (tool: Json): boolean =>
+  tool['input_schema'] !== undefined || /^(?:bash|text_editor|computer|memory)_/.test(textOf(tool['type']))
 
 /** Without a call of the client's own there is nothing for it to run. */
 const stopOf = (reason: unknown, hasCalls: boolean): unknown =>

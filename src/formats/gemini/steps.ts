@@ -1,5 +1,8 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
+import { recordOf } from '../kit/reading.ts'
+import { listOf, requestIn, valueAt } from './wire.ts'
 import {
+  byToolChoice,
   eventOf,
   isRecord,
   parseData,
@@ -19,6 +22,19 @@ const partsIn = (candidate: Json | undefined): readonly Json[] =>
 
 export const geminiHidden: HiddenWire = {
   list: 'contents',
+  admits(body) {
+    const fields = requestIn(body)
+    const config = recordOf(valueAt(fields, 'generationConfig'))
+    const candidates = valueAt(config, 'candidateCount')
+    // Cached content brings its own tools, and Google's own tools refuse functions beside them.
+    if ((valueAt(fields, 'cachedContent') ?? null) !== null || (typeof candidates === 'number' && candidates > 1)) return 'no'
+    const tools = listOf(fields['tools']).filter(isRecord)
+    const declaresOnly = tools.every((tool) => valueAt(tool, 'functionDeclarations') !== undefined && Object.keys(tool).length === 1)
+    const hasFunctions = tools.some((tool) => listOf(valueAt(tool, 'functionDeclarations')).length > 0)
+    if (!declaresOnly || !hasFunctions) return 'no'
+    const calling = recordOf(valueAt(recordOf(valueAt(fields, 'toolConfig')), 'functionCallingConfig'))
+    return listOf(valueAt(calling, 'allowedFunctionNames')).length > 0 ? 'closed' : byToolChoice(fields)
+  },
   callOf(part, isOurs) {
     const call = part['functionCall']
     if (!isRecord(call) || !isOurs(String(call['name']))) return undefined

@@ -1,6 +1,7 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
 import { SSE_DONE } from '../framing/sse.ts'
 import {
+  byToolChoice,
   eventOf,
   isRecord,
   parseData,
@@ -22,6 +23,12 @@ const nameOf = (part: Json): string => (isRecord(part['function']) ? String(part
 
 export const chatHidden: HiddenWire = {
   list: 'messages',
+  admits(fields) {
+    // Functions of the old kind have no ids to tell calls apart; of several choices each would need steps of its own.
+    const isLegacy = fields['functions'] !== undefined
+    const hasChoices = typeof fields['n'] === 'number' && fields['n'] > 1
+    return isLegacy || hasChoices || recordsIn(fields['tools']).length === 0 ? 'no' : byToolChoice(fields)
+  },
   callOf: (part, isOurs) =>
     isRecord(part['function']) && isOurs(nameOf(part))
       ? { id: String(part['id']), name: nameOf(part), input: parseInput(part['function']['arguments']) }

@@ -1,5 +1,6 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
 import {
+  byToolChoice,
   eventOf,
   isRecord,
   parseData,
@@ -16,6 +17,12 @@ import {
 
 export const responsesHidden: HiddenWire = {
   list: 'input',
+  admits(fields) {
+    // An answer that is made in the background is fetched by id, past us; a history or a prompt that the provider holds may have tools of any name.
+    const isElsewhere = ['previous_response_id', 'conversation', 'prompt'].some((key) => (fields[key] ?? null) !== null)
+    if (isElsewhere || fields['background'] === true) return 'no'
+    return recordsIn(fields['tools']).some(isRunByClient) ? byToolChoice(fields) : 'no'
+  },
   callOf: (part, isOurs) =>
     part['type'] === 'function_call' && isOurs(String(part['name']))
       ? { id: String(part['call_id']), name: String(part['name']), input: parseInput(part['arguments']) }
@@ -45,6 +52,9 @@ export const responsesHidden: HiddenWire = {
   }),
   stream: (isOurs) => new ResponsesStream(isOurs),
 }
+
+const isRunByClient = ({ type }: Json): boolean =>
+  ['function', 'custom', 'local_shell', 'shell', 'apply_patch'].includes(textOf(type))
 
 /** Items of the model from `index` on, up to what the client added. */
 function answerLength(history: readonly Json[], index: number): number {

@@ -1,5 +1,6 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
 import { parseEvent } from '../kit/pieces.ts'
+import { readToolChoice } from '../kit/tool-choice.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 
@@ -39,10 +40,18 @@ export interface VisibleStream {
   next(): readonly Passed[]
 }
 
+/**
+ * Whether a request has room for tools beside the client's own: `closed` keeps those that were declared before, since the model may not choose
+ * freely this time; `no` takes none, because the provider would refuse them, the client could not be kept out of it, or it runs no tools.
+ */
+export type Admission = 'open' | 'closed' | 'no'
+
 /** What is special about a wire when steps are hidden in it. A part is what an answer is a list of: a block, an item, a part. */
 export interface HiddenWire {
   /** Where the history stands in a body. */
   readonly list: string
+  /** By the members of a request. */
+  admits(fields: Json): Admission
   /** Our tool's call in a part; undefined for anything else. */
   callOf(part: Json, isOurs: IsOurs): HiddenCall | undefined
   /** A call of whatever tool. */
@@ -56,6 +65,13 @@ export interface HiddenWire {
   /** One whole answer from several: the visible parts, and the usage of all. */
   assemble(bodies: readonly Json[], visible: readonly Json[]): Json
   stream(isOurs: IsOurs): VisibleStream
+}
+
+/** By the choice that a request leaves the model, in whatever wire. */
+export function byToolChoice(fields: Json): Admission {
+  const choice = readToolChoice(fields)
+  const isLimited = isRecord(fields['tool_choice']) && fields['tool_choice']['type'] === 'allowed_tools'
+  return isLimited || choice?.mode === 'none' || choice?.name !== undefined ? 'closed' : 'open'
 }
 
 export const isRecord = (value: unknown): value is Json =>

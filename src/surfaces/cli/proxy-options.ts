@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { readConfig, readNumber, unitWords, type BudgetConfig, type Config } from '../../config/index.ts'
-import { proxyConfig, proxyPolicies, type ProxyConfig } from '../../config/proxy.ts'
+import { checkTenants, proxyConfig, proxyPolicies, type ProxyConfig } from '../../config/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
 import { wholeNumber } from './whole-number.ts'
 
@@ -13,6 +13,8 @@ export interface ProxyFlags extends Omit<
   readonly openai?: string[]
   readonly gemini?: string[]
   readonly maxBody?: number
+  readonly allowHost?: string[]
+  readonly allowOrigin?: string[]
   readonly budgetUsd?: BudgetConfig[]
   readonly budgetTokens?: BudgetConfig[]
   readonly config?: string
@@ -61,6 +63,14 @@ export function addProxyOptions(command: Command): Command {
     .option('--budget-usd <amount[/scope]>', `dollars per ${SCOPES}; again for another (scope: day)`, budgetIn('usd'))
     .option('--budget-tokens <n[/scope]>', 'the same in tokens', budgetIn('tokens'))
     .option('--max-body <bytes>', 'largest request body', wholeNumber)
+    .option('--redact', 'take secrets out of what is stored')
+    .addOption(
+      new Option('--tenants <rule>', 'whose content a request is: credential, one or header:<name>').env(
+        'PLIMSOLL_TENANTS',
+      ),
+    )
+    .option('--allow-host <name>', 'further name that a local proxy is called by; again for another', several)
+    .option('--allow-origin <origin>', 'web page that may call the proxy; again for another', several)
     .addOption(new Option('--ca-file <file>', 'further certificate authorities, as PEM').env('PLIMSOLL_CA_FILE'))
 }
 
@@ -81,6 +91,8 @@ export function plainSettingsOf(flags: ProxyFlags, config: Config): ProxySetting
     openai,
     gemini,
     maxBody,
+    allowHost,
+    allowOrigin,
     budgetUsd = [],
     budgetTokens = [],
     config: _config,
@@ -90,11 +102,14 @@ export function plainSettingsOf(flags: ProxyFlags, config: Config): ProxySetting
     ...rest
   } = flags
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+  checkTenants({ ...file, ...given })
   return {
     ...file,
     ...given,
     ...(policy !== undefined && { policy }),
     ...(maxBody !== undefined && { maxBodyBytes: maxBody }),
+    ...(allowHost !== undefined && { allowedHosts: allowHost }),
+    ...(allowOrigin !== undefined && { allowedOrigins: allowOrigin }),
     ...(budgetUsd.length + budgetTokens.length > 0 && { budgets: [...budgetUsd, ...budgetTokens] }),
     // Commander says true when `--no-tools` is absent; then the file decides.
     tools: tools === false ? false : (file.tools ?? true),

@@ -6,7 +6,8 @@ export function debugLines(context: PrepareContext, view: View, verdict: string)
   const { deps, target, limit, branch } = context
   if (deps.policy.debug !== true) return []
   const { parts, count } = { parts: view.measurement.parts, count: view.load.count }
-  const current = branch.last === undefined ? 0 : branch.last.prompt + branch.last.output
+  const { measured } = branch.log
+  const current = measured === undefined ? 0 : measured.prompt + measured.output
   const projected = Math.ceil(count.tokens)
   const schema = Math.ceil(parts.tools)
   const counters = {
@@ -18,7 +19,10 @@ export function debugLines(context: PrepareContext, view: View, verdict: string)
   const blocked = verdict === 'proceed' ? [] : [{ model: target.model, limit: limit.tokens, projected }]
   const topics: Readonly<Record<string, object>> = {
     'init-counters': counters,
-    'loop-init': { turn: branch.turnCount + 1, seedTokens: Math.ceil(parts.head + parts.items) },
+    'loop-init': {
+      turn: Math.max(branch.log.turns, branch.turns.count) + 1,
+      seedTokens: Math.ceil(parts.head + parts.items),
+    },
     'schema-estimate': { schemaCtxTokens: schema },
     evaluate: { projectedTokens: projected, ...counters, extraTokens: 0 },
     'evaluate-target': {

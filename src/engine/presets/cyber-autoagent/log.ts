@@ -8,7 +8,7 @@ import { highWater, messagesOf } from '../../epoch/thresholds.ts'
 export function reductionLines(context: PrepareContext, { before, after, epoch }: Reduction): EventBody[] {
   const { policy } = context.deps
   const say = (message: string): EventBody => ({ type: 'warning', topic: policy.name, message })
-  const threshold = Math.floor(highWater(policy, context.limit, context.branch.cacheIsWarm))
+  const threshold = Math.floor(highWater(policy, context.limit, context.branch.log.cacheIsWarm))
   const compressed = epoch.edits.filter((edit) => edit.op === 'replace').length
   const from = messagesOf(before.conversation.items)
   const to = messagesOf(after.conversation.items)

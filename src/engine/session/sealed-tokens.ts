@@ -1,12 +1,11 @@
 import type { ModelResponse } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
-import type { Branch } from './branch.ts'
 
 /**
  * What an answer sealed, in tokens by seal. The provider says how many its reasoning took, and several thoughts share them by the length of
  * their ciphertexts; a compaction took what is left of the output beside what can be read.
  */
-export function hiddenIn(
+export function sealedTokensIn(
   { items, usage }: Pick<ModelResponse, 'items' | 'usage'>,
   count: (item: Item) => number,
 ): Readonly<Record<string, number>> | undefined {
@@ -25,15 +24,4 @@ function sharesOf(items: readonly Item[], tokens: number): (readonly [string, nu
   if (tokens <= 0) return []
   const all = items.reduce((sum, { sealedCharacters = 0 }) => sum + sealedCharacters, 0)
   return items.map(({ seal, sealedCharacters = 0 }) => [seal!, Math.round((tokens * sealedCharacters) / all)])
-}
-
-/** Seals that a branch remembers; a session that goes on for longer has left its first thoughts behind. */
-const MOST_SEALS = 10_000
-
-export function rememberHidden({ hidden }: Branch, found: Readonly<Record<string, number>>): void {
-  for (const [seal, tokens] of Object.entries(found)) hidden.set(seal, tokens)
-  for (const seal of hidden.keys()) {
-    if (hidden.size <= MOST_SEALS) return
-    hidden.delete(seal)
-  }
 }
