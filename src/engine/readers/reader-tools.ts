@@ -30,8 +30,32 @@ export const readerTools = (names: readonly string[]): readonly NewTool[] => [
   ),
 ]
 
+/** What a call of the compact reader asks for, as a call of the reader that does it. Other calls stay as they are. */
+export function compactCall(call: ReaderCall): ReaderCall {
+  const { name, input } = call
+  if (name !== COMPACT_READER.name || !isFields(input) || !isGiven(input['handle'])) return call
+  const { handle, pattern, query, start, count } = input
+  const words = isGiven(pattern) ? pattern : query
+  if (!isGiven(words)) return { name: 'artifact_read', input: { handle, start, count } }
+  return {
+    name: 'artifact_grep',
+    input: { handle, pattern: words, limit: count, ...(!isGiven(pattern) && { fixed: true, ignoreCase: true }) },
+  }
+}
+
+export interface ReaderCall {
+  readonly name: string
+  readonly input: unknown
+}
+
+const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Models send null or an empty text for what they leave out. */
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== ''
+
 /** What the compact reader can do in the place of others. */
-const COVERED = ['recall', 'artifact_read', 'artifact_grep']
+export const COMPACT_READS: readonly string[] = ['recall', 'artifact_read', 'artifact_grep']
 
 /**
  * Which readers a request declares. An MCP client puts its own prefix before a tool's name (`mcp__plimsoll__recall`), and a
@@ -43,7 +67,7 @@ export function readersIn(tools: readonly ToolDeclaration[]): Readers {
     const own = READER_TOOLS.find(({ name }) => tool.name === name || tool.name.endsWith(`__${name}`))
     if (own === undefined) continue
     if (own.name !== COMPACT_READER.name) names.set(own.name, tool.name)
-    else if (takes(tool, 'handle')) for (const name of COVERED) names.set(name, names.get(name) ?? tool.name)
+    else if (takes(tool, 'handle')) for (const name of COMPACT_READS) names.set(name, names.get(name) ?? tool.name)
     else if (takes(tool, 'query')) names.set(own.name, tool.name)
   }
   return names

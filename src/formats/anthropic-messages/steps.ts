@@ -7,7 +7,6 @@ import {
   parseInput,
   recordsIn,
   splitAnswer,
-  sumUsage,
   textOf,
   type HiddenWire,
   type IsOurs,
@@ -57,7 +56,6 @@ export const anthropicHidden: HiddenWire = {
       id: bodies[0]!['id'],
       content: visible,
       stop_reason: stopOf(last['stop_reason'], visible.some(anthropicHidden.isCall)),
-      usage: sumUsage(bodies.map((body) => body['usage'])),
     }
   },
   stream: (isOurs) => new AnthropicStream(isOurs),
@@ -78,7 +76,8 @@ class AnthropicStream implements VisibleStream {
   #visible = 0
   #blocks: { value: Record<string, unknown>; json: string }[] = []
   #held: ServerSentEvent[] = []
-  #usages: unknown[] = []
+  /** Of the answer at hand: it begins with its input and ends with its output. */
+  #usage: unknown
   #answers = 0
   #hasCalls = false
   #hidesCalls = false
@@ -93,7 +92,7 @@ class AnthropicStream implements VisibleStream {
     const index = Number(data['index'])
     switch (data['type']) {
       case 'message_start': {
-        this.#usages.push(isRecord(data['message']) ? data['message']['usage'] : undefined)
+        this.#usage = isRecord(data['message']) ? data['message']['usage'] : undefined
         return this.#answers === 0 ? ['same'] : []
       }
       case 'content_block_start':
@@ -159,18 +158,12 @@ class AnthropicStream implements VisibleStream {
     return eventOf(event, {
       ...data,
       delta: { ...delta, stop_reason: stopOf(delta['stop_reason'], this.#hasCalls) },
-      usage: this.#totalUsage(data['usage']),
+      // The client has the first answer's input; the last one's tells how full the window is.
+      usage: overlaid(this.#usage, data['usage']),
     })
   }
 
-  /** Each answer begins with its input and ends with its output; the last word of each key counts, then all are added. */
-  #totalUsage(last: unknown): unknown {
-    return sumUsage([...this.#usages.slice(0, -1), overlaid(this.#usages.at(-1), last)])
-  }
-
   next(): readonly Passed[] {
-    const delta = this.#held.map(parseData).find((data) => data?.['type'] === 'message_delta')
-    this.#usages.push(overlaid(this.#usages.pop(), delta?.['usage']))
     this.#answers++
     this.#hidesCalls = false
     this.#blocks = []

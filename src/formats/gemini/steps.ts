@@ -8,7 +8,6 @@ import {
   parseData,
   recordsIn,
   splitAnswer,
-  sumUsage,
   type HiddenWire,
   type IsOurs,
   type Json,
@@ -73,7 +72,7 @@ export const geminiHidden: HiddenWire = {
     return {
       ...last,
       ...withParts(last, visible),
-      usageMetadata: sumUsage(bodies.map((body) => body['usageMetadata'])),
+      ...(bodies[0]!['responseId'] !== undefined && { responseId: bodies[0]!['responseId'] }),
     }
   },
   stream: (isOurs) => new GeminiStream(isOurs),
@@ -89,7 +88,8 @@ class GeminiStream implements VisibleStream {
   readonly #isOurs: IsOurs
   #parts: Json[] = []
   #held: ServerSentEvent | undefined
-  #usages: unknown[] = []
+  #firstId: unknown
+  #answers = 0
   #hidesCalls = false
 
   constructor(isOurs: IsOurs) {
@@ -100,14 +100,15 @@ class GeminiStream implements VisibleStream {
     const data = parseData(event)
     const candidate = data === undefined ? undefined : candidateOf(data)
     if (data === undefined || candidate === undefined) return ['same']
+    this.#firstId ??= data['responseId']
     const parts = partsIn(candidate)
     const visible = parts.filter((part) => geminiHidden.callOf(part, this.#isOurs) === undefined)
     if (visible.length < parts.length) this.#hidesCalls = true
     for (const part of parts) this.#take(part)
-    const shown = visible.length < parts.length ? eventOf(event, { ...data, ...withParts(data, visible) }) : event
+    const isChanged = visible.length < parts.length || this.#answers > 0
+    const shown = isChanged ? eventOf(event, { ...data, ...this.#id(), ...withParts(data, visible) }) : event
     if (typeof candidate['finishReason'] === 'string') {
-      this.#usages.push(data['usageMetadata'])
-      if (!this.#hidesCalls) return [this.#ending(shown)]
+      if (!this.#hidesCalls) return [shown]
       this.#held = shown
       return []
     }
@@ -127,16 +128,17 @@ class GeminiStream implements VisibleStream {
   }
 
   close(): readonly Passed[] {
-    return this.#held === undefined ? [] : [this.#ending(this.#held)]
+    return this.#held === undefined ? [] : [this.#held]
   }
 
-  #ending(event: ServerSentEvent): Passed {
-    if (this.#usages.length <= 1) return event
-    return eventOf(event, { ...parseData(event), usageMetadata: sumUsage(this.#usages) })
+  /** All events of one visible answer have the id of its first. */
+  #id(): Json {
+    return this.#firstId === undefined ? {} : { responseId: this.#firstId }
   }
 
   next(): readonly Passed[] {
     const said = this.#saidAtTheEnd()
+    this.#answers++
     this.#hidesCalls = false
     this.#parts = []
     this.#held = undefined

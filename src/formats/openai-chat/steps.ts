@@ -7,7 +7,6 @@ import {
   parseData,
   parseInput,
   recordsIn,
-  sumUsage,
   textOf,
   type HiddenWire,
   type IsOurs,
@@ -76,7 +75,7 @@ export const chatHidden: HiddenWire = {
         },
         ...others,
       ],
-      usage: sumUsage(bodies.map((body) => body['usage'])),
+      id: bodies[0]!['id'],
     }
   },
   stream: (isOurs) => new ChatStream(isOurs),
@@ -113,7 +112,6 @@ class ChatStream implements VisibleStream {
   #calls = new Map<number, CallDraft>()
   #text: Record<string, string> = {}
   #held: ServerSentEvent[] = []
-  #usages: unknown[] = []
   #firstId: unknown
   #answers = 0
   #shownCalls = 0
@@ -128,7 +126,6 @@ class ChatStream implements VisibleStream {
     const data = parseData(event)
     if (data === undefined) return ['same']
     this.#firstId ??= data['id']
-    if (isRecord(data['usage'])) this.#usages.push(data['usage'])
     const choice = choiceOf(data)
     if (choice === undefined) return isRecord(data['usage']) ? this.#end(event) : ['same']
     const delta = isRecord(choice['delta']) ? choice['delta'] : {}
@@ -207,10 +204,9 @@ class ChatStream implements VisibleStream {
     const data = event.data === SSE_DONE ? undefined : parseData(event)
     if (data === undefined || !this.#changed) return event
     const choice = choiceOf(data)
-    const usage = isRecord(data['usage']) ? { usage: sumUsage(this.#usages) } : {}
-    if (choice === undefined) return eventOf(event, { ...data, id: this.#firstId, ...usage })
+    if (choice === undefined) return eventOf(event, { ...data, id: this.#firstId })
     const finish_reason = finishOf(choice['finish_reason'], this.#shownCalls > 0)
-    return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, finish_reason }], ...usage })
+    return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, finish_reason }] })
   }
 
   next(): readonly Passed[] {

@@ -6,7 +6,6 @@ import {
   parseData,
   parseInput,
   recordsIn,
-  sumUsage,
   textOf,
   type HiddenWire,
   type IsOurs,
@@ -48,7 +47,6 @@ export const responsesHidden: HiddenWire = {
   assemble: (bodies, visible) => ({
     ...bodies.at(-1)!,
     output: visible,
-    usage: sumUsage(bodies.map((body) => body['usage'])),
   }),
   stream: (isOurs) => new ResponsesStream(isOurs),
 }
@@ -77,7 +75,7 @@ class ResponsesStream implements VisibleStream {
   #visible: Json[] = []
   #parts: Json[] = []
   #held: ServerSentEvent[] = []
-  #usages: unknown[] = []
+  #firstId: unknown
   #answers = 0
   #sequence = 0
   #changed = false
@@ -92,11 +90,11 @@ class ResponsesStream implements VisibleStream {
     if (data === undefined) return ['same']
     const type = String(data['type'])
     if (ENDINGS.has(type)) {
-      this.#usages.push(isRecord(data['response']) ? data['response']['usage'] : undefined)
       if (!this.#hidesCalls) return [this.#ending(event, data)]
       this.#held.push(event)
       return []
     }
+    if (isRecord(data['response'])) this.#firstId ??= data['response']['id']
     if ((type === 'response.created' || type === 'response.in_progress') && this.#answers > 0) return []
     const index = typeof data['output_index'] === 'number' ? data['output_index'] : undefined
     if (index === undefined) return [this.#numbered(event, data)]
@@ -134,7 +132,7 @@ class ResponsesStream implements VisibleStream {
 
   #ending(event: ServerSentEvent, data: Json): Passed {
     const response = isRecord(data['response']) ? data['response'] : {}
-    const whole = { ...response, output: this.#visible, usage: sumUsage(this.#usages) ?? null }
+    const whole = { ...response, id: this.#firstId ?? response['id'], output: this.#visible }
     return this.#numbered(event, { ...data, response: whole })
   }
 

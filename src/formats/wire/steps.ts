@@ -62,7 +62,7 @@ export interface HiddenWire {
   /** The history with steps put back into the answer that begins at `index`. */
   insert(history: readonly Json[], index: number, steps: readonly HiddenStep[]): readonly Json[]
   partsOf(body: Json): readonly Json[]
-  /** One whole answer from several: the visible parts, and the usage of all. */
+  /** One whole answer from several: the visible parts, and the usage of the last, which tells how full the window is. */
   assemble(bodies: readonly Json[], visible: readonly Json[]): Json
   stream(isOurs: IsOurs): VisibleStream
 }
@@ -80,20 +80,6 @@ export const isRecord = (value: unknown): value is Json =>
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export const recordsIn = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isRecord) : [])
-
-/** Adds numbers wherever they stand; other values come from the last one. */
-export function sumUsage(usages: readonly unknown[]): unknown {
-  const known = usages.filter(isRecord)
-  if (known.length <= 1) return known[0]
-  const keys = [...new Set(known.flatMap((usage) => Object.keys(usage)))]
-  return Object.fromEntries(
-    keys.map((key) => {
-      const values = known.map((usage) => usage[key]).filter((value) => value !== undefined && value !== null)
-      if (values.every((value) => typeof value === 'number')) return [key, values.reduce((a, b) => a + b, 0)]
-      return [key, values.every(isRecord) ? sumUsage(values) : values.at(-1)]
-    }),
-  )
-}
 
 export const parseData = ({ data }: ServerSentEvent): Json | undefined => parseEvent(data)
 

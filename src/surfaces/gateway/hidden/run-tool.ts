@@ -5,20 +5,18 @@ import type { ArtifactReaders } from '../../../engine/readers/index.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
 import type { StepOwner } from './steps.ts'
 import type { HiddenCall } from '../../../formats/wire/steps.ts'
+import { compactCall } from '../../../engine/readers/reader-tools.ts'
 
 export interface HiddenToolDeps {
   readonly sessions: Pick<SessionStore, 'search' | 'read'>
   readonly readers: (owner: StepOwner) => Promise<ArtifactReaders>
-  /** The tools that a session on this model gets, decided at its first request. */
+  /** The tools that a request to this model may get. */
   readonly names: (model: string | undefined) => readonly string[]
 }
 
 /** Answers one call of ours. What the model did wrong is part of the answer; it never fails the client's request. */
-export async function runHiddenTool(
-  deps: HiddenToolDeps,
-  owner: StepOwner,
-  { name, input }: HiddenCall,
-): Promise<string> {
+export async function runHiddenTool(deps: HiddenToolDeps, owner: StepOwner, call: HiddenCall): Promise<string> {
+  const { name, input } = compactCall(call)
   try {
     if (name === 'recall') return await answerRecall(deps.sessions, owner, input)
     const answer = await callReader(await deps.readers(owner), name, input)
