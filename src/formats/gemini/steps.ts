@@ -26,9 +26,12 @@ export const geminiHidden: HiddenWire = {
     const config = recordOf(valueAt(fields, 'generationConfig'))
     const candidates = valueAt(config, 'candidateCount')
     // Cached content brings its own tools, and Google's own tools refuse functions beside them.
-    if ((valueAt(fields, 'cachedContent') ?? null) !== null || (typeof candidates === 'number' && candidates > 1)) return 'no'
+    if ((valueAt(fields, 'cachedContent') ?? null) !== null || (typeof candidates === 'number' && candidates > 1))
+      return 'no'
     const tools = listOf(fields['tools']).filter(isRecord)
-    const declaresOnly = tools.every((tool) => valueAt(tool, 'functionDeclarations') !== undefined && Object.keys(tool).length === 1)
+    const declaresOnly = tools.every(
+      (tool) => valueAt(tool, 'functionDeclarations') !== undefined && Object.keys(tool).length === 1,
+    )
     const hasFunctions = tools.some((tool) => listOf(valueAt(tool, 'functionDeclarations')).length > 0)
     if (!declaresOnly || !hasFunctions) return 'no'
     const calling = recordOf(valueAt(recordOf(valueAt(fields, 'toolConfig')), 'functionCallingConfig'))

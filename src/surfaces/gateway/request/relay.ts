@@ -60,11 +60,7 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
 const PLAIN = { 'content-encoding': 'identity' }
 
 /** The request after a hidden step, to the same place and with the same care. */
-async function goOn<B>(
-  managed: ManagedRequest<B>,
-  place: Place,
-  { text, offer }: HiddenRequestText,
-): Promise<Sent<B>> {
+async function goOn<B>(managed: ManagedRequest<B>, place: Place, { text, offer }: HiddenRequestText): Promise<Sent<B>> {
   const next = { ...managed, text, offer, conversation: managed.decode(text) }
   const attempt = await fit(next, place, () => true)
   const sent = attempt === undefined ? undefined : await deliver(next, attempt, () => true)
