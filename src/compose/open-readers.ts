@@ -4,7 +4,7 @@ import { isInstalled } from '../drivers/sandbox/optional-package.ts'
 import type { EngineDeps } from '../engine/deps.ts'
 import { COMPACT_READER } from '../engine/readers/reader-tools.ts'
 import type { ExtractAnswer } from '../engine/readers/extract/index.ts'
-import { artifactReaders, type ArtifactReaders } from '../engine/readers/index.ts'
+import { artifactReaders, type ArtifactReaders } from '../engine/readers/artifact-readers.ts'
 import type { Sandbox } from '../ports/sandbox.ts'
 import type { SqlEngine } from '../ports/sql-engine.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
@@ -85,14 +85,16 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
         owner,
       )
     }
-    return {
-      ...readers,
+    const billed = (all: ArtifactReaders): ArtifactReaders => ({
+      ...all,
       async extract(request) {
-        const answer = await readers.extract(request)
+        const answer = await all.extract(request)
         spent(answer)
         return answer
       },
-    }
+      within: (mayOpen) => billed(all.within(mayOpen)),
+    })
+    return billed(readers)
   }
 
   return {

@@ -49,7 +49,7 @@ import { designNamed } from '../engine/presets/designs.ts'
 import { plimsoll as plimsollPolicy } from '../engine/presets/plimsoll/policy.ts'
 
 export { defaultStore, findSecret, plimsollHome } from './home.ts'
-export type { AgentOptions, LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
+export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
 
 /** Settings of the whole installation live under a tenant that no credential can hash to. */
 const SYSTEM_TENANT = 'plimsoll'
@@ -224,7 +224,6 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     hidden: {
       steps: hiddenSteps(sessions),
       tools: {
-        sessions,
         readers: readers.of,
         names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
       },

@@ -6,6 +6,8 @@ import { openaiChat } from './openai-chat/index.ts'
 import { openaiResponses } from './openai-responses/index.ts'
 
 export { detectFormat } from './detect.ts'
+export { createSseParser, formatSseEvent } from './framing/sse.ts'
+export { classifyProviderError } from './overflow/index.ts'
 
 /** The wires by name. */
 export const CODECS = {

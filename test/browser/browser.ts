@@ -6,7 +6,7 @@ import { chromium, type BrowserContext } from 'playwright-core'
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
 /** The system's own Chromium. `PLIMSOLL_CHROMIUM` names another. Without one these tests fail: a guard nobody ran is none. */
-export function chromiumPath(): string {
+function chromiumPath(): string {
   const found = [process.env['PLIMSOLL_CHROMIUM'], ...PLACES].find((path) => path !== undefined && existsSync(path))
   if (found === undefined) throw new Error('No Chromium is installed: apt-get install -y chromium')
   return found

@@ -71,7 +71,7 @@ export function priceGate(context: PrepareContext, before: View): PriceGate | un
 }
 
 /** Model calls that the transcript shows: the same in every process that sees it. */
-export function callsIn(items: readonly Item[]): number {
+function callsIn(items: readonly Item[]): number {
   return items.filter((item, i) => item.role === 'assistant' && items[i - 1]?.role !== 'assistant').length
 }
 

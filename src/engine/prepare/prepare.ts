@@ -27,7 +27,7 @@ import { resolveStanding } from './resolve-standing.ts'
 import { squeezeNew } from '../tool-results/squeeze-new.ts'
 import type { Standing } from './standing.ts'
 
-export type { PreparedTurn, PrepareReport, PrepareRequest } from './prepared-turn.ts'
+export type { PreparedTurn, PrepareRequest } from './prepared-turn.ts'
 
 /** decode → standing edits → first-send edits → measure → epoch if needed → validate → log → encode. */
 export async function prepare(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PreparedTurn> {

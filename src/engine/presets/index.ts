@@ -9,6 +9,28 @@ import type { Environment } from './environment.ts'
 import { plimsoll } from './plimsoll/policy.ts'
 
 export { adkCode, aiAgent, autosre, contextguard, contextguardWindow, cyberAutoagent, plimsoll, slidingWindow }
+/** The designs' own guards and estimates, as pure functions. */
+export { guardAdkCode, type AdkCodeOptions } from './adk-code/guard.ts'
+export { adkCodeEstimator } from './adk-code/estimate.ts'
+export {
+  guardAiAgent,
+  truncateJson,
+  truncateToBytes,
+  truncateToGraphemes,
+  truncateToTokens,
+} from './ai-agent/truncate.ts'
+export { aiAgentEstimator, aiAgentSchemaTokens } from './ai-agent/estimate.ts'
+export { handleLargePayload, type LargePayloadOptions } from './autosre/large-payload.ts'
+export { guardSreResponse, type SreGuardOptions } from './autosre/truncation-guard.ts'
+export { autosreEmergency, autosreSliding } from './autosre/estimate.ts'
+export { contextguardCalibrated, contextguardHeuristic } from './contextguard/estimate.ts'
+export {
+  compressCyberInput,
+  compressCyberResult,
+  routeCyberResult,
+  type CyberLimits,
+} from './cyber-autoagent/compress.ts'
+export { cyberBudgetTokens, cyberEstimate, cyberRatio } from './cyber-autoagent/estimate.ts'
 
 /** The presets, each made with the environment that it runs in. */
 const PRESETS: readonly ((env: Environment) => Policy)[] = [

@@ -56,5 +56,5 @@ export async function reference(deps: EngineDeps, branch: Branch, handles: reado
   artifacts.referenced(foreign)
 }
 
-export const handlesOf = ({ edits }: Epoch): Handle[] =>
+const handlesOf = ({ edits }: Epoch): Handle[] =>
   edits.flatMap((edit) => (edit.op === 'replace' && edit.handle !== undefined ? [edit.handle] : []))

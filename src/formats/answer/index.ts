@@ -5,8 +5,8 @@ import { chatWriter } from '../openai-chat/answer.ts'
 import { geminiWriter } from '../gemini/answer.ts'
 import { responsesWriter } from '../openai-responses/answer.ts'
 
-export { eventsOf, type AnswerEnd, type AnswerHead, type AnswerPart, type AnswerWriter } from './answer.ts'
-export { translateStream, translateWhole, type StreamTranslation } from './translate.ts'
+export { eventsOf, type AnswerEnd, type AnswerHead, type AnswerWriter } from './answer.ts'
+export { translateStream, translateWhole } from './translate.ts'
 
 const WRITERS: Readonly<Record<string, () => AnswerWriter>> = {
   'anthropic-messages': () => anthropicWriter,

@@ -6,8 +6,8 @@ import { tenantName } from '../../drivers/crypto/tenant-name.ts'
 export type HeaderReader = (name: string) => string | undefined
 
 /** Set by the caller; wins over everything that can be read from the request. */
-export const SESSION_HEADER = 'x-plimsoll-session'
-export const AGENT_HEADER = 'x-plimsoll-agent'
+const SESSION_HEADER = 'x-plimsoll-session'
+const AGENT_HEADER = 'x-plimsoll-agent'
 
 /** Longer names are hashed: a name is a key in a store, not a document. */
 const MAX_NAME = 200

@@ -10,10 +10,10 @@ const SCHEMA_FACTOR = 2.09
 const OWN_TOOLS = /(^|__)(final_report|task_status)$/
 
 /** Math.ceil(characters / 4), which the design never goes below. */
-export const approximateTokens = (text: string): number => Math.ceil(text.length / 4)
+const approximateTokens = (text: string): number => Math.ceil(text.length / 4)
 
 /** The largest count that any target's tokenizer gives, and at least a token per four characters. */
-export function mostTokens(text: string, tokenizers: readonly Tokenizer[]): number {
+function mostTokens(text: string, tokenizers: readonly Tokenizer[]): number {
   return Math.max(approximateTokens(text), ...tokenizers.map((tokenizer) => Math.ceil(tokenizer.count(text).tokens)))
 }
 

@@ -16,7 +16,7 @@ export interface LargePayloadConfig {
   readonly thresholdChars: number
 }
 
-export const LARGE_PAYLOAD_DEFAULTS: LargePayloadConfig = { enabled: true, thresholdItems: 50, thresholdChars: 100_000 }
+const LARGE_PAYLOAD_DEFAULTS: LargePayloadConfig = { enabled: true, thresholdItems: 50, thresholdChars: 100_000 }
 
 /** "false" in any case switches it off, any other value leaves it on, a number that is none is the default. */
 export function readLargePayloadConfig(env: Environment): LargePayloadConfig {

@@ -27,7 +27,7 @@ const HELP =
   'This is the demo model: it needs no key and understands a few words. Try "read package.json", "list", "search TODO", "run git status", "write notes.txt", "count", "recall timeout", or /help. Set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OLLAMA_MODEL to talk to a real one.'
 
 /** Answers the newest message: words become tool calls, results become a sentence. */
-export function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): Answer {
+function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): Answer {
   const newest = listOf(recordOf(listOf(body['messages']).at(-1))?.['content']).flatMap((block) => {
     const fields = recordOf(block)
     return fields === undefined ? [] : [fields]

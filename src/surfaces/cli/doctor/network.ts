@@ -17,7 +17,7 @@ interface Vendor {
   readonly base: string
 }
 
-export const VENDORS: readonly Vendor[] = [
+const VENDORS: readonly Vendor[] = [
   { name: 'Anthropic', url: 'https://api.anthropic.com', key: 'ANTHROPIC_API_KEY', base: 'ANTHROPIC_BASE_URL' },
   { name: 'OpenAI', url: 'https://api.openai.com', key: 'OPENAI_API_KEY', base: 'OPENAI_BASE_URL' },
   {

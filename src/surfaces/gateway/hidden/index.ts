@@ -10,8 +10,8 @@ import { chatHidden } from '../../../formats/openai-chat/steps.ts'
 import { geminiHidden } from '../../../formats/gemini/steps.ts'
 import { appendHistory, insertSteps } from './history.ts'
 import { responsesHidden } from '../../../formats/openai-responses/steps.ts'
-import { runHiddenTool, type HiddenToolDeps } from './run-tool.ts'
-import { answerAfter, signOf, type HiddenSteps, type StepOwner } from './steps.ts'
+import { runHiddenTool, type HiddenAsker, type HiddenToolDeps } from './run-tool.ts'
+import { answerAfter, signOf, type HiddenSteps } from './steps.ts'
 import type { HiddenStep, HiddenWire, IsOurs, Json, VisibleStream } from '../../../formats/wire/steps.ts'
 
 const WIRES: Readonly<Record<string, HiddenWire>> = {
@@ -22,15 +22,14 @@ const WIRES: Readonly<Record<string, HiddenWire>> = {
 }
 
 /** Most answers of ours to one request of the client. */
-export const MAX_HIDDEN_STEPS = 4
+const MAX_HIDDEN_STEPS = 4
 
 export interface HiddenDeps {
   readonly steps: HiddenSteps
   readonly tools: HiddenToolDeps
 }
 
-export interface HiddenRequest {
-  readonly owner: StepOwner
+export interface HiddenRequest extends HiddenAsker {
   readonly codec: Codec
   readonly text: string
   readonly conversation: Conversation
@@ -129,7 +128,7 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
       const results: Json[] = []
       for (const part of own) {
         const call = wire.callOf(part, isOurs)!
-        results.push(wire.resultOf(call, await runHiddenTool(deps.tools, owner, call)))
+        results.push(wire.resultOf(call, await runHiddenTool(deps.tools, request, call)))
       }
       // Whoever calls a tool that is not declared any more is answered with the client's next request.
       const isOver = taken.length >= MAX_HIDDEN_STEPS

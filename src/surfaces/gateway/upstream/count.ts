@@ -46,7 +46,9 @@ async function withHiddenSteps(
   const own = { body: text, conversation }
   if (settings.tools === false || mode === 'observe') return own
   const links = deps.chain(conversation.items)
-  const hidden = await openHidden(deps.hidden, { owner, codec, conversation, text, links, decode })
+  const session = deps.glance({ tenant: owner.tenant, id: owner.session, agent: owner.agent })
+  const scope = () => session.scope({ items: conversation.items, links })
+  const hidden = await openHidden(deps.hidden, { owner, scope, codec, conversation, text, links, decode })
   return hidden === undefined ? own : { body: hidden.text, conversation: hidden.conversation, tools: hidden.offer }
 }
 
