@@ -2,7 +2,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
 import type { Limit, Load, Target, Verdict } from '../../core/target.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
-import type { ToolOffer } from './offered-tools.ts'
+import type { ToolOffer } from '../readers/offered-tools.ts'
 
 export interface PrepareRequest {
   readonly format: string

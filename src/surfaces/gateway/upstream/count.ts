@@ -1,4 +1,4 @@
-import type { ToolOffer } from '../../../engine/prepare/offered-tools.ts'
+import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { Target } from '../../../core/target.ts'
 import type { Answer } from '../request/answer.ts'

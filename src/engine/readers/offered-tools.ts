@@ -2,7 +2,7 @@ import type { Conversation, NewTool } from '../../core/conversation.ts'
 import { declareTools } from '../../core/edits.ts'
 import type { TargetRef } from '../../meter/index.ts'
 import type { EngineDeps } from '../deps.ts'
-import { readersIn, type Readers } from '../readers/reader-tools.ts'
+import { readersIn, type Readers } from './reader-tools.ts'
 
 /**
  * Readers that the caller can answer and that this request may declare. Declarations are part of the cached and bound prefix, so they
