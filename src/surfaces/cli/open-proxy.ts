@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import type { PlimsollEvent } from '../../core/events.ts'
 import { openEvents } from '../../drivers/open-events.ts'
 import { budgetsOf } from '../../config/index.ts'
+import { checkPolicies } from '../../compose/named-policies.ts'
 import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../../compose/plimsoll.ts'
 import type { ProxyConfig } from '../../config/proxy.ts'
 import { knownModels } from './catalogue.ts'
@@ -112,6 +113,7 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     reload(next) {
       // First what can fail: a file that names a wrong host changes nothing.
       const live = liveOptions(next)
+      checkPolicies(live)
       proxy.reload(next)
       plimsoll.reconfigure(live)
       return FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(settings[name]))

@@ -1,16 +1,18 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
+import { keepServing } from '../kit/closed-output.ts'
 import { openProxy, type OpenProxy } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import type { ProxyLine } from '../../gateway/proxy.ts'
 import { harmless, harmlessJson } from '../kit/harmless.ts'
+import { portNumber } from '../port-number.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { runWorkers } from '../workers.ts'
 
 export function proxyCommand(): Command {
   const command = new Command('proxy')
     .description('Stand in front of any agent: set its base URL to this proxy and it stays inside its window.')
-    .option('--port <n>', 'port to listen on; 0 picks one (default: 4141)', wholeNumber)
+    .option('--port <n>', 'port to listen on; 0 picks one (default: 4141)', portNumber)
     .option('--host <address>', 'address to bind; any but loopback needs PLIMSOLL_TOKEN (default: 127.0.0.1)')
     .option('--workers <n>', 'processes that share the port', wholeNumber)
     .option('--json', 'one JSON line per request on standard output')
@@ -23,11 +25,16 @@ export function proxyCommand(): Command {
 }
 
 async function runProxy(flags: ProxyFlags): Promise<void> {
+  keepServing()
   const settings = settingsOf(flags)
   if ((settings.workers ?? 1) > 1 && cluster.isPrimary) return runWorkers(settings.workers!)
   const say = (line: object, text: string): void =>
     void process.stdout.write(flags.json === true ? `${harmlessJson(line)}\n` : harmless(`${text}\n`))
-  const running = await openProxy(settings, (line) => say(line, textOf(line)))
+  const running = await openProxy(settings, (line) => say(line, textOf(line))).catch((error: unknown) => {
+    // A worker that cannot start would stay for the sake of its parent.
+    cluster.worker?.disconnect()
+    throw error
+  })
   const { url } = running.proxy
   const stopped = onSignals(() => reload(running, flags))
   if (cluster.worker === undefined || cluster.worker.id === 1) {
