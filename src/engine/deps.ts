@@ -1,10 +1,8 @@
-import type { Link } from '../core/chain.ts'
 import type { Codec } from '../core/codec.ts'
 import type { RequestSettings } from '../core/conversation.ts'
 import type { EventSink } from '../core/events.ts'
 import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
-import type { Item } from '../core/item.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Target } from '../core/target.ts'
 import type { Budget, DesignArithmetic, Ledger, Meter } from '../meter/index.ts'
@@ -18,7 +16,7 @@ import type { TenantCalibrations } from './learning/tenant-calibrations.ts'
 import type { BudgetBook } from './spending/budget-book.ts'
 import type { Hooks } from './hooks.ts'
 import type { ShowReport } from './intake/types.ts'
-import type { RecentBodies } from './memo/recent-bodies.ts'
+import type { Memo } from './memo/memo.ts'
 import type { Readers } from './readers/reader-tools.ts'
 import type { ReaderProvenance } from './readers/provenance.ts'
 
@@ -32,13 +30,13 @@ export interface EngineDeps {
   /** The address that `artifacts.put` will give these bytes. */
   readonly addressOf: (tenant: string, bytes: Uint8Array) => Handle
   readonly present: Presenter
+  /** One sentence about a tool's result, by the same summaries as in its view. */
+  readonly describeResult: (tool: string, response: unknown) => string
   /** Tells what a reader answered from what a tool wrote. */
   readonly provenance: ReaderProvenance
   readonly clock: Clock
   readonly hash: Hash
-  /** The content chain of a history, with a memory of those seen before. */
-  readonly chain: (items: readonly Item[]) => readonly Link[]
-  readonly bodies: RecentBodies
+  readonly memo: Memo
   readonly emit: EventSink
   readonly policy: Policy
   /** Makes exact counts of a model ready before its first request is measured, so that every process counts alike. */
