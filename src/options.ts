@@ -1,3 +1,4 @@
+import type { LearnedLimits } from './engine/learning/learned-limits.ts'
 import type { Artifacts } from './compose/artifacts-api.ts'
 import type { EventSink } from './core/events.ts'
 import type { Policy } from './core/policy.ts'
@@ -115,6 +116,8 @@ export interface Plimsoll {
   readonly gateway: Gateway
   /** The same engine behind the contract by which other gateways call a compressor. */
   readonly sidecar: Sidecar
+  /** Windows and body sizes that endpoints taught: listed, and forgotten on request. */
+  readonly limits: Pick<LearnedLimits, 'list' | 'forget'>
   /** What was spent, by call, agent, session, key and tenant; and how the sessions of this process stand. */
   readonly ledger: Ledger
   /**

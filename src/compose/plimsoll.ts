@@ -14,7 +14,8 @@ import { openSummarizer, type SummarizerChoice } from '../drivers/open-summarize
 import { createTokenizerById } from '../drivers/tokenizers/by-id.ts'
 import { createTokenizers } from '../drivers/tokenizers/index.ts'
 import { backgroundWork } from '../engine/session/background-work.ts'
-import { createBudgetBook, type BudgetBook } from '../engine/spending/budget-book.ts'
+import { createBudgetBook } from '../engine/spending/budget-book.ts'
+import { liveBook } from './live-book.ts'
 import type { EngineDeps } from '../engine/deps.ts'
 import { createToolRegistry } from '../engine/intake/index.ts'
 import { tenantCalibrations } from '../engine/learning/tenant-calibrations.ts'
@@ -69,7 +70,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const ledger = createLedger({ startedAt: clock.now() })
   listeners.add((event) => ledger.take(event))
   let live: LiveOptions = options
-  const openBook = (): BudgetBook =>
+  const book = liveBook(() =>
     createBudgetBook({
       budgets: createBudgets(live.budgets ?? [], note),
       sessions,
@@ -77,8 +78,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       hash,
       holder: randomUUID(),
       onEvent: note,
-    })
-  let book = openBook()
+    }),
+  )
   const memo = (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE })
   const background = backgroundWork()
   const calibrations = tenantCalibrations(sessions, { onEvent: note })
@@ -152,7 +153,6 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     const { estimator, tokenBudget } = policy
     const policyBudgets: readonly Budget[] | undefined =
       tokenBudget === undefined ? undefined : [sessionTokens(policy.name, tokenBudget)]
-    // A session settles in the book that it reserved in; another one reads what this one wrote.
     const isBudgeted = policyBudgets !== undefined || (live.budgets ?? []).length > 0
     const budgets = isBudgeted ? { budgets: book } : {}
     return async () => {
@@ -176,13 +176,25 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   }
   const policyOf = (given: string | Policy | undefined): Policy => policyIn(live, given)
   const policyFor = (agent: string): Policy => policyOf(live.agents?.[agent]?.policy ?? live.policy)
+  let generation = 0
+  /** The parts as the settings of the moment want them; made once for each change of these. */
+  const current = (make: () => () => Promise<EngineDeps>): (() => Promise<EngineDeps>) => {
+    let made: { readonly of: number; readonly parts: () => Promise<EngineDeps> } | undefined
+    return () => {
+      if (made?.of !== generation) made = { of: generation, parts: once(make()) }
+      return made.parts()
+    }
+  }
   const open = openSessions()
   const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): Session => {
     const key = JSON.stringify([wanted.tenant ?? 'local', wanted.id, wanted.agent ?? 'main', policy ?? ''])
     const chosen = (): Policy => (policy === undefined ? policyFor(wanted.agent ?? 'main') : policyOf(policy))
     const found =
       open.get(key) ??
-      createSession(once(under(chosen(), live.agents?.[wanted.agent ?? 'main']?.window ?? live.window)), wanted)
+      createSession(
+        current(() => under(chosen(), live.agents?.[wanted.agent ?? 'main']?.window ?? live.window)),
+        wanted,
+      )
     if (bytes !== undefined) open.keep(key, found, bytes)
     return found
   }
@@ -201,6 +213,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     ...(options.sandbox !== undefined && { sandbox: options.sandbox }),
     emit: (body, { session: of = '', ...owner }) => emit({ ...body, ...owner, session: of, at: clock.now() }),
   })
+  const learned = learnedLimits(sessions, clock)
   const gateway = createGateway({
     secret,
     codecs,
@@ -208,7 +221,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     bodies: memo.bodies,
     session,
     glance: (wanted, policy) => session(wanted, policy, undefined),
-    learned: learnedLimits(sessions, clock),
+    learned,
     responses: responseSessions(sessions),
     ledger,
     clock,
@@ -229,6 +242,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     importSession: async (lines, { tenant = 'local' } = {}) =>
       importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
+    limits: learned,
     sidecar: createSidecar({
       tenantOf: (header, path) => gateway.tenantOf(header, path),
       session: (wanted) => session(wanted, undefined, 0),
@@ -241,8 +255,9 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       checkPolicies(next)
       const hasOtherBudgets = JSON.stringify(next.budgets ?? []) !== JSON.stringify(live.budgets ?? [])
       live = next
-      if (hasOtherBudgets) book = openBook()
-      // Each is rebuilt from its log under the new settings; whoever is at work keeps the one it has.
+      generation++
+      if (hasOtherBudgets) book.renew()
+      // Each is rebuilt from its log under the new settings; one that somebody holds follows with its next call.
       open.clear()
     },
     isReady: async () => (await secret()).length > 0 && (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,

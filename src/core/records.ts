@@ -79,6 +79,8 @@ export interface Epoch extends Base {
   readonly policy: string
   readonly before: number
   readonly after: number
+  /** What fitted where it was declared. */
+  readonly limit?: number
   /** The epoch on the same cover that this one goes beyond: it left too much for the limit at hand. */
   readonly replaces?: string
   /** How many epochs were declared on requests one after another, this one included. @default 1 */
@@ -133,8 +135,9 @@ export interface Spend extends Base {
   readonly id: string
   readonly held?: number
   readonly spent?: number
-  /** The closing answer of this budget was given away. */
+  /** The closing answer of this budget was given away, and what the budget allowed then. */
   readonly final?: true
+  readonly under?: number
 }
 
 export interface MeasuredRequest {

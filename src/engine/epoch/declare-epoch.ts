@@ -180,6 +180,7 @@ export function epochOf(
     policy: deps.policy.name,
     before: cause.loadBefore,
     after: 0,
+    limit: context.limit.tokens,
     // The same request again, for a smaller limit: a fallback model, or a window that the provider named when it refused.
     ...(standing.epoch?.cover === chain && { replaces: standing.epoch.id }),
     inARow: epochsInARow(context, standing.epoch) + 1,

@@ -66,6 +66,8 @@ export interface ContextRequest {
   readonly body: string | object
   readonly targets?: readonly Target[]
   readonly send?: SendToModel
+  /** The same for whichever target is chosen. */
+  readonly sendTo?: (target: Target) => SendToModel | undefined
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
   /** Readers that the caller answers itself and that the request may declare. */

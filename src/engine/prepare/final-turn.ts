@@ -1,5 +1,5 @@
 import type { FinalStep } from '../../core/policy.ts'
-import type { Verdict } from '../../core/target.ts'
+import type { Limit, Verdict } from '../../core/target.ts'
 import { withNewHead } from '../epoch/bound-thinking.ts'
 import type { PrepareContext, View } from './context.ts'
 import { isOver } from './limits.ts'
@@ -9,6 +9,9 @@ import type { Standing } from './standing.ts'
 /** The policy's closing turn, if it has one. */
 export const finalStepOf = ({ deps }: PrepareContext): FinalStep | undefined =>
   deps.policy.cascade.find((step) => step.step === 'final')
+
+/** An output cap that changes from request to request makes no other target. */
+const MORE_ROOM = 1.2
 
 /**
  * Whether the context is used up: what came in was over the limit by the design's own count or by ours, or an earlier request of
@@ -20,11 +23,15 @@ export function isUsedUp(context: PrepareContext, standing: Standing, before: Vi
   return (
     tokens > limit.tokens ||
     isOver(before.load, limit) ||
-    (standing.epoch?.forced === true && standing.epoch.policy === deps.policy.name) ||
+    (standing.epoch?.forced === true && standing.epoch.policy === deps.policy.name && !hasMoreRoom(limit, standing)) ||
     // A result that had no room: the design lets the model answer with what it has.
     [...standing.firstSend.values()].some(({ cause }) => cause === 'window')
   )
 }
+
+/** Another target than the one that forced the epoch: what was used up there is not used up here. */
+const hasMoreRoom = ({ tokens }: Limit, { epoch }: Standing): boolean =>
+  epoch?.limit !== undefined && tokens > epoch.limit * MORE_ROOM
 
 /**
  * Where the tool declarations alone make a request too large, those that the policy lists as dispensable go first; undefined when

@@ -8,11 +8,14 @@ export interface PrepareRequest {
   readonly format: string
   /** The request's text (byte-exact) or an object. */
   readonly body: string | object
+  /** In order of preference: the first on which the request fits as it stands gets it. @default the body's model */
   readonly targets?: readonly Target[]
   /** Model calls still to come, for weighing an epoch's price. @default max(5, half the calls so far) */
   readonly expectedCalls?: number
   /** Sends one more request to the model at hand: policies with summaries in band need it. */
   readonly send?: SendToModel
+  /** The same for whichever target is chosen. */
+  readonly sendTo?: (target: Target) => SendToModel | undefined
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
   /** Readers that the caller answers itself and that the request may declare. */

@@ -4,7 +4,7 @@ import type { Item } from '../../core/item.ts'
 import type { UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { hidesContent } from '../../core/whole-prompt.ts'
-import { isKnownUsage, looksTruncated } from '../../meter/index.ts'
+import { checkedUsage, isKnownUsage, looksTruncated } from '../../meter/index.ts'
 import type { Branch } from './branch/branch.ts'
 import type { OpenTurn } from './branch/open-turns.ts'
 import { cutEvidence } from '../learning/cut-evidence.ts'
@@ -56,7 +56,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     return {}
   }
   const answer = request.answer ?? answerOf(deps, request.format ?? turn.format, request.response)
-  const usage = request.usage ?? answer?.usage
+  const usage = checkedUsage(request.usage ?? answer?.usage)
   const hidden = answer && sealedTokensIn({ ...answer, ...(usage !== undefined && { usage }) }, countFor(deps, turn))
   const { window: truncatedTo, isSuspect } = truncationOf(branch, turn, usage)
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)

@@ -5,10 +5,11 @@ import { highWater } from '../epoch/thresholds.ts'
 
 export interface SessionStatus {
   readonly model?: string
-  /** Upper bound of the last request's load, in tokens. */
+  /** How full the next request is, in tokens: what was measured of the last one and its answer, and what came since; else an upper bound. */
   readonly used: number
   readonly limit: number
   readonly available: number
+  /** Share of `limit` that is used. */
   readonly percent: number
   /** Load at which the next reduction starts. */
   readonly threshold: number
@@ -30,7 +31,7 @@ export interface SessionStatus {
 export async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus> {
   const { log, requests, standing } = branch
   const model = modelOf(branch)
-  const used = Math.ceil(requests.last?.load.count.high ?? 0)
+  const used = nextLoad(branch)
   const lastLimit = limitOf(branch)
   const limit = lastLimit?.tokens ?? 0
   const threshold = lastLimit === undefined ? 0 : Math.floor(highWater(deps.policy, lastLimit, log.cacheIsWarm))
@@ -52,6 +53,15 @@ export async function statusOf(deps: EngineDeps, branch: Branch): Promise<Sessio
     report: log.calls.report(branch.tenant, branch.session),
     budgets: (await deps.budgets?.standing(spenderOf(branch), deps.clock.now(), deps.policyBudgets)) ?? [],
   }
+}
+
+/** The last prompt and its answer come back with the next request; results that were shown since are added to it. */
+function nextLoad({ log, requests, toolUse }: Branch): number {
+  const { measured } = log
+  const { last } = requests
+  const isMeasured = measured !== undefined && (last === undefined || last.links.at(-1)?.chain === measured.chain)
+  const known = isMeasured ? measured.prompt + measured.output : Math.ceil(last?.load.count.high ?? 0)
+  return known + Math.ceil(toolUse.snapshot.turn?.all ?? 0)
 }
 
 /** From the growth of the load, not from the sum of prompts: that sum grows even when nothing is added. */

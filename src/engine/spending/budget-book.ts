@@ -54,7 +54,7 @@ interface Followed {
   version: number
   spent: number
   readonly holds: Map<string, { readonly amount: number; readonly at: number }>
-  finalGiven: boolean
+  finalUnder: number | undefined
 }
 
 export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
@@ -63,7 +63,7 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
   // One writer per process: requests in parallel would otherwise refuse each other at the store.
   const inTurn = mutex()
   const nameOf = (account: string): string => `budget-${hash(account)}`
-  const line = (id: string, rest: Pick<Spend, 'held' | 'spent' | 'final'>): Spend => ({
+  const line = (id: string, rest: Pick<Spend, 'held' | 'spent' | 'final' | 'under'>): Spend => ({
     v: RECORD_VERSION,
     at: clock.now(),
     type: 'spend',
@@ -73,7 +73,7 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
   })
 
   async function follow({ key }: Pick<BudgetAccount, 'key'>): Promise<Followed> {
-    const state = followed.get(key) ?? { version: 0, spent: 0, holds: new Map(), finalGiven: false }
+    const state = followed.get(key) ?? { version: 0, spent: 0, holds: new Map(), finalUnder: undefined }
     followed.set(key, state)
     for await (const { version, record } of sessions.read(TENANT, nameOf(key), state.version)) {
       state.version = version
@@ -85,7 +85,8 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
       if (clock.now() - at > ABANDONED_MS) spent += amount
       else held += amount
     }
-    budgets.setOthers(key, { spent, held, finalGiven: state.finalGiven })
+    const { finalUnder } = state
+    budgets.setOthers(key, { spent, held, ...(finalUnder !== undefined && { finalUnder }) })
     return state
   }
 
@@ -111,7 +112,10 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
   async function publish(reservation: string, holds: readonly AccountHold[]): Promise<boolean> {
     const written: AccountHold[] = []
     for (const hold of holds) {
-      const entry = line(reservation, { held: hold.amount, ...(hold.final && { final: true as const }) })
+      const entry = line(reservation, {
+        held: hold.amount,
+        ...(hold.final && { final: true as const, under: hold.hard }),
+      })
       try {
         await append(hold.account, entry, followed.get(hold.account)?.version ?? 0)
         written.push(hold)
@@ -202,14 +206,14 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
   }
 }
 
-function absorb(state: Followed, { holder, id, held, spent, final, at }: Spend): void {
+function absorb(state: Followed, { holder, id, held, spent, final, under = Infinity, at }: Spend): void {
   const key = `${holder}/${id}`
   if (held !== undefined) state.holds.set(key, { amount: held, at })
   if (spent !== undefined) {
     state.holds.delete(key)
     state.spent += spent
   }
-  if (final === true) state.finalGiven = true
+  if (final === true) state.finalUnder = Math.max(under, state.finalUnder ?? 0)
 }
 
 const unlessConflict = (error: unknown): void => {

@@ -93,12 +93,15 @@ export interface AccountHold {
   readonly unit: 'tokens' | 'usd'
   readonly amount: number
   readonly final: boolean
+  /** What the budget allowed when it was held. */
+  readonly hard: number
 }
 
 export interface OthersShare {
   readonly spent: number
   readonly held: number
-  readonly finalGiven: boolean
+  /** The closing answer was given away under a budget of so much; a larger one has its own. */
+  readonly finalUnder?: number
 }
 
 export interface BudgetStanding {
@@ -126,10 +129,11 @@ interface Held {
   readonly final: boolean
 }
 
-const NOBODY: OthersShare = { spent: 0, held: 0, finalGiven: false }
+const NOBODY: OthersShare = { spent: 0, held: 0 }
 const spentOf = ({ spent, others }: Account): number => spent + others.spent
 const usedOf = ({ spent, held, others }: Account): number => spent + held + others.spent + others.held
-const isClosed = ({ finalGiven, others }: Account): boolean => finalGiven || others.finalGiven
+const isClosed = ({ finalGiven, others }: Account, { hard }: Budget): boolean =>
+  finalGiven || (others.finalUnder ?? -Infinity) >= hard
 
 /** A closing answer shorter than this says nothing. */
 const LEAST_FINAL_OUTPUT = 128
@@ -193,7 +197,7 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
     bound: CallBound,
   ): { budget: Budget; account: Account; isHeld: boolean }[] {
     return entries.flatMap(({ budget, account }) => {
-      if (isClosed(account)) return [{ budget, account, isHeld: false }]
+      if (isClosed(account, budget)) return [{ budget, account, isHeld: false }]
       if (budget.enforce === 'settled') {
         return spentOf(account) > budget.hard ? [{ budget, account, isHeld: false }] : []
       }
@@ -228,7 +232,7 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
       onEvent({ type: 'budget-reached', budget: budget.name, used, of: budget.hard })
       const reason = `Budget "${budget.name}" allows ${show(budget.hard, budget.unit)}; ${show(used, budget.unit)} are spent or held and this call may take ${show(amountOf(bound, budget.unit), budget.unit)} more.`
       if (isHeld) return { verdict: 'halt', budget: budget.name, reason, retryable: true }
-      if (side || isClosed(account) || budget.scope === 'call') {
+      if (side || isClosed(account, budget) || budget.scope === 'call') {
         return { verdict: 'halt', budget: budget.name, reason }
       }
       const output = Math.min(...entries.map((entry) => finalOutput(entry, bound, price)))
@@ -279,7 +283,13 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
     holdsOf: (reservation) =>
       (reservations.get(reservation) ?? [])
         .filter(({ budget }) => budget.scope !== 'call')
-        .map(({ account, budget, amount, final }) => ({ account: account.key, unit: budget.unit, amount, final })),
+        .map(({ account, budget, amount, final }) => ({
+          account: account.key,
+          unit: budget.unit,
+          amount,
+          final,
+          hard: budget.hard,
+        })),
     setOthers(key, others) {
       const account = accounts.get(key)
       if (account !== undefined) account.others = others

@@ -8,6 +8,7 @@ import { dashboardCommand } from './commands/dashboard.ts'
 import { countCommand } from './commands/count.ts'
 import { demoCommand } from './commands/demo.ts'
 import { doctorCommand } from './commands/doctor.ts'
+import { limitsCommand } from './commands/limits.ts'
 import { inspectCommand } from './commands/inspect.ts'
 import { modelsCommand } from './commands/models.ts'
 import { proxyCommand } from './commands/proxy.ts'
@@ -42,5 +43,6 @@ export const createProgram = (): Command =>
     .addCommand(countCommand())
     .addCommand(modelsCommand())
     .addCommand(configCommand())
+    .addCommand(limitsCommand())
     .addCommand(doctorCommand())
     .addCommand(completionCommand())

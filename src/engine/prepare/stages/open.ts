@@ -7,6 +7,7 @@ import type { Branch } from '../../session/branch/branch.ts'
 import type { ContextRequest, PrepareContext } from '../context.ts'
 import { limitsOf } from '../limits.ts'
 import { openLimit } from '../output-reserve.ts'
+import { chooseTarget } from './choose-target.ts'
 import type { PrepareRequest } from '../prepared-turn.ts'
 
 /** A request that was read: what came in, where it goes and what fits there. */
@@ -15,9 +16,11 @@ export interface Opened {
   readonly context: PrepareContext
 }
 
-/** Reads the body, and makes ready whatever counts its tokens. */
+/** Reads the body, makes ready whatever counts its tokens, and chooses among several targets. */
 export async function open(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<Opened> {
-  return { request, context: await openContext(deps, branch, request) }
+  const { targets = [] } = request
+  if (targets.length < 2) return { request, context: await openContext(deps, branch, request) }
+  return { request, context: await chooseTarget(deps, branch, { ...request, targets }, openContext) }
 }
 
 export async function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): Promise<PrepareContext> {
@@ -32,6 +35,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
   const shared = trail === undefined ? 0 : sharedLinks(trail.links, links)
   await deps.loadTokenizer?.(target.model)
   const gauge = { ...target, hidden: sealedTokens, ...(calibration !== undefined && { calibration }) }
+  const send = request.send ?? request.sendTo?.(target)
   const offer = openOffer(deps, gauge, conversation, request.tools)
   return {
     deps,
@@ -49,7 +53,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     readers: readersFor(conversation, offer.withEdits),
     epochReaders: readersFor(conversation, offer.withEpoch),
     ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
-    ...(request.send !== undefined && { send: request.send }),
+    ...(send !== undefined && { send }),
     emit: (body) =>
       deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
   }

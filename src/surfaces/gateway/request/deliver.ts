@@ -128,7 +128,7 @@ async function reduceAndRetry<B>(
   if (retry === undefined) return undefined
   try {
     const smaller = within(target, retry)
-    const attempt: Attempt = { place, target: smaller, prepared: await prepareFor(managed, place, smaller) }
+    const attempt: Attempt = { place, target: smaller, prepared: await prepareFor(managed, [place], [smaller]) }
     const again = await send(managed, attempt, () => true)
     if (again === undefined) return undefined
     const recovered = again.refusal === undefined

@@ -15,15 +15,19 @@ export interface Attempt {
   readonly prepared: PreparedTurn
 }
 
-/** Undefined when it does not fit here and another place is left. */
+/** Of these places the first on which it fits; undefined when it fits on none of them and others are left. */
 export async function fit<B>(
   managed: ManagedRequest<B>,
-  place: Place,
+  places: readonly [Place, ...Place[]],
   isLast: () => boolean,
 ): Promise<Attempt | undefined> {
-  const target = await targetAt(managed, place)
+  const targets = await Promise.all(places.map((place) => targetAt(managed, place)))
+  const [place] = places
+  const target = targets[0]!
   try {
-    return { place, target, prepared: await prepareFor(managed, place, target) }
+    const prepared = await prepareFor(managed, places, targets)
+    const chosen = Math.max(0, targets.indexOf(prepared.verdict.target))
+    return { place: places[chosen]!, target: targets[chosen]!, prepared }
   } catch (error) {
     if (!isPlimsollError(error) || !DOES_NOT_FIT.has(error.code)) throw error
     const asked = target.learned === undefined ? undefined : await withoutLessons(managed, place, target)
@@ -64,7 +68,7 @@ async function withoutLessons<B>(
 ): Promise<Attempt | undefined> {
   const { learned: _, ...target } = asked
   try {
-    return { place, target, prepared: await prepareFor(managed, place, target) }
+    return { place, target, prepared: await prepareFor(managed, [place], [target]) }
   } catch (error) {
     if (isPlimsollError(error) && DOES_NOT_FIT.has(error.code)) return undefined
     throw error
@@ -79,15 +83,23 @@ function numbersOf({ fields }: PlimsollError): { projected: number; limit: numbe
   return { projected, limit: number('limit'), margin: number('limit') - projected }
 }
 
-export async function prepareFor<B>(managed: ManagedRequest<B>, place: Place, target: Target): Promise<PreparedTurn> {
+/** For the target at the same index as its place. */
+export async function prepareFor<B>(
+  managed: ManagedRequest<B>,
+  places: readonly Place[],
+  targets: readonly Target[],
+): Promise<PreparedTurn> {
   const { hidden } = managed
   const prepared = await managed.session.prepare({
     // What is only observed asks nobody, and a place of another wire has no cache of this one's prefix.
-    ...(managed.mode === 'apply' && !isForeign(place, managed.route) && { send: askAside(managed, place) }),
+    sendTo(target) {
+      const place = places[Math.max(0, targets.indexOf(target))]!
+      return managed.mode === 'apply' && !isForeign(place, managed.route) ? askAside(managed, place) : undefined
+    },
     format: managed.codec.format,
     body: managed.text,
     conversation: managed.conversation,
-    targets: [target],
+    targets,
     archive: 'meanwhile',
     sentAnyway: managed.mode === 'observe',
     ...(managed.offer !== undefined && { tools: managed.offer }),

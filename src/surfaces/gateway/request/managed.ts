@@ -62,16 +62,21 @@ export async function exchange<B>(managed: ManagedRequest<B>): Promise<Reply<B>>
     return known
   }
   let refusal: PlimsollError | undefined
+  let at = 0
   for (const [i, place] of places.entries()) {
+    // Passed over for one that has more room.
+    if (i < at) continue
     const inTheWay = obstaclesAt(place)
     if (inTheWay.length > 0) {
       refusal ??= cannotCross(place, inTheWay)
       managed.emit({ type: 'verdict-given', verdict: skipped(place, refusal.message) })
       continue
     }
-    const isLast = (): boolean => places.slice(i + 1).every((other) => obstaclesAt(other).length > 0)
-    const attempt = await fit(managed, place, isLast)
+    const others = places.slice(i + 1).filter((other) => obstaclesAt(other).length === 0)
+    const attempt = await fit(managed, [place, ...others], () => others.length === 0)
     if (attempt === undefined) continue
+    at = places.indexOf(attempt.place)
+    const isLast = (): boolean => places.slice(at + 1).every((other) => obstaclesAt(other).length > 0)
     // Who only observes reports it.
     if (attempt.prepared.verdict.kind === 'halt' && managed.mode === 'apply') return halted(managed, attempt)
     const sent = await deliver(managed, attempt, isLast)

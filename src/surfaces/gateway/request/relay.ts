@@ -77,7 +77,7 @@ const PLAIN = { 'content-encoding': 'identity' }
 /** The request after a hidden step, to the same place and with the same care. */
 async function goOn<B>(managed: ManagedRequest<B>, place: Place, { text, offer }: HiddenRequestText): Promise<Sent<B>> {
   const next = { ...managed, text, offer, conversation: managed.decode(text) }
-  const attempt = await fit(next, place, () => true)
+  const attempt = await fit(next, [place], () => true)
   const sent = attempt === undefined ? undefined : await deliver(next, attempt, () => true)
   if (sent !== undefined && sent.refusal === undefined) return sent
   if (sent !== undefined) await close(managed, sent.attempt)
