@@ -149,6 +149,8 @@ export interface MeasuredRequest {
   readonly standing: number
   /** Raw tokens by content class. */
   readonly byClass: Readonly<Record<string, number>>
+  /** Counted with the exact vocabulary; from here on the session is. */
+  readonly exact?: true
   /** The provider counted more than the request shows: what it holds, or what its own tools found. */
   readonly partial?: true
   /** The count is far below what was sent; on some servers that is what a cut prompt looks like. */

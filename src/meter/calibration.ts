@@ -3,9 +3,12 @@ import type { Target } from '../core/target.ts'
 import { countedOf, fit, missOf, PRIOR_WEIGHT, speaks, UNLEARNED, type Fit, type Sample } from './calibration-fit.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 
+/** What was counted in two ways is off in two ways. */
+export type CalibratedTarget = Pick<Target, 'model' | 'endpoint'> & { readonly estimated?: boolean }
+
 /** One reported number against what had been counted for the same tokens. */
 export interface Observation {
-  readonly target: Pick<Target, 'model' | 'endpoint'>
+  readonly target: CalibratedTarget
   /** Raw counts by class, before any factor: of the growth since the last measured call, or of a first whole prompt. */
   readonly estimated: Readonly<Partial<Record<ContentKind | 'fixed' | 'tools' | 'media', number>>>
   /** What the provider said the same tokens are. */
@@ -51,14 +54,12 @@ export interface CalibrationOptions {
 export interface Calibration {
   observe(observation: Observation): void
   /** Undefined as long as nothing is known about the target. */
-  predict(target: Pick<Target, 'model' | 'endpoint'>, estimated: Observation['estimated']): Prediction | undefined
-  factorOf(target: Pick<Target, 'model' | 'endpoint'>, kind?: ContentKind): number | undefined
+  predict(target: CalibratedTarget, estimated: Observation['estimated']): Prediction | undefined
+  factorOf(target: CalibratedTarget, kind?: ContentKind): number | undefined
   /** What media really took, once some was measured, and how far off that may be. */
-  mediaFactorOf(
-    target: Pick<Target, 'model' | 'endpoint'>,
-  ): { readonly factor: number; readonly spread: number } | undefined
+  mediaFactorOf(target: CalibratedTarget): { readonly factor: number; readonly spread: number } | undefined
   /** How much text was seen of a target, in whole samples: small prompts count for less than one. */
-  evidenceOf(target: Pick<Target, 'model' | 'endpoint'>): number
+  evidenceOf(target: CalibratedTarget): number
   state(): CalibrationState
 }
 
@@ -80,7 +81,7 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
   const models = new Map<string, ModelState>(Object.entries(options.state?.models ?? {}))
   const fits = new WeakMap<readonly Sample[], Fit>()
 
-  function fitOf(target: Pick<Target, 'model' | 'endpoint'>): Fit | undefined {
+  function fitOf(target: CalibratedTarget): Fit | undefined {
     const samples = models.get(keyOf(target))?.samples
     if (samples === undefined || samples.length === 0) return undefined
     const known = fits.get(samples) ?? fit(samples, clamp)
@@ -141,7 +142,8 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
   }
 }
 
-const keyOf = ({ model, endpoint }: Pick<Target, 'model' | 'endpoint'>): string => `${endpoint ?? ''}|${model}`
+const keyOf = ({ model, endpoint, estimated = false }: CalibratedTarget): string =>
+  `${endpoint ?? ''}|${model}${estimated ? '' : '|exact'}`
 
 /** The parts that have factors of their own, and the class that makes up most of the text. */
 function splitOf(estimated: Observation['estimated']): Pick<Sample, 'text' | 'fixed' | 'kind'> & {

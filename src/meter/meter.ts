@@ -42,6 +42,8 @@ export type TargetRef =
   | (Pick<Target, 'model' | 'endpoint'> & {
       readonly calibration?: Calibration
       readonly hidden?: ReadonlyMap<string, number>
+      /** By the estimator, whatever vocabulary is loaded: what another session loaded must not change a count. */
+      readonly estimated?: boolean
     })
 
 export type { ClassTokens, TokenClass } from './tally.ts'
@@ -86,7 +88,7 @@ export function createMeter(options: MeterOptions): Meter {
   const raw = createRawCounter({ catalogue, tokenizerFor, cachedTexts, onEvent })
 
   const lensFor = (target: TargetRef): Lens => {
-    const lens = raw.lensOf(refOf(target).model)
+    const lens = raw.lensOf(refOf(target).model, typeof target === 'string' || target.estimated !== true)
     return typeof target === 'string' || target.hidden === undefined ? lens : { ...lens, hidden: target.hidden }
   }
 
@@ -280,7 +282,7 @@ function slackened(tokens: number, { framingSlack }: Overhead): Count {
   return { tokens, low: tokens - framingSlack, high: tokens + framingSlack, source: 'estimate' }
 }
 
-const refOf = (target: TargetRef): Pick<Target, 'model' | 'endpoint'> =>
+const refOf = (target: TargetRef): Pick<Target, 'model' | 'endpoint'> & { readonly estimated?: boolean } =>
   typeof target === 'string' ? { model: target } : target
 
 function whole({ tokens, low, high, unsure = 0, source }: Count): Count {

@@ -20,6 +20,8 @@ export interface Anchor {
   /** Raw tokens of system text and tools in it: both may change between calls. */
   readonly standing: number
   readonly rawTokens: number
+  /** Counted with the exact vocabulary. */
+  readonly exact?: true
   /** The provider counted more than the request showed; how much of that the next one holds is unknown. */
   readonly partial?: true
 }

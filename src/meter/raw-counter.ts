@@ -35,7 +35,8 @@ export interface CountedItem extends ItemCount {
 
 /** Counts before calibration. Content is counted once: by item object, and by text for clients that resend new objects. */
 export interface RawCounter {
-  lensOf(model: string): Lens
+  /** `mayBeExact`: by a loaded vocabulary, where there is one. @default true */
+  lensOf(model: string, mayBeExact?: boolean): Lens
   text(lens: Lens, text: string): { readonly count: Count; readonly kind: ContentKind }
   item(lens: Lens, item: Item, format: string): CountedItem
 }
@@ -103,9 +104,9 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
   }
 
   return {
-    lensOf(model) {
+    lensOf(model, mayBeExact = true) {
       const { info, isKnown } = factsOf(model)
-      const exact = failed.has(info.tokenizer) ? undefined : tokenizerFor?.(info.tokenizer)
+      const exact = !mayBeExact || failed.has(info.tokenizer) ? undefined : tokenizerFor?.(info.tokenizer)
       return {
         model,
         facts: info,

@@ -15,6 +15,7 @@ const replay: PresetReplay = {
   lost: 0,
   refused: 4,
   fixedLoad: 900,
+  requestsHash: '',
   epochs: 2,
   closing: 3,
   summariserCalls: 0,

@@ -3,7 +3,7 @@ import type { Usage } from '../../core/usage.ts'
 import type { Anchor, Calibration } from '../../meter/index.ts'
 
 /** What the provider said about the last request of a branch, and which request that was. */
-export interface Measured extends Anchor, Pick<MeasuredRequest, 'partial' | 'suspect'> {
+export interface Measured extends Anchor, Pick<MeasuredRequest, 'partial' | 'suspect' | 'exact'> {
   /** When its answer was recorded. */
   readonly at: number
   readonly model: string
@@ -22,6 +22,7 @@ export function teach(calibration: Calibration, last: Measured | undefined, reco
   const continues =
     last !== undefined &&
     last.partial !== true &&
+    last.exact === measured.exact &&
     last.model === model &&
     last.endpoint === endpoint &&
     last.epoch === epoch &&
@@ -29,7 +30,7 @@ export function teach(calibration: Calibration, last: Measured | undefined, reco
   // Far below what was sent: a whole prompt like that may have been cut. What it grows by next tells.
   if (!continues && measured.suspect === true) return
   calibration.observe({
-    target: { model, ...(endpoint !== undefined && { endpoint }) },
+    target: { model, estimated: measured.exact !== true, ...(endpoint !== undefined && { endpoint }) },
     estimated: continues ? difference(measured.byClass, last.byClass) : measured.byClass,
     real: realTokens(usage, continues ? last.prompt : 0),
     at,

@@ -27,7 +27,7 @@ export interface PrepareContext {
   readonly known: { readonly items: number; readonly links: number }
   readonly target: Target
   /** The target as the meter reads it: with what this branch has learned about its tokenizer. */
-  readonly gauge: TargetRef
+  readonly gauge: Exclude<TargetRef, string>
   readonly limit: Limit
   /** Tools that can bring back what is shortened before its first send: the client's own, or ours. */
   readonly readers: Readers

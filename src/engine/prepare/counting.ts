@@ -13,9 +13,14 @@ function lastOn({
     log: { measured: last },
   },
   target,
+  gauge,
 }: Weighing): Measured | undefined {
-  return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
+  const isSame = last?.model === target.model && last.endpoint === target.endpoint
+  // Counts of two kinds have no difference that would say something.
+  return isSame && isExact(gauge) === (last.exact === true) ? last : undefined
 }
+
+const isExact = ({ estimated = false }: PrepareContext['gauge']): boolean => !estimated
 
 /** The last measured call, if this transcript continues from it under the same epoch and on the same model. */
 export function anchorFor({ branch, links, target }: PrepareContext, epoch: string | undefined): Anchor | undefined {
@@ -26,6 +31,16 @@ export function anchorFor({ branch, links, target }: PrepareContext, epoch: stri
   return links.findLast((link) => link.chain === last.chain) === undefined ? undefined : last
 }
 
+/** Instructions and tools were counted in another way then: whether they changed since cannot be told from their numbers. */
+const comparable = (
+  anchor: Anchor | undefined,
+  measurement: Measurement,
+  gauge: PrepareContext['gauge'],
+): Anchor | undefined =>
+  anchor === undefined || isExact(gauge) === (anchor.exact === true)
+    ? anchor
+    : { ...anchor, standing: measurement.parts.head + measurement.parts.tools }
+
 /** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
 function occupancyOf(
   context: PrepareContext,
@@ -35,7 +50,7 @@ function occupancyOf(
   epoch?: string,
 ): Occupancy {
   const { deps, gauge } = context
-  const grown = occupancy(deps.meter, gauge, conversation, measurement, anchor, epoch)
+  const grown = occupancy(deps.meter, gauge, conversation, measurement, comparable(anchor, measurement, gauge), epoch)
   if (grown.measured !== undefined) return grown
   return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))
 }

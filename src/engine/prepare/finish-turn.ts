@@ -74,7 +74,7 @@ function openTurn(
   unwritten: Unwritten | undefined,
 ): string {
   const { format, sentAnyway = false } = request
-  const { deps, branch, target, links, limit } = context
+  const { deps, branch, target, gauge, links, limit } = context
   const id = branch.turns.newId(branch.log.turns)
   // A halted request is never sent, so there is nothing to record about it.
   if (permission.verdict.kind === 'halt' && !sentAnyway) return id
@@ -92,6 +92,7 @@ function openTurn(
       standing: measurement.parts.head + measurement.parts.tools,
       byClass: measurement.byClass,
       ...(!showsWholePrompt(conversation) && { partial: true }),
+      ...(gauge.estimated !== true && { exact: true }),
     },
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
     startedAt: deps.clock.now(),

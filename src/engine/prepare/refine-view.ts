@@ -8,29 +8,37 @@ import { highWater } from '../epoch/thresholds.ts'
  * The view with a sharper count, where its interval does not say on which side of high water it stands: by the exact tokenizer if one
  * is installed, then by the provider's own count if the caller allows the call. Anywhere else the estimate is good enough, and free.
  */
-export async function refinedView(context: PrepareContext, standing: Standing, view: View): Promise<View> {
+export async function refinedView(
+  context: PrepareContext,
+  standing: Standing,
+  view: View,
+): Promise<{ readonly context: PrepareContext; readonly view: View }> {
   const { deps, branch, target, limit, conversation } = context
   const { sharpen, countTokens, meter, policy } = deps
   // A design decides by its own formula; there is nothing to sharpen.
-  if ((sharpen === undefined && countTokens === undefined) || meter.design !== undefined) return view
+  if ((sharpen === undefined && countTokens === undefined) || meter.design !== undefined) return { context, view }
   const threshold = highWater(policy, limit, branch.log.cacheIsWarm)
-  let current = view
-  const measure = (): { readonly count: View['load']['count'] } => ({ count: current.load.count })
-  if (!straddles(measure(), threshold)) return view
+  let current = { context, view }
+  const measure = (): { readonly count: View['load']['count'] } => ({ count: current.view.load.count })
+  if (!straddles(measure(), threshold)) return current
   const { count } = await refine({
     measure,
     threshold,
-    ...(sharpen !== undefined && {
-      loadTokenizer: async () => {
-        if (!(await sharpen(target.model))) return false
-        current = viewOf(context, standing)
-        return true
-      },
-    }),
+    ...(sharpen !== undefined &&
+      context.gauge.estimated === true && {
+        loadTokenizer: async () => {
+          if (!(await sharpen(target.model))) return false
+          const sharp = { ...context, gauge: { ...context.gauge, estimated: false } }
+          current = { context: sharp, view: viewOf(sharp, standing) }
+          return true
+        },
+      }),
     ...(countTokens !== undefined && {
-      askProvider: () => countTokens({ format: conversation.format, target, body: current.text }),
+      askProvider: () => countTokens({ format: conversation.format, target, body: current.view.text }),
     }),
   })
-  if (count === current.load.count) return current
-  return { ...current, load: { ...current.load, count }, estimate: { ...current.estimate, count } }
+  const { load, estimate } = current.view
+  if (count === load.count) return current
+  const told = { ...current.view, load: { ...load, count }, estimate: { ...estimate, count } }
+  return { context: current.context, view: told }
 }

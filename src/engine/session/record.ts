@@ -129,4 +129,4 @@ const answerOf = (deps: EngineDeps, format: string, response: unknown): ModelRes
 const countFor =
   ({ meter }: EngineDeps, { model }: OpenTurn) =>
   (item: Item): number =>
-    meter.countItem(model, item).tokens
+    meter.countItem({ model, estimated: true }, item).tokens

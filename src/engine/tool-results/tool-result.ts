@@ -102,7 +102,7 @@ function weighing(
     limitFor(deps, target, { format: '', settings: { stream: false, reasoning: false } })
   const { calibration } = branch.log
   const { last } = branch.requests
-  const gauge = { ...target, ...(calibration !== undefined && { calibration }) }
+  const gauge = { ...target, estimated: !branch.log.isExact, ...(calibration !== undefined && { calibration }) }
   const countText = textTokensOf({ deps, branch, target, gauge })
   const scale: ResultScale = {
     limitTokens: limit.tokens,

@@ -30,11 +30,18 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
   const target = request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' }
   const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
   const links = deps.memo.chain(conversation.items)
-  const { calibration, decisions, sealedTokens } = branch.log
+  const { calibration, decisions, sealedTokens, isExact } = branch.log
   const trail = branch.requests.trail(decisions)
   const shared = trail === undefined ? 0 : sharedLinks(trail.links, links)
   await deps.loadTokenizer?.(target.model)
-  const gauge = { ...target, hidden: sealedTokens, ...(calibration !== undefined && { calibration }) }
+  // Nothing that another session loaded decides here.
+  const isSharp = deps.loadTokenizer !== undefined || (isExact && (await deps.sharpen?.(target.model)) === true)
+  const gauge = {
+    ...target,
+    estimated: !isSharp,
+    hidden: sealedTokens,
+    ...(calibration !== undefined && { calibration }),
+  }
   const send = request.send ?? request.sendTo?.(target)
   const offer = openOffer(deps, gauge, conversation, request.tools)
   return {

@@ -43,6 +43,8 @@ export interface BranchLog {
   /** The last answer was served from the prompt cache in part. */
   readonly cacheIsWarm: boolean
   readonly measured: Measured | undefined
+  /** A request of this session could only be decided by the exact vocabulary; since then all of them are counted with it. */
+  readonly isExact: boolean
   /** What the last answer counted, to tell a server that cuts prompts from one that counts in its own way. */
   readonly counted: CountedPrompt | undefined
   /** Who answered a request, by the chain hash that it ended with. */
@@ -146,6 +148,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     const { usage, measured, epoch, endpoint } = record
     const issuer: Issuer = { model: record.model, ...(endpoint !== undefined && { endpoint }) }
     if (measured !== undefined) issuers.set(measured.chain, issuer)
+    if (measured?.exact === true) log.isExact = true
     if (isKnownUsage(usage)) log.counted = cutEvidence(log.counted, { usage, estimated: record.estimated, epoch }).seen
     // What was measured before has less in common with the next request than our own count of it.
     if (record.cut === true) log.measured = undefined
@@ -181,6 +184,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     lastCall: undefined,
     cacheIsWarm: false,
     measured: undefined,
+    isExact: false,
     counted: undefined,
     issuers,
     sealedTokens,

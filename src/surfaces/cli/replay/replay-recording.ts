@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Codec } from '../../../core/codec.ts'
 import type { Conversation } from '../../../core/conversation.ts'
 import { changeEnvelope } from '../../../core/edits.ts'
@@ -7,6 +8,7 @@ import type { Item } from '../../../core/item.ts'
 import type { Policy } from '../../../core/policy.ts'
 import type { Audit, Epoch } from '../../../core/records.ts'
 import type { Limit, VerdictKind } from '../../../core/target.ts'
+import type { Usage } from '../../../core/usage.ts'
 import { memoryArtifacts } from '../../../drivers/artifacts/memory.ts'
 import { memoryStore } from '../../../drivers/sessions/memory.ts'
 import { createTokenizers } from '../../../drivers/tokenizers/index.ts'
@@ -20,6 +22,7 @@ import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../compose/plimsoll.ts'
 import { knownModels } from '../catalogue.ts'
 import { fateOf } from './fate.ts'
+import { referenceTokens } from './reference-tokens.ts'
 
 export interface ReplayOptions {
   readonly window: number
@@ -32,6 +35,13 @@ export interface ReplayOptions {
   readonly readers?: boolean
   /** Lets caches expire as the recorded clock says. Without it every prefix is warm. @default false */
   readonly clock?: boolean
+  /**
+   * What the provider would have counted: so many times the tokens of a public vocabulary. Requests above the window by that count are
+   * overflows. @default the meter's own upper bound against the limit
+   */
+  readonly reference?: number
+  /** Each answer reports the reference's count, as providers do. @default false */
+  readonly reportsUsage?: boolean
   readonly onCall?: (call: ReplayedStep) => void
   readonly onEvent?: EventSink
   /** At the end: every cut and every epoch, oldest first. */
@@ -78,6 +88,8 @@ export interface ReplayResult {
   readonly costUsd: number
   readonly unmanagedCostUsd: number
   readonly cacheHitRate: number
+  /** Hash over the bytes of all requests that left: two runs of the same recording give the same. */
+  readonly requestsHash: string
   readonly ms: number
 }
 
@@ -110,8 +122,10 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const tokenizers = createTokenizers()
   const exact = createMeter({ catalogue, tokenizerFor: tokenizers.get })
   /** Counted from what leaves, not taken from the engine's word; exactly, where an estimate leaves it open and a vocabulary is there. */
+  const reference = options.reference === undefined ? undefined : await referenceTokens(tokenizers, options.reference)
   const isOver = async (view: Conversation, bytes: number, most: Limit): Promise<boolean> => {
     if (bytes > most.bytes) return true
+    if (reference !== undefined) return reference.request(view) > window - reserve
     if (counter.measure(model, view, bytes).count.high <= most.tokens) return false
     await tokenizers.load(counter.familyOf(model))
     return exact.measure(model, view, bytes).count.high > most.tokens
@@ -129,6 +143,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   let last: Conversation | undefined
   /** Tools of ours that the requests so far had, as a proxy would remember. */
   let declared: readonly string[] | undefined
+  const sent = createHash('sha256')
   for (const call of recording.calls) {
     const original = decoder.original(call.body())
     const body = requestOf(codec, original, reserve)
@@ -149,6 +164,9 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       // What was refused was never sent and is the client's alone; only what was taken in can be lost.
       last = asked
       const view = decoder.view(turn.text)
+      sent.update(turn.text)
+      if (reference !== undefined && options.reportsUsage === true)
+        await session.record({ turn: turn.id, usage: usageOf(reference, view, call) })
       const overflow = await isOver(view, view.bytes ?? Buffer.byteLength(turn.text), turn.limit)
       const invalid = !turn.report.untouched && breaksNewRule(codec, view, asked)
       meter.add(call.index, {
@@ -201,8 +219,19 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
     peakLoad,
     fixedLoad,
     lost: report.lost + lost,
+    requestsHash: sent.digest('hex'),
     ms: Math.round(performance.now() - startedAt),
   }
+}
+
+/** As a provider reports it that counts by the reference; the recorded answer is what it wrote. */
+function usageOf(
+  reference: Awaited<ReturnType<typeof referenceTokens>>,
+  view: Conversation,
+  { response }: RecordedCall,
+): Usage {
+  const output = response.parts.reduce((sum, part) => sum + reference.text(readableText(part)), 0)
+  return { input: reference.request(view), cacheRead: 0, cacheWrite: 0, output, reasoning: 0 }
 }
 
 /** The body as the client would send it, with the reserve as its output cap. */
