@@ -1,4 +1,4 @@
-import type { Conversation } from './conversation.ts'
+import type { Conversation, RequestSettings } from './conversation.ts'
 import type { Item } from './item.ts'
 
 /**
@@ -11,3 +11,7 @@ export const showsWholePrompt = ({ settings, items }: Pick<Conversation, 'settin
 /** A file by id or URL, and what a tool of the provider's found: the body names them and does not hold them. */
 export const hidesContent = ({ serverSide, media }: Pick<Item, 'serverSide' | 'media'>): boolean =>
   serverSide === true || media?.some(({ data }) => data === undefined) === true
+
+/** The provider holds the history before this request: what stands in it is only what is new. */
+export const isChained = ({ previousResponseId, conversationId }: RequestSettings): boolean =>
+  previousResponseId !== undefined || conversationId !== undefined

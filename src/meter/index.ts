@@ -48,6 +48,7 @@ export {
   type Occupancy,
   occupancy,
   occupancyByDifference,
+  occupancyOfChained,
 } from './occupancy.ts'
 export { refine, type RefineOptions, straddles } from './refine.ts'
 export { checkedUsage, isKnownUsage, mergeReported, readUsage } from './usage.ts'

@@ -125,6 +125,35 @@ export function occupancy(
   }
 }
 
+/**
+ * A request whose history the provider holds: what it said about the last prompt and its answer, and all that this one brings. How much of
+ * the history it still keeps is its own affair, so only what the request shows is certain.
+ */
+export function occupancyOfChained(
+  meter: Meter,
+  target: TargetRef,
+  conversation: Conversation,
+  measurement: Measurement,
+  last: Pick<Anchor, 'prompt' | 'output'> | undefined,
+): Occupancy {
+  if (last === undefined) return measurement
+  const measured = last.prompt + last.output
+  const { count, mediaHigh = 0 } = meter.measureItems(target, conversation.items, conversation.format)
+  return {
+    ...measurement,
+    count: {
+      tokens: Math.round(measured + count.tokens),
+      low: measurement.count.low,
+      high: Math.ceil(measured + count.high),
+      ...withUnsure(count.unsure ?? 0),
+      source: 'unknown',
+    },
+    measured,
+    measuredItems: 0,
+    mediaHigh,
+  }
+}
+
 /** A call that was measured under other edits of the same conversation. */
 export interface MeasuredOnce {
   readonly prompt: number

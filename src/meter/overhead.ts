@@ -140,7 +140,7 @@ const CLAUDE: Overhead = {
   perTool: 6,
   toolsFactor: 1.1,
   toolsReadAs: false,
-  toolsSpread: 0.2,
+  toolsSpread: 0.12,
   toolsSlack: [215, 60],
   forcedTool: 94,
   schemaOnce: 140,

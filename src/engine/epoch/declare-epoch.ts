@@ -95,7 +95,7 @@ async function planAndClaim(
     if (isOver(load, context.limit) && pass < passes) continue
     // What will not be sent is not declared: a later request with more room would stand under it for nothing.
     const mayClose = cascade.some(({ step }) => step === 'final')
-    if (isCertainlyOver(view.estimate, context.limit, context.conversation.settings) && !mayClose)
+    if (isCertainlyOver(view.estimate, context.limit) && !mayClose)
       return { nothing: 'no plan made the request fit', view }
     if (load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
       return { nothing: 'the shorter view would be no smaller' }

@@ -2,7 +2,15 @@ import type { Conversation } from '../../core/conversation.ts'
 import { declareTools } from '../../core/edits.ts'
 import type { Item } from '../../core/item.ts'
 import type { Load } from '../../core/target.ts'
-import { occupancy, occupancyByDifference, type Anchor, type Measurement, type Occupancy } from '../../meter/index.ts'
+import { isChained } from '../../core/whole-prompt.ts'
+import {
+  occupancy,
+  occupancyByDifference,
+  occupancyOfChained,
+  type Anchor,
+  type Measurement,
+  type Occupancy,
+} from '../../meter/index.ts'
 import type { Measured } from '../learning/teach.ts'
 import type { PrepareContext, View, Weighing } from './context.ts'
 import { itemWithMargin, loadWithMargin, marginFor, textWithMargin, type CountedLoad } from './unknown-model-margin.ts'
@@ -41,6 +49,12 @@ const comparable = (
     ? anchor
     : { ...anchor, standing: measurement.parts.head + measurement.parts.tools }
 
+/** The same, however it was counted. */
+const lastAnywhere = ({ branch, target }: Weighing): Measured | undefined => {
+  const { measured: last } = branch.log
+  return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
+}
+
 /** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
 function occupancyOf(
   context: PrepareContext,
@@ -50,6 +64,8 @@ function occupancyOf(
   epoch?: string,
 ): Occupancy {
   const { deps, gauge } = context
+  if (isChained(conversation.settings))
+    return occupancyOfChained(deps.meter, gauge, conversation, measurement, lastAnywhere(context))
   const grown = occupancy(deps.meter, gauge, conversation, measurement, comparable(anchor, measurement, gauge), epoch)
   if (grown.measured !== undefined) return grown
   return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))
@@ -68,8 +84,14 @@ export function loadsOf(
   const careful = (load: CountedLoad): Load => loadWithMargin(load, conversation.items, marginFor(context))
   if (design === undefined) return { estimate: counted, load: careful(counted) }
   const input = { target, gauge, conversation, measurement, occupancy: counted, last: lastOn(context), anchor }
-  const load = design.load(input)
+  const load = ordered(design.load(input))
   return { estimate: design.certain(input) ?? load, load: careful(load) }
+}
+
+/** A design's number is its own; the interval around it is ours. */
+const ordered = <L extends Load>(load: L): L => {
+  const { tokens, low, high } = load.count
+  return { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } }
 }
 
 /** Tokens outside the history: instructions, tools, framing. */

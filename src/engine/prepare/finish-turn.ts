@@ -29,7 +29,8 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     },
   )
   branch.toolUse.is(toolUseOf(context, standing))
-  const tight = epoch !== undefined && high > lowWater(deps.policy, limit, fixedTokensOf(context))
+  const tight =
+    high > limit.tokens || (epoch !== undefined && high > lowWater(deps.policy, limit, fixedTokensOf(context)))
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
   emit({

@@ -1,4 +1,4 @@
-import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { Conversation } from '../../core/conversation.ts'
 import type { Limit, Load, Target } from '../../core/target.ts'
 import type { EngineDeps } from '../deps.ts'
 import { reserved } from '../epoch/thresholds.ts'
@@ -29,10 +29,8 @@ export const limitsOf =
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
 
 /**
- * Whether nobody could send it: not even the least that it may be fits into the window beside the output that it asks for. What only may be
- * too large is the provider's to decide, and an overflow is recovered.
+ * Whether it does not fit by the least that it may be. What only may be too large, although everything that may be reduced was, is the
+ * provider's to decide, and an overflow is recovered.
  */
-export function isCertainlyOver({ count, bytes }: Load, limit: Limit, { maxOutputTokens }: RequestSettings): boolean {
-  const room = limit.tokens + limit.buffer + (maxOutputTokens === undefined ? limit.outputReserve : 0)
-  return count.low > room || bytes > limit.bytes
-}
+export const isCertainlyOver = ({ count, bytes }: Load, limit: Limit): boolean =>
+  count.low > limit.tokens || bytes > limit.bytes

@@ -1,7 +1,9 @@
+import type { FinalStep } from '../../../core/policy.ts'
+import { isChained } from '../../../core/whole-prompt.ts'
 import { designLogOf } from '../../presets/designs.ts'
 import { passBudgetGate, type Permission } from '../../spending/budget-gate.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from '../final-turn.ts'
-import { isCertainlyOver } from '../limits.ts'
+import { isCertainlyOver, isOver } from '../limits.ts'
 import { tooLarge } from '../outgoing.ts'
 import type { Reduced } from './reduce.ts'
 
@@ -14,19 +16,37 @@ export interface Permitted extends Reduced {
 
 /** Whether it fits and can be paid for; a policy's closing turn takes the place of what does not fit. */
 export async function permit(reduced: Reduced): Promise<Permitted> {
-  const { context, standing, before, view, smallest } = reduced
-  const final = finalStepOf(context)
-  const closing =
-    final !== undefined && isUsedUp(context, standing, before)
-      ? (withFewerTools(context, view) ?? closingTurn(context, view, final))
-      : undefined
+  const { context, view, smallest } = reduced
+  const closing = closingOf(reduced)
   const leaving = closing?.view ?? view
   designLogOf(context.deps.policy)
     .decided?.(context, leaving, closing?.verdict.kind ?? 'proceed')
     .forEach(context.emit)
   // A guess, and the margin of an unknown model, may cost an epoch, not the request.
-  if (isCertainlyOver(leaving.estimate, context.limit, context.conversation.settings))
-    throw tooLarge(context, smallest ?? leaving)
+  if (isCertainlyOver(leaving.estimate, context.limit)) throw tooLarge(context, smallest ?? leaving)
   const permission = await passBudgetGate(context, leaving, closing?.verdict)
   return { ...reduced, permission, isClosing: closing !== undefined }
+}
+
+/** A policy's closing turn; and where the provider holds the history, all that can still be done about its size. */
+function closingOf({ context, standing, before, view }: Reduced): Permission | undefined {
+  const final = finalStepOf(context)
+  if (final !== undefined && isUsedUp(context, standing, before))
+    return withFewerTools(context, view) ?? closingTurn(context, view, final)
+  const { conversation, limit } = context
+  if (!isChained(conversation.settings) || !isOver(before.load, limit)) return undefined
+  const closing = closingTurn(context, view, CHAIN_IS_FULL)
+  const { high } = view.load.count
+  const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
+  return {
+    verdict: { ...closing.verdict, ...numbers },
+    view: { ...closing.view, load: view.load, estimate: view.estimate },
+  }
+}
+
+const CHAIN_IS_FULL: FinalStep = {
+  step: 'final',
+  tools: [],
+  instruction:
+    'The context window of this conversation is nearly full. Answer now with what you have: say what is done, what was found and what is left. Call no tools.',
 }

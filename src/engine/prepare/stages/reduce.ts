@@ -1,3 +1,4 @@
+import { isChained } from '../../../core/whole-prompt.ts'
 import type { Epoch } from '../../../core/records.ts'
 import { takeSummary } from '../../epoch/background-summary.ts'
 import type { DeclaredEpoch } from '../../epoch/announce-epoch.ts'
@@ -26,7 +27,8 @@ export async function reduce(measured: Measured): Promise<Reduced> {
   const { context, standing, view: before, edits, moved, found } = measured
   const decided = { standing: moved === undefined ? found : withoutEpoch(found), edits }
   const journal = journalOf(context, decided)
-  const { declared, smallest } = await epochFor(measured, journal)
+  // What is folded here would not be folded there, and a call's only output has to arrive: at most it is shown shorter.
+  const { declared, smallest } = isChained(context.conversation.settings) ? {} : await epochFor(measured, journal)
   if (declared !== undefined)
     return { ...measured, before, view: declared.view, epoch: declared.epoch, smallest, journal }
   const squeezed = isOver(before.load, context.limit) ? await squeezeNew(context, standing, before, edits) : undefined

@@ -1,6 +1,6 @@
 import { isPlimsollError } from '../../../core/errors.ts'
 import type { LearnedLimit, Target } from '../../../core/target.ts'
-import { showsWholePrompt } from '../../../core/whole-prompt.ts'
+import { isChained, showsWholePrompt } from '../../../core/whole-prompt.ts'
 import type { LearnedFrom } from '../../../engine/learning/learned-limits.ts'
 import { within } from '../../../engine/learning/within.ts'
 import { lessonOf } from '../../../engine/learning/size-refusal.ts'
@@ -125,7 +125,8 @@ async function reduceAndRetry<B>(
     isWhole: showsWholePrompt(managed.conversation),
   })
   if (learned !== undefined) await learn(managed, target, learned, 'refusal')
-  if (retry === undefined) return undefined
+  // Of a history that the provider holds nothing can be taken out here.
+  if (retry === undefined || isChained(managed.conversation.settings)) return undefined
   try {
     const smaller = within(target, retry)
     const attempt: Attempt = { place, target: smaller, prepared: await prepareFor(managed, [place], [smaller]) }
