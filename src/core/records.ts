@@ -36,6 +36,8 @@ export interface FirstSendEdit extends Base {
   readonly handle: string
   /** `window`: there was no room left for it. @default the result's own size */
   readonly cause?: 'window'
+  /** What fitted then. */
+  readonly limit?: number
 }
 
 /** Edits of an epoch address items by their place in the covered chain, since the chain hash fixes what stands there. */

@@ -99,6 +99,42 @@ const image = (data: string): Media => ({ type: 'image', mime: 'image/png', data
 const pages = (number: number): string =>
   Buffer.from(`%PDF-1.7\n1 0 obj\n<< /Type /Pages /Kids [] /Count ${number} >>\nendobj\n%%EOF`).toString('base64')
 
+/** A page tree in an object stream, as most writers pack it today. */
+const packed = (number: number, bytes = 0): string => {
+  const stream = deflateSync(
+    Buffer.from(`1 0 2 45 << /Type /Catalog /Pages 2 0 R >> << /Type /Pages /Count ${number} /Kids [] >>`),
+  )
+  return Buffer.concat([
+    Buffer.from(
+      `%PDF-1.7\n5 0 obj\n<< /Type /ObjStm /N 2 /First 10 /Filter /FlateDecode /Length ${stream.length} >>\nstream\n`,
+    ),
+    stream,
+    Buffer.from('\nendstream\nendobj\n'),
+    Buffer.alloc(bytes, 7),
+    Buffer.from('%%EOF'),
+  ]).toString('base64')
+}
+
+describe('pages of a PDF', () => {
+  it('are read from the clear and from object streams', () => {
+    expect(pdfPages(pages(12))).toBe(12)
+    expect(pdfPages(packed(60, 100_000))).toBe(60)
+  })
+
+  it('are unknown in a file that is packed in another way, or no PDF', () => {
+    const random = Buffer.concat([Buffer.from('%PDF-1.7\n/ObjStm stream\n'), Buffer.alloc(5_000, 3)]).toString('base64')
+    expect(pdfPages(random)).toBeUndefined()
+    expect(pdfPages(Buffer.from('hello').toString('base64'))).toBeUndefined()
+  })
+
+  it('cost no more time in a file made of nothing but beginnings of streams', () => {
+    const hostile = Buffer.from(`%PDF-1.7\n${'/ObjStm stream\n'.repeat(200_000)}`).toString('base64')
+    const startedAt = performance.now()
+    pdfPages(hostile)
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+  })
+})
+
 describe('media', () => {
   const meter = createMeter({ catalogue: bundledCatalogue() })
   const count = (model: string, ...media: Media[]) => {

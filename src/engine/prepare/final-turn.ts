@@ -23,15 +23,17 @@ export function isUsedUp(context: PrepareContext, standing: Standing, before: Vi
   return (
     tokens > limit.tokens ||
     isOver(before.load, limit) ||
-    (standing.epoch?.forced === true && standing.epoch.policy === deps.policy.name && !hasMoreRoom(limit, standing)) ||
+    (standing.epoch?.forced === true &&
+      standing.epoch.policy === deps.policy.name &&
+      !hasMoreRoom(limit, standing.epoch)) ||
     // A result that had no room: the design lets the model answer with what it has.
-    [...standing.firstSend.values()].some(({ cause }) => cause === 'window')
+    [...standing.firstSend.values()].some((edit) => edit.cause === 'window' && !hasMoreRoom(limit, edit))
   )
 }
 
-/** Another target than the one that forced the epoch: what was used up there is not used up here. */
-const hasMoreRoom = ({ tokens }: Limit, { epoch }: Standing): boolean =>
-  epoch?.limit !== undefined && tokens > epoch.limit * MORE_ROOM
+/** Another target than the one where there was no room: what was used up there is not used up here. */
+const hasMoreRoom = ({ tokens }: Limit, { limit }: { readonly limit?: number }): boolean =>
+  limit !== undefined && tokens > limit * MORE_ROOM
 
 /**
  * Where the tool declarations alone make a request too large, those that the policy lists as dispensable go first; undefined when

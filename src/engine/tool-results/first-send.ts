@@ -248,7 +248,7 @@ function draftOf(context: PrepareContext, scale: ResultScale, { index }: Link): 
 }
 
 function editOf(
-  { deps, branch, conversation }: PrepareContext,
+  { deps, branch, conversation, limit }: PrepareContext,
   link: Link,
   draft: ResultDraft,
   grant: BudgetGrant,
@@ -264,7 +264,7 @@ function editOf(
     text: grant.text,
     reason: grant.reason ?? 'larger than one result may be',
     handle: derived?.handles[0] ?? deps.addressOf(branch.tenant, Buffer.from(original)),
-    ...(grant.isWindow === true && { cause: 'window' }),
+    ...(grant.isWindow === true && { cause: 'window', limit: limit.tokens }),
   }
   return {
     index: link.index,

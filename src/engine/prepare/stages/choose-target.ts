@@ -3,6 +3,7 @@ import type { Target } from '../../../core/target.ts'
 import type { EngineDeps } from '../../deps.ts'
 import type { Branch } from '../../session/branch/branch.ts'
 import type { ContextRequest, PrepareContext } from '../context.ts'
+import { finalStepOf, isUsedUp } from '../final-turn.ts'
 import { isOver } from '../limits.ts'
 import { findStanding } from '../standing.ts'
 import { viewOf } from '../view.ts'
@@ -30,8 +31,11 @@ export async function chooseTarget(
       return undefined
     })
     if (context === undefined) continue
-    const { load } = viewOf(context, await findStanding(context))
-    if (!isOver(load, context.limit)) {
+    const standing = await findStanding(context)
+    const view = viewOf(context, standing)
+    const { load } = view
+    const isClosed = finalStepOf(context) !== undefined && isUsedUp(context, standing, view)
+    if (!isClosed && !isOver(load, context.limit)) {
       skipped.forEach((tell) => tell())
       return context
     }
