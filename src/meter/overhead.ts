@@ -71,7 +71,7 @@ const RESPONSES: Overhead = {
   ...OPENAI,
   perCall: 6,
   perResult: 9,
-  toolsOnce: 12,
+  toolsOnce: 9,
   schemaOnce: -3,
   framingSlack: 7,
   toolsSlack: [14, 30],
@@ -79,7 +79,7 @@ const RESPONSES: Overhead = {
   perAnswer: 2,
 }
 
-const RESPONSES_REASONING: Overhead = { ...RESPONSES, perRequest: 2, toolsOnce: 18, toolsSlack: [16, 90] }
+const RESPONSES_REASONING: Overhead = { ...RESPONSES, perRequest: 2, toolsOnce: 15, toolsSlack: [16, 90] }
 
 /** Open models behind compatible servers: their templates write the JSON as it is, and most servers keep schemas out of the prompt. */
 const TEMPLATED: Overhead = {
