@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../lib/bounded-map.ts'
 import type { LearnedLimit } from '../../core/target.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
@@ -61,7 +62,7 @@ export interface LearnedLimitsOptions {
   readonly freshMs?: number
 }
 
-const MAX_KNOWN = 10_000
+const MOST_KNOWN = 10_000
 
 export function learnedLimits(
   sessions: Pick<SessionStore, 'getValue' | 'setValue'>,
@@ -69,11 +70,9 @@ export function learnedLimits(
   options: LearnedLimitsOptions = {},
 ): LearnedLimits {
   const { ttlMs = 24 * 3_600_000, freshMs = 30_000 } = options
-  const known = new Map<string, { readonly lesson: Stored | undefined; readonly readAt: number }>()
+  const known = new BoundedMap<string, { readonly lesson: Stored | undefined; readonly readAt: number }>(MOST_KNOWN)
   const remember = (key: string, lesson: Stored | undefined): void => {
-    known.delete(key)
     known.set(key, { lesson, readAt: clock.now() })
-    if (known.size > MAX_KNOWN) known.delete(known.keys().next().value!)
   }
   const current = (lesson: Stored | undefined): LearnedLimit | undefined => {
     if (lesson === undefined || clock.now() - lesson.at > ttlMs) return undefined

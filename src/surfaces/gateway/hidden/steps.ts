@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../lib/bounded-map.ts'
 import { firstSendKey, type Link } from '../../../core/chain.ts'
 import type { Item } from '../../../core/item.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
@@ -34,18 +35,17 @@ export interface HiddenSteps {
   remember(owner: StepOwner, chain: string, answer: HiddenAnswer): Promise<void>
 }
 
-const MAX_KNOWN = 2_000
+const MOST_KNOWN = 2_000
 const NO_TOOLS: Decision = { tools: [], chains: [] }
 
 /** Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. */
 export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>): HiddenSteps {
-  const known = new Map<string, HiddenAnswer>()
-  const off = new Set<string>()
+  const known = new BoundedMap<string, HiddenAnswer>(MOST_KNOWN)
+  const off = new BoundedMap<string, true>(MOST_KNOWN)
   const stateKey = ({ session, agent }: StepOwner): string => `hidden:${JSON.stringify([session, agent])}`
   const answerKey = (owner: StepOwner, chain: string): string => `${stateKey(owner)}:${chain}`
   const keep = (tenant: string, key: string, answer: HiddenAnswer): void => {
     known.set(`${tenant}\n${key}`, answer)
-    if (known.size > MAX_KNOWN) known.delete(known.keys().next().value!)
   }
   return {
     async decide(owner, tools) {
@@ -59,8 +59,7 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>):
       const agreed = JSON.parse(
         await store.setValue(owner.tenant, stateKey(owner), JSON.stringify(decision), true, { durable: 'soon' }),
       ) as Decision
-      if (agreed.tools.length === 0) off.add(key)
-      if (off.size > MAX_KNOWN) off.delete(off.values().next().value!)
+      if (agreed.tools.length === 0) off.set(key, true)
       return agreed
     },
     async decided(owner) {

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../lib/bounded-map.ts'
 import type { Count } from '../../../core/count.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { looksTruncated } from '../../../meter/index.ts'
@@ -28,13 +29,13 @@ const STILL = 0.03
 const GROWTH = 0.05
 /** Standing still once may be a quirk of counting. */
 const TIMES_STILL = 2
-const MAX_KNOWN = 1_000
+const MOST_KNOWN = 1_000
 
 export function createCutPrompts(): CutPrompts {
-  const known = new Map<
+  const known = new BoundedMap<
     string,
     { readonly input: number; readonly epoch: string | undefined; readonly still: number }
-  >()
+  >(MOST_KNOWN)
   return {
     windowIn({ key, epoch, load, usage }) {
       const { input, cacheRead } = usage
@@ -45,9 +46,7 @@ export function createCutPrompts(): CutPrompts {
       // The load builds on the last count, so this is what came since.
       const grew = continues && load.tokens - last.input > last.input * GROWTH
       const still = grew && Math.abs(input - last.input) <= last.input * STILL ? last.still + 1 : 0
-      known.delete(key)
       known.set(key, { input, epoch, still })
-      if (known.size > MAX_KNOWN) known.delete(known.keys().next().value!)
       return still < TIMES_STILL ? undefined : Math.max(input, last!.input)
     },
   }

@@ -4,7 +4,7 @@ import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
 import { askAside } from '../upstream/side-request.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import type { Place } from '../exchange.ts'
-import type { ManagedRequest } from './managed.ts'
+import type { ManagedRequest } from './managed-request.ts'
 
 /** A request that was made to fit one place. */
 export interface Attempt {
