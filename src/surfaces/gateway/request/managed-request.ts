@@ -2,6 +2,7 @@ import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import type { Conversation } from '../../../core/conversation.ts'
 import type { EventBody } from '../../../core/events.ts'
 import type { LearnedLimits } from '../../../engine/session/learned-limits.ts'
+import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import type { Session } from '../../../engine/session/session.ts'
 import type { IncomingRequest, Upstream } from '../exchange.ts'
 import type { HiddenSession } from '../hidden/index.ts'
@@ -23,6 +24,8 @@ export interface ManagedRequest<B> {
   readonly conversation: Conversation
   /** Tools of ours in this session. */
   readonly hidden?: HiddenSession
+  /** Those of them that this request may declare. */
+  readonly offer?: ToolOffer
   readonly tenant: string
   readonly sessionId: string
   readonly agent: string
