@@ -1,13 +1,13 @@
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import type { Conversation } from '../../../core/conversation.ts'
 import type { EventBody } from '../../../core/events.ts'
-import type { LearnedLimits } from '../../../engine/session/learned-limits.ts'
+import type { LearnedLimits } from '../../../engine/learning/learned-limits.ts'
 import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import type { Session } from '../../../engine/session/session.ts'
 import type { IncomingRequest, Upstream } from '../exchange.ts'
 import type { HiddenSession } from '../hidden/index.ts'
 import type { Route } from '../routes.ts'
-import type { CutPrompts } from './cut-prompts.ts'
+import type { ConversationLimits } from './conversation-limits.ts'
 
 /** One request for a model, on its way through the gateway. */
 export interface ManagedRequest<B> {
@@ -32,8 +32,8 @@ export interface ManagedRequest<B> {
   readonly session: Session
   readonly mode: 'apply' | 'observe'
   readonly upstream: Upstream<B>
-  /** Notices servers that cut prompts without a word. */
-  readonly cutPrompts: CutPrompts
+  /** What conversations are kept within after a refusal. */
+  readonly held: ConversationLimits
   /** An answer ends when it is recorded. */
   readonly isShared: boolean
   readonly learned: LearnedLimits
