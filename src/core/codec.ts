@@ -76,7 +76,7 @@ export interface ModelResponse {
 /** Fed with the decoded `data:` payloads of a stream; the bytes pass on elsewhere, unchanged. */
 export interface StreamReducer {
   /** Takes one event. Unknown events and keep-alives are ignored. */
-  push(event: ServerSentEvent): void
+  push(event: StreamEvent): void
   /** What has arrived so far; complete once `done` is true. */
   response(): ModelResponse
   readonly done: boolean
@@ -84,7 +84,7 @@ export interface StreamReducer {
   readonly error?: unknown
 }
 
-export interface ServerSentEvent {
+export interface StreamEvent {
   readonly event?: string
   readonly data: string
 }

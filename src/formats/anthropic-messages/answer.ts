@@ -1,6 +1,6 @@
-import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import { argumentsOf, type AnswerHead, type AnswerPart, type AnswerWriter, type Fields } from '../answer/answer.ts'
+import { argumentsOf, type AnswerHead, type AnswerPart, type AnswerWriter, type Fields } from '../wire/answer.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = {
   length: 'max_tokens',
@@ -18,7 +18,7 @@ const usageOf = (usage: Usage | undefined): Fields => ({
   output_tokens: usage?.output ?? 0,
 })
 
-const event = (type: string, fields: Fields = {}): ServerSentEvent => ({
+const event = (type: string, fields: Fields = {}): StreamEvent => ({
   event: type,
   data: JSON.stringify({ type, ...fields }),
 })

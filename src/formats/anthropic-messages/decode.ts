@@ -6,7 +6,7 @@ import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields
 import { spliceMemberOut } from '../json/splice.ts'
 import { readBlock } from './blocks.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
-import { FORMAT, MARK_KEYS, messageAt, nodeAt, sourceOf, type Place, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, messageAt, nodeAt, sourceOf, type Place, type Source } from './source.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined

@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
 import {
   eventOf,
   isRecord,
@@ -71,7 +71,7 @@ class AnthropicStream implements VisibleStream {
   #shown = new Map<number, number | undefined>()
   #visible = 0
   #blocks: { value: Record<string, unknown>; json: string }[] = []
-  #held: ServerSentEvent[] = []
+  #held: StreamEvent[] = []
   #usages: unknown[] = []
   #answers = 0
   #hasCalls = false
@@ -81,7 +81,7 @@ class AnthropicStream implements VisibleStream {
     this.#isOurs = isOurs
   }
 
-  push(event: ServerSentEvent): readonly Passed[] {
+  push(event: StreamEvent): readonly Passed[] {
     const data = parseData(event)
     if (data === undefined) return ['same']
     const index = Number(data['index'])
@@ -107,7 +107,7 @@ class AnthropicStream implements VisibleStream {
     }
   }
 
-  #startBlock(event: ServerSentEvent, data: Json, index: number): readonly Passed[] {
+  #startBlock(event: StreamEvent, data: Json, index: number): readonly Passed[] {
     const block = isRecord(data['content_block']) ? { ...data['content_block'] } : {}
     this.#blocks[index] = { value: block, json: '' }
     const hidden = anthropicHidden.callOf(block, this.#isOurs) !== undefined
@@ -130,7 +130,7 @@ class AnthropicStream implements VisibleStream {
     }
   }
 
-  #renumbered(event: ServerSentEvent, data: Json, index: number): readonly Passed[] {
+  #renumbered(event: StreamEvent, data: Json, index: number): readonly Passed[] {
     const shown = this.#shown.get(index)
     if (shown === undefined) return []
     return shown === index ? ['same'] : [eventOf(event, { ...data, index: shown })]
@@ -146,7 +146,7 @@ class AnthropicStream implements VisibleStream {
     return this.#held.map((event) => this.#ending(event, parseData(event)!))
   }
 
-  #ending(event: ServerSentEvent, data: Json): Passed {
+  #ending(event: StreamEvent, data: Json): Passed {
     if (data['type'] !== 'message_delta') return event
     if (this.#answers === 0 && !this.#hidesCalls) return 'same'
     const delta = isRecord(data['delta']) ? data['delta'] : {}

@@ -1,4 +1,4 @@
-import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import { FOREIGN_SIGNATURE } from './write.ts'
 import {
@@ -8,7 +8,7 @@ import {
   type AnswerPart,
   type AnswerWriter,
   type Fields,
-} from '../answer/answer.ts'
+} from '../wire/answer.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = { length: 'MAX_TOKENS', refusal: 'SAFETY', error: 'OTHER' }
 const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'STOP'
@@ -38,7 +38,7 @@ function partOf(part: AnswerPart, isFirstCall: boolean): Fields {
 
 export function geminiWriter(): AnswerWriter {
   let calls = 0
-  const chunk = (...args: Parameters<typeof bodyOf>): ServerSentEvent => ({ data: JSON.stringify(bodyOf(...args)) })
+  const chunk = (...args: Parameters<typeof bodyOf>): StreamEvent => ({ data: JSON.stringify(bodyOf(...args)) })
   return {
     shows: () => true,
     whole(head, { parts, stop, usage }) {

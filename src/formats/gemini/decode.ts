@@ -18,7 +18,7 @@ import {
   valueAt,
   type Place,
   type Source,
-} from './wire.ts'
+} from './source.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined

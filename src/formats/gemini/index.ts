@@ -4,7 +4,7 @@ import { encode } from './encode.ts'
 import { readResponse } from './response.ts'
 import { checkGemini } from './rules.ts'
 import { stream } from './stream.ts'
-import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './wire.ts'
+import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
 
 export const gemini: Codec = {
   format: FORMAT,

@@ -3,7 +3,7 @@ import type { Item } from '../../core/item.ts'
 import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
 import { readPart } from './read-part.ts'
 import { readUsage } from './usage.ts'
-import { valueAt } from './wire.ts'
+import { valueAt } from './source.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
 import {
   eventOf,
   isRecord,
@@ -72,7 +72,7 @@ function withParts(body: Json, parts: readonly Json[]): Json {
 class GeminiStream implements VisibleStream {
   readonly #isOurs: IsOurs
   #parts: Json[] = []
-  #held: ServerSentEvent | undefined
+  #held: StreamEvent | undefined
   #usages: unknown[] = []
   #hidesCalls = false
 
@@ -80,7 +80,7 @@ class GeminiStream implements VisibleStream {
     this.#isOurs = isOurs
   }
 
-  push(event: ServerSentEvent): readonly Passed[] {
+  push(event: StreamEvent): readonly Passed[] {
     const data = parseData(event)
     const candidate = data === undefined ? undefined : candidateOf(data)
     if (data === undefined || candidate === undefined) return ['same']
@@ -114,7 +114,7 @@ class GeminiStream implements VisibleStream {
     return this.#held === undefined ? [] : [this.#ending(this.#held)]
   }
 
-  #ending(event: ServerSentEvent): Passed {
+  #ending(event: StreamEvent): Passed {
     if (this.#usages.length <= 1) return event
     return eventOf(event, { ...parseData(event), usageMetadata: sumUsage(this.#usages) })
   }

@@ -1,6 +1,6 @@
 import type { Usage } from '../../core/usage.ts'
 import { numberOf, recordOf } from '../kit/reading.ts'
-import { valueAt } from './wire.ts'
+import { valueAt } from './source.ts'
 
 /** The cached count is inside the prompt count; thoughts stand beside the answer. All zero or missing means unknown. */
 export function readUsage(value: unknown): Usage | undefined {

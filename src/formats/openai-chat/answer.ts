@@ -1,7 +1,7 @@
-import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import { SSE_DONE } from '../framing/sse.ts'
-import { isCall, joined, type AnswerHead, type AnswerPart, type AnswerWriter, type Fields } from '../answer/answer.ts'
+import { isCall, joined, type AnswerHead, type AnswerPart, type AnswerWriter, type Fields } from '../wire/answer.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = {
   length: 'length',
@@ -24,7 +24,7 @@ const callOf = ({ id, name, text }: AnswerPart): Fields => ({
   function: { name, arguments: text.trim() === '' ? '{}' : text },
 })
 
-const chunk = ({ id, model, nowSeconds }: AnswerHead, fields: Fields): ServerSentEvent => ({
+const chunk = ({ id, model, nowSeconds }: AnswerHead, fields: Fields): StreamEvent => ({
   data: JSON.stringify({
     id: `chatcmpl-${id}`,
     object: 'chat.completion.chunk',
@@ -34,7 +34,7 @@ const chunk = ({ id, model, nowSeconds }: AnswerHead, fields: Fields): ServerSen
   }),
 })
 
-const delta = (head: AnswerHead, fields: Fields, finish: string | null = null): ServerSentEvent =>
+const delta = (head: AnswerHead, fields: Fields, finish: string | null = null): StreamEvent =>
   chunk(head, { choices: [{ index: 0, delta: fields, logprobs: null, finish_reason: finish }] })
 
 /** Calls are numbered by themselves here; the writer of one answer keeps count. */

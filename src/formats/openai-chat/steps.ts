@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
 import { SSE_DONE } from '../framing/sse.ts'
 import {
   eventOf,
@@ -105,7 +105,7 @@ class ChatStream implements VisibleStream {
   readonly #isOurs: IsOurs
   #calls = new Map<number, CallDraft>()
   #text: Record<string, string> = {}
-  #held: ServerSentEvent[] = []
+  #held: StreamEvent[] = []
   #usages: unknown[] = []
   #firstId: unknown
   #answers = 0
@@ -116,7 +116,7 @@ class ChatStream implements VisibleStream {
     this.#isOurs = isOurs
   }
 
-  push(event: ServerSentEvent): readonly Passed[] {
+  push(event: StreamEvent): readonly Passed[] {
     if (event.data === SSE_DONE) return this.#end(event)
     const data = parseData(event)
     if (data === undefined) return ['same']
@@ -133,7 +133,7 @@ class ChatStream implements VisibleStream {
     return shown === undefined ? [] : [this.#rewritten(event, data, choice, shown)]
   }
 
-  #end(event: ServerSentEvent): readonly Passed[] {
+  #end(event: StreamEvent): readonly Passed[] {
     if (!this.#hidesCalls()) return [this.#ending(event)]
     this.#held.push(event)
     return []
@@ -176,7 +176,7 @@ class ChatStream implements VisibleStream {
     return says || (calls === undefined && this.#answers === 0) ? rest : undefined
   }
 
-  #rewritten(event: ServerSentEvent, data: Json, choice: Json, delta: Json): ServerSentEvent {
+  #rewritten(event: StreamEvent, data: Json, choice: Json, delta: Json): StreamEvent {
     return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, delta }] })
   }
 
@@ -196,7 +196,7 @@ class ChatStream implements VisibleStream {
     return this.#held.map((event) => this.#ending(event))
   }
 
-  #ending(event: ServerSentEvent): Passed {
+  #ending(event: StreamEvent): Passed {
     const data = event.data === SSE_DONE ? undefined : parseData(event)
     if (data === undefined || !this.#changed) return event
     const choice = choiceOf(data)

@@ -1,4 +1,4 @@
-import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import {
   isCall,
@@ -7,7 +7,7 @@ import {
   type AnswerPart,
   type AnswerWriter,
   type Fields,
-} from '../answer/answer.ts'
+} from '../wire/answer.ts'
 
 const usageOf = (usage: Usage | undefined): Fields => ({
   input_tokens: usage?.input ?? 0,
@@ -60,7 +60,7 @@ function whole(head: AnswerHead, { parts, stop, usage }: AnswerEnd): Fields {
 /** Events are numbered; the writer of one answer keeps count. */
 export function responsesWriter(): AnswerWriter {
   let number = 0
-  const event = (type: string, fields: Fields): ServerSentEvent => ({
+  const event = (type: string, fields: Fields): StreamEvent => ({
     event: type,
     data: JSON.stringify({ type, sequence_number: number++, ...fields }),
   })

@@ -5,7 +5,7 @@ import { jsonTextOf } from '../json/json-text.ts'
 import { recordOf } from '../kit/reading.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceMember, type Splice } from '../json/splice.ts'
-import { nodeAt, placeOf, typeOf, type Source } from './wire.ts'
+import { nodeAt, placeOf, typeOf, type Source } from './source.ts'
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
 export function editSplice({ text, root }: Source, item: Item, mark?: CacheMark): Splice {

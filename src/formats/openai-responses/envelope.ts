@@ -3,7 +3,7 @@ import { member } from '../json/json-index.ts'
 import { arrayOf, recordOf, stringOf } from '../kit/reading.ts'
 import { spliceArray, spliceMembers, type Splice } from '../json/splice.ts'
 import { toolNameOf } from './decode.ts'
-import type { Source } from './wire.ts'
+import type { Source } from './source.ts'
 
 export function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
   const { changes } = conversation

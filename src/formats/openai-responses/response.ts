@@ -3,7 +3,7 @@ import type { Item } from '../../core/item.ts'
 import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
 import { readItem, readPart, type RoledCore } from './items.ts'
 import { readUsage } from './usage.ts'
-import { typeOf } from './wire.ts'
+import { typeOf } from './source.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

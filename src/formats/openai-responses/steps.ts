@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
 import {
   eventOf,
   isRecord,
@@ -66,7 +66,7 @@ class ResponsesStream implements VisibleStream {
   #visibleCount = 0
   #visible: Json[] = []
   #parts: Json[] = []
-  #held: ServerSentEvent[] = []
+  #held: StreamEvent[] = []
   #usages: unknown[] = []
   #answers = 0
   #sequence = 0
@@ -77,7 +77,7 @@ class ResponsesStream implements VisibleStream {
     this.#isOurs = isOurs
   }
 
-  push(event: ServerSentEvent): readonly Passed[] {
+  push(event: StreamEvent): readonly Passed[] {
     const data = parseData(event)
     if (data === undefined) return ['same']
     const type = String(data['type'])
@@ -104,7 +104,7 @@ class ResponsesStream implements VisibleStream {
     return shown === undefined ? [] : [this.#numbered(event, data, shown)]
   }
 
-  #numbered(event: ServerSentEvent, data: Json, shown?: number): Passed {
+  #numbered(event: StreamEvent, data: Json, shown?: number): Passed {
     const sequence = this.#sequence++
     if (!this.#changed) return 'same'
     return eventOf(event, {
@@ -122,7 +122,7 @@ class ResponsesStream implements VisibleStream {
     return this.#held.map((event) => this.#ending(event, parseData(event)!))
   }
 
-  #ending(event: ServerSentEvent, data: Json): Passed {
+  #ending(event: StreamEvent, data: Json): Passed {
     const response = isRecord(data['response']) ? data['response'] : {}
     const whole = { ...response, output: this.#visible, usage: sumUsage(this.#usages) ?? null }
     return this.#numbered(event, { ...data, response: whole })

@@ -1,4 +1,4 @@
-import type { ModelResponse, ServerSentEvent, StreamReducer } from '../../core/codec.ts'
+import type { ModelResponse, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import { Numbered, parseEvent, Pieces, type Fields } from '../kit/pieces.ts'
 import { arrayOf, numberOf, recordOf, stringOf } from '../kit/reading.ts'
 import { readResponse } from './response.ts'
@@ -55,7 +55,7 @@ export function stream(): StreamReducer {
   }
 
   return {
-    push({ event: name, data }: ServerSentEvent): void {
+    push({ event: name, data }: StreamEvent): void {
       if (data.trim() === '[DONE]') {
         done = true
         return

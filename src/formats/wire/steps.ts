@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
 import { parseEvent } from '../kit/pieces.ts'
 
 export type Json = Readonly<Record<string, unknown>>
@@ -22,7 +22,7 @@ export interface HiddenStep {
 }
 
 /** An event that passes as it came, or as it is rewritten. */
-export type Passed = 'same' | ServerSentEvent
+export type Passed = 'same' | StreamEvent
 
 /** Which tools are ours. */
 export type IsOurs = (name: string) => boolean
@@ -30,7 +30,7 @@ export type IsOurs = (name: string) => boolean
 /** One visible stream, made of one or more answers of the upstream. */
 export interface VisibleStream {
   /** What the client gets for this event now. The end of an answer with calls of ours is held back: it may not be the end. */
-  push(event: ServerSentEvent): readonly Passed[]
+  push(event: StreamEvent): readonly Passed[]
   /** The parts of the current answer, ours included, as they stand in a history. */
   parts(): readonly Json[]
   /** The events that end the visible answer, where they were held back. */
@@ -79,9 +79,9 @@ export function sumUsage(usages: readonly unknown[]): unknown {
   )
 }
 
-export const parseData = ({ data }: ServerSentEvent): Json | undefined => parseEvent(data)
+export const parseData = ({ data }: StreamEvent): Json | undefined => parseEvent(data)
 
-export const eventOf = (original: ServerSentEvent, data: Json): ServerSentEvent => ({
+export const eventOf = (original: StreamEvent, data: Json): StreamEvent => ({
   ...(original.event !== undefined && { event: original.event }),
   data: JSON.stringify(data),
 })

@@ -22,7 +22,7 @@ import type { StepOwner } from './hidden/steps.ts'
 import type { Ledger } from './operate/ledger.ts'
 import { exchange } from './request/managed.ts'
 import type { ResponseSessions } from './request/response-sessions.ts'
-import { routeOf, type Route } from './routes.ts'
+import { routeOf, type Route } from '../../formats/routes.ts'
 import { ownPlace } from './upstream/upstreams.ts'
 
 export interface GatewayDeps {

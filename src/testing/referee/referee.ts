@@ -1,4 +1,4 @@
-import type { ServerSentEvent, Violation } from '../../core/codec.ts'
+import type { StreamEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { JsonObject } from '../../formats/kit/rule-kit.ts'
 import { systemClock } from '../../ports/clock.ts'
@@ -74,7 +74,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     return { status: failure.status, headers: { ...JSON_TYPE, ...failure.headers, ...rule }, body: sendBytes(body) }
   }
 
-  const stream = (draft: Draft, events: readonly ServerSentEvent[], fault: Fault | undefined): RefereeResponse => {
+  const stream = (draft: Draft, events: readonly StreamEvent[], fault: Fault | undefined): RefereeResponse => {
     draft.status = 200
     const failure: Failure = { kind: 'overloaded', status: 529, message: 'Overloaded' }
     const errorEvent = dialect.errorEvent(failure, ids.of('req', draft.number))

@@ -1,4 +1,4 @@
-import type { RuleOptions, ServerSentEvent, Violation } from '../../core/codec.ts'
+import type { RuleOptions, StreamEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { JsonObject } from '../../formats/kit/rule-kit.ts'
 import type { Answer } from './brain.ts'
@@ -129,7 +129,7 @@ export interface VerifyContext {
 
 export interface Rendered {
   readonly body: unknown
-  readonly events: readonly ServerSentEvent[]
+  readonly events: readonly StreamEvent[]
 }
 
 /** What one wire says and how; everything else about a referee is the same for all. */
@@ -144,7 +144,7 @@ export interface Dialect {
   overflow(facts: OverflowFacts): Failure
   error(failure: Failure, id: string): unknown
   /** An error in the middle of a stream. */
-  errorEvent(failure: Failure, id: string): ServerSentEvent
+  errorEvent(failure: Failure, id: string): StreamEvent
   /** How an answer that said 200 takes it back: whole, and as the events that stand before any content. */
   refuseInside(failure: Failure, id: string, nowSeconds: number): Rendered
   /** The answer, whole and as events. */

@@ -17,7 +17,7 @@ import type { Stores } from '../stores/open.ts'
 import { askAside, askModel, SizeRefused, type Answered } from './ask-model.ts'
 import { newChatId, openJournal, type Journal } from './journal.ts'
 import type { Provider } from './providers.ts'
-import type { Entry, ToolCall, ToolDeclared } from './transcript.ts'
+import type { Entry, ToolCall, ToolDeclared } from '../../../formats/wire/chat.ts'
 import { knownModels } from '../catalogue.ts'
 
 export const TENANT = 'local'

@@ -1,7 +1,7 @@
 import { PlimsollError } from '../../../core/errors.ts'
-import { anthropicWire } from './wires/anthropic.ts'
-import { geminiWire } from './wires/gemini.ts'
-import { openaiWire } from './wires/openai.ts'
+import { anthropicWire } from '../../../formats/anthropic-messages/chat.ts'
+import { geminiWire } from '../../../formats/gemini/chat.ts'
+import { openaiWire } from '../../../formats/openai-chat/chat.ts'
 import type { ChatWire } from './wires/wire.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -1,9 +1,9 @@
-import type { Codec, ModelResponse, ServerSentEvent, StreamReducer } from '../../../core/codec.ts'
+import type { Codec, ModelResponse, StreamEvent, StreamReducer } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import { formatSseEvent } from '../../../formats/framing/sse.ts'
 import { errorEvent } from '../request/answer.ts'
 import type { Tap, TapEnd, UpstreamAnswer } from '../exchange.ts'
-import { frameReader, type Frame } from './frames.ts'
+import { frameReader, type Frame } from '../../../formats/framing/sse-frames.ts'
 import type { HiddenSession } from './index.ts'
 import type { Passed } from '../../../formats/wire/steps.ts'
 
@@ -25,7 +25,7 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
   const { codec, hidden } = deps
   const stream = hidden.stream()
   const visible = codec.stream()
-  const rawOf = new WeakMap<ServerSentEvent, string>()
+  const rawOf = new WeakMap<StreamEvent, string>()
   let frames = frameReader()
   /** The upstream's own words, ours included. */
   let answer = codec.stream()

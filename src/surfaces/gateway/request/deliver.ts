@@ -9,7 +9,7 @@ import type { Outbound, UpstreamAnswer } from '../exchange.ts'
 import { DOES_NOT_FIT, prepareFor, type Attempt } from './fit.ts'
 import { refusalInside } from './look-ahead.ts'
 import type { ManagedRequest } from './managed.ts'
-import { withPathModel } from '../routes.ts'
+import { withPathModel } from '../../../formats/routes.ts'
 import { withModel } from './with-model.ts'
 
 /** Longer error bodies than this are no error bodies. */

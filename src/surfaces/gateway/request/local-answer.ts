@@ -1,4 +1,4 @@
-import { answerWriter, eventsOf, type AnswerEnd, type AnswerHead } from '../../../formats/answer/index.ts'
+import { answerWriter, eventsOf, type AnswerEnd, type AnswerHead } from '../../../formats/wire/answers-index.ts'
 import { formatSseEvent } from '../../../formats/framing/sse.ts'
 import type { Answer } from './answer.ts'
 

@@ -12,7 +12,7 @@ import type { IncomingRequest, Place, Reply, Upstream } from '../exchange.ts'
 import { fit } from './fit.ts'
 import type { HiddenSession } from '../hidden/index.ts'
 import { halted, relayed } from './relay.ts'
-import type { Route } from '../routes.ts'
+import type { Route } from '../../../formats/routes.ts'
 
 /** One request for a model, on its way through the gateway. */
 export interface ManagedRequest<B> {

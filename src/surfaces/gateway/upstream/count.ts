@@ -5,7 +5,7 @@ import { isEncoded } from '../http/encoding.ts'
 import type { Place, Reply, Upstream, UpstreamAnswer } from '../exchange.ts'
 import type { GatewayDeps, OpenedRequest } from '../gateway.ts'
 import { openHidden } from '../hidden/index.ts'
-import { withPathModel } from '../routes.ts'
+import { withPathModel } from '../../../formats/routes.ts'
 import { ownPlace } from './upstreams.ts'
 import { withModel } from '../request/with-model.ts'
 

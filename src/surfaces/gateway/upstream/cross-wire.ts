@@ -3,12 +3,12 @@ import type { Codec } from '../../../core/codec.ts'
 import type { Conversation, Loss } from '../../../core/conversation.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { EventBody } from '../../../core/events.ts'
-import { answerWriter, translateStream, translateWhole, type AnswerHead } from '../../../formats/answer/index.ts'
+import { answerWriter, translateStream, translateWhole, type AnswerHead } from '../../../formats/wire/answers-index.ts'
 import { createSseParser, formatSseComment, formatSseEvent } from '../../../formats/framing/sse.ts'
 import { errorBody } from '../request/answer.ts'
 import type { Outbound, Place, Rewrite, Upstream, UpstreamAnswer } from '../exchange.ts'
-import type { Route } from '../routes.ts'
-import { pathOf } from '../routes.ts'
+import type { Route } from '../../../formats/routes.ts'
+import { pathOf } from '../../../formats/routes.ts'
 
 /** A request of the client's wire, on its way to a place that speaks another. */
 export interface Crossing {

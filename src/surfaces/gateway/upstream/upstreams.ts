@@ -2,7 +2,7 @@ import type { UpstreamConfig, Upstreams } from '../../../config/upstreams.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { Place } from '../exchange.ts'
 import type { HeaderReader } from '../identity.ts'
-import { routeOf } from '../routes.ts'
+import { routeOf } from '../../../formats/routes.ts'
 
 /** A place with what only the shell needs to know about it. */
 export interface ProxyPlace extends Place {

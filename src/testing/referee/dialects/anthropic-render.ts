@@ -1,4 +1,4 @@
-import type { ServerSentEvent, StopReason } from '../../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../../core/codec.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { traitsOf } from '../../../formats/anthropic-messages/model-traits.ts'
 import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
@@ -123,7 +123,7 @@ function usageOf(usage: Usage): JsonObject {
   }
 }
 
-const event = (type: string, fields: JsonObject): ServerSentEvent => ({
+const event = (type: string, fields: JsonObject): StreamEvent => ({
   event: type,
   data: JSON.stringify({ type, ...fields }),
 })
@@ -131,7 +131,7 @@ const event = (type: string, fields: JsonObject): ServerSentEvent => ({
 function eventsOf(
   { usage, usageAtEnd }: RenderContext,
   message: JsonObject & { content: JsonObject[] },
-): ServerSentEvent[] {
+): StreamEvent[] {
   const { content, stop_reason, stop_sequence, ...head } = message
   const full = usage === undefined ? {} : usageOf(usage)
   const early = usage === undefined ? {} : { usage: usageAtEnd ? zeroUsage : { ...full, output_tokens: 1 } }

@@ -1,4 +1,4 @@
-import type { ServerSentEvent, StopReason } from '../../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../../core/codec.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { fieldOf } from '../../../formats/gemini/parts.ts'
 import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
@@ -63,7 +63,7 @@ function eventsOf(
   parts: readonly JsonObject[],
   finishReason: string,
   tail: JsonObject,
-): ServerSentEvent[] {
+): StreamEvent[] {
   const { usage, usageAtEnd } = context
   const small = parts.flatMap((part) =>
     typeof part.text === 'string' ? pieces(part.text).map((text) => ({ ...part, text })) : [part],
@@ -73,7 +73,7 @@ function eventsOf(
       ? {}
       : { usageMetadata: { promptTokenCount: usage.input, totalTokenCount: usage.input } }
   const late = usage === undefined ? {} : { usageMetadata: usageOf(usage) }
-  const chunk = (fields: JsonObject, reported: JsonObject): ServerSentEvent => ({
+  const chunk = (fields: JsonObject, reported: JsonObject): StreamEvent => ({
     data: JSON.stringify({ candidates: [{ ...fields, index: 0 }], ...reported, ...tail }),
   })
   return [

@@ -1,4 +1,4 @@
-import type { ServerSentEvent, StopReason } from '../../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../../core/codec.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { SSE_DONE } from '../../../formats/framing/sse.ts'
 import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
@@ -78,10 +78,10 @@ const usageOf = (usage: Usage): JsonObject => ({
   completion_tokens_details: { reasoning_tokens: usage.reasoning },
 })
 
-function eventsOf(context: RenderContext, head: JsonObject, finish_reason: string): ServerSentEvent[] {
+function eventsOf(context: RenderContext, head: JsonObject, finish_reason: string): StreamEvent[] {
   const { answer, usage, facts, usageAtEnd } = context
-  const chunk = (fields: JsonObject): ServerSentEvent => ({ data: JSON.stringify({ ...head, ...fields }) })
-  const delta = (fields: JsonObject): ServerSentEvent =>
+  const chunk = (fields: JsonObject): StreamEvent => ({ data: JSON.stringify({ ...head, ...fields }) })
+  const delta = (fields: JsonObject): StreamEvent =>
     chunk({ choices: [{ index: 0, delta: fields, logprobs: null, finish_reason: null }] })
   const calls = callsOf(context).flatMap(({ id, type, function: { name, arguments: text } }, index) => [
     delta({ tool_calls: [{ index, id, type, function: { name, arguments: '' } }] }),

@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../../../core/codec.ts'
+import type { StreamEvent } from '../../../core/codec.ts'
 import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
 import { objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
 import { pieces } from './pieces.ts'
@@ -6,8 +6,8 @@ import { pieces } from './pieces.ts'
 type Emit = (type: string, fields: JsonObject) => void
 
 /** A response as the events of its stream. Usage comes with the last one only; that is how this wire does it. */
-export function responseEvents(response: JsonObject & { readonly output: readonly JsonObject[] }): ServerSentEvent[] {
-  const events: ServerSentEvent[] = []
+export function responseEvents(response: JsonObject & { readonly output: readonly JsonObject[] }): StreamEvent[] {
+  const events: StreamEvent[] = []
   const emit: Emit = (type, fields) => {
     events.push({ event: type, data: JSON.stringify({ type, sequence_number: events.length, ...fields }) })
   }

@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../transcript.ts'
+import type { ChatRequest } from '../../../../formats/wire/chat.ts'
 
 /** How a chat speaks one wire. Reading answers is the codec's; this is what a codec does not do: making requests. */
 export interface ChatWire {

@@ -1,5 +1,5 @@
-import { withAnswers, type Entry } from '../transcript.ts'
-import { listOf, recordOf, textOf, type ChatWire } from './wire.ts'
+import { withAnswers, type Entry } from '../wire/chat.ts'
+import { listOf, recordOf, textOf, type ChatWire } from '../../surfaces/cli/chat/wires/wire.ts'
 
 /** Chat completions: OpenAI and everything that speaks like it. */
 export function openaiWire(options: { readonly capField: 'max_tokens' | 'max_completion_tokens' }): ChatWire {

@@ -1,5 +1,5 @@
-import { runsOf, withAnswers, type Entry } from '../transcript.ts'
-import { recordOf, textOf, type ChatWire } from './wire.ts'
+import { runsOf, withAnswers, type Entry } from '../wire/chat.ts'
+import { recordOf, textOf, type ChatWire } from '../../surfaces/cli/chat/wires/wire.ts'
 
 // Everything before a mark is cached. The newest message carries one, so that the next request reads this one from the cache.
 const MARK = { cache_control: { type: 'ephemeral' } }

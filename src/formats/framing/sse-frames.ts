@@ -1,11 +1,11 @@
-import type { ServerSentEvent } from '../../../core/codec.ts'
-import { createSseParser } from '../../../formats/framing/sse.ts'
+import type { StreamEvent } from '../../core/codec.ts'
+import { createSseParser } from './sse.ts'
 
 /** One event with the exact text that it came in. */
 export interface Frame {
   readonly raw: string
   /** Undefined for comments and other frames without data. */
-  readonly event: ServerSentEvent | undefined
+  readonly event: StreamEvent | undefined
 }
 
 /** Cuts a byte stream into events and keeps their text, so that what passes unchanged passes byte for byte. */

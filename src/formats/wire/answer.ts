@@ -1,4 +1,4 @@
-import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 
 /** A part of an answer in words that every wire has. `text` is what was said, thought, or the arguments of a call as JSON. */
@@ -31,11 +31,11 @@ export interface AnswerWriter {
   whole(head: AnswerHead, end: AnswerEnd): Fields
   /** Whether this wire's clients can be shown such a part; thinking that nobody signed is refused when it comes back. */
   shows(kind: AnswerPart['kind']): boolean
-  begin(head: AnswerHead): readonly ServerSentEvent[]
-  open(head: AnswerHead, part: AnswerPart, index: number): readonly ServerSentEvent[]
-  grow(head: AnswerHead, part: AnswerPart, index: number, piece: string): readonly ServerSentEvent[]
-  close(head: AnswerHead, part: AnswerPart, index: number): readonly ServerSentEvent[]
-  end(head: AnswerHead, end: AnswerEnd): readonly ServerSentEvent[]
+  begin(head: AnswerHead): readonly StreamEvent[]
+  open(head: AnswerHead, part: AnswerPart, index: number): readonly StreamEvent[]
+  grow(head: AnswerHead, part: AnswerPart, index: number, piece: string): readonly StreamEvent[]
+  close(head: AnswerHead, part: AnswerPart, index: number): readonly StreamEvent[]
+  end(head: AnswerHead, end: AnswerEnd): readonly StreamEvent[]
 }
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -59,7 +59,7 @@ export const argumentsOf = ({ text }: AnswerPart): Fields => {
 }
 
 /** All events of an answer that is there already. */
-export function eventsOf(writer: AnswerWriter, head: AnswerHead, end: AnswerEnd): ServerSentEvent[] {
+export function eventsOf(writer: AnswerWriter, head: AnswerHead, end: AnswerEnd): StreamEvent[] {
   const shown = end.parts.filter((part) => writer.shows(part.kind))
   return [
     ...writer.begin(head),

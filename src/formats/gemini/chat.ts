@@ -1,5 +1,5 @@
-import { runsOf, withAnswers, type Entry } from '../transcript.ts'
-import { listOf, recordOf, textOf, type ChatWire } from './wire.ts'
+import { runsOf, withAnswers, type Entry } from '../wire/chat.ts'
+import { listOf, recordOf, textOf, type ChatWire } from '../../surfaces/cli/chat/wires/wire.ts'
 
 export const geminiWire: ChatWire = {
   format: 'gemini',
