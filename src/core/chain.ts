@@ -1,4 +1,4 @@
-import { createGrownLists } from './grown-lists.ts'
+import { createPrefixMemo } from './prefix-memo.ts'
 import type { Hash } from './hash.ts'
 import { identityOf, type ClientProfile } from './identity.ts'
 import type { Item } from './item.ts'
@@ -43,7 +43,7 @@ function extendChain(
 
 /** `chainOf` with a memory: items that stand at the start of a list seen before are not hashed again. */
 export function createChains(hash: Hash, profile: ClientProfile): (items: readonly Item[]) => readonly Link[] {
-  const lists = createGrownLists<readonly Link[]>()
+  const lists = createPrefixMemo<readonly Link[]>()
   return (items) => {
     const near = lists.nearest(items)
     const kept = near === undefined ? [] : near.value.slice(0, linksBefore(near.value, near.shared))

@@ -1,7 +1,7 @@
 import type { EventBody } from '../core/events.ts'
 import type { Epoch } from '../core/records.ts'
 import type { PrepareContext, View } from './prepare/context.ts'
-import { highWater, messagesOf } from './epoch/water.ts'
+import { highWater, messagesOf } from './epoch/thresholds.ts'
 
 /** What one reduction was, for the log lines of the designs. */
 export interface Reduction {

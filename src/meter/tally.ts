@@ -1,5 +1,5 @@
 import { type Count, type CountSource, NO_TOKENS, weaker } from '../core/count.ts'
-import { createGrownLists, type Near } from '../core/grown-lists.ts'
+import { createPrefixMemo, type Near } from '../core/prefix-memo.ts'
 import type { Item } from '../core/item.ts'
 import { addMedia } from './count-item.ts'
 import type { ContentKind } from './estimator/kinds.ts'
@@ -106,7 +106,7 @@ interface Counted {
 
 /** Adds up histories that grow: what stands at the start of one that was added up before is not looked at again. */
 export function createTally(): (items: readonly Item[], rules: TallyRules) => Tally {
-  const lists = createGrownLists<Counted>()
+  const lists = createPrefixMemo<Counted>()
   return (items, rules) => {
     const near = lists.nearest(items)
     const kept = near === undefined ? 0 : stillTrue(near, rules.hidden)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { autosre } from '../../src/engine/policies/index.ts'
-import { highWater } from '../../src/engine/epoch/water.ts'
+import { highWater } from '../../src/engine/epoch/thresholds.ts'
 import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
 
 const limit = (tokens: number) => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { contextguardHeuristic } from '../../src/drivers/tokenizers/designs/contextguard.ts'
 import { contextguard, contextguardWindow, slidingWindow } from '../../src/engine/policies/index.ts'
-import { highWater } from '../../src/engine/epoch/water.ts'
+import { highWater } from '../../src/engine/epoch/thresholds.ts'
 import { codecs } from '../../src/formats/registry.ts'
 import { coding, kube, mixed, storm } from './generators.ts'
 import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'

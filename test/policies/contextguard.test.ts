@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
 import { contextguard } from '../../src/engine/policies/index.ts'
-import { highWater } from '../../src/engine/epoch/water.ts'
+import { highWater } from '../../src/engine/epoch/thresholds.ts'
 import { scenarios, simulate } from '../../src/testing/simulator/index.ts'
 import { referenceRun } from '../simulator/reference-run.ts'
 import { referencePolicy } from '../simulator/reference-mode.ts'

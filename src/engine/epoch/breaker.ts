@@ -1,6 +1,6 @@
 import type { Epoch } from '../../core/records.ts'
 import { fixedTokensOf, type PrepareContext } from '../prepare/context.ts'
-import { highWater } from './water.ts'
+import { highWater } from './thresholds.ts'
 
 /**
  * A third epoch on three requests in a row would mean that reducing does not help: what is left does not shrink. The request then

@@ -23,7 +23,7 @@ import type { PresentOptions } from '../deps.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
 import { protectedItems } from './protected.ts'
 import type { Standing } from '../prepare/standing.ts'
-import { lowWater, marginOf } from './water.ts'
+import { lowWater, marginOf } from './thresholds.ts'
 
 /** Each pass aims lower than the one before; more than these would not help what three did not. */
 const PASSES = 3

@@ -1,7 +1,7 @@
 import type { Epoch } from '../../core/records.ts'
 import { tokensOf, type PrepareContext, type View } from '../prepare/context.ts'
 import { callHook, PRESERVE_SHARE, type BeforeEpochInfo, type HookPlace } from '../hooks.ts'
-import { highWater, isHigh } from './water.ts'
+import { highWater, isHigh } from './thresholds.ts'
 
 export const placeOf = ({ branch: { tenant, session, agent } }: Pick<PrepareContext, 'branch'>): HookPlace => ({
   tenant,

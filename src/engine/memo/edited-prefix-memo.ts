@@ -1,6 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
-import { sharedItems } from '../../core/grown-lists.ts'
+import { sharedItems } from '../../core/prefix-memo.ts'
 import type { Item } from '../../core/item.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
 
@@ -8,7 +8,7 @@ import type { PrepareContext, View } from '../prepare/context.ts'
  * The beginning of a reduced request, up to the last thing that was changed in it. Requests after it have the same beginning, and behind
  * it the client's own bytes: nothing of either has to be written or read again.
  */
-export interface SettledText {
+export interface EditedPrefix {
   readonly text: string
   readonly bytes: number
   readonly messages: readonly unknown[]
@@ -22,28 +22,28 @@ export interface SettledText {
   readonly sourceBytes: number
 }
 
-/** What leaves, and what it begins with where that was settled before. */
+/** What leaves, and what it begins with where that was written before. */
 export interface Outgoing {
   readonly text: string
   readonly bytes: number
-  readonly settled?: SettledText
+  readonly editedPrefix?: EditedPrefix
 }
 
 /** The text of an edited conversation. */
 export function outgoingOf(context: PrepareContext, conversation: Conversation, plan: Plan): Outgoing {
   const { branch, codec, text: source, bytes } = context
   if (plan.length === 0 && conversation.changes === undefined) return { text: source, bytes }
-  const { settled } = branch
-  if (settled !== undefined && continues(settled, conversation, plan)) {
-    const text = settled.text + source.slice(settled.from)
-    return { text, bytes: settled.bytes + bytes - settled.sourceBytes, settled }
+  const { editedPrefix } = branch
+  if (editedPrefix !== undefined && continues(editedPrefix, conversation, plan)) {
+    const text = editedPrefix.text + source.slice(editedPrefix.from)
+    return { text, bytes: editedPrefix.bytes + bytes - editedPrefix.sourceBytes, editedPrefix }
   }
   const { text } = codec.encode(conversation)
   return { text, bytes: text === source ? bytes : Buffer.byteLength(text) }
 }
 
 /** Items are the same objects only where the body has the same bytes up to them. */
-function continues({ items, edits, message }: SettledText, conversation: Conversation, plan: Plan): boolean {
+function continues({ items, edits, message }: EditedPrefix, conversation: Conversation, plan: Plan): boolean {
   if (conversation.changes !== undefined || plan.length !== edits) return false
   if (sharedItems(items, conversation.items) < items.length) return false
   const behind = conversation.items[items.length]
@@ -51,7 +51,11 @@ function continues({ items, edits, message }: SettledText, conversation: Convers
 }
 
 /** Remembers the beginning of a view that is about to leave as it is; `read` is what its text says. */
-export function settle(context: PrepareContext, { conversation: sent, text, plan }: View, read: Conversation): void {
+export function rememberEditedPrefix(
+  context: PrepareContext,
+  { conversation: sent, text, plan }: View,
+  read: Conversation,
+): void {
   const { branch, codec, conversation, text: source } = context
   // How a client writes lists is seen between two messages.
   if (sent.changes !== undefined || codec.messages(conversation).length < 2) return
@@ -67,7 +71,7 @@ export function settle(context: PrepareContext, { conversation: sent, text, plan
   const behind = codec.messages(conversation).length - message - 1
   // A copy: a slice would keep the whole body in memory.
   const beginning = Buffer.from(text.slice(0, text.length - rest.length))
-  branch.settled = {
+  branch.editedPrefix = {
     text: beginning.toString(),
     bytes: beginning.length,
     messages: own.slice(0, own.length - behind),
@@ -79,10 +83,10 @@ export function settle(context: PrepareContext, { conversation: sent, text, plan
   }
 }
 
-/** The members of a request that begins with settled text, without reading that again. */
+/** The members of a request that begins with a known edited prefix, without reading that again. */
 export function fieldsBehind(
   { codec, conversation }: PrepareContext,
-  { messages, message }: SettledText,
+  { messages, message }: EditedPrefix,
 ): Readonly<Record<string, unknown>> {
   return codec.fields(conversation, [...messages, ...codec.messages(conversation).slice(message + 1)])
 }

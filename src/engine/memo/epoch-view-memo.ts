@@ -1,12 +1,12 @@
 import { applyEdits, type Plan } from '../../core/edits.ts'
-import { sharedItems } from '../../core/grown-lists.ts'
+import { sharedItems } from '../../core/prefix-memo.ts'
 import type { Item } from '../../core/item.ts'
 import { releasedThinking } from '../epoch/bound-thinking.ts'
 import type { PrepareContext } from '../prepare/context.ts'
 import { firstSendPlan, standingPlan, type Standing } from '../prepare/standing.ts'
 
 /** What an epoch makes of the items that it covers. It stays as it is while the history grows behind it. */
-export interface ReducedHead extends Shown {
+export interface EpochView extends Shown {
   readonly epoch: string
   /** The covered items and the one behind them, in front of which an epoch may insert. */
   readonly covered: readonly Item[]
@@ -23,25 +23,25 @@ export interface Shown {
 /** Applies what stands. Behind an epoch only what came since is looked at. */
 export function shownItems(context: PrepareContext, standing: Standing): Shown {
   const { items } = context.conversation
-  const head = headOf(context, standing)
-  if (head === undefined) return shownUnder(context, standing, items)
-  const from = head.covered.length
+  const view = epochViewOf(context, standing)
+  if (view === undefined) return shownUnder(context, standing, items)
+  const from = view.covered.length
   const edits = firstSendPlan(standing, items, from)
   const since = applyEdits({ items: items.slice(from) }, edits)
-  return { plan: [...head.plan, ...edits], items: [...head.items, ...since.items], stale: head.stale }
+  return { plan: [...view.plan, ...edits], items: [...view.items, ...since.items], stale: view.stale }
 }
 
-function headOf(context: PrepareContext, standing: Standing): ReducedHead | undefined {
+function epochViewOf(context: PrepareContext, standing: Standing): EpochView | undefined {
   const { branch, conversation, links } = context
   const { epoch } = standing
   const behind = epoch === undefined ? undefined : links[epoch.count]
   if (epoch === undefined || behind === undefined) return undefined
-  const known = branch.head
+  const known = branch.epochView
   if (known?.epoch === epoch.id && sharedItems(known.covered, conversation.items) === known.covered.length) return known
   const covered = conversation.items.slice(0, behind.index + 1)
-  const head = { epoch: epoch.id, covered, ...shownUnder(context, standing, covered) }
-  branch.head = head
-  return head
+  const view = { epoch: epoch.id, covered, ...shownUnder(context, standing, covered) }
+  branch.epochView = view
+  return view
 }
 
 function shownUnder(context: PrepareContext, standing: Standing, items: readonly Item[]): Shown {

@@ -1,6 +1,6 @@
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
-import { sharedItems } from '../../core/grown-lists.ts'
+import { sharedItems } from '../../core/prefix-memo.ts'
 
 /**
  * Remembers the last bodies of each owner, so that a history that is sent again with a few messages more is read from where it is

@@ -4,7 +4,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import { changeEnvelope, type Plan } from '../../core/edits.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { EventBody } from '../../core/events.ts'
-import { sharedItems } from '../../core/grown-lists.ts'
+import { sharedItems } from '../../core/prefix-memo.ts'
 import type { Item } from '../../core/item.ts'
 import type { Limit, Load, Target } from '../../core/target.ts'
 import {
@@ -18,14 +18,14 @@ import {
 import type { SendToModel } from '../../ports/model-call.ts'
 import { STALE_THINKING_HEADERS } from '../epoch/bound-thinking.ts'
 import type { Branch, Measured } from '../session/branch.ts'
-import { cautionOf, cautiousItem, cautiousLoad, cautiousText, type CountedLoad } from './unknown-model-margin.ts'
+import { marginFor, itemWithMargin, loadWithMargin, textWithMargin, type CountedLoad } from './unknown-model-margin.ts'
 import type { EngineDeps } from '../deps.ts'
 import { openLimit } from './output-reserve.ts'
 import { readersIn, type Readers } from '../readers/reader-tools.ts'
 import { shownItems } from '../memo/epoch-view-memo.ts'
-import { outgoingOf, type SettledText } from '../memo/edited-prefix-memo.ts'
+import { outgoingOf, type EditedPrefix } from '../memo/edited-prefix-memo.ts'
 import type { Standing } from './standing.ts'
-import { reserved } from '../epoch/water.ts'
+import { reserved } from '../epoch/thresholds.ts'
 
 /** One request on its way through `prepare`: what came in and where it is going. */
 export interface PrepareContext {
@@ -60,7 +60,7 @@ export interface View {
   /** The body in the wire's own text; the incoming bytes themselves when the plan is empty. */
   readonly text: string
   /** What the text begins with, where that was read and found valid before. */
-  readonly settled?: SettledText
+  readonly editedPrefix?: EditedPrefix
   /** Headers that the body needs beside the client's own. */
   readonly headers: Readonly<Record<string, string>>
   /** Counted from nothing but the text. */
@@ -185,7 +185,7 @@ function loadsOf(
   const { deps, target, gauge } = context
   const { design } = deps.meter
   const counted = occupancyOf(context, conversation, measurement, anchor, epoch)
-  const careful = (load: CountedLoad): Load => cautiousLoad(load, conversation.items, cautionOf(context))
+  const careful = (load: CountedLoad): Load => loadWithMargin(load, conversation.items, marginFor(context))
   if (design === undefined) return { estimate: counted, load: careful(counted) }
   const input = { target, gauge, conversation, measurement, occupancy: counted, last: lastOn(context), anchor }
   const load = design.load(input)
@@ -198,7 +198,7 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const { plan, items, stale } = shownItems(context, standing)
   const edited = plan.length === 0 ? context.conversation : { ...context.conversation, items }
   const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
-  const { text, bytes, settled } = outgoingOf(context, conversation, plan)
+  const { text, bytes, editedPrefix } = outgoingOf(context, conversation, plan)
   const measurement = deps.meter.measure(context.gauge, conversation, bytes)
   const anchor = anchorFor(context, standing.epoch?.id)
   const { estimate, load } = loadsOf(context, conversation, measurement, { anchor, epoch: standing.epoch?.id })
@@ -206,7 +206,7 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
     plan,
     conversation,
     text,
-    ...(settled !== undefined && { settled }),
+    ...(editedPrefix !== undefined && { editedPrefix }),
     headers: stale ? STALE_THINKING_HEADERS : {},
     measurement,
     estimate,
@@ -223,7 +223,7 @@ export function fixedTokensOf(context: PrepareContext): number {
   const measurement = deps.meter.measure(gauge, bare, 0)
   const factor = deps.meter.design?.factor(lastOn(context))
   const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)
-  return cautiousLoad(load, [], cautionOf(context)).count.high
+  return loadWithMargin(load, [], marginFor(context)).count.high
 }
 
 const scaled = (measurement: Measurement, factor: number): Measurement => ({
@@ -235,13 +235,13 @@ const scaled = (measurement: Measurement, factor: number): Measurement => ({
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  const caution = cautionOf(context)
-  return (item) => cautiousItem(item, deps.meter.countItem(gauge, item).high * factor, caution)
+  const caution = marginFor(context)
+  return (item) => itemWithMargin(item, deps.meter.countItem(gauge, item).high * factor, caution)
 }
 
 export const textTokensOf = (context: Weighing): ((text: string) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  const caution = cautionOf(context)
-  return (text) => cautiousText(text, deps.meter.countText(gauge, text).high * factor, caution)
+  const caution = marginFor(context)
+  return (text) => textWithMargin(text, deps.meter.countText(gauge, text).high * factor, caution)
 }

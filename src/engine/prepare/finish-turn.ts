@@ -5,7 +5,7 @@ import { toolUseOf, type NewEdit } from '../tool-results/first-send.ts'
 import type { Permission } from '../spending/budget-gate.ts'
 import type { PrepareRequest, PreparedTurn } from './prepared-turn.ts'
 import type { Standing } from './standing.ts'
-import { lowWater } from '../epoch/water.ts'
+import { lowWater } from '../epoch/thresholds.ts'
 
 /** What became of a request. */
 export interface Outcome {

@@ -3,7 +3,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { PrepareContext, View } from './context.ts'
 import { largestParts } from './largest-parts.ts'
-import { fieldsBehind, settle } from '../memo/edited-prefix-memo.ts'
+import { fieldsBehind, rememberEditedPrefix } from '../memo/edited-prefix-memo.ts'
 
 /**
  * A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. `bare` is the view without
@@ -27,9 +27,9 @@ const wellFormed = new WeakSet<object>()
 function fieldsOf(context: PrepareContext, view: View, bare: View): Readonly<Record<string, unknown>> {
   const { codec } = context
   const isBare = view.text === bare.text
-  if (isBare && bare.settled !== undefined) return fieldsBehind(context, bare.settled)
+  if (isBare && bare.editedPrefix !== undefined) return fieldsBehind(context, bare.editedPrefix)
   const read = readAgain(codec, view.text)
-  if (isBare) settle(context, bare, read)
+  if (isBare) rememberEditedPrefix(context, bare, read)
   return codec.fields(read)
 }
 

@@ -13,7 +13,7 @@ import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn
 import { finish } from './finish-turn.ts'
 import { newFirstSendEdits, type NewEdit } from '../tool-results/first-send.ts'
 import { withoutForeignSeals } from './decorate/foreign-seals.ts'
-import { permit, type Permission } from '../spending/budget-gate.ts'
+import { passBudgetGate, type Permission } from '../spending/budget-gate.ts'
 import { callHook } from '../hooks.ts'
 import { withNative } from './decorate/native.ts'
 import { validate, tooLarge } from './outgoing.ts'
@@ -22,7 +22,7 @@ import type { PrepareRequest, PreparedTurn } from './prepared-turn.ts'
 import { needsEpoch, reduce } from './reduce.ts'
 import { refinedView } from './refine-view.ts'
 import { keepAlive } from '../store-admin/retention.ts'
-import { settleStanding } from './resolve-standing.ts'
+import { resolveStanding } from './resolve-standing.ts'
 import { squeezeNew } from '../tool-results/squeeze-new.ts'
 import type { Standing } from './standing.ts'
 
@@ -33,7 +33,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   const opened = openContext(deps, branch, request)
   await deps.loadTokenizer?.(opened.target.model)
   const { items } = opened.conversation
-  const { standing: found, moved } = await settleStanding(opened)
+  const { standing: found, moved } = await resolveStanding(opened)
   const intake = await newFirstSendEdits(opened, found)
   await storeTexts(
     deps,
@@ -76,7 +76,7 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   // Caution alone refuses nothing: a guess about an unknown tokenizer may cost an epoch, not the request.
   if (isOver(leaving.estimate, context.limit) && deps.policy.asDesigned !== true)
     throw tooLarge(context, reduced?.smallest ?? leaving)
-  const permitted = await permit(context, leaving, closing?.verdict)
+  const permitted = await passBudgetGate(context, leaving, closing?.verdict)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
   try {
     if (permission.view.text !== context.text) validate(context, permission.view, permitted.view)

@@ -7,7 +7,7 @@ import { declareEpoch } from '../epoch/declare-epoch.ts'
 import { askBeforeEpoch } from '../epoch/epoch-hooks.ts'
 import { priceGate } from '../epoch/price-gate.ts'
 import type { Standing } from './standing.ts'
-import { isHigh, messagesOf, messagesSinceSummary } from '../epoch/water.ts'
+import { isHigh, messagesOf, messagesSinceSummary } from '../epoch/thresholds.ts'
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
 export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {

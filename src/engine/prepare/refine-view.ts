@@ -1,7 +1,7 @@
 import { refine, straddles } from '../../meter/index.ts'
 import { viewOf, type PrepareContext, type View } from './context.ts'
 import type { Standing } from './standing.ts'
-import { highWater } from '../epoch/water.ts'
+import { highWater } from '../epoch/thresholds.ts'
 
 /**
  * The view with a sharper count, where its interval does not say on which side of high water it stands: by the exact tokenizer if one

@@ -6,14 +6,14 @@ import type { PrepareContext } from './context.ts'
 import { findStanding, reanchor, type Standing } from './standing.ts'
 
 /** What stands, and whether its epoch had to be moved to fit what the client sends now. */
-export interface Settled {
+export interface ResolvedStanding {
   readonly standing: Standing
   /** Not recorded yet: a request that declares an epoch of its own does not need it. */
   readonly moved?: Epoch
 }
 
 /** Finds the standing edits; where the client rewrote what our epoch covers, moves the epoch or lets it go, never silently. */
-export async function settleStanding(context: PrepareContext): Promise<Settled> {
+export async function resolveStanding(context: PrepareContext): Promise<ResolvedStanding> {
   const { deps, branch, links, emit } = context
   const { items } = context.conversation
   const standing = await findStanding(context)

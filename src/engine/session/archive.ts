@@ -1,5 +1,5 @@
 import { linksBefore } from '../../core/chain.ts'
-import { sharedItems } from '../../core/grown-lists.ts'
+import { sharedItems } from '../../core/prefix-memo.ts'
 import { RECORD_VERSION, type Epoch, type FirstSendEdit, type ItemSeen, type LogRecord } from '../../core/records.ts'
 import { ArchivedTexts } from './archived-texts.ts'
 import type { Branch } from './branch.ts'

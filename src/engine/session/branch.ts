@@ -10,10 +10,10 @@ import type { BackgroundSummary } from '../epoch/background-summary.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
 import type { Issuer } from '../prepare/decorate/foreign-seals.ts'
-import { newOwed, type EditMemory, type Owed } from './outbox.ts'
+import { newOutbox, type EditMemory, type Outbox } from './outbox.ts'
 import type { Readers } from '../readers/reader-tools.ts'
-import type { ReducedHead } from '../memo/epoch-view-memo.ts'
-import type { SettledText } from '../memo/edited-prefix-memo.ts'
+import type { EpochView } from '../memo/epoch-view-memo.ts'
+import type { EditedPrefix } from '../memo/edited-prefix-memo.ts'
 import { NOTHING_USED, type BudgetSnapshot } from '../tool-results/tool-budget.ts'
 
 /**
@@ -47,9 +47,9 @@ export interface Branch {
   /** The last request that the archive holds as a whole. */
   archivedItems?: readonly Item[]
   /** What the standing epoch makes of the items that it covers. */
-  head?: ReducedHead
+  epochView?: EpochView
   /** What reduced requests begin with since the last change. */
-  settled?: SettledText
+  editedPrefix?: EditedPrefix
   /** Growth of the load over the last calls, epochs left out. */
   growth: readonly number[]
   readonly turns: Map<string, OpenTurn>
@@ -89,7 +89,7 @@ export interface Branch {
   writes: number
   /** Tokens that results took since the last request, and in the session as far as this process knows. */
   toolUse: BudgetSnapshot
-  readonly owed: Owed
+  readonly outbox: Outbox
   /** Learned from this branch's own log, so that every process that reads the log counts alike. */
   calibration?: Calibration
   /** Tokens of what answers of this session sealed, by seal. */
@@ -164,7 +164,7 @@ export function newBranch(tenant: string, session: string, agent: string): Branc
     heldEdits: new Set(),
     pins: new Set(),
     edits: { byKey: new Map(), characters: 0 },
-    owed: newOwed(),
+    outbox: newOutbox(),
     undone: new Set(),
     hidden: new Map(),
     issuers: new Map(),

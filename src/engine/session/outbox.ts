@@ -2,7 +2,7 @@ import type { Epoch, FirstSendEdit, LogRecord } from '../../core/records.ts'
 import type { ArtifactMeta } from '../../ports/artifact-store.ts'
 
 /** What could not be written while the store was away, in memory until it is back. */
-export interface Owed {
+export interface Outbox {
   readonly records: LogRecord[]
   readonly epochs: Epoch[]
   readonly artifacts: Map<string, { readonly bytes: Uint8Array; readonly meta: ArtifactMeta }>
@@ -17,7 +17,7 @@ export interface Owed {
 const MAX_ARTIFACT_BYTES = 64 * 1024 * 1024
 const MAX_RECORDS = 10_000
 
-export const newOwed = (): Owed => ({
+export const newOutbox = (): Outbox => ({
   records: [],
   epochs: [],
   artifacts: new Map(),
@@ -26,21 +26,21 @@ export const newOwed = (): Owed => ({
   failures: 0,
 })
 
-export const owesNothing = ({ records, epochs, artifacts }: Owed): boolean =>
+export const isEmpty = ({ records, epochs, artifacts }: Outbox): boolean =>
   records.length + epochs.length + artifacts.size === 0
 
 /** Items are left out: the next request shows them again, and they are archived then. */
-export function oweRecords(owed: Owed, records: readonly LogRecord[]): void {
+export function keepRecords(outbox: Outbox, records: readonly LogRecord[]): void {
   const kept = records.filter(({ type }) => type === 'edit' || type === 'audit' || type === 'usage')
-  owed.records.push(...kept.slice(0, Math.max(0, MAX_RECORDS - owed.records.length)))
+  outbox.records.push(...kept.slice(0, Math.max(0, MAX_RECORDS - outbox.records.length)))
 }
 
 /** False when there is no room for it. */
-export function oweArtifact(owed: Owed, handle: string, bytes: Uint8Array, meta: ArtifactMeta): boolean {
-  if (owed.artifacts.has(handle)) return true
-  if (owed.artifactBytes + bytes.length > MAX_ARTIFACT_BYTES) return false
-  owed.artifacts.set(handle, { bytes, meta })
-  owed.artifactBytes += bytes.length
+export function keepArtifact(outbox: Outbox, handle: string, bytes: Uint8Array, meta: ArtifactMeta): boolean {
+  if (outbox.artifacts.has(handle)) return true
+  if (outbox.artifactBytes + bytes.length > MAX_ARTIFACT_BYTES) return false
+  outbox.artifacts.set(handle, { bytes, meta })
+  outbox.artifactBytes += bytes.length
   return true
 }
 

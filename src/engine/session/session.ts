@@ -2,7 +2,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../../core/records.ts'
 import { newBranch, type Branch } from './branch.ts'
 import { compact, type Compaction, type CompactOptions } from '../epoch/compact.ts'
-import { settleOwed, tolerantDeps } from './degraded.ts'
+import { flushOutbox, tolerantDeps } from './degraded.ts'
 import type { ContextRequest } from '../prepare/context.ts'
 import type { EngineDeps } from '../deps.ts'
 import { seedCalibration } from './learn.ts'
@@ -21,6 +21,7 @@ import {
   type ToolOutcome,
   type ToolResultRequest,
 } from '../tool-results/tool-result.ts'
+import { mutex } from '../../lib/mutex.ts'
 import type { ToolBudget } from '../tool-results/tool-budget.ts'
 
 export interface SessionOptions {
@@ -74,7 +75,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   const nameKey = ({ keyName }: EngineDeps): void => {
     if (key !== undefined && keyName !== undefined) branch.key ??= keyName(key)
   }
-  const inOrder = queue()
+  const inOrder = mutex()
   /** One writer per branch, on a branch that knows its log, other processes' records included. */
   const run = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
     inOrder(async () => {
@@ -90,7 +91,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const tolerant = tolerantDeps(await deps(), branch)
       nameKey(tolerant.deps)
       const { deps: engine } = tolerant
-      await settleOwed(tolerant, branch)
+      await flushOutbox(tolerant, branch)
       await catchUp(engine, branch)
       seedCalibration(engine, branch)
       try {
@@ -169,16 +170,6 @@ async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[
     if (entry.type === 'audit' || entry.type === 'epoch') found.push(entry)
   }
   return found
-}
-
-/** Calls that overlap run one after another, in the order in which they came. */
-function queue(): <T>(work: () => Promise<T>) => Promise<T> {
-  let tail: Promise<unknown> = Promise.resolve()
-  return (work) => {
-    const next = tail.then(work, work)
-    tail = next.catch(() => undefined)
-    return next
-  }
 }
 
 /** Calls that come while one is about to run are answered together, each with its own outcome. */

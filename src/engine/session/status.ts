@@ -1,7 +1,7 @@
 import type { BudgetStanding, LedgerTotals, TurnUsage } from '../../meter/index.ts'
 import { spenderOf, type Branch } from './branch.ts'
 import type { EngineDeps } from '../deps.ts'
-import { highWater } from '../epoch/water.ts'
+import { highWater } from '../epoch/thresholds.ts'
 
 export interface SessionStatus {
   readonly model?: string

@@ -24,7 +24,7 @@ const FINAL_INSTRUCTION =
  * Reserves the most that the call can cost; over budget, once a closing answer, then nothing. `decided` is the verdict that
  * stands if it can be paid for.
  */
-export async function permit(context: PrepareContext, view: View, decided?: Verdict): Promise<Permission> {
+export async function passBudgetGate(context: PrepareContext, view: View, decided?: Verdict): Promise<Permission> {
   const { deps, branch, target, limit, conversation } = context
   const { high } = view.load.count
   const numbers = { target, projected: high, limit: limit.tokens, margin: limit.tokens - high }

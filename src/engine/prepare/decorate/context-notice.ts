@@ -1,7 +1,7 @@
 import { applyEdits } from '../../../core/edits.ts'
 import { textTokensOf, type PrepareContext, type View } from '../context.ts'
 import { turnsUntil } from '../../session/status.ts'
-import { highWater } from '../../epoch/water.ts'
+import { highWater } from '../../epoch/thresholds.ts'
 
 /** What a message of its own costs beside its text, at most. */
 const FRAME_TOKENS = 16

@@ -40,7 +40,7 @@ function noteGrowth([short, long]: readonly [readonly Item[], readonly Item[]]):
 const LISTS_PER_ITEM = 4
 
 /** What was worked out for lists of items, found again for a list that begins as one of them does. */
-export interface GrownLists<T> {
+export interface PrefixMemo<T> {
   /** The list that shares most with this one, and how much that is. */
   nearest(items: readonly Item[]): Near<T> | undefined
   /** Takes the place of `near`, if this list grew from it. */
@@ -59,7 +59,7 @@ export interface Near<T> {
  * Found by the item that a list ends with, which a list that grew from it has in the same place; else by the one that it begins with,
  * which conversations of one system prompt may share by the thousand. Nothing is held beyond the life of those items.
  */
-export function createGrownLists<T>(): GrownLists<T> {
+export function createPrefixMemo<T>(): PrefixMemo<T> {
   const byEnd = new WeakMap<Item, Known<T>[]>()
   const byBeginning = new WeakMap<Item, Known<T>[]>()
   return {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { chainOf, createChains } from '../../src/core/chain.ts'
 import { commonPrefix } from '../../src/core/common-prefix.ts'
 import type { Conversation } from '../../src/core/conversation.ts'
-import { createGrownLists } from '../../src/core/grown-lists.ts'
+import { createPrefixMemo } from '../../src/core/prefix-memo.ts'
 import { CLAUDE_CODE } from '../../src/core/identity.ts'
 import type { Item, ItemKind } from '../../src/core/item.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
@@ -72,7 +72,7 @@ describe('work that is found again by the items it was done for', () => {
   })
 
   it('keeps a history and its reduced view side by side, and lets the oldest go', () => {
-    const lists = createGrownLists<string>()
+    const lists = createPrefixMemo<string>()
     const [a, b, c] = ['a', 'b', 'c'].map((text, i) => itemOf('user', text, i)) as [Item, Item, Item]
     lists.keep([a, b, c], 'whole', undefined)
     lists.keep([a, c], 'reduced', undefined)
@@ -100,7 +100,7 @@ describe('work that is found again by the items it was done for', () => {
 
 describe('lists that begin alike', () => {
   it('are each found again by the one that grows from them, however many there are', () => {
-    const lists = createGrownLists<string>()
+    const lists = createPrefixMemo<string>()
     const system = itemOf('user', 'the same for all', 0)
     const names = Array.from({ length: 30 }, (_, n) => `conversation ${n}`)
     const histories = new Map(names.map((name) => [name, [system, itemOf('user', name, 1)]]))
