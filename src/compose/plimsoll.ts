@@ -28,7 +28,7 @@ import { redactingDeps, redactingSummarizer } from '../engine/redaction/borders.
 import { createRedactor } from '../engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
-import { codecs } from '../formats/registry.ts'
+import { byName, codecs, wireOverhead } from '../formats/registry.ts'
 import { defaultStore, findSecret } from './home.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from '../meter/index.ts'
 import { once } from './once.ts'
@@ -86,7 +86,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const catalogue = (): Catalogue =>
     (models ??= amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} }))
   const openModel = (choice: SummarizerChoice | undefined): Summarizer | undefined =>
-    openSummarizer(choice, { codecs, windowOf: (model) => catalogue().resolve(model).info.window })
+    openSummarizer(choice, { wires: byName, windowOf: (model) => catalogue().resolve(model).info.window })
   // Opened here, so that a model that cannot work is an error at the start.
   const summarizer = openModel(options.summarizer)
   const extractionModel = openModel(options.extraction)
@@ -106,6 +106,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     const meter = createMeter({
       catalogue: catalogue(),
       calibration,
+      wireOverhead,
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
     })

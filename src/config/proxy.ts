@@ -10,7 +10,7 @@ import {
   type KnownModel,
   type PlimsollSettings,
 } from './policy/index.ts'
-import { CODECS } from '../formats/registry.ts'
+import { isWire, wires } from '../formats/registry.ts'
 import type { UpstreamConfig, Upstreams } from './upstreams.ts'
 
 /** What `plimsoll proxy --config` reads. Flags win over it. */
@@ -145,7 +145,7 @@ function parseUpstream(given: unknown, where: string, file: string): UpstreamCon
   if (model !== undefined && typeof model !== 'string') throw wrong(file, `${where}.model should be a string.`)
   if (window !== undefined && typeof window !== 'number') throw wrong(file, `${where}.window should be a number.`)
   if (wire !== undefined && !isWire(wire)) {
-    throw wrong(file, `${where}.wire should be one of ${Object.keys(CODECS).join(', ')}.`)
+    throw wrong(file, `${where}.wire should be one of ${wires.map(({ id }) => id).join(', ')}.`)
   }
   if (wire !== undefined && model === undefined) throw wrong(file, `${where}.wire needs a model beside it.`)
   if (headers !== undefined && !isRecord(headers)) throw wrong(file, `${where}.headers should be an object.`)
@@ -171,8 +171,6 @@ function resolveHeaders(headers: Record<string, unknown>, where: string, file: s
   })
   return Object.fromEntries(entries)
 }
-
-const isWire = (name: unknown): name is string => typeof name === 'string' && Object.hasOwn(CODECS, name)
 
 const wrong = (file: string, message: string): PlimsollError => new PlimsollError('bad-config', `${file}: ${message}`)
 

@@ -1,10 +1,12 @@
 import type { Conversation, Loss } from './conversation.ts'
 import type { Item } from './item.ts'
 import type { Usage } from './usage.ts'
+import type { WireTraits } from './wire-traits.ts'
 
 /** Reads one wire format into items with their spans in the text, and splices edited items back into it. */
 export interface Codec {
   readonly format: string
+  readonly traits: WireTraits
   /**
    * Given an earlier body of the same client, what stands at the start of both is not read again: those items are the very same
    * objects, so that work done for them once can be found by them.

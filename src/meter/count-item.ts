@@ -1,7 +1,7 @@
 import { type Count, exactly, NO_TOKENS, sumCounts } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
+import type { Overhead } from '../core/wire-traits.ts'
 import { countMedia } from './media/count-media.ts'
-import type { Overhead } from './overhead.ts'
 
 /** What counting an item needs to know about where it goes. */
 export interface ItemContext {

@@ -1,54 +1,5 @@
 import type { Item } from '../core/item.ts'
-
-/**
- * Tokens that a provider adds around what a request shows. Fitted on recorded requests with the provider's own count
- * (`docs/meter.md` has the table); OpenAI's text-only formula is exact.
- */
-export interface Overhead {
-  readonly perRequest: number
-  readonly perMessage: number
-  /** Around a call and around a result, names and arguments not included. */
-  readonly perCall: number
-  readonly perResult: number
-  /** Around a response that comes back in the next prompt, beyond the output that was reported for it. */
-  readonly perAnswer: number
-  /** How far the framing of a request was off. */
-  readonly framingSlack: number
-  /** Declared tools: a hidden prompt once, something per tool, and the declarations times a factor. */
-  readonly toolsOnce: number
-  readonly perTool: number
-  readonly toolsFactor: number
-  /** Relative spread of the tools' part. */
-  readonly toolsSpread: number
-  /** The system text is a message of its own on this wire. */
-  readonly headIsMessage: boolean
-  /** Calls and results stand in messages; else each is framed alone, as `perCall` and `perResult` say. */
-  readonly callsInMessages: boolean
-}
-
-const OPENAI: Overhead = {
-  perRequest: 3,
-  perMessage: 4,
-  perCall: 5,
-  perResult: 2,
-  perAnswer: 3,
-  framingSlack: 2,
-  toolsOnce: 12,
-  perTool: 0,
-  toolsFactor: 0.6,
-  toolsSpread: 0.4,
-  headIsMessage: true,
-  callsInMessages: true,
-}
-
-const RESPONSES: Overhead = {
-  ...OPENAI,
-  perCall: 6,
-  perResult: 9,
-  toolsFactor: 0.64,
-  callsInMessages: false,
-  perAnswer: 2,
-}
+import { CHAT_OVERHEAD, type Overhead } from '../core/wire-traits.ts'
 
 const GEMINI: Overhead = {
   perRequest: 0,
@@ -83,12 +34,14 @@ const CLAUDE: Overhead = {
 /** Claude 3.x and 4.0 hide a shorter prompt behind their tools than 4.5 and later. */
 const CLAUDE_OLDER: Overhead = { ...CLAUDE, toolsOnce: 300, toolsFactor: 1.05 }
 
-/** What the wire and the model add. An unknown wire is taken for OpenAI's chat, which most vendors imitate. */
-export function overheadOf(format: string, model: string, family: string): Overhead {
+/** What a wire adds; undefined for one that is not known. */
+export type WireOverhead = (format: string) => Overhead | undefined
+
+/** What the model's family adds where it has habits of its own, on whatever wire; else what the wire does. */
+export function overheadOf(wire: Overhead | undefined, model: string, family: string): Overhead {
   if (family.startsWith('claude')) return /claude-3|(sonnet|opus)-4(-0|-2025|-1|$)/.test(model) ? CLAUDE_OLDER : CLAUDE
   if (family === 'gemini') return GEMINI
-  if (/gemini|google/.test(format)) return GEMINI
-  const overhead = /responses/.test(format) ? RESPONSES : OPENAI
+  const overhead = wire ?? CHAT_OVERHEAD
   // Reasoning models of OpenAI's take one token less.
   return /gpt-5|(^|\/)o[134]/.test(model) ? { ...overhead, perRequest: overhead.perRequest - 1 } : overhead
 }

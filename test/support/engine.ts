@@ -53,6 +53,7 @@ export const plainMeter: EngineMeter = {
       source: 'config',
     }
   },
+  perAnswer: (_target, format) => codecs.get(format)?.traits.overhead.perAnswer ?? 3,
   familyOf: () => 'o200k',
   factsOf: () => unknownModel,
   contentKindOf: () => 'code',

@@ -1,3 +1,5 @@
+import { wires } from '../../formats/registry.ts'
+
 /** The shape of a config file as data: one description validates it, writes its JSON Schema and knows its keys. */
 export type Shape =
   | { readonly kind: 'object'; readonly about: string; readonly fields: Readonly<Record<string, Shape>> }
@@ -202,7 +204,10 @@ export const CONFIG: Shape & { kind: 'object' } = {
     store: text('memory:, sqlite:…, postgres://…'),
     artifacts: text('memory:, file:…, postgres://…, s3://…'),
     summarizer: object('A model that writes summaries', {
-      format: text('Its wire', ['anthropic-messages', 'openai-chat', 'openai-responses', 'gemini']),
+      format: text(
+        'Its wire',
+        wires.map(({ id }) => id),
+      ),
       model: text('Its name'),
       baseUrl: text('Where it is, when not at its vendor'),
       apiKeyEnv: text('The environment variable that holds its key'),

@@ -16,7 +16,6 @@ import {
   type TargetRef,
 } from '../../meter/index.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
-import { STALE_THINKING_HEADERS } from '../epoch/bound-thinking.ts'
 import type { Branch, Measured } from '../session/branch.ts'
 import { marginFor, itemWithMargin, loadWithMargin, textWithMargin, type CountedLoad } from './unknown-model-margin.ts'
 import type { EngineDeps } from '../deps.ts'
@@ -118,7 +117,7 @@ export type Weighing = Pick<PrepareContext, 'deps' | 'branch' | 'target' | 'gaug
 
 /** What fits. A policy that holds back a share of the window first has to know the window. */
 export function limitFor(
-  { meter, policy }: Pick<EngineDeps, 'meter' | 'policy'>,
+  { meter, policy, codecs }: Pick<EngineDeps, 'meter' | 'policy' | 'codecs'>,
   target: Target,
   { format, settings }: Pick<Conversation, 'format' | 'settings'>,
 ): Limit {
@@ -127,7 +126,7 @@ export function limitFor(
   const isUnknown = defaultWindow !== undefined && target.window === undefined && bare(target).source === 'default'
   const known: Target = isUnknown ? { ...target, window: defaultWindow } : target
   if (reserve === 'request') return meter.limitOf(known, settings, buffer)
-  return meter.limitOf(known, reserved(policy, format, settings, bare(known).window), buffer)
+  return meter.limitOf(known, reserved(policy, codecs.get(format)?.traits, settings, bare(known).window), buffer)
 }
 
 /** The limit with the request's own output cap, or with another one. */
@@ -207,7 +206,7 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
     conversation,
     text,
     ...(editedPrefix !== undefined && { editedPrefix }),
-    headers: stale ? STALE_THINKING_HEADERS : {},
+    headers: stale ? context.codec.traits.staleThinkingHeaders : {},
     measurement,
     estimate,
     load,

@@ -20,7 +20,7 @@ const blocksOf = (message: Json | undefined): readonly Json[] => {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : recordsIn(content)
 }
 
-export const anthropicHidden: HiddenWire = {
+export const steps: HiddenWire = {
   list: 'messages',
   callOf: (part, isOurs) =>
     part['type'] === 'tool_use' && isOurs(String(part['name']))
@@ -54,7 +54,7 @@ export const anthropicHidden: HiddenWire = {
       ...last,
       id: bodies[0]!['id'],
       content: visible,
-      stop_reason: stopOf(last['stop_reason'], visible.some(anthropicHidden.isCall)),
+      stop_reason: stopOf(last['stop_reason'], visible.some(steps.isCall)),
       usage: sumUsage(bodies.map((body) => body['usage'])),
     }
   },
@@ -110,7 +110,7 @@ class AnthropicStream implements VisibleStream {
   #startBlock(event: StreamEvent, data: Json, index: number): readonly Passed[] {
     const block = isRecord(data['content_block']) ? { ...data['content_block'] } : {}
     this.#blocks[index] = { value: block, json: '' }
-    const hidden = anthropicHidden.callOf(block, this.#isOurs) !== undefined
+    const hidden = steps.callOf(block, this.#isOurs) !== undefined
     if (!hidden && block['type'] === 'tool_use') this.#hasCalls = true
     if (hidden) this.#hidesCalls = true
     this.#shown.set(index, hidden ? undefined : this.#visible++)

@@ -1,12 +1,5 @@
-import type { StreamEvent } from '../../core/codec.ts'
+import type { Frame } from './framing.ts'
 import { createSseParser } from './sse.ts'
-
-/** One event with the exact text that it came in. */
-export interface Frame {
-  readonly raw: string
-  /** Undefined for comments and other frames without data. */
-  readonly event: StreamEvent | undefined
-}
 
 /** Cuts a byte stream into events and keeps their text, so that what passes unchanged passes byte for byte. */
 export function frameReader(): { push(bytes: Uint8Array): Frame[]; end(): Frame[] } {

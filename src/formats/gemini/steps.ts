@@ -17,7 +17,7 @@ const candidateOf = (body: Json): Json | undefined => recordsIn(body['candidates
 const partsIn = (candidate: Json | undefined): readonly Json[] =>
   isRecord(candidate?.['content']) ? recordsIn(candidate['content']['parts']) : []
 
-export const geminiHidden: HiddenWire = {
+export const steps: HiddenWire = {
   list: 'contents',
   callOf(part, isOurs) {
     const call = part['functionCall']
@@ -85,7 +85,7 @@ class GeminiStream implements VisibleStream {
     const candidate = data === undefined ? undefined : candidateOf(data)
     if (data === undefined || candidate === undefined) return ['same']
     const parts = partsIn(candidate)
-    const visible = parts.filter((part) => geminiHidden.callOf(part, this.#isOurs) === undefined)
+    const visible = parts.filter((part) => steps.callOf(part, this.#isOurs) === undefined)
     if (visible.length < parts.length) this.#hidesCalls = true
     for (const part of parts) this.#take(part)
     const shown = visible.length < parts.length ? eventOf(event, { ...data, ...withParts(data, visible) }) : event
@@ -129,7 +129,7 @@ class GeminiStream implements VisibleStream {
 
   #saidAtTheEnd(): readonly Passed[] {
     const data = this.#held === undefined ? undefined : parseData(this.#held)
-    if (data === undefined || geminiHidden.partsOf(data).every((part) => part['text'] === '')) return []
+    if (data === undefined || steps.partsOf(data).every((part) => part['text'] === '')) return []
     const candidates = recordsIn(data['candidates']).map((candidate) => ({ ...candidate, finishReason: undefined }))
     return [eventOf(this.#held!, { ...data, candidates })]
   }

@@ -1,23 +1,17 @@
-import { withAnswers, type Entry } from '../wire/chat.ts'
-import { listOf, recordOf, textOf, type ChatWire } from '../../surfaces/cli/chat/wires/wire.ts'
+import { withAnswers, type ChatWire, type Entry } from '../wire/chat.ts'
 
-/** Chat completions: OpenAI and everything that speaks like it. */
-export function openaiWire(options: { readonly capField: 'max_tokens' | 'max_completion_tokens' }): ChatWire {
-  return {
-    format: 'openai-chat',
-    path: () => '/chat/completions',
-    body: ({ model, system, tools, entries, maxOutputTokens }) =>
-      JSON.stringify({
-        model,
-        stream: true,
-        // Without it a stream says nothing about usage.
-        stream_options: { include_usage: true },
-        [options.capField]: maxOutputTokens,
-        tools: tools.map((tool) => ({ type: 'function', function: tool })),
-        messages: [{ role: 'system', content: system }, ...withAnswers(entries).flatMap(messageOf)],
-      }),
-    textIn: (event) => textOf(recordOf(recordOf(listOf(event['choices'])[0])?.['delta'])?.['content']),
-  }
+export const chat: ChatWire = {
+  body: ({ model, system, tools, entries, maxOutputTokens }, { isLocal }) =>
+    JSON.stringify({
+      model,
+      stream: true,
+      // Without it a stream says nothing about usage.
+      stream_options: { include_usage: true },
+      // The vendor's newer models want the longer name, and servers that imitate it know the shorter one.
+      [isLocal ? 'max_tokens' : 'max_completion_tokens']: maxOutputTokens,
+      tools: tools.map((tool) => ({ type: 'function', function: tool })),
+      messages: [{ role: 'system', content: system }, ...withAnswers(entries).flatMap(messageOf)],
+    }),
 }
 
 function messageOf(entry: Entry): readonly object[] {

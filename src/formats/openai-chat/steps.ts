@@ -20,7 +20,7 @@ const isText = (part: Json): boolean => part['function'] === undefined && part['
 
 const nameOf = (part: Json): string => (isRecord(part['function']) ? String(part['function']['name']) : '')
 
-export const chatHidden: HiddenWire = {
+export const steps: HiddenWire = {
   list: 'messages',
   callOf: (part, isOurs) =>
     isRecord(part['function']) && isOurs(nameOf(part))
@@ -54,7 +54,7 @@ export const chatHidden: HiddenWire = {
     const [choice, ...others] = recordsIn(last['choices'])
     const message = isRecord(choice?.['message']) ? choice['message'] : {}
     const { tool_calls: _calls, ...rest } = message
-    const calls = visible.filter(chatHidden.isCall)
+    const calls = visible.filter(steps.isCall)
     const text = visible
       .filter(isText)
       .map((part) => textOf(part['content']))
@@ -88,7 +88,7 @@ function partsOfMessage(message: unknown): readonly Json[] {
 }
 
 function messageOf(parts: readonly Json[]): Json {
-  const calls = parts.filter(chatHidden.isCall)
+  const calls = parts.filter(steps.isCall)
   const [text] = parts.filter(isText)
   return { role: 'assistant', content: null, ...text, ...(calls.length > 0 && { tool_calls: calls }) }
 }

@@ -14,7 +14,7 @@ import {
   type VisibleStream,
 } from '../wire/steps.ts'
 
-export const responsesHidden: HiddenWire = {
+export const steps: HiddenWire = {
   list: 'input',
   callOf: (part, isOurs) =>
     part['type'] === 'function_call' && isOurs(String(part['name']))
@@ -92,7 +92,7 @@ class ResponsesStream implements VisibleStream {
     if (index === undefined) return [this.#numbered(event, data)]
     const item = isRecord(data['item']) ? data['item'] : undefined
     if (type === 'response.output_item.added' && item !== undefined) {
-      const hidden = responsesHidden.callOf(item, this.#isOurs) !== undefined
+      const hidden = steps.callOf(item, this.#isOurs) !== undefined
       if (hidden) this.#hidesCalls = this.#changed = true
       this.#shown.set(index, hidden ? undefined : this.#visibleCount++)
     }

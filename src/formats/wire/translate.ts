@@ -1,8 +1,10 @@
-import type { Codec, ModelResponse, StreamEvent } from '../../core/codec.ts'
+import type { ModelResponse, StreamEvent } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
-import type { AnswerHead, AnswerPart, AnswerWriter, Fields } from './answer.ts'
-import { readPieces, type AnswerPiece } from './read-pieces.ts'
+import type { Fields } from '../../core/values.ts'
+import { parseEvent } from '../kit/pieces.ts'
+import type { AnswerHead, AnswerPart, AnswerPiece, AnswerWriter } from './answer.ts'
+import type { Wire } from './wire.ts'
 
 /** A stream of one wire as a stream of another, event by event. */
 export interface StreamTranslation {
@@ -13,8 +15,12 @@ export interface StreamTranslation {
   end(): readonly StreamEvent[]
 }
 
-export function translateStream(from: Codec, writer: AnswerWriter, head: AnswerHead): StreamTranslation {
-  const reducer = from.stream()
+export function translateStream(
+  from: Pick<Wire, 'codec' | 'answers'>,
+  writer: AnswerWriter,
+  head: AnswerHead,
+): StreamTranslation {
+  const reducer = from.codec.stream()
   const parts: AnswerPart[] = []
   const known = new Set<string>()
   let open: { readonly key: string; readonly part: AnswerPart; readonly pieces: string[] } | undefined
@@ -61,7 +67,8 @@ export function translateStream(from: Codec, writer: AnswerWriter, head: AnswerH
     push(event) {
       reducer.push(event)
       if (reducer.error !== undefined) return []
-      return [...begin(), ...readPieces(from.format, event.data).flatMap(take)]
+      const fields = parseEvent(event.data)
+      return [...begin(), ...(fields === undefined ? [] : from.answers.pieces(fields).flatMap(take))]
     },
     get error() {
       return reducer.error

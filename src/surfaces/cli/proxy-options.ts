@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander'
 import { readNumber, unitWords, type BudgetConfig } from '../../config/policy/index.ts'
 import { readConfig, readPolicies, type ProxyConfig } from '../../config/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
+import { endpoints } from '../../formats/endpoints.ts'
 import { wholeNumber } from './whole-number.ts'
 
 export interface ProxyFlags extends Omit<
@@ -9,9 +10,6 @@ export interface ProxyFlags extends Omit<
   'upstreams' | 'maxBodyBytes' | 'agents' | 'policy' | 'policies' | 'budgets' | 'models' | 'summarizer'
 > {
   readonly policy?: string
-  readonly anthropic?: string[]
-  readonly openai?: string[]
-  readonly gemini?: string[]
   readonly maxBody?: number
   readonly budgetUsd?: BudgetConfig[]
   readonly budgetTokens?: BudgetConfig[]
@@ -19,11 +17,8 @@ export interface ProxyFlags extends Omit<
   readonly json?: boolean
 }
 
-const VENDORS: Readonly<Record<'anthropic' | 'openai' | 'gemini', string>> = {
-  anthropic: 'https://api.anthropic.com',
-  openai: 'https://api.openai.com',
-  gemini: 'https://generativelanguage.googleapis.com',
-}
+/** The vendors' own addresses by prefix. */
+const VENDORS: Readonly<Record<string, string>> = Object.fromEntries(endpoints.map(({ name, url }) => [name, url]))
 
 const SCOPES = 'call, session, agent, key, tenant or day'
 
@@ -43,14 +38,10 @@ const budgetIn =
 /** The options that `proxy` and `run` share. */
 export function addProxyOptions(command: Command): Command {
   const several = (value: string, before: string[] = []): string[] => [...before, value]
+  for (const [name, url] of Object.entries(VENDORS)) {
+    command.option(`--${name} <url>`, `upstream behind /${name}; again for a fallback (default: ${url})`, several)
+  }
   return command
-    .option(
-      '--anthropic <url>',
-      `upstream behind /anthropic; again for a fallback (default: ${VENDORS.anthropic})`,
-      several,
-    )
-    .option('--openai <url>', `upstream behind /openai; again for a fallback (default: ${VENDORS.openai})`, several)
-    .option('--gemini <url>', `upstream behind /gemini; again for a fallback (default: ${VENDORS.gemini})`, several)
     .option('--window <tokens>', 'window of the upstream, when the catalogue does not know it', wholeNumber)
     .option('--policy <name>', 'policy to apply')
     .option('--observe', 'report what would be done and change nothing')
@@ -75,20 +66,9 @@ export const settingsOf = (flags: ProxyFlags): ProxySettings => ({
 /** The same without what needs a policy worked out or a key to be there. */
 export function plainSettingsOf(flags: ProxyFlags): ProxySettings {
   const file: ProxyConfig = flags.config === undefined ? {} : readConfig(flags.config)
-  const {
-    anthropic,
-    openai,
-    gemini,
-    maxBody,
-    budgetUsd = [],
-    budgetTokens = [],
-    config: _config,
-    json: _json,
-    tools,
-    policy,
-    ...rest
-  } = flags
-  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+  const { maxBody, budgetUsd = [], budgetTokens = [], config: _config, json: _json, tools, policy, ...rest } = flags
+  const named = Object.entries(rest).filter(([, value]) => value !== undefined)
+  const given = Object.fromEntries(named.filter(([name]) => !(name in VENDORS)))
   return {
     ...file,
     ...given,
@@ -100,9 +80,7 @@ export function plainSettingsOf(flags: ProxyFlags): ProxySettings {
     upstreams: {
       ...VENDORS,
       ...file.upstreams,
-      ...(anthropic !== undefined && { anthropic }),
-      ...(openai !== undefined && { openai }),
-      ...(gemini !== undefined && { gemini }),
+      ...(Object.fromEntries(named.filter(([name]) => name in VENDORS)) as Upstreams),
     },
   }
 }

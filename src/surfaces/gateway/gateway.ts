@@ -232,7 +232,7 @@ async function manage<B>(
     now: () => deps.clock.now(),
     costUsd: () => deps.ledger.session(tenant, sessionId)?.costUsd,
     async onResponse({ id }) {
-      if (codec.format === 'openai-responses' && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
+      if (codec.traits.keepsAnswers && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
     },
   })
 }

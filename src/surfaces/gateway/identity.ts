@@ -1,9 +1,11 @@
 import type { Hash } from '../../core/hash.ts'
 import { CLAUDE_CODE, identityOf } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
+import { isRecord } from '../../core/values.ts'
+import { credentialOf, type HeaderReader } from '../../formats/endpoints.ts'
 import { tenantName } from '../../drivers/crypto/tenant-name.ts'
 
-export type HeaderReader = (name: string) => string | undefined
+export type { HeaderReader } from '../../formats/endpoints.ts'
 
 /** Set by the caller; wins over everything that can be read from the request. */
 export const SESSION_HEADER = 'x-plimsoll-session'
@@ -14,10 +16,8 @@ const MAX_NAME = 200
 
 /** The tenant is a keyed hash of the client's credential: stable, and useless to whoever reads it in a log. */
 export function tenantOf(secret: Uint8Array, header: HeaderReader, path = ''): string {
-  // SDKs moved from one header to the other between versions; the same key is the same tenant.
-  const sent = header('x-api-key') ?? header('authorization') ?? header('x-goog-api-key') ?? header('api-key')
-  const credential = sent?.replace(/^Bearer\s+/i, '') ?? new URLSearchParams(path.split('?')[1]).get('key')
-  if (credential === null || credential === undefined || credential === '') return 'local'
+  const credential = credentialOf(header, path)
+  if (credential === undefined || credential === '') return 'local'
   return tenantName(secret, credential)
 }
 
@@ -98,6 +98,3 @@ function beginningOf(items: readonly Item[], hash: Hash): string {
   }
   return ''
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,10 +1,11 @@
+import type { WireFormat } from '../../formats/wires.ts'
 import type { RuleOptions, StreamEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { JsonObject } from '../../formats/kit/rule-kit.ts'
 import type { Answer } from './brain.ts'
 import type { Issuer } from './issuer.ts'
 
-export type Wire = 'anthropic-messages' | 'openai-chat' | 'openai-responses' | 'gemini'
+export type Wire = WireFormat
 
 export interface RefereeRequest {
   readonly method: string

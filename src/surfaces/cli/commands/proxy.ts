@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
+import { baseUrlsAt } from '../../../formats/endpoints.ts'
 import { openProxy, type OpenProxy } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import type { ProxyLine } from '../../gateway/proxy.ts'
@@ -16,7 +17,7 @@ export function proxyCommand(): Command {
   return addProxyOptions(command)
     .addHelpText(
       'after',
-      '\nExample:\n  $ plimsoll proxy --port 4141\n  $ plimsoll proxy --port 4141 --budget-usd 20 --budget-usd 2/session --budget-tokens 5M/day\n  $ export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic',
+      `\nExample:\n  $ plimsoll proxy --port 4141\n  $ plimsoll proxy --port 4141 --budget-usd 20 --budget-usd 2/session --budget-tokens 5M/day\n  $ export ${baseUrlsAt('http://127.0.0.1:4141')[0]!.join('=')}`,
     )
     .action(runProxy)
 }
@@ -32,7 +33,7 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   if (cluster.worker === undefined || cluster.worker.id === 1) {
     say(
       { listening: url },
-      `Listening on ${url}\n  ANTHROPIC_BASE_URL=${url}/anthropic\n  OPENAI_BASE_URL=${url}/openai/v1\n  GOOGLE_GEMINI_BASE_URL=${url}/gemini`,
+      [`Listening on ${url}`, ...baseUrlsAt(url).map(([name, value]) => `  ${name}=${value}`)].join('\n'),
     )
   }
   await stopped

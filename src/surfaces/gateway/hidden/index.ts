@@ -3,21 +3,11 @@ import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import type { Conversation } from '../../../core/conversation.ts'
 import { changeEnvelope } from '../../../core/edits.ts'
 import { readersIn, readerTools } from '../../../engine/readers/reader-tools.ts'
-import { anthropicHidden } from '../../../formats/anthropic-messages/steps.ts'
-import { chatHidden } from '../../../formats/openai-chat/steps.ts'
-import { geminiHidden } from '../../../formats/gemini/steps.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import { appendHistory, insertSteps } from './history.ts'
-import { responsesHidden } from '../../../formats/openai-responses/steps.ts'
 import { runHiddenTool, type HiddenToolDeps } from './run-tool.ts'
 import { answerAfter, signOf, type HiddenSteps, type StepOwner } from './steps.ts'
-import type { HiddenStep, HiddenWire, Json, VisibleStream } from '../../../formats/wire/steps.ts'
-
-const WIRES: Readonly<Record<string, HiddenWire>> = {
-  'anthropic-messages': anthropicHidden,
-  'openai-chat': chatHidden,
-  'openai-responses': responsesHidden,
-  gemini: geminiHidden,
-}
+import type { HiddenStep, Json, VisibleStream } from '../../../formats/wire/steps.ts'
 
 /** Most answers of ours to one request of the client. */
 export const MAX_HIDDEN_STEPS = 4
@@ -57,8 +47,8 @@ export interface HiddenSession {
 /** Undefined when this session has no tools of ours. */
 export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Promise<HiddenSession | undefined> {
   const { owner, codec, conversation, links } = request
-  const wire = WIRES[codec.format]
-  if (wire === undefined || conversation.settings.previousResponseId !== undefined) return undefined
+  const { steps: wire } = wireOf(codec.format)
+  if (conversation.settings.previousResponseId !== undefined) return undefined
   const { tools: names, chains } = await deps.steps.decide(owner, () =>
     mayInject(conversation, request.text) ? deps.tools.names(conversation.settings.model) : [],
   )

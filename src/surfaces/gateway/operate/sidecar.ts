@@ -3,6 +3,7 @@ import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
 import { handlesIn, isHandle, type Handle } from '../../../core/handles.ts'
 import type { Session, SessionOptions } from '../../../engine/session/session.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
+import { detectFormat } from '../../../formats/registry.ts'
 import { errorAnswer, type Answer } from '../request/answer.ts'
 import { tenantOf, type HeaderReader } from '../identity.ts'
 
@@ -69,7 +70,7 @@ async function compress(
 ): Promise<object> {
   const { messages, model, config } = body
   if (!Array.isArray(messages)) throw new PlimsollError('bad-input', 'messages should be a list.')
-  const format = isAnthropic(messages) ? 'anthropic-messages' : 'openai-chat'
+  const format = detectFormat({ messages })!
   const named = typeof model === 'string' && model !== '' ? model : 'unknown'
   const budget = body['token_budget']
   const window = typeof budget === 'number' && budget > 0 ? budget : deps.window()
@@ -177,20 +178,6 @@ function parse(body: Uint8Array): Record<string, unknown> {
   }
   throw new PlimsollError('bad-input', 'The body should be a JSON object with messages.')
 }
-
-/** Blocks of the Messages API have types that chat completions never had. */
-const isAnthropic = (messages: readonly unknown[]): boolean =>
-  messages.some((message) => {
-    const content = (message as { content?: unknown } | null)?.content
-    return (
-      Array.isArray(content) &&
-      content.some((block) =>
-        ['tool_use', 'tool_result', 'thinking', 'document'].includes(
-          String((block as { type?: unknown } | null)?.type),
-        ),
-      )
-    )
-  })
 
 function beginning(messages: readonly unknown[]): string {
   const first = messages.find((message) => (message as { role?: unknown } | null)?.role === 'user') ?? messages[0]

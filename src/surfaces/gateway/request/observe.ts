@@ -1,5 +1,6 @@
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
-import { createSseParser } from '../../../formats/framing/sse.ts'
+import type { Framing } from '../../../formats/framing/framing.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import { copyDecoder } from '../http/encoding.ts'
 
 /** What an observer is told about the answer before its bytes come. */
@@ -19,7 +20,8 @@ export interface ResponseObserver {
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 export function observeResponse(codec: Codec, facts: AnswerFacts): ResponseObserver {
-  const reader = facts.contentType.includes('text/event-stream') ? streamed(codec) : whole(codec)
+  const { framing } = wireOf(codec.format)
+  const reader = framing.isStream(facts.contentType) ? streamed(codec, framing) : whole(codec)
   let broken = false
   const decoder = copyDecoder(facts.contentEncoding, (bytes) => {
     if (broken) return
@@ -48,8 +50,8 @@ interface Reading {
   response(): ModelResponse | undefined
 }
 
-function streamed(codec: Codec): Reading {
-  const parser = createSseParser()
+function streamed(codec: Codec, framing: Framing): Reading {
+  const parser = framing.parser()
   const reducer = codec.stream()
   return {
     push: (bytes) => parser.push(bytes).forEach((event) => reducer.push(event)),
@@ -75,7 +77,7 @@ function whole(codec: Codec): Reading {
   }
 }
 
-/** Gemini streams without `alt=sse` as one JSON array of chunks; each is read as an event. */
+/** A stream may come as one JSON array of chunks; each is read as an event. */
 function readWhole(codec: Codec, text: string): ModelResponse {
   const body: unknown = JSON.parse(text)
   if (!Array.isArray(body)) return codec.readResponse(body)

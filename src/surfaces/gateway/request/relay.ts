@@ -1,5 +1,6 @@
 import type { ModelResponse } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import { close, deliver, type Sent } from './deliver.ts'
 import type { Place, Reply, Tap, UpstreamAnswer } from '../exchange.ts'
@@ -50,7 +51,8 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
       return next.answer
     },
   }
-  if ((answer.header('content-type') ?? '').includes('text/event-stream')) return { ...reply, tap: hiddenTap(steps) }
+  if (wireOf(managed.codec.format).framing.isStream(answer.header('content-type')))
+    return { ...reply, tap: hiddenTap(steps) }
   const { bytes, settled } = await hiddenWhole(steps, answer)
   return { ...reply, headers: { ...reply.headers, ...PLAIN }, body: bytes, settled: settled.then(finished) }
 }
@@ -109,7 +111,7 @@ export function halted<B>(managed: ManagedRequest<B>, attempt: Attempt): Reply<B
         model: target.model,
         id: `plimsoll_${prepared.id}`,
         nowSeconds: Math.floor(managed.now() / 1000),
-        stream: route.stream ?? (conversation.settings.stream ? 'sse' : false),
+        stream: route.stream ?? (conversation.settings.stream ? 'events' : false),
       },
       reportHeaders({ session, prepared, mode, recovered: false, costUsd: managed.costUsd() }),
     ),

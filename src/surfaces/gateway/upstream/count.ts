@@ -1,5 +1,6 @@
 import { PlimsollError } from '../../../core/errors.ts'
 import type { Target } from '../../../core/target.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import type { Answer } from '../request/answer.ts'
 import { isEncoded } from '../http/encoding.ts'
 import type { Place, Reply, Upstream, UpstreamAnswer } from '../exchange.ts'
@@ -68,14 +69,8 @@ function send<B>(
   })
 }
 
-const SHAPES: Readonly<Record<string, (tokens: number) => object>> = {
-  'anthropic-messages': (input_tokens) => ({ input_tokens }),
-  'openai-responses': (input_tokens) => ({ object: 'response.input_tokens', input_tokens }),
-  gemini: (totalTokens) => ({ totalTokens }),
-}
-
 const counted = (wire: string, tokens: number): Answer => ({
   status: 200,
   headers: { 'content-type': 'application/json', 'x-plimsoll-counted': 'meter' },
-  body: JSON.stringify(SHAPES[wire]?.(tokens) ?? { input_tokens: tokens }),
+  body: JSON.stringify(wireOf(wire).routes.counted(tokens)),
 })

@@ -1,0 +1,26 @@
+import { recordOf } from '../../core/values.ts'
+import { serverSentEvents } from '../framing/server-sent.ts'
+import type { Wire } from '../wire/wire.ts'
+import { answers } from './answer.ts'
+import { chat } from './chat.ts'
+import { endpoint } from './endpoint.ts'
+import { gemini as codec } from './index.ts'
+import { routes } from './routes.ts'
+import { FORMAT } from './source.ts'
+import { steps } from './steps.ts'
+import { usage } from './usage.ts'
+
+export const wire: Wire = {
+  id: FORMAT,
+  codec,
+  framing: serverSentEvents,
+  answers,
+  steps,
+  chat,
+  routes,
+  usage,
+  endpoint,
+  servers: [],
+  resembles: (body) =>
+    body['contents'] !== undefined || recordOf(body['request'])?.['contents'] !== undefined ? 2 : 0,
+}

@@ -1,0 +1,11 @@
+import { CHAT_OVERHEAD, type WireTraits } from '../../core/wire-traits.ts'
+
+export const traits: WireTraits = {
+  overhead: CHAT_OVERHEAD,
+  windowHoldsAnswer: true,
+  // Vendors that insist on an echo insist on it beside calls.
+  mayStrip: (thought, items) =>
+    thought.sealed !== true && !items.some((other) => other.kind === 'call' && other.message === thought.message),
+  staleThinkingHeaders: {},
+  keepsAnswers: false,
+}

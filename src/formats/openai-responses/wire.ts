@@ -1,0 +1,26 @@
+import { serverSentEvents } from '../framing/server-sent.ts'
+import type { Wire } from '../wire/wire.ts'
+import { answers } from './answer.ts'
+import { chat } from './chat.ts'
+import { endpoint } from './endpoint.ts'
+import { openaiResponses as codec } from './index.ts'
+import { routes } from './routes.ts'
+import { FORMAT } from './source.ts'
+import { steps } from './steps.ts'
+import { usage } from './usage.ts'
+
+const OWN_KEYS = ['input', 'previous_response_id', 'conversation', 'prompt']
+
+export const wire: Wire = {
+  id: FORMAT,
+  codec,
+  framing: serverSentEvents,
+  answers,
+  steps,
+  chat,
+  routes,
+  usage,
+  endpoint,
+  servers: [],
+  resembles: (body) => (OWN_KEYS.some((key) => body[key] !== undefined) ? 1 : 0),
+}
