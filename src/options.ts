@@ -80,6 +80,11 @@ export interface PlimsollOptions {
   readonly observe?: boolean
   /** Largest request body that the gateway takes, unpacked. @default 64 MiB */
   readonly maxBodyBytes?: number
+  /**
+   * Whose content a request is: `credential`, one tenant per credential; `one`, a single tenant, for a person or team whose tokens are
+   * renewed; `header:<name>`, what that header says, where only a gateway that sets it can call. @default 'credential'
+   */
+  readonly tenants?: string
   /** What `plimsoll.fetch` calls. @default the global fetch */
   readonly fetch?: Fetch
 }
@@ -87,7 +92,7 @@ export interface PlimsollOptions {
 /** What may change while requests are under way. Stores, secret and clock may not. */
 export type LiveOptions = Pick<
   PlimsollOptions,
-  'policy' | 'policies' | 'agents' | 'window' | 'budgets' | 'tools' | 'observe' | 'maxBodyBytes'
+  'policy' | 'policies' | 'agents' | 'window' | 'budgets' | 'tools' | 'observe' | 'maxBodyBytes' | 'tenants'
 >
 
 export interface AgentOptions {

@@ -27,7 +27,7 @@ const MESSAGES = 1000
 const BATCHES = 4
 
 /** Batches of 1,000 messages of about 740 characters, cut from all kinds of text; no text is in two batches. */
-export function batchesFrom(corpus: readonly Piece[]): string[][] {
+function batchesFrom(corpus: readonly Piece[]): string[][] {
   const texts = corpus.flatMap(({ text }) => [
     text.slice(0, 740),
     ...(text.length > 1600 ? [text.slice(800, 1540)] : []),

@@ -20,7 +20,7 @@ import type { EngineDeps } from '../engine/deps.ts'
 import { createToolRegistry } from '../engine/intake/index.ts'
 import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from '../engine/session/learn.ts'
 import { learnedLimits } from '../engine/session/learned-limits.ts'
-import { policyNamed } from '../engine/policies/index.ts'
+import { policyNamed } from '../engine/presets/index.ts'
 import { presenter } from '../engine/tool-results/present.ts'
 import { readerProvenance } from '../engine/readers/provenance.ts'
 import { createRecentBodies } from '../engine/memo/recent-bodies.ts'
@@ -45,11 +45,11 @@ import { createLedger } from '../surfaces/gateway/operate/ledger.ts'
 import { responseSessions } from '../surfaces/gateway/request/response-sessions.ts'
 import { createSidecar } from '../surfaces/gateway/operate/sidecar.ts'
 import { sessionTokens, withWindow, withPrices } from './policy-deps.ts'
-import { designMeter } from '../drivers/tokenizers/designs/design-meter.ts'
-import { plimsoll as plimsollPolicy } from '../engine/policies/plimsoll.ts'
+import { designNamed } from '../engine/presets/designs.ts'
+import { plimsoll as plimsollPolicy } from '../engine/presets/plimsoll/policy.ts'
 
 export { defaultStore, findSecret, plimsollHome } from './home.ts'
-export type { AgentOptions, LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
+export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
 
 /** Settings of the whole installation live under a tenant that no credential can hash to. */
 const SYSTEM_TENANT = 'plimsoll'
@@ -155,7 +155,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
 
   const tokenizerOf = createTokenizerById()
   const under = (policy: Policy, window?: number): (() => Promise<EngineDeps>) => {
-    const { estimator, asDesigned = false, tokenBudget } = policy
+    const { estimator, tokenBudget } = policy
     const policyBudgets: readonly Budget[] | undefined =
       tokenBudget === undefined ? undefined : [sessionTokens(policy.name, tokenBudget)]
     // A session settles in the book that it reserved in; another one reads what this one wrote.
@@ -170,7 +170,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         ...(policyBudgets !== undefined && { policyBudgets }),
       }
       if (estimator === undefined) return common
-      const meter = { ...all.meter, ...designMeter(all.meter, estimator, { tokenizerOf, asDesigned }) }
+      const meter = { ...all.meter, ...designNamed(estimator.design).meter(all.meter, estimator, { tokenizerOf }) }
       return { ...common, meter }
     }
   }
@@ -230,7 +230,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
       },
     },
-    isShared: cluster.isWorker || sessions.name === 'postgres',
+    isShared: cluster.isWorker || sessions.isShared === true,
     settings: () => live,
   })
   return {
@@ -240,7 +240,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
     sidecar: createSidecar({
-      secret,
+      tenantOf: (header, path) => gateway.tenantOf(header, path),
       session: (wanted) => session(wanted, undefined, 0),
       read: async (tenant, handle) => (await deps()).artifacts.read(tenant, handle),
       values: sessions,

@@ -11,7 +11,7 @@ export interface Link {
   readonly chain: string
 }
 
-export const EMPTY_CHAIN = ''
+const EMPTY_CHAIN = ''
 
 /**
  * The content chain `h[i] = H(h[i-1], identity[i])`. Reasoning stands outside it, because clients and vendors drop old

@@ -32,10 +32,7 @@ export function planOfEpoch(epoch: EpochPlan, items: readonly Item[], links: rea
   }
   const chained = new Set(links.map((link) => link.index))
   const transcript: Transcript = { items, indexOf, isUnchained: (index) => index < items.length && !chained.has(index) }
-  const isLater = links.length > epoch.count
-  return epoch.edits.flatMap((edit, n) =>
-    edit.op === 'insert' && edit.once === true && isLater ? [] : translate(edit, n, epoch, transcript),
-  )
+  return epoch.edits.flatMap((edit, n) => translate(edit, n, epoch, transcript))
 }
 
 /** The way back: a plan in item ids as edits in places of this chain. Items outside the chain follow their neighbours again. */

@@ -62,8 +62,6 @@ export interface ToolDeclaration {
   readonly text: string
 }
 
-export const isResult = (item: Item): boolean => item.kind === 'result'
-export const isCall = (item: Item): boolean => item.kind === 'call'
 /** Media bytes as they travel: base64 characters, or nothing for a reference. */
 export const mediaBytes = (item: Item): number =>
   (item.media ?? []).reduce((sum, media) => sum + (media.data?.length ?? 0), 0)

@@ -56,8 +56,6 @@ export type EpochEdit =
       readonly role: 'user' | 'assistant'
       readonly text: string
       readonly reason: string
-      /** Stands only in the request that declared the epoch. */
-      readonly once?: true
     }
 
 /** One declared rewrite of bytes that were already sent: summary and coverage in one record, all or nothing. */
@@ -188,7 +186,6 @@ export type LogRecord =
   | Audit
   | Lease
   | Spend
-export type RecordType = LogRecord['type']
 
 /** Lifts a record from the version it is keyed by to the next one. */
 export type RecordUpgrades = Readonly<Record<number, (record: Record<string, unknown>) => Record<string, unknown>>>

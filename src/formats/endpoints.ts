@@ -20,16 +20,10 @@ export function endpointAtRoot(path: string, header: HeaderReader): Endpoint | u
   return endpoints.find((endpoint) => endpoint.ownsPath(path, header))
 }
 
-const CREDENTIAL_HEADERS = [...new Set(endpoints.flatMap(({ credentials }) => credentials))]
-
-/** What a client identifies itself with. SDKs moved from one header to another between versions; the same key is the same client. */
-export function credentialOf(header: HeaderReader, path: string): string | undefined {
-  const sent = CREDENTIAL_HEADERS.map((name) => header(name)).find((value) => value !== undefined)
-  if (sent !== undefined) return sent.replace(/^Bearer\s+/i, '')
-  const query = new URLSearchParams(path.split('?')[1])
-  return endpoints
-    .flatMap(({ credentialQuery }) => (credentialQuery === undefined ? [] : [query.get(credentialQuery)]))
-    .find((value) => value !== null)
+/** Where clients of these vendors put what they authenticate with. */
+export const VENDOR_CREDENTIALS = {
+  headers: [...new Set(endpoints.flatMap(({ credentials }) => credentials))],
+  parameters: [...new Set(endpoints.flatMap(({ credentialQuery = [] }) => credentialQuery))],
 }
 
 /** Variables by which agents and SDKs find their provider, pointed at a proxy; `every` where clients disagree about the name. */

@@ -7,6 +7,8 @@ import { WIRES, wires, type WireFormat } from './wires.ts'
 export type { Wire } from './wire/wire.ts'
 export { detectFormat } from './detect.ts'
 export { wires, type WireFormat } from './wires.ts'
+export { createSseParser, formatSseEvent } from './framing/sse.ts'
+export { classifyProviderError } from './overflow/index.ts'
 
 export const byName: ReadonlyMap<string, Wire> = new Map(wires.map((wire) => [wire.id, wire]))
 

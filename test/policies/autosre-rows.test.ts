@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
-import { autosre } from '../../src/engine/policies/index.ts'
+import { autosre } from '../../src/engine/presets/index.ts'
 import { call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
 
 /** Rows of AutoSRE's own test table on histories and usage; those on payloads stand in intake-rows.test.ts and intake/guards. */

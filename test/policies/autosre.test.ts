@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { autosre } from '../../src/engine/policies/index.ts'
+import { autosre } from '../../src/engine/presets/index.ts'
 import { highWater } from '../../src/engine/epoch/thresholds.ts'
 import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { contextguardHeuristic } from '../../src/drivers/tokenizers/designs/contextguard.ts'
-import { contextguard, contextguardWindow, slidingWindow } from '../../src/engine/policies/index.ts'
+import { contextguardHeuristic } from '../../src/engine/presets/contextguard/estimate.ts'
+import { contextguard, contextguardWindow, slidingWindow } from '../../src/engine/presets/index.ts'
 import { highWater } from '../../src/engine/epoch/thresholds.ts'
 import { codecs } from '../../src/formats/registry.ts'
 import { coding, kube, mixed, storm } from './generators.ts'

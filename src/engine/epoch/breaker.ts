@@ -30,7 +30,6 @@ export function epochsInARow({ conversation, links }: PrepareContext, standing: 
  */
 export function isOverheadHigh(context: PrepareContext): boolean {
   const { deps, limit, emit } = context
-  if (deps.policy.asDesigned === true) return false
   const fixed = Math.ceil(fixedTokensOf(context))
   const line = Math.floor(highWater(deps.policy, limit))
   if (fixed < line) return false

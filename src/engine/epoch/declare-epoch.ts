@@ -15,7 +15,7 @@ import {
   type PrepareContext,
   type View,
 } from '../prepare/context.ts'
-import type { CompactRequest } from '../session/branch.ts'
+import type { CompactRequest } from '../session/branch/compact-wish.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
 import { SUMMARY_TIME_MS, summaryWriter } from './cascade/fulfil.ts'
 import { summaryLease, type SummaryLease } from './summary/summary-lease.ts'
@@ -78,7 +78,7 @@ async function planAndClaim(
     const plan = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
     if (plan.edits.length === 0) {
       // A provider that counts more than we do: by our count the aim is met, and the request does not fit.
-      if (cause.forced && pass < passes && !draft.asDesigned) continue
+      if (cause.forced && pass < passes) continue
       return { nothing: 'everything in view has to stay, or is too small to be worth it' }
     }
     const viewOfPlan = (candidate: Proposal): View =>
@@ -86,8 +86,7 @@ async function planAndClaim(
     // Weighed before a summariser is asked: its call costs money too.
     if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false)
       return { nothing: 'it would cost more than it saves' }
-    const fits = (candidate: Proposal): boolean =>
-      draft.asDesigned || !isOver(viewOfPlan(candidate).load, context.limit)
+    const fits = (candidate: Proposal): boolean => !isOver(viewOfPlan(candidate).load, context.limit)
     const right = writer.wouldAsk(plan) ? await lease.take() : 'busy'
     if (typeof right === 'object') {
       await referenceHandles(deps, branch, [right])
@@ -98,12 +97,11 @@ async function planAndClaim(
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
     const view = viewUnder(context, standing, planned)
     const { load } = view
-    if (isOver(load, context.limit) && pass < passes && !draft.asDesigned) continue
+    if (isOver(load, context.limit) && pass < passes) continue
     // What will not be sent is not declared: a later request with more room would stand under it for nothing.
     const mayClose = cascade.some(({ step }) => step === 'final')
-    if (isOver(view.estimate, context.limit) && !mayClose && !draft.asDesigned)
-      return { nothing: 'no plan made the request fit', view }
-    if (!draft.asDesigned && load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
+    if (isOver(view.estimate, context.limit) && !mayClose) return { nothing: 'no plan made the request fit', view }
+    if (load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
       return { nothing: 'the shorter view would be no smaller' }
     await storeTexts(deps, branch, ownTexts(context, proposal))
     return claim({ ...planned, after: load.count.high })
@@ -113,7 +111,7 @@ async function planAndClaim(
 
 /** The last epoch in a row leaves room for what the next request brings, which will have to do without one. */
 function roomy(context: PrepareContext, { epoch }: Standing, draft: Draft): Draft {
-  if (draft.asDesigned || epochsInARow(context, epoch) < MOST_IN_A_ROW - 1) return draft
+  if (epochsInARow(context, epoch) < MOST_IN_A_ROW - 1) return draft
   return { ...draft, limitTokens: draft.limitTokens * LAST_SHARE }
 }
 
@@ -171,7 +169,7 @@ export function epochOf(
     at: deps.clock.now(),
     agent: branch.agent,
     type: 'epoch',
-    id: `ep_${deps.hash(`${chain}:${deps.policy.name}:${standing.epoch?.id ?? ''}:${branch.undone.size}`).slice(0, 16)}`,
+    id: `ep_${deps.hash(`${chain}:${deps.policy.name}:${standing.epoch?.id ?? ''}:${branch.log.undone.size}`).slice(0, 16)}`,
     cover: chain,
     count: links.length,
     cut: coverage(edits),
@@ -205,7 +203,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
   const origins = originsOf(context, standing)
   const fixedTokens = fixedTokensOf(context)
   const turns = turnsOf(items)
-  const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.pins, ...preserve]))
+  const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.log.pins, ...preserve]))
   return {
     items,
     links,
@@ -220,7 +218,6 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     lowTokens: lowWater(deps.policy, limit, fixedTokens),
     marginTokens: marginOf(deps.policy, limit),
     mayStrip: context.codec.traits.mayStrip,
-    asDesigned: deps.policy.asDesigned === true,
     bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
     limitBytes: limit.bytes,
     handleOf: (content) =>

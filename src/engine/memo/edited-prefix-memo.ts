@@ -33,7 +33,7 @@ export interface Outgoing {
 export function outgoingOf(context: PrepareContext, conversation: Conversation, plan: Plan): Outgoing {
   const { branch, codec, text: source, bytes } = context
   if (plan.length === 0 && conversation.changes === undefined) return { text: source, bytes }
-  const { editedPrefix } = branch
+  const { editedPrefix } = branch.memo
   if (editedPrefix !== undefined && continues(editedPrefix, conversation, plan)) {
     const text = editedPrefix.text + source.slice(editedPrefix.from)
     return { text, bytes: editedPrefix.bytes + bytes - editedPrefix.sourceBytes, editedPrefix }
@@ -71,7 +71,7 @@ export function rememberEditedPrefix(
   const behind = codec.messages(conversation).length - message - 1
   // A copy: a slice would keep the whole body in memory.
   const beginning = Buffer.from(text.slice(0, text.length - rest.length))
-  branch.editedPrefix = {
+  branch.memo.keepEditedPrefix({
     text: beginning.toString(),
     bytes: beginning.length,
     messages: own.slice(0, own.length - behind),
@@ -80,7 +80,7 @@ export function rememberEditedPrefix(
     message,
     from,
     sourceBytes: Buffer.byteLength(source.slice(0, from)),
-  }
+  })
 }
 
 /** The members of a request that begins with a known edited prefix, without reading that again. */

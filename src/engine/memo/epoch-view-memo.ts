@@ -36,11 +36,11 @@ function epochViewOf(context: PrepareContext, standing: Standing): EpochView | u
   const { epoch } = standing
   const behind = epoch === undefined ? undefined : links[epoch.count]
   if (epoch === undefined || behind === undefined) return undefined
-  const known = branch.epochView
+  const known = branch.memo.epochView
   if (known?.epoch === epoch.id && sharedItems(known.covered, conversation.items) === known.covered.length) return known
   const covered = conversation.items.slice(0, behind.index + 1)
   const view = { epoch: epoch.id, covered, ...shownUnder(context, standing, covered) }
-  branch.epochView = view
+  branch.memo.keepEpochView(view)
   return view
 }
 

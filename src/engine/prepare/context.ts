@@ -16,7 +16,8 @@ import {
   type TargetRef,
 } from '../../meter/index.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
-import type { Branch, Measured } from '../session/branch.ts'
+import type { Branch } from '../session/branch/branch.ts'
+import type { Measured } from '../session/learn.ts'
 import { marginFor, itemWithMargin, loadWithMargin, textWithMargin, type CountedLoad } from './unknown-model-margin.ts'
 import type { EngineDeps } from '../deps.ts'
 import { openLimit } from './output-reserve.ts'
@@ -87,7 +88,9 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
   const target = request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' }
   const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
   const links = deps.chain(conversation.items)
-  const shared = branch.trail === undefined ? 0 : sharedItems(branch.trail.items, conversation.items)
+  const { calibration, decisions, sealedTokens } = branch.log
+  const trail = branch.requests.trail(decisions)
+  const shared = trail === undefined ? 0 : sharedItems(trail.items, conversation.items)
   return {
     deps,
     branch,
@@ -100,8 +103,8 @@ export function openContext(deps: EngineDeps, branch: Branch, request: ContextRe
     target,
     gauge: {
       ...target,
-      hidden: branch.hidden,
-      ...(branch.calibration !== undefined && { calibration: branch.calibration }),
+      hidden: sealedTokens,
+      ...(calibration !== undefined && { calibration }),
     },
     limit,
     readers: readersIn(conversation.tools),
@@ -147,13 +150,18 @@ function codecFor(deps: EngineDeps, format: string): Codec {
 }
 
 /** The last measured call on the same model, whatever became of its bytes. */
-function lastOn({ branch: { last }, target }: Weighing): Measured | undefined {
+function lastOn({
+  branch: {
+    log: { measured: last },
+  },
+  target,
+}: Weighing): Measured | undefined {
   return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
 }
 
 /** The last measured call, if this transcript continues from it under the same epoch and on the same model. */
 function anchorFor({ branch, links, target }: PrepareContext, epoch: string | undefined): Anchor | undefined {
-  const { last } = branch
+  const { measured: last } = branch.log
   if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint || last.epoch !== epoch)
     return undefined
   // Looked for from the end: it is the last request's.

@@ -1,5 +1,5 @@
 import type { Epoch } from '../../core/records.ts'
-import type { Unwritten } from '../session/branch.ts'
+import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf, type PrepareContext, type View } from './context.ts'
 import { toolUseOf, type NewEdit } from '../tool-results/first-send.ts'
 import type { Permission } from '../spending/budget-gate.ts'
@@ -27,20 +27,21 @@ export function finish(context: PrepareContext, request: PrepareRequest, outcome
   const epochId = epoch?.id ?? outcome.standing.epoch?.id
   const { high } = view.load.count
   const id = openTurn(context, request, permission, epochId, outcome.unwritten)
-  for (const link of links.slice(context.known.links)) branch.sent.add(link.chain)
-  branch.request = { items: conversation.items, links }
-  // An epoch of this request is found by the next one, like any other.
-  if (epoch === undefined && !outcome.moved) {
-    branch.trail = { ...branch.request, epochs: outcome.standing.epochs, firstSend: outcome.standing.firstSend }
-  } else delete branch.trail
-  if (epoch === undefined && branch.load !== undefined && branch.model === target.model) {
-    branch.growth = [...branch.growth.slice(-9), high - branch.load.count.high]
-  }
-  branch.model = target.model
-  branch.load = view.load
-  branch.readers = context.readers
-  branch.limit = limit
-  branch.toolUse = toolUseOf(context, outcome.standing)
+  const { items } = conversation
+  const { epochs, firstSend } = outcome.standing
+  branch.requests.prepared(
+    { items, links, model: target.model, load: view.load, limit, readers: context.readers },
+    {
+      known: context.known.links,
+      // An epoch of this request is found by the next one, like any other.
+      trail:
+        epoch === undefined && !outcome.moved
+          ? { items, links, epochs, firstSend, decisions: branch.log.decisions }
+          : undefined,
+      isReduced: epoch !== undefined,
+    },
+  )
+  branch.toolUse.is(toolUseOf(context, outcome.standing))
   const tight = epoch !== undefined && high > lowWater(deps.policy, limit, fixedTokensOf(context))
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
@@ -86,11 +87,11 @@ function openTurn(
   epoch: string | undefined,
   unwritten: Outcome['unwritten'],
 ): string {
-  const id = `turn-${++branch.turnCount}`
+  const id = branch.turns.newId(branch.log.turns)
   // A halted request is never sent, so there is nothing to record about it.
   if (permission.verdict.kind === 'halt' && !sentAnyway) return id
   const { measurement, estimate, conversation } = permission.view
-  branch.turns.set(id, {
+  branch.turns.open({
     id,
     model: target.model,
     format,

@@ -8,7 +8,7 @@ import type { PrepareContext, View } from './context.ts'
 type LimitAt = (maxOutputTokens?: number) => Limit
 
 /** The least that the policy lets a request's own cap be lowered to; undefined when it may not be touched. */
-export function outputFloor({ lowerOutput: rule }: Policy, settings: RequestSettings): number | undefined {
+function outputFloor({ lowerOutput: rule }: Policy, settings: RequestSettings): number | undefined {
   const { maxOutputTokens: asked, thinkingBudget = 0 } = settings
   if (rule === undefined || asked === undefined) return undefined
   // The vendor refuses a cap that the thinking alone would use up.

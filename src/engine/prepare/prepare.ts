@@ -1,13 +1,14 @@
 import type { Epoch } from '../../core/records.ts'
 import { isNews, logRequest, noteArchived, storeTexts, unwrittenOf, type Decided } from '../session/archive.ts'
 import { startSummary, takeSummary } from '../epoch/background-summary.ts'
-import type { Branch, Unwritten } from '../session/branch.ts'
+import type { Branch } from '../session/branch/branch.ts'
+import type { Unwritten } from '../session/branch/open-turns.ts'
 import { withCacheMarks } from './decorate/cache-marks.ts'
 import { storedText } from '../epoch/cascade/draft.ts'
 import { withContextNotice } from './decorate/context-notice.ts'
 import { isOver, limitsOf, openContext, viewOf, type PrepareContext, type View } from './context.ts'
 import type { EngineDeps } from '../deps.ts'
-import { debugLines } from '../design-log.ts'
+import { designLogOf } from '../presets/designs.ts'
 import { noteHighWater, placeOf } from '../epoch/epoch-hooks.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from './final-turn.ts'
 import { finish } from './finish-turn.ts'
@@ -26,7 +27,7 @@ import { resolveStanding } from './resolve-standing.ts'
 import { squeezeNew } from '../tool-results/squeeze-new.ts'
 import type { Standing } from './standing.ts'
 
-export type { PreparedTurn, PrepareReport, PrepareRequest } from './prepared-turn.ts'
+export type { PreparedTurn, PrepareRequest } from './prepared-turn.ts'
 
 /** decode → standing edits → first-send edits → measure → epoch if needed → validate → log → encode. */
 export async function prepare(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PreparedTurn> {
@@ -47,18 +48,18 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
   await keepAlive(deps, branch, shown)
   const asked = await refinedView(opened, shown, viewOf(opened, shown))
   noteHighWater(opened, asked)
-  const roomier = branch.compactRequested ? undefined : withLessOutput(opened, asked)
+  const roomier = branch.wish.request !== undefined ? undefined : withLessOutput(opened, asked)
   const context = roomier ?? opened
   const before = roomier === undefined ? asked : viewOf(roomier, shown)
   let decided: Decided = { standing: moved === undefined ? found : withoutEpoch(found), edits: intake }
   let logged: Promise<void> | undefined
   const log = (): Promise<void> => (logged ??= logRequest(context, decided))
-  const ready = branch.compactRequested ? undefined : await takeSummary(context, shown, before, log)
+  const ready = branch.wish.request !== undefined ? undefined : await takeSummary(context, shown, before, log)
   const isReduced = ready === undefined && roomier === undefined && needsEpoch(context, shown, before)
   const reduced = isReduced ? await reduce(context, shown, before, log) : undefined
   const declared = ready ?? reduced?.declared
   const squeezed =
-    declared === undefined && isOver(before.load, context.limit) && deps.policy.asDesigned !== true
+    declared === undefined && isOver(before.load, context.limit)
       ? await squeezeNew(context, shown, before, intake)
       : undefined
   const view = declared?.view ?? squeezed?.view ?? before
@@ -72,10 +73,11 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
       ? (withFewerTools(context, view) ?? closingTurn(context, view, final))
       : undefined
   const leaving = closing?.view ?? view
-  for (const line of debugLines(context, leaving, closing?.verdict.kind ?? 'proceed')) context.emit(line)
+  designLogOf(deps.policy)
+    .decided?.(context, leaving, closing?.verdict.kind ?? 'proceed')
+    .forEach(context.emit)
   // Caution alone refuses nothing: a guess about an unknown tokenizer may cost an epoch, not the request.
-  if (isOver(leaving.estimate, context.limit) && deps.policy.asDesigned !== true)
-    throw tooLarge(context, reduced?.smallest ?? leaving)
+  if (isOver(leaving.estimate, context.limit)) throw tooLarge(context, reduced?.smallest ?? leaving)
   const permitted = await passBudgetGate(context, leaving, closing?.verdict)
   const permission: Permission = { ...permitted, view: dressed(context, permitted.view) }
   try {
@@ -149,5 +151,5 @@ function withLessOutput(context: PrepareContext, view: View): PrepareContext | u
 
 async function keepMoved({ deps, branch }: PrepareContext, moved: Epoch, { load }: View): Promise<void> {
   const { epoch } = await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...moved, after: load.count.high })
-  branch.epoch = epoch
+  branch.standing.take(epoch)
 }

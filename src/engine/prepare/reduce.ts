@@ -1,6 +1,5 @@
 import type { Conversation } from '../../core/conversation.ts'
 import { announceEpoch, type DeclaredEpoch } from '../epoch/announce-epoch.ts'
-import { dropSummary, isWriting } from '../epoch/background-summary.ts'
 import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from '../epoch/breaker.ts'
 import { isOver, type PrepareContext, type View } from './context.ts'
 import { declareEpoch } from '../epoch/declare-epoch.ts'
@@ -12,13 +11,13 @@ import { isHigh, messagesOf, messagesSinceSummary } from '../epoch/thresholds.ts
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
 export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
   const { deps, branch, limit } = context
-  if (branch.compactRequested) return true
-  if (deps.policy.asDesigned !== true && epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
+  if (branch.wish.request !== undefined) return true
+  if (epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
-  if (isWriting(branch)) return false
+  if (branch.background.isWriting) return false
   const { policy } = deps
   if (hasManyMessages(context, standing, conversation)) return true
-  if (!isHigh(policy, limit, load, branch.cacheIsWarm)) return false
+  if (!isHigh(policy, limit, load, branch.log.cacheIsWarm)) return false
   const { rest } = policy.water
   return rest === 0 || load.count.high - (standing.epoch?.after ?? 0) >= rest * limit.tokens
 }
@@ -40,14 +39,15 @@ export async function reduce(
   log: () => Promise<void>,
 ): Promise<{ readonly declared?: DeclaredEpoch; readonly smallest?: View } | undefined> {
   const { branch, limit } = context
+  const { background, wish } = branch
   const forced = isOver(before.load, limit)
   // Whoever has to fit now does not wait for a summary that another call has started.
-  const modelFree = isWriting(branch) || isOverheadHigh(context)
-  dropSummary(branch)
-  const why = forced ? 'overflow' : branch.compactRequested ? 'requested' : 'high-water'
-  const wish = await askBeforeEpoch(context, before, why)
-  if (wish === undefined) return undefined
-  const requested = branch.compactRequested ? (branch.compactRequest ?? {}) : undefined
+  const modelFree = background.isWriting || isOverheadHigh(context)
+  background.drop()
+  const { request: requested } = wish
+  const why = forced ? 'overflow' : requested !== undefined ? 'requested' : 'high-water'
+  const hooked = await askBeforeEpoch(context, before, why)
+  if (hooked === undefined) return undefined
   const gate = forced || requested !== undefined ? undefined : priceGate(context, before)
   const epoch = await declareEpoch(context, standing, {
     ...(gate !== undefined && { accepts: (planned) => gate.accepts(planned) }),
@@ -57,13 +57,11 @@ export async function reduce(
     before,
     modelFree,
     ...(requested !== undefined && { requested }),
-    preserve: wish.preserve,
+    preserve: hooked.preserve,
     alongside: log,
   })
-  branch.compactRequested = false
-  delete branch.compactRequest
+  wish.answer('nothing' in epoch ? epoch.nothing : undefined)
   if ('nothing' in epoch) {
-    if (requested !== undefined) branch.compactOutcome = epoch.nothing
     return epoch.view === undefined ? undefined : { smallest: epoch.view }
   }
   const price = gate?.quote()

@@ -12,7 +12,7 @@ export async function refinedView(context: PrepareContext, standing: Standing, v
   const { sharpen, countTokens, meter, policy } = deps
   // A design decides by its own formula; there is nothing to sharpen.
   if ((sharpen === undefined && countTokens === undefined) || meter.design !== undefined) return view
-  const threshold = highWater(policy, limit, branch.cacheIsWarm)
+  const threshold = highWater(policy, limit, branch.log.cacheIsWarm)
   let current = view
   const measure = (): { readonly count: View['load']['count'] } => ({ count: current.load.count })
   if (!straddles(measure(), threshold)) return view

@@ -3,6 +3,7 @@ import { withPairedDrops } from '../../core/paired-drops.ts'
 import type { Epoch } from '../../core/records.ts'
 import { coverage } from '../epoch/cascade/plan-epoch.ts'
 import type { PrepareContext } from './context.ts'
+import { wasSent } from '../session/branch/branch.ts'
 import { findStanding, reanchor, type Standing } from './standing.ts'
 
 /** What stands, and whether its epoch had to be moved to fit what the client sends now. */
@@ -17,15 +18,15 @@ export async function resolveStanding(context: PrepareContext): Promise<Resolved
   const { deps, branch, links, emit } = context
   const { items } = context.conversation
   const standing = await findStanding(context)
-  const known = branch.epoch
-  if (standing.epoch !== undefined) branch.epoch = standing.epoch
+  const known = branch.standing.epoch
+  if (standing.epoch !== undefined) branch.standing.take(standing.epoch)
   if (known === undefined || standing.epoch?.id === known.id) return { standing }
   // Another epoch of ours stands here, or a rewind went back to something sent before: what was sent then is sent again.
-  if (standing.epoch !== undefined || branch.sent.has(links.at(-1)?.chain ?? '')) return { standing }
+  if (standing.epoch !== undefined || wasSent(branch, links.at(-1)?.chain ?? '')) return { standing }
   const { anchors, matched } = reanchor(known, links)
   if (anchors === undefined) {
     emit({ type: 'epoch-orphaned', epoch: known.id, matched })
-    delete branch.epoch
+    branch.standing.orphan()
     return { standing }
   }
   const plan = withPairedDrops(planOfEpoch(known, items, links, anchors), items)

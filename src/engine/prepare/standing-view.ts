@@ -1,5 +1,5 @@
 import type { Limit, Load } from '../../core/target.ts'
-import type { Branch } from '../session/branch.ts'
+import type { Branch } from '../session/branch/branch.ts'
 import { openContext, viewOf, type ContextRequest } from './context.ts'
 import type { EngineDeps } from '../deps.ts'
 import { findStanding } from './standing.ts'

@@ -25,7 +25,8 @@ const REANCHOR_SHARE = 0.9
  */
 export async function findStanding({ deps, branch, conversation, links, known }: PrepareContext): Promise<Standing> {
   const { items } = conversation
-  const { tenant, session, trail } = branch
+  const { tenant, session, log, requests } = branch
+  const trail = requests.trail(log.decisions)
   const fresh = links.slice(known.links)
   const found = await deps.sessions.findEpochs(
     tenant,

@@ -24,8 +24,8 @@ export function marginFor({
   const { caution = 1 } = deps.policy
   if (caution === 1 || deps.catalogue.resolve(target.model).match !== 'default') return { text: 1, media: 1 }
   // Small prompts say little about a tokenizer: caution fades with what was seen and ends with one whole sample.
-  const evidence = branch.calibration?.evidenceOf(target) ?? 0
-  const isMediaKnown = branch.calibration?.mediaFactorOf(target) !== undefined
+  const evidence = branch.log.calibration?.evidenceOf(target) ?? 0
+  const isMediaKnown = branch.log.calibration?.mediaFactorOf(target) !== undefined
   return { text: caution ** Math.max(0, 1 - evidence), media: isMediaKnown ? 1 : caution }
 }
 

@@ -13,14 +13,14 @@ import type { Redactor } from './redactor.ts'
  */
 
 /** Text is redacted; bytes that are no text have no labels to keep and stay as they are. */
-export function redactBytes(redact: Redactor, bytes: Uint8Array): Uint8Array {
+function redactBytes(redact: Redactor, bytes: Uint8Array): Uint8Array {
   if (!isUtf8(bytes)) return bytes
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
   const clean = redact(text)
   return clean === text ? bytes : Buffer.from(clean)
 }
 
-export function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
+function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
   if (record.type === 'item-seen') return { ...record, text: redact(record.text), fragment: redact(record.fragment) }
   if (record.type === 'edit') return { ...record, text: redact(record.text) }
   return record.type === 'epoch' ? redactEpoch(redact, record) : record
@@ -31,7 +31,7 @@ const redactEpoch = (redact: Redactor, epoch: Epoch): Epoch => ({
   edits: epoch.edits.map((edit): EpochEdit => ('text' in edit ? { ...edit, text: redact(edit.text) } : edit)),
 })
 
-export function redactingStore(store: SessionStore, redact: Redactor): SessionStore {
+function redactingStore(store: SessionStore, redact: Redactor): SessionStore {
   return {
     ...store,
     append: (tenant, session, records, expected, options) =>
@@ -46,12 +46,12 @@ export function redactingStore(store: SessionStore, redact: Redactor): SessionSt
   }
 }
 
-export function redactingArtifacts(artifacts: ArtifactStore, redact: Redactor): ArtifactStore {
+function redactingArtifacts(artifacts: ArtifactStore, redact: Redactor): ArtifactStore {
   return { ...artifacts, put: (tenant, bytes, meta) => artifacts.put(tenant, redactBytes(redact, bytes), meta) }
 }
 
 /** The address of what will be stored, not of what came. */
-export const redactingAddress =
+const redactingAddress =
   (addressOf: (tenant: string, bytes: Uint8Array) => Handle, redact: Redactor) =>
   (tenant: string, bytes: Uint8Array): Handle =>
     addressOf(tenant, redactBytes(redact, bytes))

@@ -1,8 +1,8 @@
 import { linksBefore } from '../../core/chain.ts'
 import { sharedItems } from '../../core/prefix-memo.ts'
 import { RECORD_VERSION, type Epoch, type FirstSendEdit, type ItemSeen, type LogRecord } from '../../core/records.ts'
-import { ArchivedTexts } from './archived-texts.ts'
-import type { Branch } from './branch.ts'
+import { ArchivedTexts } from './branch/archived-texts.ts'
+import type { Branch } from './branch/branch.ts'
 import type { StoredText } from '../epoch/cascade/draft.ts'
 import type { PrepareContext } from '../prepare/context.ts'
 import type { EngineDeps } from '../deps.ts'
@@ -10,20 +10,17 @@ import type { NewEdit } from '../tool-results/first-send.ts'
 import { handlesOfRecord } from '../store-admin/record-handles.ts'
 import { appendTo } from './restore.ts'
 import type { Standing } from '../prepare/standing.ts'
-import { cleanUp } from '../store-admin/retention.ts'
+import { putArtifact } from '../store-admin/retention.ts'
 
 /** Makes texts durable behind their handles, before any view mentions them. */
 export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
   for (const { text, content, mime, tool, callId, about } of texts) {
-    const { handle } = await deps.artifacts.put(branch.tenant, content ?? Buffer.from(text), {
+    await putArtifact(deps, branch, content ?? Buffer.from(text), {
       ...about,
-      session: branch.session,
       ...(tool !== undefined && { tool }),
       ...(callId !== undefined && { callId }),
       ...(mime !== undefined && { mime }),
     })
-    branch.referenced.add(handle)
-    await cleanUp(deps, branch)
   }
 }
 
@@ -65,8 +62,8 @@ export async function logRequest(context: PrepareContext, decided: Decided): Pro
 function adopted({ branch }: PrepareContext, { epoch, firstSend }: Standing): (Epoch | FirstSendEdit)[] {
   const edits = new Map([...firstSend.values()].map((edit) => [edit.key, edit]))
   return [
-    ...(epoch === undefined || branch.heldEpochs.has(epoch.id) ? [] : [{ ...epoch, agent: branch.agent }]),
-    ...[...edits.values()].filter(({ key }) => !branch.heldEdits.has(key)),
+    ...(epoch === undefined || branch.log.epochs.has(epoch.id) ? [] : [{ ...epoch, agent: branch.agent }]),
+    ...[...edits.values()].filter(({ key }) => !branch.log.editKeys.has(key)),
   ]
 }
 
@@ -90,8 +87,8 @@ interface Archivable {
 export function noteArchived(context: PrepareContext): void {
   const { branch, conversation } = context
   const { items } = conversation
-  if (archivable(context).every(({ identity, index }) => branch.archived.holds(identity, items[index]!.text)))
-    branch.archivedItems = items
+  if (archivable(context).every(({ identity, index }) => branch.log.archived.holds(identity, items[index]!.text)))
+    branch.memo.keepArchived(items)
 }
 
 /**
@@ -100,7 +97,7 @@ export function noteArchived(context: PrepareContext): void {
  */
 function archivable({ deps, branch, codec, conversation, links }: PrepareContext): Archivable[] {
   const { items } = conversation
-  const from = sharedItems(branch.archivedItems ?? [], items)
+  const from = sharedItems(branch.memo.archived, items)
   const known = linksBefore(links, from)
   const chained = new Map(links.slice(known).map((link) => [link.index, link]))
   let chain = links[known - 1]?.chain ?? ''
@@ -120,7 +117,7 @@ function newItems(context: PrepareContext, at: number): ItemSeen[] {
   const fresh = new ArchivedTexts()
   for (const { index, identity, chain } of archivable(context)) {
     const item = conversation.items[index]!
-    if (branch.archived.holds(identity, item.text) || fresh.holds(identity, item.text)) continue
+    if (branch.log.archived.holds(identity, item.text) || fresh.holds(identity, item.text)) continue
     fresh.add(identity, item.text)
     records.push({
       v: RECORD_VERSION,

@@ -1,28 +1,21 @@
-import { RECORD_VERSION, type UsageSeen } from '../../core/records.ts'
+import type { UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
-import { createCalibration, type Calibration, type CalibrationState } from '../../meter/index.ts'
+import type { Anchor, Calibration, CalibrationState } from '../../meter/index.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
-import type { Branch, Measured } from './branch.ts'
-import type { EngineDeps } from '../deps.ts'
 
 /** What was learned about tokenizers belongs to the installation, not to a tenant: it holds ratios, no content. */
 const TENANT = 'plimsoll'
 const KEY = 'calibration'
 
-/**
- * Fixes in the log what the meter knows when a branch begins. From there on the branch learns from its own usage records
- * only, so that a restarted process, or another proxy, decides exactly as this one would.
- */
-export function seedCalibration(deps: EngineDeps, branch: Branch): void {
-  if (deps.calibration === undefined || branch.calibration !== undefined) return
-  const { v, models } = deps.calibration.state()
-  const at = deps.clock.now()
-  // Not worth a write of its own: it goes before the first record that builds on it.
-  branch.seed = { v: RECORD_VERSION, at, agent: branch.agent, type: 'calibration', state: { v, models } }
-  branch.calibration = calibrationFrom(branch.seed.state)
+/** What the provider said about the last request of a branch, and which request that was. */
+export interface Measured extends Anchor {
+  /** When its answer was recorded. */
+  readonly at: number
+  readonly model: string
+  readonly endpoint?: string
+  readonly chain: string
+  readonly byClass: Readonly<Record<string, number>>
 }
-
-export const calibrationFrom = (state: unknown): Calibration => createCalibration({ state: state as CalibrationState })
 
 /** Teaches a calibration one call: its growth since the last measured one where it continues it, else its whole prompt. */
 export function teach(calibration: Calibration, last: Measured | undefined, record: UsageSeen): void {

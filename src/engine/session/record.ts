@@ -4,10 +4,11 @@ import type { Item } from '../../core/item.ts'
 import type { UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { looksTruncated } from '../../meter/index.ts'
-import type { Branch, OpenTurn } from './branch.ts'
+import type { Branch } from './branch/branch.ts'
+import type { OpenTurn } from './branch/open-turns.ts'
 import { callRecord, settleCall, tellCall } from '../spending/calls.ts'
 import type { EngineDeps } from '../deps.ts'
-import { hiddenIn } from './hidden-tokens.ts'
+import { sealedTokensIn } from './sealed-tokens.ts'
 import { teach } from './learn.ts'
 import { appendTo } from './restore.ts'
 
@@ -40,13 +41,12 @@ export interface RecordedTurn {
 
 /** normalise usage → calibrate → cost → budgets → log. Missing usage is not zero usage. */
 export async function record(deps: EngineDeps, branch: Branch, request: RecordRequest): Promise<RecordedTurn> {
-  const turn = branch.turns.get(request.turn)
+  const turn = branch.turns.close(request.turn)
   if (turn === undefined) {
     throw new PlimsollError('not-found', `There is no open turn ${JSON.stringify(request.turn)} in this session.`, {
       advice: 'Each turn can be recorded once, with the id that prepare returned.',
     })
   }
-  branch.turns.delete(turn.id)
   const unwritten = turn.unwritten?.records() ?? []
   const { durable = 'flushed' } = request
   if (request.refused === true) {
@@ -57,7 +57,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   }
   const answer = request.answer ?? answerOf(deps, request.format ?? turn.format, request.response)
   const usage = request.usage ?? answer?.usage
-  const hidden = answer && hiddenIn({ ...answer, ...(usage !== undefined && { usage }) }, countFor(deps, turn))
+  const hidden = answer && sealedTokensIn({ ...answer, ...(usage !== undefined && { usage }) }, countFor(deps, turn))
   const truncatedTo = request.cut === true ? undefined : truncationOf(branch, turn, usage)
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
   const at = deps.clock.now()
@@ -75,7 +75,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   await settleCall(deps, turn.reservation, entry)
   tellCall(deps, branch, entry)
   if (deps.calibration !== undefined) {
-    teach(deps.calibration, branch.last, entry)
+    teach(deps.calibration, branch.log.measured, entry)
     deps.keepCalibration?.()
   }
   // One write for the request and its answer: what is acknowledged here is durable as a whole.
@@ -96,9 +96,9 @@ const LEAST_WINDOW = 1_024
  * The window of a server that cut the prompt. One that reports what its cache did not hold says a small number too: that one falls
  * below what was reported before, a window does not.
  */
-function truncationOf({ last }: Branch, { count }: OpenTurn, usage: Usage | undefined): number | undefined {
+function truncationOf({ log }: Branch, { count }: OpenTurn, usage: Usage | undefined): number | undefined {
   if (usage === undefined || !looksTruncated({ count }, usage)) return undefined
-  if (usage.input < LEAST_WINDOW || usage.input < (last?.prompt ?? 0)) return undefined
+  if (usage.input < LEAST_WINDOW || usage.input < (log.measured?.prompt ?? 0)) return undefined
   return usage.input
 }
 

@@ -15,6 +15,7 @@ import {
   type ResultForms,
   type ToolBudget,
 } from './tool-budget.ts'
+import { wasSent } from '../session/branch/branch.ts'
 
 export interface NewEdit {
   readonly index: number
@@ -32,7 +33,7 @@ export async function newFirstSendEdits(context: PrepareContext, standing: Stand
   const { deps, branch, conversation, links, known } = context
   const fresh = links.slice(known.links).filter(({ index, chain }) => {
     const item = conversation.items[index]!
-    return mayShorten(item) && !standing.firstSend.has(index) && !branch.sent.has(chain)
+    return mayShorten(item) && !standing.firstSend.has(index) && !wasSent(branch, chain)
   })
   if (fresh.length === 0) return []
   const all = turnsIn(context, standing, fresh)

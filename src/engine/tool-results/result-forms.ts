@@ -1,6 +1,6 @@
 import type { Handle } from '../../core/handles.ts'
 import type { IntakeRule, Policy } from '../../core/policy.ts'
-import type { Branch } from '../session/branch.ts'
+import type { Branch } from '../session/branch/branch.ts'
 import type { EngineDeps, Presented, PresentOptions } from '../deps.ts'
 import { derivedFrom, type Derived } from './derived.ts'
 import { describeOutput, pointerText } from '../intake/index.ts'

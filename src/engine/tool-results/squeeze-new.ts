@@ -6,6 +6,7 @@ import { isOver, viewOf, type PrepareContext, type View } from '../prepare/conte
 import { draftOf, ownTexts } from '../epoch/declare-epoch.ts'
 import type { NewEdit } from './first-send.ts'
 import { placedKeyOf, type Standing } from '../prepare/standing.ts'
+import { wasSent } from '../session/branch/branch.ts'
 
 /** No new item is shown with fewer tokens. */
 const FLOOR_TOKENS = 40
@@ -55,7 +56,7 @@ async function neverSent(
   justShown: ReadonlySet<number>,
 ): Promise<ReadonlySet<number>> {
   const fresh = links.filter(
-    ({ chain, index }) => !branch.sent.has(chain) && (justShown.has(index) || !firstSend.has(index)),
+    ({ chain, index }) => !wasSent(branch, chain) && (justShown.has(index) || !firstSend.has(index)),
   )
   const seen = await deps.sessions.seen(
     branch.tenant,

@@ -1,6 +1,6 @@
 import { bearer, type Endpoint } from '../wire/endpoint.ts'
 
-export const VERSION = { 'anthropic-version': '2023-06-01' }
+const VERSION = { 'anthropic-version': '2023-06-01' }
 
 export const endpoint: Endpoint = {
   name: 'anthropic',

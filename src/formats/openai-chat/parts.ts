@@ -21,7 +21,7 @@ export function kindOf(role: Role): 'instruction' | 'assistant' | 'user' {
   return role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
 }
 
-export function readMedia(part: Fields): Media | undefined {
+function readMedia(part: Fields): Media | undefined {
   const type = stringOf(part['type'])
   if (type === 'image_url') return { type: 'image', ...readUrl(urlOf(part['image_url'])) }
   if (type === 'video_url') return { type: 'video', ...readUrl(urlOf(part['video_url'])) }

@@ -37,7 +37,7 @@ export function checkOpenAiResponses(body: unknown, options: RuleOptions = {}): 
 }
 
 /** The provider holds history that the body does not show. */
-export const isChained = (body: JsonObject): boolean =>
+const isChained = (body: JsonObject): boolean =>
   typeof body.previous_response_id === 'string' || (body.conversation !== undefined && body.conversation !== null)
 
 function checkEnvelope({ body, found }: ResponsesRuleContext): void {

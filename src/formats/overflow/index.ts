@@ -1,2 +1,2 @@
-export type { ClassifiedError, ErrorKind, ProviderError } from './classify.ts'
+export type { ClassifiedError } from './classify.ts'
 export { classifyProviderError } from './classify.ts'

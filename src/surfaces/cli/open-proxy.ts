@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { hostname } from 'node:os'
 import type { PlimsollEvent } from '../../core/events.ts'
 import { openEvents } from '../../drivers/open-events.ts'
-import { budgetsOf } from '../../config/policy/index.ts'
+import { budgetsOf } from '../../config/index.ts'
 import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../../compose/plimsoll.ts'
 import type { ProxyConfig } from '../../config/proxy.ts'
 import { knownModels } from './catalogue.ts'
@@ -34,6 +34,9 @@ const FIXED = [
   'summarizer',
   'drainMs',
   'requestTimeoutMs',
+  'allowedHosts',
+  'redact',
+  'allowedOrigins',
 ] as const
 
 /** A proxy with everything around it: store, events, metrics, control routes. */
@@ -64,6 +67,7 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     ...(settings.artifacts !== undefined && { artifacts: settings.artifacts }),
     ...(settings.models !== undefined && { models: settings.models }),
     ...(settings.summarizer !== undefined && { summarizer: settings.summarizer }),
+    ...(settings.redact !== undefined && { redact: settings.redact }),
     catalogue: knownModels(),
     onEvent(event) {
       count(event)
@@ -84,11 +88,20 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     hub.take(event)
     plimsoll.ledger.take(event)
   })
-  const token = process.env['PLIMSOLL_TOKEN']
+  const { PLIMSOLL_TOKEN: token, PLIMSOLL_OPERATOR_TOKEN: operatorToken } = process.env
+  const operator = operatorToken === undefined || operatorToken === '' ? {} : { operatorToken }
   const proxy = await startProxy(plimsoll.gateway, {
     ...settings,
     ...(token !== undefined && { token }),
-    control: createControl({ hub, ledger: plimsoll.ledger, metrics, isReady: () => plimsoll.isReady() }),
+    ...operator,
+    control: createControl({
+      hub,
+      ledger: plimsoll.ledger,
+      metrics,
+      isReady: () => plimsoll.isReady(),
+      tenantOf: (header, path) => plimsoll.gateway.tenantOf(header, path),
+      ...operator,
+    }),
     sidecar: plimsoll.sidecar,
     onRequest,
   })
@@ -125,7 +138,7 @@ function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
 }
 
 function liveOptions(settings: ProxySettings): LiveOptions {
-  const { policy, policies, agents, window, budgets, observe, tools, maxBodyBytes } = settings
+  const { policy, policies, agents, window, budgets, observe, tools, maxBodyBytes, tenants } = settings
   return {
     ...(policy !== undefined && { policy }),
     ...(policies !== undefined && { policies }),
@@ -135,5 +148,6 @@ function liveOptions(settings: ProxySettings): LiveOptions {
     ...(observe !== undefined && { observe }),
     ...(tools !== undefined && { tools }),
     ...(maxBodyBytes !== undefined && { maxBodyBytes }),
+    ...(tenants !== undefined && { tenants }),
   }
 }

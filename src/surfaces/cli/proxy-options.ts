@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import { readNumber, unitWords, type BudgetConfig } from '../../config/policy/index.ts'
-import { readConfig, readPolicies, type ProxyConfig } from '../../config/proxy.ts'
+import { readConfig, readNumber, unitWords, type BudgetConfig, type Config } from '../../config/index.ts'
+import { checkTenants, proxyConfig, proxyPolicies, type ProxyConfig } from '../../config/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
 import { endpoints } from '../../formats/endpoints.ts'
 import { wholeNumber } from './whole-number.ts'
@@ -11,6 +11,8 @@ export interface ProxyFlags extends Omit<
 > {
   readonly policy?: string
   readonly maxBody?: number
+  readonly allowHost?: string[]
+  readonly allowOrigin?: string[]
   readonly budgetUsd?: BudgetConfig[]
   readonly budgetTokens?: BudgetConfig[]
   readonly config?: string
@@ -48,32 +50,55 @@ export function addProxyOptions(command: Command): Command {
     .option('--no-tools', 'inject no tools of ours into requests')
     .option('--store <url>', 'memory: or sqlite:./plimsoll.db')
     .option('--artifacts <url>', 'memory: or file:./artifacts')
-    .option('--config <file>', 'settings as JSON; flags win; read again on SIGHUP')
+    .option('--config <file>', 'settings as YAML or JSON; flags win; read again on SIGHUP')
     .option('--budget-usd <amount[/scope]>', `dollars per ${SCOPES}; again for another (scope: day)`, budgetIn('usd'))
     .option('--budget-tokens <n[/scope]>', 'the same in tokens', budgetIn('tokens'))
     .option('--max-body <bytes>', 'largest request body', wholeNumber)
+    .option('--redact', 'take secrets out of what is stored')
+    .addOption(
+      new Option('--tenants <rule>', 'whose content a request is: credential, one or header:<name>').env(
+        'PLIMSOLL_TENANTS',
+      ),
+    )
+    .option('--allow-host <name>', 'further name that a local proxy is called by; again for another', several)
+    .option('--allow-origin <origin>', 'web page that may call the proxy; again for another', several)
     .addOption(new Option('--ca-file <file>', 'further certificate authorities, as PEM').env('PLIMSOLL_CA_FILE'))
 }
 
 type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }
 
 /** Flags over the file over the defaults. */
-export const settingsOf = (flags: ProxyFlags): ProxySettings => ({
-  ...plainSettingsOf(flags),
-  ...(flags.config !== undefined && readPolicies(flags.config, flags.policy)),
-})
+export function settingsOf(flags: ProxyFlags): ProxySettings {
+  if (flags.config === undefined) return plainSettingsOf(flags, {})
+  const config = readConfig(flags.config)
+  return { ...plainSettingsOf(flags, config), ...proxyPolicies(config, flags.policy) }
+}
 
 /** The same without what needs a policy worked out or a key to be there. */
-export function plainSettingsOf(flags: ProxyFlags): ProxySettings {
-  const file: ProxyConfig = flags.config === undefined ? {} : readConfig(flags.config)
-  const { maxBody, budgetUsd = [], budgetTokens = [], config: _config, json: _json, tools, policy, ...rest } = flags
+export function plainSettingsOf(flags: ProxyFlags, config: Config): ProxySettings {
+  const file = proxyConfig(config)
+  const {
+    maxBody,
+    allowHost,
+    allowOrigin,
+    budgetUsd = [],
+    budgetTokens = [],
+    config: _config,
+    json: _json,
+    tools,
+    policy,
+    ...rest
+  } = flags
   const named = Object.entries(rest).filter(([, value]) => value !== undefined)
   const given = Object.fromEntries(named.filter(([name]) => !(name in VENDORS)))
+  checkTenants({ ...file, ...given })
   return {
     ...file,
     ...given,
     ...(policy !== undefined && { policy }),
     ...(maxBody !== undefined && { maxBodyBytes: maxBody }),
+    ...(allowHost !== undefined && { allowedHosts: allowHost }),
+    ...(allowOrigin !== undefined && { allowedOrigins: allowOrigin }),
     ...(budgetUsd.length + budgetTokens.length > 0 && { budgets: [...budgetUsd, ...budgetTokens] }),
     // Commander says true when `--no-tools` is absent; then the file decides.
     tools: tools === false ? false : (file.tools ?? true),

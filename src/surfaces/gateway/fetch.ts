@@ -1,7 +1,7 @@
 import type { Answer } from './request/answer.ts'
 import type { Reply, Tap, Upstream, UpstreamAnswer } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
-import { goesToClient, goesUpstream } from './headers.ts'
+import { goesToClient, goesUpstream, namedIn } from './headers.ts'
 
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
@@ -38,8 +38,9 @@ function upstreamOf(request: Request, signal: AbortSignal | null, url: URL, upst
   return {
     async send({ path, body, headers: changes, foreign }) {
       const headers = new Headers()
+      const ownConnection = namedIn(request.headers.get('connection'))
       for (const [name, value] of foreign === true ? [] : request.headers) {
-        if (goesUpstream(name)) headers.append(name, value)
+        if (goesUpstream(name, ownConnection)) headers.append(name, value)
       }
       for (const [name, value] of Object.entries(changes)) {
         // The runtime's own fetch negotiates and unpacks by itself.
@@ -141,8 +142,10 @@ const responseOf = ({ status, headers, body }: Answer): Response => new Response
 function relayed({ from, headers: extra, body: whole, tap }: Extract<Reply<Body>, { kind: 'relay' }>): Response {
   const { response, source } = from as FetchAnswer
   const headers = new Headers()
+  const itsConnection = namedIn(response.headers.get('connection'))
   for (const [name, value] of response.headers) {
-    if (goesToClient(name) && name !== 'content-encoding' && name !== 'content-length') headers.append(name, value)
+    if (goesToClient(name, itsConnection) && name !== 'content-encoding' && name !== 'content-length')
+      headers.append(name, value)
   }
   for (const [name, value] of Object.entries(extra)) headers.set(name, value)
   const { status, statusText } = response

@@ -16,7 +16,7 @@ import { createCutPrompts, type CutPrompts } from './request/cut-prompts.ts'
 import { decodeBody } from './http/encoding.ts'
 import type { IncomingRequest, Reply, Upstream } from './exchange.ts'
 import { POLICY_HEADER } from './headers.ts'
-import { speakerOf, tenantOf } from './identity.ts'
+import { OBSERVED, speakerOf, tenantOf, type HeaderReader, type TenantRule } from './identity.ts'
 import { openHidden, type HiddenDeps } from './hidden/index.ts'
 import type { StepOwner } from './hidden/steps.ts'
 import type { Ledger } from './operate/ledger.ts'
@@ -56,16 +56,20 @@ export interface GatewaySettings {
   readonly observe?: boolean
   /** Largest body, unpacked. @default 64 MiB */
   readonly maxBodyBytes?: number
+  /** Whose content a request is. @default 'credential' */
+  readonly tenants?: TenantRule
 }
 
 export interface Gateway {
   /** The route of a request that is looked at; everything else passes through without being read. */
   routeOf(method: string, path: string): Route | undefined
   handle<B>(request: IncomingRequest, upstream: Upstream<B>): Promise<Reply<B>>
+  /** Whose content a request with these credentials is. */
+  tenantOf(header: HeaderReader, path: string): Promise<string>
   readonly maxBodyBytes: number
 }
 
-export const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
+const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
 
 const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
@@ -80,6 +84,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       const route = routeOf(method, path)
       return route === undefined || !deps.codecs.has(route.wire) ? undefined : route
     },
+    tenantOf: (header, path) => clientOf(deps, header, path),
     async handle(request, upstream) {
       const route = routeOf(request.method, request.path)
       if (route === undefined || request.header(POLICY_HEADER) === 'off') return unread(request, upstream)
@@ -97,7 +102,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
           : manage(deps, cutPrompts, opened, watched))
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
-        if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream)
+        if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream, BYPASSED)
         if (!wasSent && isOurTrouble(error)) return bypass(deps, request, upstream, error)
         if (isPlimsollError(error)) return { kind: 'answer', answer: errorAnswer(route.wire, error) }
         throw error
@@ -105,6 +110,12 @@ export function createGateway(deps: GatewayDeps): Gateway {
     },
   }
 }
+
+/** Said whenever a model call passes that we could not manage. */
+const BYPASSED = { 'x-plimsoll-verdict': 'bypassed' }
+
+const clientOf = async (deps: GatewayDeps, header: HeaderReader, path: string): Promise<string> =>
+  tenantOf(await deps.secret(), header, path, deps.settings().tenants)
 
 /** Sends the bytes on as they came and does not look at the answer. */
 async function unread<B>(
@@ -137,7 +148,7 @@ function bypass<B>(
     tenant: '',
     session: '',
   })
-  return unread(request, upstream, { 'x-plimsoll-verdict': 'bypassed' })
+  return unread(request, upstream, BYPASSED)
 }
 
 /** A request that was read: what it says and who says it. */
@@ -162,9 +173,8 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
   const text = utf8(await decodeBody(request.body, request.header('content-encoding'), maxBodyBytes))
   const asked = request.header(POLICY_HEADER)
   const mode = asked === 'observe' || (observe && asked === undefined) ? 'observe' : 'apply'
-  const client = tenantOf(await deps.secret(), request.header, request.path)
-  // What is only observed is kept apart, so that nothing of it can ever be applied.
-  const tenant = mode === 'observe' ? `observed-${client}` : client
+  const client = await clientOf(deps, request.header, request.path)
+  const tenant = mode === 'observe' ? OBSERVED + client : client
   const decode = (body: string): Conversation => deps.bodies.decode(tenant, codec, body)
   const conversation = decode(text)
   const speaker = await speakerOf({

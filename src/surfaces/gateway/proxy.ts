@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { needsToken } from './access.ts'
+import { isLoopback, needsToken } from './access.ts'
 import type { Control } from './operate/control.ts'
 import { createDispatcher, type ConnectionOptions } from './upstream/dispatcher.ts'
 import type { Gateway } from './gateway.ts'
@@ -21,6 +21,12 @@ export interface ProxyOptions extends ConnectionOptions {
   readonly upstreams: Upstreams
   /** Required from clients, as `x-plimsoll-token` or as `/t/<token>` before the path. Needed on any address but loopback. */
   readonly token?: string
+  /** Sees everything on the control routes. With it, others see only what is their own. */
+  readonly operatorToken?: string
+  /** Names beside the loopback ones that a proxy on loopback is called by, e.g. behind a reverse proxy. */
+  readonly allowedHosts?: readonly string[]
+  /** Origins of web pages that may call the proxy: `https://chat.example`. @default none */
+  readonly allowedOrigins?: readonly string[]
   /** Health, metrics, events and the API. */
   readonly control?: Control
   /** The compressor's contract for other gateways, at the root. */
@@ -47,9 +53,10 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   const working = new Set<Promise<void>>()
   let [table, draining] = [upstreamTable(options.upstreams), false]
   let dispatcher = createDispatcher(options)
-  const { token, control, sidecar, onRequest } = options
+  const { token, operatorToken, control, sidecar, onRequest, allowedHosts = [], allowedOrigins = [] } = options
   const deps: ServeDeps = {
     gateway,
+    origins: { isLocal: isLoopback(host), allowedHosts, allowedOrigins },
     get dispatcher() {
       return dispatcher
     },
@@ -60,6 +67,7 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
       return draining
     },
     ...(token !== undefined && { token }),
+    ...(operatorToken !== undefined && { operatorToken }),
     ...(control !== undefined && { control }),
     ...(sidecar !== undefined && { sidecar }),
     ...(onRequest !== undefined && { onRequest }),

@@ -5,7 +5,7 @@ import type { RefereeOptions } from './options.ts'
 import type { RefereeResponse } from './types.ts'
 
 /** The connection broke: the body ends in the middle. */
-export class ConnectionCut extends Error {
+class ConnectionCut extends Error {
   override readonly name = 'ConnectionCut'
   constructor() {
     super('The connection was cut.')

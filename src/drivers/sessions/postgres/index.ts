@@ -69,6 +69,7 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
 
   return checkedStore({
     name: 'postgres',
+    isShared: true,
 
     async append(tenant, session, records, expectedVersion) {
       return append(await ready(), context, tenant, session, records, expectedVersion)

@@ -34,8 +34,6 @@ export interface Draft {
   readonly marginTokens: number
   /** Whether a thought may go while what it led to stays, by the rules of the wire. */
   readonly mayStrip: WireTraits['mayStrip']
-  /** See `Policy.asDesigned`. */
-  readonly asDesigned: boolean
   readonly present: (text: string, options: PresentOptions) => string
   readonly readers: Readers
   /** What a person asked of the summary. */

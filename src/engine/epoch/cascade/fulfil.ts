@@ -126,7 +126,7 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
       const answer = await withDeadline(way.ask(ask, callOnce, signal), signal)
       if ('nothing' in answer) return { reason: 'there is nothing to read', isDown: true }
       const text = ask.wrap(answer.text.trim())
-      const isTooLong = deps.policy.asDesigned !== true && count(text) >= ask.sourceTokens
+      const isTooLong = count(text) >= ask.sourceTokens
       const reason = faultOf(answer, { text, carried: ask.carried, isTooLong })
       return reason === undefined ? { text } : { reason }
     } catch (error) {

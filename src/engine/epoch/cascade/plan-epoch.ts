@@ -64,7 +64,7 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
   }
 }
 
-export function projectedTokens(draft: Draft, proposal: Proposal): number {
+function projectedTokens(draft: Draft, proposal: Proposal): number {
   const gone = goneIn(draft, proposal)
   let sum = draft.fixedTokens
   const stripped = strippedIn(draft, proposal)

@@ -20,7 +20,7 @@ export function lineSource(draft: Draft, item: Item, age: number): LineSource | 
   }
 }
 
-export function linesOf(item: Item): readonly string[] {
+function linesOf(item: Item): readonly string[] {
   return (item.kind === 'call' ? inputText(item.text) : item.text).split('\n')
 }
 

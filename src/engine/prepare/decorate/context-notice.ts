@@ -46,7 +46,7 @@ export function withContextNotice(context: PrepareContext, view: View): Noticed 
 function noticeText({ deps, branch, limit }: PrepareContext, { load }: View): string {
   const used = Math.ceil(load.count.high)
   const percent = Math.min(100, Math.round((100 * used) / limit.tokens))
-  const left = turnsUntil(highWater(deps.policy, limit, branch.cacheIsWarm) - used, branch.growth)
+  const left = turnsUntil(highWater(deps.policy, limit, branch.log.cacheIsWarm) - used, branch.requests.growth)
   const turns = left === undefined ? '' : ` At this pace about ${left} more calls fit before older parts are condensed.`
   return `[Context: ${percent} % full, ${used.toLocaleString('en')} of ${limit.tokens.toLocaleString('en')} tokens.${turns} This is a notice, not a request.]`
 }

@@ -87,7 +87,7 @@ function contentParts(kind: Part['kind'], message: JsonObject): readonly Part[] 
   })
 }
 
-export function contentText(content: unknown): string {
+function contentText(content: unknown): string {
   if (typeof content === 'string') return content
   return objectsOf(content)
     .map((part) => textOf(part['text']) ?? '')

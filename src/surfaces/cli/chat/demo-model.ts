@@ -34,7 +34,7 @@ const WANTED = [
 const HELP = `This is the demo model: it needs no key and understands a few words. Try "read package.json", "list", "search TODO", "run git status", "write notes.txt", "count", "recall timeout", or /help. Set ${WANTED.slice(0, -1).join(', ')} or ${WANTED.at(-1)} to talk to a real one.`
 
 /** Answers the newest message: words become tool calls, results become a sentence. */
-export function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): Answer {
+function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): Answer {
   const newest = listOf(recordOf(listOf(body['messages']).at(-1))?.['content']).flatMap((block) => {
     const fields = recordOf(block)
     return fields === undefined ? [] : [fields]

@@ -1,5 +1,5 @@
-import { loadConfig, optionsOf, policyOf, type Config } from '../../../config/policy/index.ts'
-import { policies } from '../../../engine/policies/index.ts'
+import { loadConfig, optionsOf, policyOf, type Config } from '../../../config/index.ts'
+import { policies } from '../../../engine/presets/index.ts'
 import type { ChatSettings } from './chat.ts'
 
 /** Settings of a chat: flags over the file over the defaults. */

@@ -4,6 +4,7 @@ import { baseUrlsAt } from '../../../formats/endpoints.ts'
 import { openProxy, type OpenProxy } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import type { ProxyLine } from '../../gateway/proxy.ts'
+import { harmless, harmlessJson } from '../kit/harmless.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { runWorkers } from '../workers.ts'
 
@@ -26,7 +27,7 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   const settings = settingsOf(flags)
   if ((settings.workers ?? 1) > 1 && cluster.isPrimary) return runWorkers(settings.workers!)
   const say = (line: object, text: string): void =>
-    void process.stdout.write(flags.json === true ? `${JSON.stringify(line)}\n` : `${text}\n`)
+    void process.stdout.write(flags.json === true ? `${harmlessJson(line)}\n` : harmless(`${text}\n`))
   const running = await openProxy(settings, (line) => say(line, textOf(line)))
   const { url } = running.proxy
   const stopped = onSignals(() => reload(running, flags))

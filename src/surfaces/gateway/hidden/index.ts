@@ -10,7 +10,7 @@ import { answerAfter, signOf, type HiddenSteps, type StepOwner } from './steps.t
 import type { HiddenStep, Json, VisibleStream } from '../../../formats/wire/steps.ts'
 
 /** Most answers of ours to one request of the client. */
-export const MAX_HIDDEN_STEPS = 4
+const MAX_HIDDEN_STEPS = 4
 
 export interface HiddenDeps {
   readonly steps: HiddenSteps

@@ -1,7 +1,7 @@
 import { isPlimsollError } from '../../../core/errors.ts'
 import { answerRecall } from '../../../engine/readers/recall.ts'
 import { callReader } from '../../../engine/readers/tools.ts'
-import type { ArtifactReaders } from '../../../engine/readers/index.ts'
+import type { ArtifactReaders } from '../../../engine/readers/artifact-readers.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
 import type { StepOwner } from './steps.ts'
 import type { HiddenCall } from '../../../formats/wire/steps.ts'

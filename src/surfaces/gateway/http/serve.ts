@@ -6,6 +6,8 @@ import { authorise, takeToken } from '../access.ts'
 import { errorAnswer, type Answer } from '../request/answer.ts'
 import type { Control } from '../operate/control.ts'
 import { bodyTooLarge } from './encoding.ts'
+import { admit, answerPreflight, checkOrigin, type OriginRules } from './other-origins.ts'
+import { bearerIn } from '../identity.ts'
 import type { Reply, TurnReport } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
 import { lineOf, type ProxyLine } from '../operate/proxy-line.ts'
@@ -23,6 +25,8 @@ export interface ServeDeps {
   readonly table: UpstreamTable
   readonly draining: boolean
   readonly token?: string
+  readonly operatorToken?: string
+  readonly origins: OriginRules
   readonly control?: Control
   readonly sidecar?: Sidecar
   readonly onRequest?: (line: ProxyLine) => void
@@ -60,11 +64,20 @@ async function route(
 ): Promise<Outcome> {
   const { control, sidecar } = deps
   const header = headerReader(incoming)
-  if (control?.isOpen(path) === true) return done(control.handle(incoming, response, path, { ready: !deps.draining }))
+  const origin = checkOrigin(deps.origins, header)
+  if (origin !== undefined) {
+    admit(response, origin)
+    if (method === 'OPTIONS') return done(answerPreflight(header, response))
+  }
+  const asked = { incoming, response, path, token, header, isReady: !deps.draining }
+  if (control?.isOpen(path) === true) return done(await control.handle(asked))
   const isForSidecar = sidecar?.serves(method, path) === true
-  authorise(deps.token, isForSidecar ? (token ?? sidecar.tokenOf(header)) : token)
-  if (control?.serves(path) === true) return done(control.handle(incoming, response, path, { ready: !deps.draining }))
+  const given = isForSidecar ? (token ?? sidecar.tokenOf(header)) : token
+  authorise(deps.token, control?.serves(path) === true ? (token ?? bearerIn(header)) : given, deps.operatorToken)
+  if (control?.serves(path) === true) return done(await control.handle(asked))
   if (isForSidecar) {
+    // What is kept for one client is not read by another who sends nothing to be told apart by.
+    if (sidecar.isReading(path)) await control?.audiences.of({ header, path, token: given })
     const body = await readBody(incoming, deps.gateway.maxBodyBytes)
     return done(send(response, await sidecar.handle({ method, path, header, body })))
   }
@@ -132,10 +145,10 @@ function fail(response: ServerResponse, wire: string | undefined, cause: unknown
   const error = isPlimsollError(cause)
     ? cause
     : new PlimsollError('upstream', `The request failed inside the proxy: ${(cause as Error).message}`, { cause })
-  const status = error.code === 'forbidden' ? 401 : undefined
+  const { status } = error.fields
   // A body that was not read to its end cannot be followed by another request on the same connection.
-  if (error.code === 'too-large') response.setHeader('connection', 'close')
-  send(response, errorAnswer(wire, error, status))
+  if (error.code === 'too-large' || error.code === 'forbidden') response.setHeader('connection', 'close')
+  send(response, errorAnswer(wire, error, typeof status === 'number' ? status : undefined))
 }
 
 /** By events: an iterator takes several turns of the microtask queue for each piece. */

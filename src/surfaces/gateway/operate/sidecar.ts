@@ -5,7 +5,8 @@ import type { Session, SessionOptions } from '../../../engine/session/session.ts
 import type { SessionStore } from '../../../ports/session-store.ts'
 import { detectFormat } from '../../../formats/registry.ts'
 import { errorAnswer, type Answer } from '../request/answer.ts'
-import { tenantOf, type HeaderReader } from '../identity.ts'
+import { decodePart } from '../http/decode-part.ts'
+import { bearerIn, type HeaderReader } from '../identity.ts'
 
 /**
  * The contract by which other gateways call a compressor beside them: messages in, messages out, and a way to get back what was
@@ -13,6 +14,8 @@ import { tenantOf, type HeaderReader } from '../identity.ts'
  */
 export interface Sidecar {
   serves(method: string, path: string): boolean
+  /** Gives back what was stored. */
+  isReading(path: string): boolean
   /** The proxy's token as these callers send it. */
   tokenOf(header: HeaderReader): string | undefined
   handle(request: SidecarRequest): Promise<Answer>
@@ -26,7 +29,7 @@ export interface SidecarRequest {
 }
 
 export interface SidecarDeps {
-  readonly secret: () => Promise<Uint8Array>
+  readonly tenantOf: (header: HeaderReader, path: string) => Promise<string>
   readonly session: (options: SessionOptions) => Session
   readonly read: (tenant: string, handle: Handle) => Promise<Uint8Array | undefined>
   readonly values: Pick<SessionStore, 'getValue' | 'setValue'>
@@ -44,10 +47,11 @@ export function createSidecar(deps: SidecarDeps): Sidecar {
       if (pathname === COMPRESS || pathname === RETRIEVE) return method === 'POST'
       return (method === 'GET' || method === 'POST') && pathname.startsWith(`${RETRIEVE}/`)
     },
-    tokenOf: (header) => header('x-headroom-proxy-token') ?? header('authorization')?.replace(/^Bearer\s+/i, ''),
+    isReading: (path) => path.startsWith(RETRIEVE),
+    tokenOf: (header) => header('x-headroom-proxy-token') ?? bearerIn(header),
     async handle(request) {
       try {
-        const tenant = tenantOf(await deps.secret(), request.header)
+        const tenant = await deps.tenantOf(request.header, request.path)
         const [pathname = ''] = request.path.split('?')
         const answer =
           pathname === COMPRESS
@@ -138,7 +142,7 @@ function counted(names: readonly string[]): Record<string, number> {
 
 /** In the path, or in the body of a POST without one. */
 function hashOf(pathname: string, body: Uint8Array): string {
-  if (pathname !== RETRIEVE) return decodeURIComponent(pathname.slice(RETRIEVE.length + 1))
+  if (pathname !== RETRIEVE) return decodePart(pathname.slice(RETRIEVE.length + 1))
   const { hash } = parse(body)
   return typeof hash === 'string' ? hash : ''
 }

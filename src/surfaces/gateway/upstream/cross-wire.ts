@@ -35,7 +35,7 @@ export const isForeign = (
   place.wire !== undefined && place.model !== undefined && place.wire !== route.wire
 
 /** The request in the place's own wire, with what did not come along. */
-export function crossRequest({ to, place, route, conversation, maxOutputTokens }: Crossing): Crossed {
+function crossRequest({ to, place, route, conversation, maxOutputTokens }: Crossing): Crossed {
   const { settings } = conversation
   const stream = route.stream === 'events' || settings.stream
   const cap = settings.maxOutputTokens ?? maxOutputTokens

@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici'
 import { PlimsollError } from '../../../core/errors.ts'
 import { unpacker } from '../http/encoding.ts'
 import type { Upstream, UpstreamAnswer } from '../exchange.ts'
-import { goesToClient, goesUpstream } from '../headers.ts'
+import { goesToClient, goesUpstream, namedIn } from '../headers.ts'
 import type { HeaderReader } from '../identity.ts'
 import { piecesOf } from '../http/pieces.ts'
 import { pump } from '../http/pump.ts'
@@ -120,14 +120,19 @@ export const headerReader =
 
 function forwarded(incoming: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {}
+  const connection = namedIn(incoming.headers.connection)
   for (const [name, value] of Object.entries(incoming.headers)) {
-    if (value !== undefined && goesUpstream(name)) headers[name] = Array.isArray(value) ? value.join(', ') : value
+    if (value !== undefined && goesUpstream(name, connection))
+      headers[name] = Array.isArray(value) ? value.join(', ') : value
   }
   return headers
 }
 
 export function clientHeaders(headers: Dispatcher.ResponseData['headers']): Record<string, string | string[]> {
   const out: Record<string, string | string[]> = {}
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined && goesToClient(name)) out[name] = value
+  const connection = namedIn(headers['connection'])
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined && goesToClient(name, connection)) out[name] = value
+  }
   return out
 }

@@ -100,7 +100,7 @@ export function upstreamAddress(place: ProxyPlace, path: string): Address {
  * The URL to call. A base that ends in the version (`…/v1`) takes a path that begins with it.
  * @throws PlimsollError `bad-input` when dots in the path lead out of the configured base.
  */
-export function upstreamUrl({ base }: ProxyPlace, path: string): URL {
+function upstreamUrl({ base }: ProxyPlace, path: string): URL {
   const root = base.pathname.replace(/\/+$/, '')
   const version = /\/v\d+[a-z]*$/.exec(root)?.[0]
   const repeated = version !== undefined && (path === version || path.startsWith(`${version}/`))

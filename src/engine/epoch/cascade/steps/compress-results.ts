@@ -7,7 +7,7 @@ import {
   compressCyberResult,
   CYBER_DEFAULTS,
   type CyberLimits,
-} from '../../../intake/guards/index.ts'
+} from '../../../presets/cyber-autoagent/compress.ts'
 import { isRecord } from '../../../intake/templates/template.ts'
 import { linkPlaces, storedText, type Draft, type Proposal, type StoredText } from '../draft.ts'
 import { between } from '../zones.ts'

@@ -49,8 +49,7 @@ function estimateOf(draft: Draft, { charsPerToken = 2.5 }: EmergencyStep, gone: 
   return draft.fixedTokens + Math.floor(characters / charsPerToken)
 }
 
-export const levelOf = ({ limitTokens }: Draft, { share, tokens }: Level): number =>
-  Math.min(tokens, share * limitTokens)
+const levelOf = ({ limitTokens }: Draft, { share, tokens }: Level): number => Math.min(tokens, share * limitTokens)
 
 function bulletOf(item: Item): string | undefined {
   if (item.kind === 'call') return `- Called tool ${item.toolName ?? 'unknown'}`

@@ -131,7 +131,7 @@ export const exporting: Slash = {
   },
 }
 
-export function markdownOf(id: string, entries: readonly Entry[]): string {
+function markdownOf(id: string, entries: readonly Entry[]): string {
   const blocks = entries.map((entry) => {
     if (entry.type === 'user') return `## You\n\n${entry.text}`
     if (entry.type === 'result')

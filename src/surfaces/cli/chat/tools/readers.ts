@@ -1,5 +1,5 @@
 import { readerTools as declaredReaders } from '../../../../engine/readers/reader-tools.ts'
-import { artifactReaders } from '../../../../engine/readers/index.ts'
+import { artifactReaders } from '../../../../engine/readers/artifact-readers.ts'
 import { readerProvenance } from '../../../../engine/readers/provenance.ts'
 import { callReader, READER_TOOLS } from '../../../../engine/readers/tools.ts'
 import { quickjsSandbox } from '../../../../drivers/sandbox/quickjs.ts'
