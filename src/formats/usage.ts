@@ -1,5 +1,5 @@
 import type { Usage } from '../core/usage.ts'
-import { isRecord, type Fields } from '../core/values.ts'
+import { type Fields, isRecord } from '../core/values.ts'
 import { wires } from './wires.ts'
 import { amount, has, type UsageShape } from './wire/usage.ts'
 

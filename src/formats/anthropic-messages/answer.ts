@@ -12,7 +12,7 @@ import {
   type Answers,
   type AnswerWriter,
 } from '../wire/answer.ts'
-import { numberOf, recordOf, type Fields } from '../../core/values.ts'
+import { type Fields, numberOf, recordOf } from '../../core/values.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = {
   length: 'max_tokens',

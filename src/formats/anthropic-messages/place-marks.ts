@@ -1,6 +1,6 @@
 import type { MarkOptions } from '../../core/codec.ts'
 import { indexJson, member, rawText, type JsonNode } from '../json/json-index.ts'
-import { recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
 import { spliceMember, spliceText, type Splice } from '../json/splice.ts'
 import { messagesOf } from './source.ts'
 

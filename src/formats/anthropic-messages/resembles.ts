@@ -1,4 +1,5 @@
-import { arrayOf, recordOf, stringOf, type Fields } from '../kit/reading.ts'
+import { type Fields, recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from '../kit/reading.ts'
 
 const OWN_KEYS = ['system', 'anthropic_version', 'anthropic_beta', 'stop_sequences', 'thinking', 'context_management']
 const CHAT_KEYS = (

@@ -1,6 +1,7 @@
 import type { ModelResponse, StopReason } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
 import { readBlock } from './blocks.ts'
 import { knownUsage } from '../wire/usage.ts'
 import { usage } from './usage.ts'

@@ -1,21 +1,18 @@
 import type { StreamEvent } from '../../core/codec.ts'
+import { type Fields, isRecord, recordsIn, textOf } from '../../core/values.ts'
 import {
   eventOf,
-  isRecord,
   parseData,
   parseInput,
-  recordsIn,
   splitAnswer,
   sumUsage,
-  textOf,
   type HiddenWire,
   type IsOurs,
-  type Json,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
 
-const blocksOf = (message: Json | undefined): readonly Json[] => {
+const blocksOf = (message: Fields | undefined): readonly Fields[] => {
   const content = message?.['content']
   return typeof content === 'string' ? [{ type: 'text', text: content }] : recordsIn(content)
 }
@@ -107,7 +104,7 @@ class AnthropicStream implements VisibleStream {
     }
   }
 
-  #startBlock(event: StreamEvent, data: Json, index: number): readonly Passed[] {
+  #startBlock(event: StreamEvent, data: Fields, index: number): readonly Passed[] {
     const block = isRecord(data['content_block']) ? { ...data['content_block'] } : {}
     this.#blocks[index] = { value: block, json: '' }
     const hidden = steps.callOf(block, this.#isOurs) !== undefined
@@ -130,13 +127,13 @@ class AnthropicStream implements VisibleStream {
     }
   }
 
-  #renumbered(event: StreamEvent, data: Json, index: number): readonly Passed[] {
+  #renumbered(event: StreamEvent, data: Fields, index: number): readonly Passed[] {
     const shown = this.#shown.get(index)
     if (shown === undefined) return []
     return shown === index ? ['same'] : [eventOf(event, { ...data, index: shown })]
   }
 
-  parts(): readonly Json[] {
+  parts(): readonly Fields[] {
     return this.#blocks.map(({ value, json }) =>
       value['type'] === 'tool_use' ? { ...value, input: parseInput(json) } : value,
     )
@@ -146,7 +143,7 @@ class AnthropicStream implements VisibleStream {
     return this.#held.map((event) => this.#ending(event, parseData(event)!))
   }
 
-  #ending(event: StreamEvent, data: Json): Passed {
+  #ending(event: StreamEvent, data: Fields): Passed {
     if (data['type'] !== 'message_delta') return event
     if (this.#answers === 0 && !this.#hidesCalls) return 'same'
     const delta = isRecord(data['delta']) ? data['delta'] : {}
@@ -174,7 +171,7 @@ class AnthropicStream implements VisibleStream {
   }
 }
 
-const overlaid = (first: unknown, last: unknown): Json => ({
+const overlaid = (first: unknown, last: unknown): Fields => ({
   ...(isRecord(first) && first),
   ...(isRecord(last) && last),
 })

@@ -13,7 +13,7 @@ import {
   type Answers,
   type AnswerWriter,
 } from '../wire/answer.ts'
-import { listOf, recordOf, type Fields } from '../../core/values.ts'
+import { type Fields, listOf, recordOf } from '../../core/values.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = { length: 'MAX_TOKENS', refusal: 'SAFETY', error: 'OTHER' }
 const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'STOP'

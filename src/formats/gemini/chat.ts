@@ -1,4 +1,4 @@
-import { listOf, recordOf, recordsIn, type Fields } from '../../core/values.ts'
+import { type Fields, listOf, recordOf, recordsIn } from '../../core/values.ts'
 import { runsOf, withAnswers, type ChatWire, type Entry } from '../wire/chat.ts'
 import { FORMAT } from './source.ts'
 

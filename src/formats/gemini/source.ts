@@ -1,7 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { member, memberEntry, type JsonMember, rawText, type JsonNode } from '../json/json-index.ts'
-import { recordOf, type Fields } from '../kit/reading.ts'
+import { type Fields, recordOf } from '../../core/values.ts'
 
 export const FORMAT = 'gemini'
 

@@ -1,20 +1,18 @@
 import type { StreamEvent } from '../../core/codec.ts'
+import { type Fields, isRecord, recordsIn } from '../../core/values.ts'
 import {
   eventOf,
-  isRecord,
   parseData,
-  recordsIn,
   splitAnswer,
   sumUsage,
   type HiddenWire,
   type IsOurs,
-  type Json,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
 
-const candidateOf = (body: Json): Json | undefined => recordsIn(body['candidates'])[0]
-const partsIn = (candidate: Json | undefined): readonly Json[] =>
+const candidateOf = (body: Fields): Fields | undefined => recordsIn(body['candidates'])[0]
+const partsIn = (candidate: Fields | undefined): readonly Fields[] =>
   isRecord(candidate?.['content']) ? recordsIn(candidate['content']['parts']) : []
 
 export const steps: HiddenWire = {
@@ -63,7 +61,7 @@ export const steps: HiddenWire = {
   stream: (isOurs) => new GeminiStream(isOurs),
 }
 
-function withParts(body: Json, parts: readonly Json[]): Json {
+function withParts(body: Fields, parts: readonly Fields[]): Fields {
   const [candidate, ...others] = recordsIn(body['candidates'])
   const content = isRecord(candidate?.['content']) ? candidate['content'] : { role: 'model' }
   return { candidates: [{ ...candidate, content: { ...content, parts } }, ...others] }
@@ -71,7 +69,7 @@ function withParts(body: Json, parts: readonly Json[]): Json {
 
 class GeminiStream implements VisibleStream {
   readonly #isOurs: IsOurs
-  #parts: Json[] = []
+  #parts: Fields[] = []
   #held: StreamEvent | undefined
   #usages: unknown[] = []
   #hidesCalls = false
@@ -99,14 +97,14 @@ class GeminiStream implements VisibleStream {
   }
 
   /** Pieces of one text are one part of the history. */
-  #take(part: Json): void {
+  #take(part: Fields): void {
     const last = this.#parts.at(-1)
     if (isPlainText(part) && last !== undefined && isPlainText(last) && last['thought'] === part['thought']) {
       this.#parts[this.#parts.length - 1] = { ...last, text: `${String(last['text'])}${String(part['text'])}` }
     } else this.#parts.push(part)
   }
 
-  parts(): readonly Json[] {
+  parts(): readonly Fields[] {
     return this.#parts.filter((part) => part['text'] !== '' || Object.keys(part).length > 1)
   }
 
@@ -135,4 +133,5 @@ class GeminiStream implements VisibleStream {
   }
 }
 
-const isPlainText = (part: Json): boolean => typeof part['text'] === 'string' && part['thoughtSignature'] === undefined
+const isPlainText = (part: Fields): boolean =>
+  typeof part['text'] === 'string' && part['thoughtSignature'] === undefined

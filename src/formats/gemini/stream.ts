@@ -1,6 +1,7 @@
 import type { ModelResponse, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import { parseEvent, Pieces, type Fields } from '../kit/pieces.ts'
-import { arrayOf, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { addPartialArgs } from './partial-args.ts'
 import { readResponse, unwrap } from './response.ts'
 import { valueAt } from './source.ts'

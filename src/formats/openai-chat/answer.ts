@@ -14,7 +14,7 @@ import {
   type Answers,
   type AnswerWriter,
 } from '../wire/answer.ts'
-import { isRecord, listOf, numberOf, recordOf, stringOf, textOf, type Fields } from '../../core/values.ts'
+import { type Fields, isRecord, listOf, numberOf, recordOf, stringOf, textOf } from '../../core/values.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = {
   length: 'length',

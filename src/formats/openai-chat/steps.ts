@@ -1,24 +1,21 @@
 import type { StreamEvent } from '../../core/codec.ts'
 import { SSE_DONE } from '../framing/sse.ts'
+import { type Fields, isRecord, recordsIn, textOf } from '../../core/values.ts'
 import {
   eventOf,
-  isRecord,
   parseData,
   parseInput,
-  recordsIn,
   sumUsage,
-  textOf,
   type HiddenWire,
   type IsOurs,
-  type Json,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
 
 /** The parts of a chat answer: its text and reasoning as one, each call as one. */
-const isText = (part: Json): boolean => part['function'] === undefined && part['custom'] === undefined
+const isText = (part: Fields): boolean => part['function'] === undefined && part['custom'] === undefined
 
-const nameOf = (part: Json): string => (isRecord(part['function']) ? String(part['function']['name']) : '')
+const nameOf = (part: Fields): string => (isRecord(part['function']) ? String(part['function']['name']) : '')
 
 export const steps: HiddenWire = {
   list: 'messages',
@@ -75,19 +72,19 @@ export const steps: HiddenWire = {
   stream: (isOurs) => new ChatStream(isOurs),
 }
 
-const choiceOf = (body: Json): Json | undefined => recordsIn(body['choices'])[0]
+const choiceOf = (body: Fields): Fields | undefined => recordsIn(body['choices'])[0]
 
 const finishOf = (reason: unknown, hasCalls: boolean): unknown =>
   reason === 'tool_calls' && !hasCalls ? 'stop' : reason
 
-function partsOfMessage(message: unknown): readonly Json[] {
+function partsOfMessage(message: unknown): readonly Fields[] {
   if (!isRecord(message)) return []
   const { tool_calls: calls, role: _role, ...text } = message
   const hasText = Object.values(text).some((value) => typeof value === 'string' && value !== '')
   return [...(hasText ? [text] : []), ...recordsIn(calls)]
 }
 
-function messageOf(parts: readonly Json[]): Json {
+function messageOf(parts: readonly Fields[]): Fields {
   const calls = parts.filter(steps.isCall)
   const [text] = parts.filter(isText)
   return { role: 'assistant', content: null, ...text, ...(calls.length > 0 && { tool_calls: calls }) }
@@ -143,7 +140,7 @@ class ChatStream implements VisibleStream {
     return [...this.#calls.values()].some((call) => call.hidden)
   }
 
-  #read(delta: Json): void {
+  #read(delta: Fields): void {
     for (const [key, value] of Object.entries(delta)) {
       if (typeof value === 'string' && key !== 'role') this.#text[key] = (this.#text[key] ?? '') + value
     }
@@ -164,7 +161,7 @@ class ChatStream implements VisibleStream {
   }
 
   /** Undefined when nothing of the delta is for the client. */
-  #visibleDelta(delta: Json): Json | undefined {
+  #visibleDelta(delta: Fields): Fields | undefined {
     const { tool_calls: calls, ...rest } = delta
     const kept = recordsIn(calls).flatMap((call) => {
       const draft = this.#calls.get(Number(call['index'] ?? 0))
@@ -176,11 +173,11 @@ class ChatStream implements VisibleStream {
     return says || (calls === undefined && this.#answers === 0) ? rest : undefined
   }
 
-  #rewritten(event: StreamEvent, data: Json, choice: Json, delta: Json): StreamEvent {
+  #rewritten(event: StreamEvent, data: Fields, choice: Fields, delta: Fields): StreamEvent {
     return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, delta }] })
   }
 
-  parts(): readonly Json[] {
+  parts(): readonly Fields[] {
     const hasText = Object.values(this.#text).some((value) => value !== '')
     return [
       ...(hasText ? [{ ...this.#text }] : []),

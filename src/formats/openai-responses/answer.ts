@@ -12,7 +12,7 @@ import {
   type Answers,
   type AnswerWriter,
 } from '../wire/answer.ts'
-import { isRecord, numberOf, recordOf, textOf, type Fields } from '../../core/values.ts'
+import { type Fields, isRecord, numberOf, recordOf, textOf } from '../../core/values.ts'
 import { openaiError } from '../openai-chat/answer.ts'
 
 const usageOf = (usage: Usage | undefined): Fields => ({

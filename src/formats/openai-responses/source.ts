@@ -3,7 +3,7 @@ import type { Item } from '../../core/item.ts'
 import type { MarkPlaces } from '../kit/cache-marks.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
 import { messageList } from '../kit/message-list.ts'
-import type { Fields } from '../kit/reading.ts'
+import type { Fields } from '../../core/values.ts'
 
 export const FORMAT = 'openai-responses'
 

@@ -1,15 +1,12 @@
 import type { StreamEvent } from '../../core/codec.ts'
+import { type Fields, isRecord, recordsIn, textOf } from '../../core/values.ts'
 import {
   eventOf,
-  isRecord,
   parseData,
   parseInput,
-  recordsIn,
   sumUsage,
-  textOf,
   type HiddenWire,
   type IsOurs,
-  type Json,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
@@ -25,9 +22,9 @@ export const steps: HiddenWire = {
   continuation: (parts, results) => [...parts, ...results],
   insert(history, index, steps) {
     const length = answerLength(history, index)
-    const out: Json[] = history.slice(0, index)
+    const out: Fields[] = history.slice(0, index)
     let from = 0
-    const later: Json[] = []
+    const later: Fields[] = []
     for (const step of steps) {
       const at = step.at > length ? from : step.at
       out.push(...history.slice(index + from, index + at), ...step.calls)
@@ -47,7 +44,7 @@ export const steps: HiddenWire = {
 }
 
 /** Items of the model from `index` on, up to what the client added. */
-function answerLength(history: readonly Json[], index: number): number {
+function answerLength(history: readonly Fields[], index: number): number {
   let end = index
   while (end < history.length) {
     const item = history[end]!
@@ -64,8 +61,8 @@ class ResponsesStream implements VisibleStream {
   readonly #isOurs: IsOurs
   #shown = new Map<number, number | undefined>()
   #visibleCount = 0
-  #visible: Json[] = []
-  #parts: Json[] = []
+  #visible: Fields[] = []
+  #parts: Fields[] = []
   #held: StreamEvent[] = []
   #usages: unknown[] = []
   #answers = 0
@@ -104,7 +101,7 @@ class ResponsesStream implements VisibleStream {
     return shown === undefined ? [] : [this.#numbered(event, data, shown)]
   }
 
-  #numbered(event: StreamEvent, data: Json, shown?: number): Passed {
+  #numbered(event: StreamEvent, data: Fields, shown?: number): Passed {
     const sequence = this.#sequence++
     if (!this.#changed) return 'same'
     return eventOf(event, {
@@ -114,7 +111,7 @@ class ResponsesStream implements VisibleStream {
     })
   }
 
-  parts(): readonly Json[] {
+  parts(): readonly Fields[] {
     return this.#parts
   }
 
@@ -122,7 +119,7 @@ class ResponsesStream implements VisibleStream {
     return this.#held.map((event) => this.#ending(event, parseData(event)!))
   }
 
-  #ending(event: StreamEvent, data: Json): Passed {
+  #ending(event: StreamEvent, data: Fields): Passed {
     const response = isRecord(data['response']) ? data['response'] : {}
     const whole = { ...response, output: this.#visible, usage: sumUsage(this.#usages) ?? null }
     return this.#numbered(event, { ...data, response: whole })

@@ -1,6 +1,6 @@
 import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import { isRecord, type Fields } from '../../core/values.ts'
+import { type Fields, isRecord } from '../../core/values.ts'
 
 /** A part of an answer in words that every wire has. `text` is what was said, thought, or the arguments of a call as JSON. */
 export interface AnswerPart {

@@ -1,7 +1,6 @@
+import { isRecord, type Fields } from '../../core/values.ts'
 import type { StreamEvent } from '../../core/codec.ts'
 import { parseEvent } from '../kit/pieces.ts'
-
-export type Json = Readonly<Record<string, unknown>>
 
 /** A call of one of our own tools, read off an answer. */
 export interface HiddenCall {
@@ -16,8 +15,8 @@ export interface HiddenCall {
  */
 export interface HiddenStep {
   readonly at: number
-  readonly calls: readonly Json[]
-  readonly results: readonly Json[]
+  readonly calls: readonly Fields[]
+  readonly results: readonly Fields[]
   readonly beside: boolean
 }
 
@@ -32,7 +31,7 @@ export interface VisibleStream {
   /** What the client gets for this event now. The end of an answer with calls of ours is held back: it may not be the end. */
   push(event: StreamEvent): readonly Passed[]
   /** The parts of the current answer, ours included, as they stand in a history. */
-  parts(): readonly Json[]
+  parts(): readonly Fields[]
   /** The events that end the visible answer, where they were held back. */
   close(): readonly Passed[]
   /** The upstream goes on with another answer. What the held end also carried for the client comes out first. */
@@ -44,26 +43,19 @@ export interface HiddenWire {
   /** Where the history stands in a body. */
   readonly list: string
   /** Our tool's call in a part; undefined for anything else. */
-  callOf(part: Json, isOurs: IsOurs): HiddenCall | undefined
+  callOf(part: Fields, isOurs: IsOurs): HiddenCall | undefined
   /** A call of whatever tool. */
-  isCall(part: Json): boolean
-  resultOf(call: HiddenCall, text: string): Json
+  isCall(part: Fields): boolean
+  resultOf(call: HiddenCall, text: string): Fields
   /** The answer and our results as history, for the upstream to go on from. */
-  continuation(parts: readonly Json[], results: readonly Json[]): readonly Json[]
+  continuation(parts: readonly Fields[], results: readonly Fields[]): readonly Fields[]
   /** The history with steps put back into the answer that begins at `index`. */
-  insert(history: readonly Json[], index: number, steps: readonly HiddenStep[]): readonly Json[]
-  partsOf(body: Json): readonly Json[]
+  insert(history: readonly Fields[], index: number, steps: readonly HiddenStep[]): readonly Fields[]
+  partsOf(body: Fields): readonly Fields[]
   /** One whole answer from several: the visible parts, and the usage of all. */
-  assemble(bodies: readonly Json[], visible: readonly Json[]): Json
+  assemble(bodies: readonly Fields[], visible: readonly Fields[]): Fields
   stream(isOurs: IsOurs): VisibleStream
 }
-
-export const isRecord = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
-
-export const recordsIn = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isRecord) : [])
 
 /** Adds numbers wherever they stand; other values come from the last one. */
 export function sumUsage(usages: readonly unknown[]): unknown {
@@ -79,9 +71,9 @@ export function sumUsage(usages: readonly unknown[]): unknown {
   )
 }
 
-export const parseData = ({ data }: StreamEvent): Json | undefined => parseEvent(data)
+export const parseData = ({ data }: StreamEvent): Fields | undefined => parseEvent(data)
 
-export const eventOf = (original: StreamEvent, data: Json): StreamEvent => ({
+export const eventOf = (original: StreamEvent, data: Fields): StreamEvent => ({
   ...(original.event !== undefined && { event: original.event }),
   data: JSON.stringify(data),
 })
@@ -101,16 +93,16 @@ export function parseInput(text: unknown): unknown {
  * rest of the answer stands behind. `write` makes a message of the model from parts, `answer` one with results.
  */
 export function splitAnswer(
-  parts: readonly Json[],
+  parts: readonly Fields[],
   steps: readonly HiddenStep[],
   shape: {
-    readonly rest: (parts: readonly Json[]) => Json
-    readonly write: (parts: readonly Json[]) => Json
-    readonly answer: (results: readonly Json[]) => Json
+    readonly rest: (parts: readonly Fields[]) => Fields
+    readonly write: (parts: readonly Fields[]) => Fields
+    readonly answer: (results: readonly Fields[]) => Fields
   },
-): { readonly messages: readonly Json[]; readonly besideResults: readonly Json[] } {
-  const messages: Json[] = []
-  const besideResults: Json[] = []
+): { readonly messages: readonly Fields[]; readonly besideResults: readonly Fields[] } {
+  const messages: Fields[] = []
+  const besideResults: Fields[] = []
   let from = 0
   let rest = [...parts]
   for (const step of steps) {

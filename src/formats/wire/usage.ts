@@ -1,5 +1,5 @@
 import type { Usage } from '../../core/usage.ts'
-import { recordOf, type Fields } from '../../core/values.ts'
+import { type Fields, recordOf } from '../../core/values.ts'
 
 /** Token counts as a vendor reports them. */
 export interface UsageShape {

@@ -1,6 +1,6 @@
 import type { StreamEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { JsonObject } from '../../formats/kit/rule-kit.ts'
+import type { Fields } from '../../core/values.ts'
 import { systemClock } from '../../ports/clock.ts'
 import { answerOf, outputOf, trimAnswer } from './brain.ts'
 import { dialects } from './dialects/index.ts'
@@ -38,7 +38,7 @@ interface Case {
   readonly draft: Draft
   readonly request: RefereeRequest
   readonly route: Route
-  readonly body: JsonObject
+  readonly body: Fields
   readonly fault: Fault | undefined
 }
 
@@ -224,7 +224,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     log,
     summary: () => summarise(log),
     countTokens(body) {
-      const facts = dialect.read((body ?? {}) as JsonObject, { kind: 'count' }, memory)
+      const facts = dialect.read((body ?? {}) as Fields, { kind: 'count' }, memory)
       return totalOf(countSegments(facts.segments, tokenizer))
     },
     close: () => closing.abort(),

@@ -1,7 +1,7 @@
 import type { WireFormat } from '../../formats/wires.ts'
 import type { RuleOptions, StreamEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { JsonObject } from '../../formats/kit/rule-kit.ts'
+import type { Fields } from '../../core/values.ts'
 import type { Answer } from './brain.ts'
 import type { Issuer } from './issuer.ts'
 
@@ -102,7 +102,7 @@ export interface OverflowFacts {
 }
 
 export interface RenderContext {
-  readonly body: JsonObject
+  readonly body: Fields
   readonly facts: RequestFacts
   readonly answer: Answer
   /** Unique per exchange and the same in every run. */
@@ -121,7 +121,7 @@ export interface RenderContext {
 }
 
 export interface VerifyContext {
-  readonly body: JsonObject
+  readonly body: Fields
   readonly facts: RequestFacts
   readonly headers: Readonly<Record<string, string>>
   readonly issuer: Issuer
@@ -138,7 +138,7 @@ export interface Dialect {
   readonly wire: Wire
   route(method: string, path: string): Route | undefined
   check(body: unknown, options: RuleOptions): readonly Violation[]
-  read(body: JsonObject, route: Route, memory: ReadonlyMap<string, unknown>): RequestFacts
+  read(body: Fields, route: Route, memory: ReadonlyMap<string, unknown>): RequestFacts
   /** Complains about headers. */
   authorise(request: RefereeRequest, apiKey: string | undefined): Failure | undefined
   verify(context: VerifyContext): Verification

@@ -7,7 +7,8 @@ import { wireOf } from '../../../formats/registry.ts'
 import { appendHistory, insertSteps } from './history.ts'
 import { runHiddenTool, type HiddenToolDeps } from './run-tool.ts'
 import { answerAfter, signOf, type HiddenSteps, type StepOwner } from './steps.ts'
-import type { HiddenStep, Json, VisibleStream } from '../../../formats/wire/steps.ts'
+import type { Fields } from '../../../core/values.ts'
+import type { HiddenStep, VisibleStream } from '../../../formats/wire/steps.ts'
 
 /** Most answers of ours to one request of the client. */
 const MAX_HIDDEN_STEPS = 4
@@ -32,14 +33,14 @@ export interface HiddenSession {
   readonly text: string
   readonly conversation: Conversation
   stream(): VisibleStream
-  partsOf(body: Json): readonly Json[]
-  assemble(bodies: readonly Json[], visible: readonly Json[]): Json
-  isHidden(part: Json): boolean
+  partsOf(body: Fields): readonly Fields[]
+  assemble(bodies: readonly Fields[], visible: readonly Fields[]): Fields
+  isHidden(part: Fields): boolean
   /**
    * Takes one answer of the upstream. Gives the request that goes on from it, or undefined when the client's turn has come:
    * nothing of ours in it, calls of the client's own beside it, or enough steps.
    */
-  take(parts: readonly Json[]): Promise<string | undefined>
+  take(parts: readonly Fields[]): Promise<string | undefined>
   /** The visible answer is complete: steps become durable. */
   done(visible: ModelResponse | undefined): Promise<void>
 }
@@ -85,7 +86,7 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
       const before = visible + parts.slice(0, parts.indexOf(own[0]!)).length
       visible += others.length
       if (own.length === 0) return undefined
-      const results: Json[] = []
+      const results: Fields[] = []
       for (const part of own) {
         const call = wire.callOf(part, isOurs)!
         results.push(wire.resultOf(call, await runHiddenTool(deps.tools, owner, call)))

@@ -2,7 +2,7 @@ import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import { decodeBody } from '../http/encoding.ts'
 import type { UpstreamAnswer } from '../exchange.ts'
 import type { HiddenSession } from './index.ts'
-import { isRecord, type Json } from '../../../formats/wire/steps.ts'
+import { type Fields, isRecord } from '../../../core/values.ts'
 
 export interface HiddenWholeDeps<B> {
   readonly codec: Codec
@@ -24,8 +24,8 @@ export interface WholeAnswer {
 /** The one answer that the client gets for all that the upstream said; the bytes as they came where nothing was hidden. */
 export async function hiddenWhole<B>(deps: HiddenWholeDeps<B>, first: UpstreamAnswer<B>): Promise<WholeAnswer> {
   const { codec, hidden } = deps
-  const bodies: Json[] = []
-  const visible: Json[] = []
+  const bodies: Fields[] = []
+  const visible: Fields[] = []
   for (let answer = first; ;) {
     const bytes = await decodeBody(await answer.bytes(MAX_BYTES), answer.header('content-encoding'), MAX_BYTES)
     const body = parse(bytes)
@@ -48,7 +48,7 @@ export async function hiddenWhole<B>(deps: HiddenWholeDeps<B>, first: UpstreamAn
   }
 }
 
-function parse(bytes: Uint8Array): Json | undefined {
+function parse(bytes: Uint8Array): Fields | undefined {
   try {
     const body: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'))
     return isRecord(body) ? body : undefined
@@ -57,7 +57,7 @@ function parse(bytes: Uint8Array): Json | undefined {
   }
 }
 
-function read(codec: Codec, body: Json): ModelResponse | undefined {
+function read(codec: Codec, body: Fields): ModelResponse | undefined {
   try {
     return codec.readResponse(body)
   } catch {

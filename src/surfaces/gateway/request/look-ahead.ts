@@ -1,5 +1,5 @@
 import { classifyProviderError, type ClassifiedError } from '../../../formats/overflow/index.ts'
-import { parsedJson, recordOf, type Fields } from '../../../core/values.ts'
+import { type Fields, parsedJson, recordOf } from '../../../core/values.ts'
 import { wireOf, type Wire } from '../../../formats/registry.ts'
 import { copyDecoder } from '../http/encoding.ts'
 import type { UpstreamAnswer } from '../exchange.ts'
