@@ -1,3 +1,4 @@
+import { isRecord, type Fields } from '../../../core/values.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { PlimsollEvent } from '../../../core/events.ts'
 import type { Policy } from '../../../core/policy.ts'
@@ -271,12 +272,10 @@ function entryOf({ response, raw, stopped }: Answered, wire: string): Extract<En
   return { type: 'assistant', text, calls, ...(raw !== undefined && !stopped && { raw: { wire, value: raw } }) }
 }
 
-function inputOf(text: string): Readonly<Record<string, unknown>> {
+function inputOf(text: string): Fields {
   try {
     const value: unknown = JSON.parse(text === '' ? '{}' : text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : { value }
+    return isRecord(value) ? value : { value }
   } catch {
     return { invalid: text }
   }

@@ -1,3 +1,4 @@
+import { parsedJson, recordOf, type Fields } from '../../../core/values.ts'
 import { createHash } from 'node:crypto'
 import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
 import { handlesIn, isHandle, type Handle } from '../../../core/handles.ts'
@@ -66,12 +67,7 @@ export function createSidecar(deps: SidecarDeps): Sidecar {
   }
 }
 
-async function compress(
-  deps: SidecarDeps,
-  tenant: string,
-  body: Record<string, unknown>,
-  header: HeaderReader,
-): Promise<object> {
+async function compress(deps: SidecarDeps, tenant: string, body: Fields, header: HeaderReader): Promise<object> {
   const { messages, model, config } = body
   if (!Array.isArray(messages)) throw new PlimsollError('bad-input', 'messages should be a list.')
   const format = detectFormat({ messages })!
@@ -172,14 +168,9 @@ async function retrieve(deps: SidecarDeps, tenant: string, asked: string): Promi
   return { hash: asked, handle, original_content: Buffer.from(bytes).toString('utf8'), bytes: bytes.length }
 }
 
-function parse(body: Uint8Array): Record<string, unknown> {
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(body).toString('utf8'))
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
-      return parsed as Record<string, unknown>
-  } catch {
-    // Said below.
-  }
+function parse(body: Uint8Array): Fields {
+  const parsed = recordOf(parsedJson(Buffer.from(body).toString('utf8')))
+  if (parsed !== undefined) return parsed
   throw new PlimsollError('bad-input', 'The body should be a JSON object with messages.')
 }
 
