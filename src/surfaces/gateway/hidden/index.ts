@@ -5,8 +5,8 @@ import { changeEnvelope } from '../../../core/edits.ts'
 import { readersIn, readerTools } from '../../../engine/readers/reader-tools.ts'
 import { wireOf } from '../../../formats/registry.ts'
 import { appendHistory, insertSteps } from './history.ts'
-import { runHiddenTool, type HiddenToolDeps } from './run-tool.ts'
-import { answerAfter, signOf, type HiddenSteps, type StepOwner } from './steps.ts'
+import { runHiddenTool, type HiddenAsker, type HiddenToolDeps } from './run-tool.ts'
+import { answerAfter, signOf, type HiddenSteps } from './steps.ts'
 import type { Fields } from '../../../core/values.ts'
 import type { HiddenStep, VisibleStream } from '../../../formats/wire/steps.ts'
 
@@ -18,8 +18,7 @@ export interface HiddenDeps {
   readonly tools: HiddenToolDeps
 }
 
-export interface HiddenRequest {
-  readonly owner: StepOwner
+export interface HiddenRequest extends HiddenAsker {
   readonly codec: Codec
   readonly text: string
   readonly conversation: Conversation
@@ -89,7 +88,7 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
       const results: Fields[] = []
       for (const part of own) {
         const call = wire.callOf(part, isOurs)!
-        results.push(wire.resultOf(call, await runHiddenTool(deps.tools, owner, call)))
+        results.push(wire.resultOf(call, await runHiddenTool(deps.tools, request, call)))
       }
       const enough = taken.length + 1 >= MAX_HIDDEN_STEPS
       const beside = enough || others.some((part) => wire.isCall(part))

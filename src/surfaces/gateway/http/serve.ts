@@ -127,6 +127,7 @@ async function answer(reply: Reply<Readable>, response: ServerResponse): Promise
     response.writeHead(from.status, headers).end(body)
     return
   }
+  if (tap?.rewrites === true) delete headers['content-length']
   response.writeHead(from.status, headers)
   // Where a piece of the body is here already they leave together.
   if (from.taken.length === 0) response.flushHeaders()

@@ -1,9 +1,11 @@
 import type { ModelResponse } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
+import type { Framing } from '../../../formats/framing/framing.ts'
 import { wireOf } from '../../../formats/registry.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import { close, deliver, type Sent } from './deliver.ts'
-import type { Place, Reply, Tap, UpstreamAnswer } from '../exchange.ts'
+import type { Place, Reply, Rewrite, Tap, UpstreamAnswer } from '../exchange.ts'
+import { isEncoded, isReadable } from '../http/encoding.ts'
 import { fit, type Attempt } from './fit.ts'
 import { reportHeaders } from '../headers.ts'
 import { hiddenTap } from '../hidden/tap.ts'
@@ -51,11 +53,26 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
       return next.answer
     },
   }
-  if (wireOf(managed.codec.format).framing.isStream(answer.header('content-type')))
-    return { ...reply, tap: hiddenTap(steps) }
+  const { framing } = wireOf(managed.codec.format)
+  if (framing.isStream(answer.header('content-type'))) {
+    const encoding = answer.header('content-encoding')
+    if (!isEncoded(encoding)) return { ...reply, tap: hiddenTap(steps) }
+    // It was asked for plain. What cannot be unpacked cannot be rewritten either, and passes as it came.
+    if (!isReadable(encoding)) return { ...reply, tap: plainTap(managed, sent, finished) }
+    const headers = { ...reply.headers, ...PLAIN }
+    return { ...reply, headers, from: answer.rewritten(asItIs(framing)), tap: hiddenTap(steps) }
+  }
   const { bytes, settled } = await hiddenWhole(steps, answer)
+  if (bytes === undefined) return { ...reply, settled: settled.then(finished) }
   return { ...reply, headers: { ...reply.headers, ...PLAIN }, body: bytes, settled: settled.then(finished) }
 }
+
+/** The same bytes unpacked. */
+const asItIs = ({ contentType }: Framing): Rewrite => ({
+  contentType,
+  chunk: (bytes) => bytes,
+  end: () => new Uint8Array(),
+})
 
 /** Whatever encoding the upstream chose, the body that we read is plain. */
 const PLAIN = { 'content-encoding': 'identity' }
