@@ -110,6 +110,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
     })
+    const registry = createToolRegistry(options.toolSummaries)
     const all: EngineDeps = {
       ...(tokenizers !== undefined && {
         sharpen: (model: string) => tokenizers.load(meter.familyOf(model)),
@@ -140,7 +141,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       sessions,
       artifacts: typeof options.artifacts === 'object' ? options.artifacts : openArtifacts(url, { secret: key, clock }),
       addressOf: artifactAddress(key),
-      present: presenter(createToolRegistry(options.toolSummaries)),
+      present: presenter(registry),
+      describeResult: registry.summarise,
       provenance: readerProvenance(key),
       clock,
       hash,

@@ -221,6 +221,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
         : deps.addressOf(branch.tenant, content),
     present: (text, options) => origins(text)?.present(options) ?? deps.present(text, options).text,
     readers: context.readers,
+    describeResult: deps.describeResult,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,
   }
 }

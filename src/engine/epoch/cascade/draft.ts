@@ -6,6 +6,7 @@ import type { Turns } from '../../../core/turns.ts'
 import type { WireTraits } from '../../../core/wire-traits.ts'
 import type { ArtifactMeta } from '../../../ports/artifact-store.ts'
 import type { PresentOptions } from '../../deps.ts'
+import type { DescribeResult } from './steps/narrative.ts'
 import type { Readers } from '../../readers/reader-tools.ts'
 
 /** What the cascade works on: a transcript with its first-send edits in place, and the numbers to reach. All pure. */
@@ -36,6 +37,8 @@ export interface Draft {
   readonly mayStrip: WireTraits['mayStrip']
   readonly present: (text: string, options: PresentOptions) => string
   readonly readers: Readers
+  /** One sentence about a tool's result, for narratives. */
+  readonly describeResult: DescribeResult
   /** What a person asked of the summary. */
   readonly instructions?: string
   /** There is a model that may be asked for summaries. */

@@ -26,7 +26,7 @@ async function runUnder([file = '', ...args]: string[], flags: ProxyFlags): Prom
 }
 
 /** The variables by which agents and SDKs find their provider. */
-const baseUrls = (url: string): Record<string, string> => Object.fromEntries(baseUrlsAt(url, true))
+export const baseUrls = (url: string): Record<string, string> => Object.fromEntries(baseUrlsAt(url, true))
 
 function exitOf(file: string, args: readonly string[], env: Record<string, string>): Promise<number> {
   return new Promise((resolve) => {
