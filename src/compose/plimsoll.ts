@@ -1,7 +1,6 @@
 import cluster from 'node:cluster'
 import { createHmac, randomUUID } from 'node:crypto'
 import { artifactFace } from './artifacts-api.ts'
-import { createChains } from '../core/chain.ts'
 import type { EventBody, EventSink, PlimsollEvent } from '../core/events.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import type { Policy } from '../core/policy.ts'
@@ -23,7 +22,7 @@ import { learnedLimits } from '../engine/session/learned-limits.ts'
 import { policyNamed } from '../engine/presets/index.ts'
 import { presenter } from '../engine/tool-results/present.ts'
 import { readerProvenance } from '../engine/readers/provenance.ts'
-import { createRecentBodies } from '../engine/memo/recent-bodies.ts'
+import { createMemo, noMemo } from '../engine/memo/memo.ts'
 import { redactingDeps, redactingSummarizer } from '../engine/redaction/borders.ts'
 import { createRedactor } from '../engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
@@ -78,8 +77,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       onEvent: note,
     })
   let book = openBook()
-  const chain = createChains(hash, CLAUDE_CODE)
-  const bodies = createRecentBodies()
+  const memo = (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE })
   const background = backgroundWork()
   let keeper: CalibrationKeeper | undefined
   let models: Catalogue | undefined
@@ -105,6 +103,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     const tokenizers = options.exactTokens === false ? undefined : createTokenizers({ onEvent: note })
     const meter = createMeter({
       catalogue: catalogue(),
+      prefixes: memo.prefixes,
       calibration,
       wireOverhead,
       onEvent: note,
@@ -146,8 +145,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       provenance: readerProvenance(key),
       clock,
       hash,
-      chain,
-      bodies,
+      memo,
       emit,
       policy: plimsollPolicy,
     }
@@ -215,8 +213,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const gateway = createGateway({
     secret,
     codecs,
-    chain,
-    bodies,
+    chain: memo.chain,
+    bodies: memo.bodies,
     session,
     glance: (wanted, policy) => session(wanted, policy, undefined),
     learned: learnedLimits(sessions, clock),

@@ -1,5 +1,4 @@
 import { applyEdits } from '../../core/edits.ts'
-import { sharedItems } from '../../core/prefix-memo.ts'
 import type { Item } from '../../core/item.ts'
 import { releasedThinking } from '../epoch/bound-thinking.ts'
 import type { PrepareContext } from '../prepare/context.ts'
@@ -13,17 +12,21 @@ export function shownItems(context: PrepareContext, standing: Standing): Shown {
   if (view === undefined) return shownUnder(context, standing, items)
   const from = view.covered.length
   const edits = firstSendPlan(standing, items, from)
-  const since = applyEdits({ items: items.slice(from) }, edits)
+  const since = applyEdits({ items: items.slice(from) }, edits, context.deps.memo.edited)
   return { plan: [...view.plan, ...edits], items: [...view.items, ...since.items], stale: view.stale }
 }
 
 function epochViewOf(context: PrepareContext, standing: Standing): EpochView | undefined {
-  const { branch, conversation, links } = context
+  const { deps, branch, conversation, links } = context
   const { epoch } = standing
   const behind = epoch === undefined ? undefined : links[epoch.count]
   if (epoch === undefined || behind === undefined) return undefined
   const known = branch.memo.epochView
-  if (known?.epoch === epoch.id && sharedItems(known.covered, conversation.items) === known.covered.length) return known
+  if (
+    known?.epoch === epoch.id &&
+    deps.memo.prefixes.shared(known.covered, conversation.items) === known.covered.length
+  )
+    return known
   const covered = conversation.items.slice(0, behind.index + 1)
   const view = { epoch: epoch.id, covered, ...shownUnder(context, standing, covered) }
   branch.memo.keepEpochView(view)
@@ -37,7 +40,7 @@ function shownUnder(context: PrepareContext, standing: Standing, items: readonly
     ? releasedThinking(standing.epoch, edits, items, links)
     : { drops: [], stale: false }
   const plan = [...edits, ...drops]
-  return { plan, items: applyEdits({ items }, plan).items, stale }
+  return { plan, items: applyEdits({ items }, plan, context.deps.memo.edited).items, stale }
 }
 
 const bindsThinking = ({ deps, target }: PrepareContext): boolean =>
