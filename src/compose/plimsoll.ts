@@ -19,7 +19,6 @@ import type { EngineDeps } from '../engine/deps.ts'
 import { createToolRegistry } from '../engine/intake/index.ts'
 import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from '../engine/session/learn.ts'
 import { learnedLimits } from '../engine/session/learned-limits.ts'
-import { policyNamed } from '../engine/presets/index.ts'
 import { presenter } from '../engine/tool-results/present.ts'
 import { readerProvenance } from '../engine/readers/provenance.ts'
 import { createMemo, noMemo } from '../engine/memo/memo.ts'
@@ -32,6 +31,7 @@ import { defaultStore, findSecret } from './home.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from '../meter/index.ts'
 import { once } from './once.ts'
 import { openSessions } from './open-sessions.ts'
+import { tellAll } from './tell-all.ts'
 import { openReaders } from './open-readers.ts'
 import type { PlimsollOptions, LiveOptions, Plimsoll } from '../options.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
@@ -44,6 +44,7 @@ import { createLedger } from '../surfaces/gateway/operate/ledger.ts'
 import { responseSessions } from '../surfaces/gateway/request/response-sessions.ts'
 import { createSidecar } from '../surfaces/gateway/operate/sidecar.ts'
 import { sessionTokens, withWindow, withPrices } from './policy-deps.ts'
+import { checkPolicies, policyIn } from './named-policies.ts'
 import { designNamed } from '../engine/presets/designs.ts'
 import { plimsoll as plimsollPolicy } from '../engine/presets/plimsoll/policy.ts'
 
@@ -56,13 +57,14 @@ const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
+  checkPolicies(options)
   const clock = options.clock ?? systemClock
   const storeUrl = typeof options.store === 'string' ? options.store : defaultStore()
   // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
   const given = options.clock === undefined ? {} : { clock: options.clock }
   const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, given)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
-  const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
+  const emit = (event: PlimsollEvent): void => tellAll(listeners, event)
   const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
   const ledger = createLedger({ startedAt: clock.now() })
   listeners.add((event) => ledger.take(event))
@@ -180,10 +182,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     if (options.sandbox !== false || intake.guard === undefined) return policy
     return { ...policy, intake: { ...intake, guard: { sandbox: false, ...intake.guard } } }
   }
-  const ownPolicy = (name: string): Policy | undefined =>
-    Object.hasOwn(live.policies ?? {}, name) ? live.policies?.[name] : undefined
-  const policyOf = (given: string | Policy | undefined): Policy =>
-    typeof given === 'object' ? given : (ownPolicy(given ?? '') ?? policyNamed(given ?? 'plimsoll'))
+  const policyOf = (given: string | Policy | undefined): Policy => policyIn(live, given)
   const policyFor = (agent: string): Policy => policyOf(live.agents?.[agent]?.policy ?? live.policy)
   const open = openSessions()
   const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): Session => {
@@ -247,6 +246,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     }),
     ledger,
     reconfigure(next) {
+      checkPolicies(next)
       const hasOtherBudgets = JSON.stringify(next.budgets ?? []) !== JSON.stringify(live.budgets ?? [])
       live = next
       if (hasOtherBudgets) book = openBook()

@@ -3,6 +3,7 @@ import { readConfig, readNumber, unitWords, type BudgetConfig, type Config } fro
 import { checkTenants, proxyConfig, proxyPolicies, type ProxyConfig } from '../../config/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
 import { endpoints } from '../../formats/endpoints.ts'
+import { tokenCount } from './kit/token-count.ts'
 import { wholeNumber } from './whole-number.ts'
 
 export interface ProxyFlags extends Omit<
@@ -44,7 +45,11 @@ export function addProxyOptions(command: Command): Command {
     command.option(`--${name} <url>`, `upstream behind /${name}; again for a fallback (default: ${url})`, several)
   }
   return command
-    .option('--window <tokens>', 'window of the upstream, when the catalogue does not know it', wholeNumber)
+    .option(
+      '--window <tokens>',
+      'window of the upstream, when the catalogue does not know it: 200000 or 200k',
+      tokenCount,
+    )
     .option('--policy <name>', 'policy to apply')
     .option('--observe', 'report what would be done and change nothing')
     .option('--no-tools', 'inject no tools of ours into requests')
