@@ -220,7 +220,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
         ? (origins(content)?.handle ?? deps.addressOf(branch.tenant, Buffer.from(content)))
         : deps.addressOf(branch.tenant, content),
     present: (text, options) => origins(text)?.present(options) ?? deps.present(text, options).text,
-    readers: context.readers,
+    readers: context.epochReaders,
     describeResult: deps.describeResult,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,
   }

@@ -50,6 +50,7 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     limit,
     edits: view.plan,
     ...(epochId !== undefined && { epoch: epochId }),
+    declared: (view.conversation.changes?.addTools ?? []).map(({ name }) => name),
     report: {
       untouched: view.text === context.text,
       loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high,

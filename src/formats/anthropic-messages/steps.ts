@@ -1,11 +1,11 @@
 import type { StreamEvent } from '../../core/codec.ts'
-import { type Fields, isRecord, recordsIn, textOf } from '../../core/values.ts'
+import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
+  byToolChoice,
   eventOf,
   parseData,
   parseInput,
   splitAnswer,
-  sumUsage,
   type HiddenWire,
   type IsOurs,
   type Passed,
@@ -19,6 +19,7 @@ const blocksOf = (message: Fields | undefined): readonly Fields[] => {
 
 export const steps: HiddenWire = {
   list: 'messages',
+  admits: (fields) => (recordsIn(fields['tools']).some(isRunByClient) ? byToolChoice(fields) : 'no'),
   callOf: (part, isOurs) =>
     part['type'] === 'tool_use' && isOurs(String(part['name']))
       ? { id: String(part['id']), name: String(part['name']), input: part['input'] ?? {} }
@@ -52,11 +53,14 @@ export const steps: HiddenWire = {
       id: bodies[0]!['id'],
       content: visible,
       stop_reason: stopOf(last['stop_reason'], visible.some(steps.isCall)),
-      usage: sumUsage(bodies.map((body) => body['usage'])),
     }
   },
   stream: (isOurs) => new AnthropicStream(isOurs),
 }
+
+/** Declared with a schema, or one of Anthropic's own kinds that the client runs. */
+const isRunByClient = (tool: Fields): boolean =>
+  tool['input_schema'] !== undefined || /^(?:bash|text_editor|computer|memory)_/.test(textOf(tool['type']))
 
 /** Without a call of the client's own there is nothing for it to run. */
 const stopOf = (reason: unknown, hasCalls: boolean): unknown =>
@@ -69,7 +73,8 @@ class AnthropicStream implements VisibleStream {
   #visible = 0
   #blocks: { value: Record<string, unknown>; json: string }[] = []
   #held: StreamEvent[] = []
-  #usages: unknown[] = []
+  /** Of the answer at hand: it begins with its input and ends with its output. */
+  #usage: unknown
   #answers = 0
   #hasCalls = false
   #hidesCalls = false
@@ -84,7 +89,7 @@ class AnthropicStream implements VisibleStream {
     const index = Number(data['index'])
     switch (data['type']) {
       case 'message_start': {
-        this.#usages.push(isRecord(data['message']) ? data['message']['usage'] : undefined)
+        this.#usage = isRecord(data['message']) ? data['message']['usage'] : undefined
         return this.#answers === 0 ? ['same'] : []
       }
       case 'content_block_start':
@@ -150,18 +155,12 @@ class AnthropicStream implements VisibleStream {
     return eventOf(event, {
       ...data,
       delta: { ...delta, stop_reason: stopOf(delta['stop_reason'], this.#hasCalls) },
-      usage: this.#totalUsage(data['usage']),
+      // The client has the first answer's input; the last one's tells how full the window is.
+      usage: overlaid(this.#usage, data['usage']),
     })
   }
 
-  /** Each answer begins with its input and ends with its output; the last word of each key counts, then all are added. */
-  #totalUsage(last: unknown): unknown {
-    return sumUsage([...this.#usages.slice(0, -1), overlaid(this.#usages.at(-1), last)])
-  }
-
   next(): readonly Passed[] {
-    const delta = this.#held.map(parseData).find((data) => data?.['type'] === 'message_delta')
-    this.#usages.push(overlaid(this.#usages.pop(), delta?.['usage']))
     this.#answers++
     this.#hidesCalls = false
     this.#blocks = []

@@ -1,10 +1,12 @@
 import type { StreamEvent } from '../../core/codec.ts'
-import { type Fields, isRecord, recordsIn } from '../../core/values.ts'
+import { recordOf } from '../../core/values.ts'
+import { listOf, requestIn, valueAt } from './source.ts'
+import { isRecord, recordsIn, type Fields } from '../../core/values.ts'
 import {
+  byToolChoice,
   eventOf,
   parseData,
   splitAnswer,
-  sumUsage,
   type HiddenWire,
   type IsOurs,
   type Passed,
@@ -17,6 +19,22 @@ const partsIn = (candidate: Fields | undefined): readonly Fields[] =>
 
 export const steps: HiddenWire = {
   list: 'contents',
+  admits(body) {
+    const fields = requestIn(body)
+    const config = recordOf(valueAt(fields, 'generationConfig'))
+    const candidates = valueAt(config, 'candidateCount')
+    // Cached content brings its own tools, and Google's own tools refuse functions beside them.
+    if ((valueAt(fields, 'cachedContent') ?? null) !== null || (typeof candidates === 'number' && candidates > 1))
+      return 'no'
+    const tools = listOf(fields['tools']).filter(isRecord)
+    const declaresOnly = tools.every(
+      (tool) => valueAt(tool, 'functionDeclarations') !== undefined && Object.keys(tool).length === 1,
+    )
+    const hasFunctions = tools.some((tool) => listOf(valueAt(tool, 'functionDeclarations')).length > 0)
+    if (!declaresOnly || !hasFunctions) return 'no'
+    const calling = recordOf(valueAt(recordOf(valueAt(fields, 'toolConfig')), 'functionCallingConfig'))
+    return listOf(valueAt(calling, 'allowedFunctionNames')).length > 0 ? 'closed' : byToolChoice(fields)
+  },
   callOf(part, isOurs) {
     const call = part['functionCall']
     if (!isRecord(call) || !isOurs(String(call['name']))) return undefined
@@ -55,7 +73,7 @@ export const steps: HiddenWire = {
     return {
       ...last,
       ...withParts(last, visible),
-      usageMetadata: sumUsage(bodies.map((body) => body['usageMetadata'])),
+      ...(bodies[0]!['responseId'] !== undefined && { responseId: bodies[0]!['responseId'] }),
     }
   },
   stream: (isOurs) => new GeminiStream(isOurs),
@@ -71,7 +89,8 @@ class GeminiStream implements VisibleStream {
   readonly #isOurs: IsOurs
   #parts: Fields[] = []
   #held: StreamEvent | undefined
-  #usages: unknown[] = []
+  #firstId: unknown
+  #answers = 0
   #hidesCalls = false
 
   constructor(isOurs: IsOurs) {
@@ -82,14 +101,15 @@ class GeminiStream implements VisibleStream {
     const data = parseData(event)
     const candidate = data === undefined ? undefined : candidateOf(data)
     if (data === undefined || candidate === undefined) return ['same']
+    this.#firstId ??= data['responseId']
     const parts = partsIn(candidate)
     const visible = parts.filter((part) => steps.callOf(part, this.#isOurs) === undefined)
     if (visible.length < parts.length) this.#hidesCalls = true
     for (const part of parts) this.#take(part)
-    const shown = visible.length < parts.length ? eventOf(event, { ...data, ...withParts(data, visible) }) : event
+    const isChanged = visible.length < parts.length || this.#answers > 0
+    const shown = isChanged ? eventOf(event, { ...data, ...this.#id(), ...withParts(data, visible) }) : event
     if (typeof candidate['finishReason'] === 'string') {
-      this.#usages.push(data['usageMetadata'])
-      if (!this.#hidesCalls) return [this.#ending(shown)]
+      if (!this.#hidesCalls) return [shown]
       this.#held = shown
       return []
     }
@@ -109,16 +129,17 @@ class GeminiStream implements VisibleStream {
   }
 
   close(): readonly Passed[] {
-    return this.#held === undefined ? [] : [this.#ending(this.#held)]
+    return this.#held === undefined ? [] : [this.#held]
   }
 
-  #ending(event: StreamEvent): Passed {
-    if (this.#usages.length <= 1) return event
-    return eventOf(event, { ...parseData(event), usageMetadata: sumUsage(this.#usages) })
+  /** All events of one visible answer have the id of its first. */
+  #id(): Fields {
+    return this.#firstId === undefined ? {} : { responseId: this.#firstId }
   }
 
   next(): readonly Passed[] {
     const said = this.#saidAtTheEnd()
+    this.#answers++
     this.#hidesCalls = false
     this.#parts = []
     this.#held = undefined

@@ -1,11 +1,11 @@
 import type { StreamEvent } from '../../core/codec.ts'
 import { SSE_DONE } from '../framing/sse.ts'
-import { type Fields, isRecord, recordsIn, textOf } from '../../core/values.ts'
+import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
+  byToolChoice,
   eventOf,
   parseData,
   parseInput,
-  sumUsage,
   type HiddenWire,
   type IsOurs,
   type Passed,
@@ -19,6 +19,12 @@ const nameOf = (part: Fields): string => (isRecord(part['function']) ? String(pa
 
 export const steps: HiddenWire = {
   list: 'messages',
+  admits(fields) {
+    // Functions of the old kind have no ids to tell calls apart; of several choices each would need steps of its own.
+    const isLegacy = fields['functions'] !== undefined
+    const hasChoices = typeof fields['n'] === 'number' && fields['n'] > 1
+    return isLegacy || hasChoices || recordsIn(fields['tools']).length === 0 ? 'no' : byToolChoice(fields)
+  },
   callOf: (part, isOurs) =>
     isRecord(part['function']) && isOurs(nameOf(part))
       ? { id: String(part['id']), name: nameOf(part), input: parseInput(part['function']['arguments']) }
@@ -66,7 +72,7 @@ export const steps: HiddenWire = {
         },
         ...others,
       ],
-      usage: sumUsage(bodies.map((body) => body['usage'])),
+      id: bodies[0]!['id'],
     }
   },
   stream: (isOurs) => new ChatStream(isOurs),
@@ -103,7 +109,6 @@ class ChatStream implements VisibleStream {
   #calls = new Map<number, CallDraft>()
   #text: Record<string, string> = {}
   #held: StreamEvent[] = []
-  #usages: unknown[] = []
   #firstId: unknown
   #answers = 0
   #shownCalls = 0
@@ -118,7 +123,6 @@ class ChatStream implements VisibleStream {
     const data = parseData(event)
     if (data === undefined) return ['same']
     this.#firstId ??= data['id']
-    if (isRecord(data['usage'])) this.#usages.push(data['usage'])
     const choice = choiceOf(data)
     if (choice === undefined) return isRecord(data['usage']) ? this.#end(event) : ['same']
     const delta = isRecord(choice['delta']) ? choice['delta'] : {}
@@ -197,10 +201,9 @@ class ChatStream implements VisibleStream {
     const data = event.data === SSE_DONE ? undefined : parseData(event)
     if (data === undefined || !this.#changed) return event
     const choice = choiceOf(data)
-    const usage = isRecord(data['usage']) ? { usage: sumUsage(this.#usages) } : {}
-    if (choice === undefined) return eventOf(event, { ...data, id: this.#firstId, ...usage })
+    if (choice === undefined) return eventOf(event, { ...data, id: this.#firstId })
     const finish_reason = finishOf(choice['finish_reason'], this.#shownCalls > 0)
-    return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, finish_reason }], ...usage })
+    return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, finish_reason }] })
   }
 
   next(): readonly Passed[] {

@@ -1,10 +1,10 @@
 import type { StreamEvent } from '../../core/codec.ts'
-import { type Fields, isRecord, recordsIn, textOf } from '../../core/values.ts'
+import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
+  byToolChoice,
   eventOf,
   parseData,
   parseInput,
-  sumUsage,
   type HiddenWire,
   type IsOurs,
   type Passed,
@@ -13,6 +13,12 @@ import {
 
 export const steps: HiddenWire = {
   list: 'input',
+  admits(fields) {
+    // An answer that is made in the background is fetched by id, past us; a history or a prompt that the provider holds may have tools of any name.
+    const isElsewhere = ['previous_response_id', 'conversation', 'prompt'].some((key) => (fields[key] ?? null) !== null)
+    if (isElsewhere || fields['background'] === true) return 'no'
+    return recordsIn(fields['tools']).some(isRunByClient) ? byToolChoice(fields) : 'no'
+  },
   callOf: (part, isOurs) =>
     part['type'] === 'function_call' && isOurs(String(part['name']))
       ? { id: String(part['call_id']), name: String(part['name']), input: parseInput(part['arguments']) }
@@ -38,10 +44,12 @@ export const steps: HiddenWire = {
   assemble: (bodies, visible) => ({
     ...bodies.at(-1)!,
     output: visible,
-    usage: sumUsage(bodies.map((body) => body['usage'])),
   }),
   stream: (isOurs) => new ResponsesStream(isOurs),
 }
+
+const isRunByClient = ({ type }: Fields): boolean =>
+  ['function', 'custom', 'local_shell', 'shell', 'apply_patch'].includes(textOf(type))
 
 /** Items of the model from `index` on, up to what the client added. */
 function answerLength(history: readonly Fields[], index: number): number {
@@ -64,7 +72,7 @@ class ResponsesStream implements VisibleStream {
   #visible: Fields[] = []
   #parts: Fields[] = []
   #held: StreamEvent[] = []
-  #usages: unknown[] = []
+  #firstId: unknown
   #answers = 0
   #sequence = 0
   #changed = false
@@ -79,11 +87,11 @@ class ResponsesStream implements VisibleStream {
     if (data === undefined) return ['same']
     const type = String(data['type'])
     if (ENDINGS.has(type)) {
-      this.#usages.push(isRecord(data['response']) ? data['response']['usage'] : undefined)
       if (!this.#hidesCalls) return [this.#ending(event, data)]
       this.#held.push(event)
       return []
     }
+    if (isRecord(data['response'])) this.#firstId ??= data['response']['id']
     if ((type === 'response.created' || type === 'response.in_progress') && this.#answers > 0) return []
     const index = typeof data['output_index'] === 'number' ? data['output_index'] : undefined
     if (index === undefined) return [this.#numbered(event, data)]
@@ -121,7 +129,7 @@ class ResponsesStream implements VisibleStream {
 
   #ending(event: StreamEvent, data: Fields): Passed {
     const response = isRecord(data['response']) ? data['response'] : {}
-    const whole = { ...response, output: this.#visible, usage: sumUsage(this.#usages) ?? null }
+    const whole = { ...response, id: this.#firstId ?? response['id'], output: this.#visible }
     return this.#numbered(event, { ...data, response: whole })
   }
 

@@ -232,7 +232,7 @@ async function manage<B>(
     clientText: text,
     text: hidden?.text ?? text,
     conversation: hidden?.conversation ?? conversation,
-    ...(hidden !== undefined && { hidden }),
+    ...(hidden !== undefined && { hidden, offer: hidden.offer }),
     tenant,
     sessionId,
     agent,

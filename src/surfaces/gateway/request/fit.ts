@@ -48,8 +48,9 @@ function numbersOf({ fields }: PlimsollError): { projected: number; limit: numbe
   return { projected, limit: number('limit'), margin: number('limit') - projected }
 }
 
-export const prepareFor = <B>(managed: ManagedRequest<B>, place: Place, target: Target): Promise<PreparedTurn> =>
-  managed.session.prepare({
+export async function prepareFor<B>(managed: ManagedRequest<B>, place: Place, target: Target): Promise<PreparedTurn> {
+  const { hidden } = managed
+  const prepared = await managed.session.prepare({
     // What is only observed asks nobody, and a place of another wire has no cache of this one's prefix.
     ...(managed.mode === 'apply' && !isForeign(place, managed.route) && { send: askAside(managed, place) }),
     format: managed.codec.format,
@@ -58,4 +59,8 @@ export const prepareFor = <B>(managed: ManagedRequest<B>, place: Place, target: 
     targets: [target],
     archive: 'meanwhile',
     sentAnyway: managed.mode === 'observe',
+    ...(managed.offer !== undefined && { tools: managed.offer }),
   })
+  if (managed.offer?.withheld !== true) await hidden?.declared(prepared)
+  return prepared
+}

@@ -10,6 +10,7 @@ import type { CutPrompts } from './cut-prompts.ts'
 import { deliver } from './deliver.ts'
 import type { IncomingRequest, Place, Reply, Upstream } from '../exchange.ts'
 import { fit } from './fit.ts'
+import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import type { HiddenSession } from '../hidden/index.ts'
 import { halted, relayed } from './relay.ts'
 import type { Route } from '../../../formats/routes.ts'
@@ -29,6 +30,8 @@ export interface ManagedRequest<B> {
   readonly conversation: Conversation
   /** Tools of ours in this session. */
   readonly hidden?: HiddenSession
+  /** Those of them that this request may declare. */
+  readonly offer?: ToolOffer
   readonly tenant: string
   readonly sessionId: string
   readonly agent: string
