@@ -1,4 +1,4 @@
-import { wireOverhead } from '../../src/formats/registry.ts'
+import { framingOfWire } from '../../src/formats/registry.ts'
 import type { Conversation } from '../../src/core/conversation.ts'
 import type { Item } from '../../src/core/item.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
@@ -32,7 +32,7 @@ export function replayGrowth(
   tokenizerFor?: (family: string) => TextCounter | undefined,
 ): PredictedGrowth[] {
   const meter = createMeter({
-    wireOverhead,
+    framingOf: framingOfWire,
     catalogue: bundledCatalogue(),
     ...(calibration !== undefined && { calibration }),
     ...(tokenizerFor !== undefined && { tokenizerFor }),

@@ -17,8 +17,8 @@ import { backgroundWork } from '../engine/session/background-work.ts'
 import { createBudgetBook, type BudgetBook } from '../engine/spending/budget-book.ts'
 import type { EngineDeps } from '../engine/deps.ts'
 import { createToolRegistry } from '../engine/intake/index.ts'
-import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from '../engine/session/learn.ts'
-import { learnedLimits } from '../engine/session/learned-limits.ts'
+import { tenantCalibrations } from '../engine/learning/tenant-calibrations.ts'
+import { learnedLimits } from '../engine/learning/learned-limits.ts'
 import { presenter } from '../engine/tool-results/present.ts'
 import { readerProvenance } from '../engine/readers/provenance.ts'
 import { createMemo, noMemo } from '../engine/memo/memo.ts'
@@ -26,9 +26,9 @@ import { redactingDeps, redactingSummarizer } from '../engine/redaction/borders.
 import { createRedactor } from '../engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
-import { byName, codecs, wireOverhead } from '../formats/registry.ts'
+import { byName, codecs, framingOfWire } from '../formats/registry.ts'
 import { defaultStore, findSecret } from './home.ts'
-import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from '../meter/index.ts'
+import { createBudgets, createMeter, limitOf, type Budget } from '../meter/index.ts'
 import { once } from './once.ts'
 import { openSessions } from './open-sessions.ts'
 import { tellAll } from './tell-all.ts'
@@ -81,7 +81,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   let book = openBook()
   const memo = (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE })
   const background = backgroundWork()
-  let keeper: CalibrationKeeper | undefined
+  const calibrations = tenantCalibrations(sessions, { onEvent: note })
   let models: Catalogue | undefined
   const catalogue = (): Catalogue =>
     (models ??= amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} }))
@@ -97,17 +97,11 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       typeof options.artifacts === 'string'
         ? options.artifacts
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
-    // Ratios only: without the store the meter begins with its own.
-    const state = await storedCalibration(sessions).catch(() => undefined)
-    const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
-    const kept = calibrationKeeper(sessions, calibration)
-    keeper = kept
     const tokenizers = options.exactTokens === false ? undefined : createTokenizers({ onEvent: note })
     const meter = createMeter({
       catalogue: catalogue(),
       prefixes: memo.prefixes,
-      calibration,
-      wireOverhead,
+      framingOf: framingOfWire,
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
     })
@@ -126,8 +120,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       ...(options.contextNotice !== undefined && { contextNotice: options.contextNotice }),
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
-      calibration,
-      keepCalibration: () => kept.note(),
+      calibrations,
       ledger,
       keyName: (credential) => `k_${createHmac('sha256', key).update(`key:${credential}`).digest('hex').slice(0, 32)}`,
       meter: {
@@ -262,7 +255,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     async close() {
       await background.close()
       open.clear()
-      await keeper?.flush()
+      await calibrations.flush()
       await readers.close()
       if (deps.started()) await (await deps()).artifacts.close()
       await sessions.close()

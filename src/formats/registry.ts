@@ -1,6 +1,6 @@
 import type { Codec } from '../core/codec.ts'
 import { PlimsollError } from '../core/errors.ts'
-import type { Overhead } from '../core/wire-traits.ts'
+import type { PromptFraming } from '../core/wire-traits.ts'
 import type { Wire } from './wire/wire.ts'
 import { WIRES, wires, type WireFormat } from './wires.ts'
 
@@ -35,5 +35,5 @@ export function wireOf(format: string): Wire {
 /** @throws PlimsollError with code `unsupported` for a name that is no wire. */
 export const codecOf = (format: string): Codec => wireOf(format).codec
 
-/** What a wire adds around its content, for the meter. */
-export const wireOverhead = (format: string): Overhead | undefined => codecs.get(format)?.traits.overhead
+/** How a wire frames its prompts, for the meter. */
+export const framingOfWire = (format: string): PromptFraming | undefined => codecs.get(format)?.traits.promptFraming

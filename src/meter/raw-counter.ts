@@ -1,6 +1,6 @@
 import { type Count, NO_TOKENS } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
-import type { Overhead } from '../core/wire-traits.ts'
+import type { Overhead } from './overhead.ts'
 import { createContentCache } from './content-cache.ts'
 import { countItem, type ItemContext, type ItemCount } from './count-item.ts'
 import { estimateTokens } from './estimator/estimate.ts'

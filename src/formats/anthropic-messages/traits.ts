@@ -1,8 +1,7 @@
-import { CHAT_OVERHEAD, type WireTraits } from '../../core/wire-traits.ts'
+import type { WireTraits } from '../../core/wire-traits.ts'
 
 export const traits: WireTraits = {
-  // Claude's own overhead goes by the model, on whatever wire; other models behind this one are framed like a chat.
-  overhead: CHAT_OVERHEAD,
+  promptFraming: 'messages',
   windowHoldsAnswer: true,
   mayStrip: () => true,
   staleThinkingHeaders: { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' },

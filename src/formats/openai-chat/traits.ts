@@ -1,7 +1,7 @@
-import { CHAT_OVERHEAD, type WireTraits } from '../../core/wire-traits.ts'
+import type { WireTraits } from '../../core/wire-traits.ts'
 
 export const traits: WireTraits = {
-  overhead: CHAT_OVERHEAD,
+  promptFraming: 'messages',
   windowHoldsAnswer: true,
   // Vendors that insist on an echo insist on it beside calls.
   mayStrip: (thought, items) =>
