@@ -1,7 +1,16 @@
 import { type Fields, isRecord, listOf } from '../../core/values.ts'
+import type { Findings } from '../kit/rule-kit.ts'
 import { shown } from '../kit/rule-kit.ts'
+import type { GeminiRule } from './rule-book.ts'
 import { callOf, partsOf, responseOf, signatureOf } from './parts.ts'
-import type { GeminiRuleContext } from './rules.ts'
+
+export interface GeminiRuleContext {
+  readonly body: Fields
+  readonly found: Findings<GeminiRule>
+  readonly profiles: ReadonlySet<string>
+  /** The path names the model on this wire, not the body. */
+  readonly model: string
+}
 
 /** Contents of one role in a row: the API reads them as one turn. */
 interface Turn {

@@ -1,6 +1,13 @@
 import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
+import type { Findings } from '../kit/rule-kit.ts'
 import { quoted } from '../kit/rule-kit.ts'
-import type { ChatRuleContext } from './rules.ts'
+import type { OpenAiChatRule } from './rule-book.ts'
+
+export interface ChatRuleContext {
+  readonly body: Fields
+  readonly found: Findings<OpenAiChatRule>
+  readonly profiles: ReadonlySet<string>
+}
 
 const NINE = /^[a-zA-Z0-9]{9}$/
 const MAX_ID = 40
