@@ -24,7 +24,7 @@ import { policyNamed } from '../engine/presets/index.ts'
 import { presenter } from '../engine/tool-results/present.ts'
 import { readerProvenance } from '../engine/readers/provenance.ts'
 import { createRecentBodies } from '../engine/memo/recent-bodies.ts'
-import { redactingDeps, redactingSummarizer } from '../engine/redaction/borders.ts'
+import { redactingDeps, redactingStore, redactingSummarizer } from '../engine/redaction/borders.ts'
 import { createRedactor } from '../engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
@@ -62,6 +62,10 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
   const given = options.clock === undefined ? {} : { clock: options.clock }
   const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, given)
+  const { redact = false } = options
+  const redactor = redact === false ? undefined : createRedactor(redact === true ? {} : redact)
+  /** Where content is written. */
+  const content = redactor === undefined ? sessions : redactingStore(sessions, redactor)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
   const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
@@ -148,8 +152,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       emit,
       policy: plimsollPolicy,
     }
-    const { redact = false } = options
-    return redact === false ? all : redactingDeps(all, createRedactor(redact === true ? {} : redact))
+    return redactor === undefined ? all : redactingDeps(all, redactor)
   })
 
   const tokenizerOf = createTokenizerById()
@@ -222,7 +225,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     clock,
     emit,
     hidden: {
-      steps: hiddenSteps(sessions),
+      steps: hiddenSteps(content),
       tools: {
         sessions,
         readers: readers.of,
@@ -236,7 +239,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
     session: (wanted) => session(wanted, undefined, 0),
     importSession: async (lines, { tenant = 'local' } = {}) =>
-      importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
+      importStore(content, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
     sidecar: createSidecar({
       tenantOf: (header, path) => gateway.tenantOf(header, path),

@@ -1,4 +1,5 @@
 import { applyEdits, type Plan } from '../../core/edits.ts'
+import { declaredCount } from '../../core/epochs.ts'
 import { sharedItems } from '../../core/prefix-memo.ts'
 import type { Item } from '../../core/item.ts'
 import { releasedThinking } from '../epoch/bound-thinking.ts'
@@ -34,7 +35,8 @@ export function shownItems(context: PrepareContext, standing: Standing): Shown {
 function epochViewOf(context: PrepareContext, standing: Standing): EpochView | undefined {
   const { branch, conversation, links } = context
   const { epoch } = standing
-  const behind = epoch === undefined ? undefined : links[epoch.count]
+  // Thinking that was issued before the epoch goes with it, so the view reaches as far as the history did then.
+  const behind = epoch === undefined ? undefined : links[Math.max(epoch.count, declaredCount(epoch))]
   if (epoch === undefined || behind === undefined) return undefined
   const known = branch.memo.epochView
   if (known?.epoch === epoch.id && sharedItems(known.covered, conversation.items) === known.covered.length) return known

@@ -27,17 +27,17 @@ export function withoutForeignSeals(context: PrepareContext, view: View): View {
 
 function foreignIds({ branch, deps, conversation, links, target }: PrepareContext): ReadonlySet<string> {
   const ids = new Set<string>()
-  if (branch.log.issuers.size === 0) return ids
+  if (branch.log.answered.size === 0) return ids
   const isForeign = ({ model, endpoint }: Issuer): boolean =>
     (endpoint !== undefined && target.endpoint !== undefined && endpoint !== target.endpoint) ||
     deps.meter.familyOf(model) !== deps.meter.familyOf(target.model)
-  if (!distinct(branch.log.issuers.values()).some(isForeign)) return ids
+  if (!distinct(branch.log.answered.values()).some(isForeign)) return ids
   const chained = new Map(links.map(({ index, chain }) => [index, chain]))
   let issuer: Issuer | undefined
   for (const [index, item] of conversation.items.entries()) {
     if (item.role !== 'assistant') {
       const chain = chained.get(index)
-      if (chain !== undefined) issuer = branch.log.issuers.get(chain)
+      if (chain !== undefined) issuer = branch.log.answered.get(chain)
     } else if (isSealedThought(item) && issuer !== undefined && isForeign(issuer)) ids.add(item.id)
   }
   return ids

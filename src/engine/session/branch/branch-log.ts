@@ -42,8 +42,8 @@ export interface BranchLog {
   /** The last answer was served from the prompt cache in part. */
   readonly cacheIsWarm: boolean
   readonly measured: Measured | undefined
-  /** Who answered a request, by the chain hash that it ended with. */
-  readonly issuers: ReadonlyMap<string, Issuer>
+  /** Requests of this agent that were answered, by the chain hash that they ended with. */
+  readonly answered: ReadonlyMap<string, AnsweredRequest>
   /** Tokens of what answers of this session sealed, by seal. */
   readonly sealedTokens: ReadonlyMap<string, number>
   /** Learned from this agent's own calls, so that every process that reads the log counts alike. */
@@ -66,6 +66,14 @@ export interface Issuer {
   readonly endpoint?: string
 }
 
+/** How a request was sent that got an answer. */
+export interface AnsweredRequest extends Issuer {
+  /** The epoch that stood. */
+  readonly epoch?: string
+  /** What fitted then. */
+  readonly limitTokens?: number
+}
+
 const MOST_VIEWS = 1_000
 /** A session that goes on for longer has left its first thoughts behind. */
 const MOST_SEALS = 10_000
@@ -86,7 +94,7 @@ export function branchLog({ tenant, session, agent }: LogOwner): BranchLog {
   const pins = new Set<string>()
   const undone = new Set<string>()
   const views = new BoundedMap<string, readonly Handle[]>(MOST_VIEWS)
-  const issuers = new Map<string, Issuer>()
+  const answered = new Map<string, AnsweredRequest>()
   const sealedTokens = new BoundedMap<string, number>(MOST_SEALS)
 
   function absorb(record: LogRecord): EpochChange | undefined {
@@ -142,7 +150,12 @@ export function branchLog({ tenant, session, agent }: LogOwner): BranchLog {
     log.lastCall = { model: record.model, ...(limit !== undefined && { limit }) }
     const { usage, measured, epoch, endpoint } = record
     const issuer: Issuer = { model: record.model, ...(endpoint !== undefined && { endpoint }) }
-    if (measured !== undefined) issuers.set(measured.chain, issuer)
+    if (measured !== undefined)
+      answered.set(measured.chain, {
+        ...issuer,
+        ...(epoch !== undefined && { epoch }),
+        ...(record.limit !== undefined && { limitTokens: record.limit.tokens }),
+      })
     // Some servers report zeros for what they did not count; as a measurement that would be an empty window.
     if (!isKnownUsage(usage) || measured === undefined) return
     log.cacheIsWarm = usage.cacheRead > 0
@@ -175,7 +188,7 @@ export function branchLog({ tenant, session, agent }: LogOwner): BranchLog {
     lastCall: undefined,
     cacheIsWarm: false,
     measured: undefined,
-    issuers,
+    answered,
     sealedTokens,
     calibration: undefined,
     seed: undefined,
