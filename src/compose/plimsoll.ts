@@ -113,6 +113,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
     })
+    const registry = createToolRegistry(options.toolSummaries)
     const all: EngineDeps = {
       ...(tokenizers !== undefined && {
         sharpen: (model: string) => tokenizers.load(meter.familyOf(model)),
@@ -143,7 +144,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       sessions,
       artifacts: typeof options.artifacts === 'object' ? options.artifacts : openArtifacts(url, { secret: key, clock }),
       addressOf: artifactAddress(key),
-      present: presenter(createToolRegistry(options.toolSummaries)),
+      present: presenter(registry),
+      describeResult: registry.summarise,
       provenance: readerProvenance(key),
       clock,
       hash,
@@ -227,7 +229,6 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     hidden: {
       steps: hiddenSteps(content),
       tools: {
-        sessions,
         readers: readers.of,
         names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
       },

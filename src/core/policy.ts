@@ -297,22 +297,20 @@ export interface SummariseStep {
   readonly facts?: boolean
 }
 
-/** AutoSRE's brake: the first user message, the newest `keep` messages, and bullets for what stood between. */
+/**
+ * AutoSRE's brake: the first user message, the newest `keep` messages in full, and bullets for what stood between. Where it acts, only a
+ * squeeze that makes the request fit comes after it: one message tells of the middle, not two.
+ */
 export interface EmergencyStep {
   readonly step: 'emergency'
-  readonly above: Level
+  /** By its own estimate, strictly above. */
+  readonly aboveTokens: number
   readonly keep: number
-  readonly hardAbove: Level
+  readonly hardAboveTokens: number
   readonly keepHard: number
   readonly bulletChars: number
   /** The brake's own estimate. @default 2.5 */
   readonly charsPerToken?: number
-}
-
-/** A share of the limit, but at most so many tokens. */
-export interface Level {
-  readonly share: number
-  readonly tokens: number
 }
 
 /** A request that still does not fit leaves as a closing turn: these tools only, and an instruction to answer now. */

@@ -63,6 +63,7 @@ const numbered = (count: number, width = 0) => range(count, (i) => `line ${i + 1
 describe('AutoSRE: truncation guard', () => {
   it.each([
     { name: 'text of exactly 200,000', result: 'a'.repeat(200_000), cut: false },
+    { name: 'text of 200,001', result: 'a'.repeat(200_001), cut: true },
     { name: 'text of 201,000', result: 'a'.repeat(201_000), cut: true },
     { name: 'text of 300,000', result: 'a'.repeat(300_000), cut: true },
     { name: 'empty text', result: '', cut: false },
@@ -216,7 +217,7 @@ describe('AutoSRE: handler paths', () => {
   })
 
   it('gives a sample, a schema and the real handle without sandbox, to known tools too', () => {
-    const { response, mode } = run(metrics, { tool: 'list_metrics', analysisTool: 'artifact_run' })
+    const { response, mode } = run(metrics, { tool: 'list_metrics', tools: { run: 'artifact_run' } })
     expect(mode).toBe('code_generation_prompt')
     expect(response.result).toMatchObject({
       total_count: 200,

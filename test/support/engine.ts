@@ -10,6 +10,7 @@ import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import type { EngineDeps, EngineMeter } from '../../src/engine/deps.ts'
 import { policyNamed } from '../../src/engine/presets/index.ts'
+import { createToolRegistry } from '../../src/engine/intake/index.ts'
 import { presentText } from '../../src/engine/tool-results/present.ts'
 import { readerProvenance } from '../../src/engine/readers/provenance.ts'
 import { createRecentBodies } from '../../src/engine/memo/recent-bodies.ts'
@@ -94,6 +95,7 @@ export function testEngine(
     ...(options.summarizer !== undefined && { summarizer: options.summarizer }),
     addressOf: artifactAddress(secret),
     present: presentText,
+    describeResult: createToolRegistry().summarise,
     provenance: readerProvenance(secret),
     clock: { now: () => now++ },
     hash,

@@ -10,6 +10,8 @@ import type { PrepareContext, View } from '../prepare/context.ts'
 /** What a design brings beside its policy. A policy names it where it wants its guard or its arithmetic. */
 export interface Design {
   readonly name: string
+  /** Whether a result may not pass as it is, where the rule's limits alone do not say it. */
+  readonly stops?: (rule: GuardRule, text: string) => boolean
   /** What it shows of a result that is large by one of the rule's limits; undefined: it has no view of its own. */
   readonly guard?: (rule: GuardRule, text: string, options: PresentOptions) => DesignView | undefined
   /** Its own estimate of a request. */

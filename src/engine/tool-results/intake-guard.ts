@@ -6,7 +6,8 @@ import { triggeredBy } from '../presets/large-output.ts'
 
 /** Whether a design's guard would not let this result through as it is. */
 export const isLarge = (guard: GuardRule | undefined, text: string): boolean =>
-  guard !== undefined && triggeredBy(text, guard) !== undefined
+  guard !== undefined &&
+  (triggeredBy(text, guard) !== undefined || designNamed(guard.design).stops?.(guard, text) === true)
 
 /** A large result as its design shows it, always with the address of the original; undefined where the design has no view. */
 export function guardedView(guard: GuardRule, text: string, options: PresentOptions): Presented | undefined {

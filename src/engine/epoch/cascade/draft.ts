@@ -5,6 +5,7 @@ import type { EpochEdit } from '../../../core/records.ts'
 import type { Turns } from '../../../core/turns.ts'
 import type { ArtifactMeta } from '../../../ports/artifact-store.ts'
 import type { PresentOptions } from '../../deps.ts'
+import type { DescribeResult } from './steps/narrative.ts'
 import type { Readers } from '../../readers/reader-tools.ts'
 
 /** What the cascade works on: a transcript with its first-send edits in place, and the numbers to reach. All pure. */
@@ -34,6 +35,8 @@ export interface Draft {
   readonly format: string
   readonly present: (text: string, options: PresentOptions) => string
   readonly readers: Readers
+  /** One sentence about a tool's result, for narratives. */
+  readonly describeResult: DescribeResult
   /** What a person asked of the summary. */
   readonly instructions?: string
   /** There is a model that may be asked for summaries. */

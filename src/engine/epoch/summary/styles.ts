@@ -21,6 +21,7 @@ export interface StyleSource {
   readonly items: readonly Item[]
   /** The newest thing that the user asked for. */
   readonly request: string
+  readonly describeResult: Draft['describeResult']
   /** The plan as last written, if any. */
   readonly plan?: string
 }
@@ -32,6 +33,7 @@ export function sourceOf(draft: Draft, folded: readonly number[]): StyleSource {
   return {
     items,
     request: newest < 0 ? '' : draft.items[newest]!.text,
+    describeResult: draft.describeResult,
     ...(plan !== undefined && { plan: plan.text }),
   }
 }
@@ -77,7 +79,8 @@ const intent: Style = {
 const story: Style = {
   system: () => `Tell what happened in this investigation so far, findings first. ${LANGUAGE}`,
   prompt: (_source, transcript) => transcript,
-  fallback: ({ items }, capTokens, countText) => newestWithin(narrative(items), capTokens, countText),
+  fallback: ({ items, describeResult }, capTokens, countText) =>
+    newestWithin(narrative(items, describeResult), capTokens, countText),
 }
 
 /** A plain summary of the oldest part; code keeps what people said and what the tools were asked. */

@@ -56,8 +56,8 @@ export interface LargePayloadOptions {
   readonly config?: LargePayloadConfig
   /** Address of the full data; the instructions name it. */
   readonly handle?: string
-  /** Tool that can run code over the full data. Named only when it is really there. */
-  readonly analysisTool?: string
+  /** Tools of the request that open the handle: the one that runs code over the data, and the one that reads it. */
+  readonly tools?: { readonly run?: string; readonly read?: string }
   readonly now?: () => number
   /** For tools beyond the known ones, or in place of a built-in analysis. */
   readonly analyse?: Readonly<Record<string, (result: unknown) => Record<string, unknown>>>
@@ -154,10 +154,10 @@ const SAMPLE_CHARS = 2_000
 const SCHEMA_KEYS = 10
 
 /** No analysis at hand: three items, a schema, and how to work on the full data without reading it. */
-function prompt(result: unknown, { handle, analysisTool }: LargePayloadOptions): Analysis {
+function prompt(result: unknown, { handle, tools }: LargePayloadOptions): Analysis {
   return {
     mode: 'code_generation_prompt',
-    content: { ...sampleOf(result), instructions: instructionsFor(handle, analysisTool) },
+    content: { ...sampleOf(result), instructions: instructionsFor(handle, tools) },
   }
 }
 
@@ -192,12 +192,16 @@ const typesOf = (record: Record<string, unknown>, keys: number): Record<string, 
   )
 
 /** The original told the model to pass "the full dataset", which it does not have. A handle it can name takes its place. */
-function instructionsFor(handle: string | undefined, analysisTool: string | undefined): string {
+function instructionsFor(
+  handle: string | undefined,
+  { run, read }: NonNullable<LargePayloadOptions['tools']> = {},
+): string {
   if (handle === undefined)
     return 'This is a sample. The full data was not stored; ask for less, or for an aggregate, to see more.'
-  const how =
-    analysisTool === undefined
-      ? ''
-      : ` Call ${analysisTool} with this handle and code that reads the data and returns only the answer.`
-  return `This is a sample. The full data is stored as ${handle}.${how}`
+  const stored = `This is a sample. The full data is stored as ${handle}.`
+  if (run !== undefined)
+    return `${stored} Call ${run} with this handle and JavaScript that works on \`data\` and returns only the answer.`
+  return read === undefined
+    ? stored
+    : `${stored} No tool here runs code; call ${read} with this handle to read parts of it.`
 }

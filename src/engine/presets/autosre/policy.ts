@@ -7,8 +7,9 @@ import { CAUTION, integerOf, type Environment } from '../environment.ts'
  * AutoSRE (Python, Google ADK). A sliding window of 5 events with a narrative for what is older, a brake before the model call, a
  * large-payload handler and a truncation guard after each tool.
  *
- * Its absolute numbers were made for windows of a million tokens and a working context of 32,000. They apply as the smaller of the
- * number and its share: 24,000 of 32,000 and 750,000 of 1,000,000 are both 75 %, 900,000 is 90 %, 32,000 is all of it.
+ * Its absolute numbers were made for windows of a million tokens and a working context of 32,000. Those of the sliding window apply as the
+ * smaller of the number and its share (24,000 of 32,000 is 75 %); the brake's are absolute: a request that its own estimate (characters / 2.5)
+ * puts above 750,000 is braked before the window is asked, and leaves with the first message, one list and the newest 10 (6 above 900,000).
  *
  * Choices: from 10 events on and above 24,000 tokens the window moves (the code had two rules); the result is measured to be at most
  * 32,000 (the code never enforced its budget); the narrative is capped at 2,000 tokens and keeps its newest lines.
@@ -35,6 +36,15 @@ export function autosre(env: Environment = {}): Policy {
     ...(tokenBudget > 0 && { tokenBudget }),
     cascade: [
       {
+        step: 'emergency',
+        aboveTokens: 750_000,
+        keep: 10,
+        hardAboveTokens: 900_000,
+        keepHard: 6,
+        bulletChars: 4_000,
+        charsPerToken: 2.5,
+      },
+      {
         step: 'summarise',
         scope: 'middle',
         tail: 5,
@@ -44,15 +54,6 @@ export function autosre(env: Environment = {}): Policy {
         modelFree: true,
         share: { of: 'limit', value: 0.0625 },
         maxTokens: 2_000,
-      },
-      {
-        step: 'emergency',
-        above: { share: 0.75, tokens: 750_000 },
-        keep: 10,
-        hardAbove: { share: 0.9, tokens: 900_000 },
-        keepHard: 6,
-        bulletChars: 4_000,
-        charsPerToken: 2.5,
       },
       { step: 'squeeze', floorTokens: 120, above: 0.9, to: 0.85, tokens: 32_000, minimum: 10 },
       { step: 'squeeze', floorTokens: 120 },

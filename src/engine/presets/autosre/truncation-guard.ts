@@ -4,6 +4,9 @@ import { cutHead } from '../../intake/text.ts'
 import { jsonLength, jsonText } from '../../intake/json/json-size.ts'
 import type { GuardCut, Guarded } from '../guarded.ts'
 
+/** The document's numbers. */
+export const SRE_GUARD_DEFAULTS = { maxChars: 200_000, maxItems: 500, previewChars: 100_000 } as const
+
 /** AutoSRE's safety net behind its payload handler. */
 export interface SreGuardOptions {
   /** @default 200000 */
@@ -33,7 +36,7 @@ export function guardSreResponse(response: unknown, options: SreGuardOptions = {
 }
 
 function guardText(response: Record<string, unknown>, result: string, options: SreGuardOptions): Guarded<unknown> {
-  const { maxChars = 200_000, handle } = options
+  const { maxChars = SRE_GUARD_DEFAULTS.maxChars, handle } = options
   if (result.length <= maxChars) return { value: response, cuts: [] }
   const kept = cutHead(result, maxChars)
   const where = handle === undefined ? '' : ` Full output: ${handle}`
@@ -46,7 +49,7 @@ function guardList(
   result: readonly unknown[],
   options: SreGuardOptions,
 ): Guarded<unknown> {
-  const { maxChars = 200_000, maxItems = 500, handle } = options
+  const { maxChars, maxItems, handle } = { ...SRE_GUARD_DEFAULTS, ...options }
   let kept = result.length > maxItems ? result.slice(0, maxItems) : result
   if (jsonLength(kept) > maxChars) kept = withinChars(kept, maxChars)
   if (kept.length === result.length) return { value: response, cuts: [] }
@@ -69,7 +72,7 @@ function withinChars(items: readonly unknown[], maxChars: number): readonly unkn
 }
 
 function guardObject(response: Record<string, unknown>, result: object, options: SreGuardOptions): Guarded<unknown> {
-  const { maxChars = 200_000, previewChars = 100_000, handle } = options
+  const { maxChars, previewChars, handle } = { ...SRE_GUARD_DEFAULTS, ...options }
   const text = jsonText(result)
   if (text.length <= maxChars) return { value: response, cuts: [] }
   const where = handle === undefined ? '' : ` The full result is stored as ${handle}.`
