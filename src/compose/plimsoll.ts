@@ -45,6 +45,7 @@ import { createLedger } from '../surfaces/gateway/operate/ledger.ts'
 import { responseSessions } from '../surfaces/gateway/request/response-sessions.ts'
 import { createSidecar } from '../surfaces/gateway/operate/sidecar.ts'
 import { sessionTokens, withWindow, withPrices } from './policy-deps.ts'
+import { settleAll } from './settle-all.ts'
 import { designNamed } from '../engine/presets/designs.ts'
 import { plimsoll as plimsollPolicy } from '../engine/presets/plimsoll/policy.ts'
 
@@ -85,6 +86,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const chain = createChains(hash, CLAUDE_CODE)
   const bodies = createRecentBodies()
   const background = backgroundWork()
+  const owing = new Set<() => Promise<boolean>>()
   let keeper: CalibrationKeeper | undefined
   let models: Catalogue | undefined
   const catalogue = (): Catalogue =>
@@ -152,6 +154,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       chain,
       bodies,
       emit,
+      owing,
       policy: plimsollPolicy,
     }
     return redactor === undefined ? all : redactingDeps(all, redactor)
@@ -265,11 +268,18 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     },
     async close() {
       await background.close()
+      const unwritten = await settleAll(owing)
       open.clear()
-      await keeper?.flush()
-      await readers.close()
-      if (deps.started()) await (await deps()).artifacts.close()
-      await sessions.close()
+      // Everything is let go, whatever fails on the way.
+      const closings = [
+        () => keeper?.flush(),
+        () => readers.close(),
+        async () => (deps.started() ? (await deps()).artifacts.close() : undefined),
+        () => sessions.close(),
+      ]
+      const failures: unknown[] = unwritten === undefined ? [] : [unwritten]
+      for (const closing of closings) await Promise.resolve(closing()).catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
     },
   }
 }
