@@ -1,7 +1,6 @@
 import cluster from 'node:cluster'
 import { createHmac, randomUUID } from 'node:crypto'
 import { artifactFace } from './artifacts-api.ts'
-import { createChains } from '../core/chain.ts'
 import type { EventBody, EventSink, PlimsollEvent } from '../core/events.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import type { Policy } from '../core/policy.ts'
@@ -20,10 +19,9 @@ import type { EngineDeps } from '../engine/deps.ts'
 import { createToolRegistry } from '../engine/intake/index.ts'
 import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from '../engine/session/learn.ts'
 import { learnedLimits } from '../engine/session/learned-limits.ts'
-import { policyNamed } from '../engine/presets/index.ts'
 import { presenter } from '../engine/tool-results/present.ts'
 import { readerProvenance } from '../engine/readers/provenance.ts'
-import { createRecentBodies } from '../engine/memo/recent-bodies.ts'
+import { createMemo, noMemo } from '../engine/memo/memo.ts'
 import { redactingDeps, redactingStore, redactingSummarizer } from '../engine/redaction/borders.ts'
 import { createRedactor } from '../engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
@@ -33,6 +31,7 @@ import { defaultStore, findSecret } from './home.ts'
 import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from '../meter/index.ts'
 import { once } from './once.ts'
 import { openSessions } from './open-sessions.ts'
+import { tellAll } from './tell-all.ts'
 import { openReaders } from './open-readers.ts'
 import type { PlimsollOptions, LiveOptions, Plimsoll } from '../options.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
@@ -46,6 +45,7 @@ import { responseSessions } from '../surfaces/gateway/request/response-sessions.
 import { createSidecar } from '../surfaces/gateway/operate/sidecar.ts'
 import { sessionTokens, withWindow, withPrices } from './policy-deps.ts'
 import { settleAll } from './settle-all.ts'
+import { checkPolicies, policyIn } from './named-policies.ts'
 import { designNamed } from '../engine/presets/designs.ts'
 import { plimsoll as plimsollPolicy } from '../engine/presets/plimsoll/policy.ts'
 
@@ -58,6 +58,7 @@ const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
+  checkPolicies(options)
   const clock = options.clock ?? systemClock
   const storeUrl = typeof options.store === 'string' ? options.store : defaultStore()
   // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
@@ -68,7 +69,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   /** Where content is written. */
   const content = redactor === undefined ? sessions : redactingStore(sessions, redactor)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
-  const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
+  const emit = (event: PlimsollEvent): void => tellAll(listeners, event)
   const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
   const ledger = createLedger({ startedAt: clock.now() })
   listeners.add((event) => ledger.take(event))
@@ -83,8 +84,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       onEvent: note,
     })
   let book = openBook()
-  const chain = createChains(hash, CLAUDE_CODE)
-  const bodies = createRecentBodies()
+  const memo = (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE })
   const background = backgroundWork()
   const owing = new Set<() => Promise<boolean>>()
   let keeper: CalibrationKeeper | undefined
@@ -111,6 +111,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     const tokenizers = options.exactTokens === false ? undefined : createTokenizers({ onEvent: note })
     const meter = createMeter({
       catalogue: catalogue(),
+      prefixes: memo.prefixes,
       calibration,
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
@@ -151,8 +152,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       provenance: readerProvenance(key),
       clock,
       hash,
-      chain,
-      bodies,
+      memo,
       emit,
       owing,
       policy: plimsollPolicy,
@@ -187,10 +187,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     if (options.sandbox !== false || intake.guard === undefined) return policy
     return { ...policy, intake: { ...intake, guard: { sandbox: false, ...intake.guard } } }
   }
-  const ownPolicy = (name: string): Policy | undefined =>
-    Object.hasOwn(live.policies ?? {}, name) ? live.policies?.[name] : undefined
-  const policyOf = (given: string | Policy | undefined): Policy =>
-    typeof given === 'object' ? given : (ownPolicy(given ?? '') ?? policyNamed(given ?? 'plimsoll'))
+  const policyOf = (given: string | Policy | undefined): Policy => policyIn(live, given)
   const policyFor = (agent: string): Policy => policyOf(live.agents?.[agent]?.policy ?? live.policy)
   const open = openSessions()
   const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): Session => {
@@ -220,8 +217,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const gateway = createGateway({
     secret,
     codecs,
-    chain,
-    bodies,
+    chain: memo.chain,
+    bodies: memo.bodies,
     session,
     glance: (wanted, policy) => session(wanted, policy, undefined),
     learned: learnedLimits(sessions, clock),
@@ -254,6 +251,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     }),
     ledger,
     reconfigure(next) {
+      checkPolicies(next)
       const hasOtherBudgets = JSON.stringify(next.budgets ?? []) !== JSON.stringify(live.budgets ?? [])
       live = next
       if (hasOtherBudgets) book = openBook()

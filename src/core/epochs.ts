@@ -8,15 +8,10 @@ export type Anchors = readonly (number | undefined)[]
 
 /** Anchors where the epoch's chain hash really occurs: covered position k is link k. */
 export function exactAnchors(epoch: Epoch): Anchors {
-  const known = exact.get(epoch)
-  if (known !== undefined) return known
-  const anchors = Array.from({ length: epoch.count }, (_, k) => k)
-  exact.set(epoch, anchors)
+  const anchors: number[] = []
+  for (let k = 0; k < epoch.count; k++) anchors.push(k)
   return anchors
 }
-
-/** Every request behind an epoch asks for them. */
-const exact = new WeakMap<Epoch, Anchors>()
 
 /** How long the history was when the epoch was declared: what stands there was sent before it. */
 export const declaredCount = ({ declaredAt, count }: Epoch): number => declaredAt?.count ?? count

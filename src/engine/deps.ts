@@ -1,10 +1,8 @@
-import type { Link } from '../core/chain.ts'
 import type { Codec } from '../core/codec.ts'
 import type { RequestSettings } from '../core/conversation.ts'
 import type { EventSink } from '../core/events.ts'
 import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
-import type { Item } from '../core/item.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Target } from '../core/target.ts'
 import type { Budget, Calibration, DesignArithmetic, Ledger, Meter } from '../meter/index.ts'
@@ -17,7 +15,7 @@ import type { BackgroundWork } from './session/background-work.ts'
 import type { BudgetBook } from './spending/budget-book.ts'
 import type { Hooks } from './hooks.ts'
 import type { ShowReport } from './intake/types.ts'
-import type { RecentBodies } from './memo/recent-bodies.ts'
+import type { Memo } from './memo/memo.ts'
 import type { Readers } from './readers/reader-tools.ts'
 import type { ReaderProvenance } from './readers/provenance.ts'
 
@@ -37,9 +35,7 @@ export interface EngineDeps {
   readonly provenance: ReaderProvenance
   readonly clock: Clock
   readonly hash: Hash
-  /** The content chain of a history, with a memory of those seen before. */
-  readonly chain: (items: readonly Item[]) => readonly Link[]
-  readonly bodies: RecentBodies
+  readonly memo: Memo
   readonly emit: EventSink
   readonly policy: Policy
   /** Makes exact counts of a model ready before its first request is measured, so that every process counts alike. */

@@ -3,6 +3,7 @@ import { type Count, NO_TOKENS, scaleCount, sumCounts } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Load, Target } from '../core/target.ts'
 import type { Usage } from '../core/usage.ts'
+import { createPrefixes, type Prefixes } from '../lib/prefix-memo.ts'
 import type { Calibration } from './calibration.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 import { ignoreEvents, type MeterEvents, type ModelFacts, type ModelLookup, type TextCounter } from './needs.ts'
@@ -20,6 +21,8 @@ export interface MeterOptions {
   readonly calibration?: Calibration
   /** Texts whose count is remembered. @default 20000 */
   readonly cachedTexts?: number
+  /** What was added up before, found again by the beginning of a history. @default a memory of the meter's own */
+  readonly prefixes?: Prefixes<Item>
   readonly onEvent?: MeterEvents
 }
 
@@ -74,6 +77,7 @@ export interface Meter {
 
 export function createMeter(options: MeterOptions): Meter {
   const { catalogue, tokenizerFor, calibration, cachedTexts = 20_000, onEvent = ignoreEvents } = options
+  const { prefixes = createPrefixes<Item>() } = options
   const raw = createRawCounter({ catalogue, tokenizerFor, cachedTexts, onEvent })
 
   const lensFor = (target: TargetRef): Lens => {
@@ -120,7 +124,7 @@ export function createMeter(options: MeterOptions): Meter {
   function tallyOf(lens: Lens, format: string, items: readonly Item[]): Tally {
     const key = `${lens.key}|${lens.model}|${format}`
     if (tallies.size >= MOST_TALLIES && !tallies.has(key)) tallies.clear()
-    const tally = tallies.get(key) ?? createTally()
+    const tally = tallies.get(key) ?? createTally(prefixes)
     tallies.set(key, tally)
     return tally(items, {
       count: (item) => raw.item(lens, item, format),

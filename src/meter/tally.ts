@@ -1,5 +1,5 @@
 import { type Count, type CountSource, NO_TOKENS, weaker } from '../core/count.ts'
-import { createPrefixMemo, type Near } from '../core/prefix-memo.ts'
+import type { Near, Prefixes } from '../lib/prefix-memo.ts'
 import type { Item } from '../core/item.ts'
 import { addMedia } from './count-item.ts'
 import type { ContentKind } from './estimator/kinds.ts'
@@ -105,8 +105,8 @@ interface Counted {
 }
 
 /** Adds up histories that grow: what stands at the start of one that was added up before is not looked at again. */
-export function createTally(): (items: readonly Item[], rules: TallyRules) => Tally {
-  const lists = createPrefixMemo<Counted>()
+export function createTally(prefixes: Prefixes<Item>): (items: readonly Item[], rules: TallyRules) => Tally {
+  const lists = prefixes.memo<Counted>()
   return (items, rules) => {
     const near = lists.nearest(items)
     const kept = near === undefined ? 0 : stillTrue(near, rules.hidden)
@@ -125,7 +125,7 @@ export function createTally(): (items: readonly Item[], rules: TallyRules) => Ta
 }
 
 /** How many items of a list still count what they did: another session knows other seals, and this one may have learned one since. */
-function stillTrue({ items, value, shared }: Near<Counted>, hidden: TallyRules['hidden']): number {
+function stillTrue({ items, value, shared }: Near<Item, Counted>, hidden: TallyRules['hidden']): number {
   const { unsealed, known } = value.steps[shared - 1] ?? START
   if (value.hidden !== hidden) return Math.min(shared, unsealed)
   const seal = known < shared ? items[known]!.seal : undefined

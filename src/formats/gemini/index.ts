@@ -8,11 +8,10 @@ import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './wi
 
 export const gemini: Codec = {
   format: FORMAT,
-  decode,
+  decode: (text) => decode(text),
   encode,
-  fields: fieldsOf,
-  messages: parsedMessages,
-  endOf: endOfMessage,
+  fields: (conversation) => fieldsOf(conversation),
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf },
   fragment: fragmentOf,
   check: checkGemini,
   readResponse,

@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander'
 import { readConfig, readNumber, unitWords, type BudgetConfig, type Config } from '../../config/index.ts'
 import { checkTenants, proxyConfig, proxyPolicies, type ProxyConfig } from '../../config/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
+import { tokenCount } from './kit/token-count.ts'
 import { wholeNumber } from './whole-number.ts'
 
 export interface ProxyFlags extends Omit<
@@ -53,7 +54,11 @@ export function addProxyOptions(command: Command): Command {
     )
     .option('--openai <url>', `upstream behind /openai; again for a fallback (default: ${VENDORS.openai})`, several)
     .option('--gemini <url>', `upstream behind /gemini; again for a fallback (default: ${VENDORS.gemini})`, several)
-    .option('--window <tokens>', 'window of the upstream, when the catalogue does not know it', wholeNumber)
+    .option(
+      '--window <tokens>',
+      'window of the upstream, when the catalogue does not know it: 200000 or 200k',
+      tokenCount,
+    )
     .option('--policy <name>', 'policy to apply')
     .option('--observe', 'report what would be done and change nothing')
     .option('--no-tools', 'inject no tools of ours into requests')

@@ -98,10 +98,7 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   })
   const busy = busyConnections(server)
   server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket))
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  })
+  await listen(server, port, host)
   const { port: bound } = server.address() as AddressInfo
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
@@ -129,6 +126,29 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     },
     close: () => (closing ??= close()),
   }
+}
+
+/** @throws PlimsollError `bad-config` when the address cannot be had. */
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new PlimsollError('bad-config', `${port} is no port.`, {
+      advice: 'Ports go from 0, which picks one, to 65535.',
+    })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const [problem, advice] = REFUSED[cause.code ?? ''] ?? [cause.message, undefined]
+      const message = `The proxy cannot listen on ${host}:${port}: ${problem}.`
+      reject(new PlimsollError('bad-config', message, { ...(advice !== undefined && { advice }), cause }))
+    })
+    server.listen(port, host, resolve)
+  })
+}
+
+const REFUSED: Readonly<Record<string, readonly [problem: string, advice: string]>> = {
+  EADDRINUSE: ['the port is in use', 'Stop the other process, choose another --port, or use 0 to pick a free one.'],
+  EACCES: ['this user may not use the port', 'Choose a --port above 1023.'],
+  EADDRNOTAVAIL: ['this machine does not have the address', 'Choose another --host.'],
+  ENOTFOUND: ['the host name is not known', 'Choose another --host.'],
 }
 
 const DRAIN_SWEEP_MS = 25

@@ -1,11 +1,13 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
+import { keepServing } from '../kit/closed-output.ts'
 import { readConfig } from '../../../config/index.ts'
 import { policySettings, proxySettings, type Setting } from '../config-settings.ts'
 import { openProxy, type OpenProxy } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import type { ProxyLine } from '../../gateway/proxy.ts'
 import { harmless, harmlessJson } from '../kit/harmless.ts'
+import { portNumber } from '../port-number.ts'
 import { baseUrls } from './run.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { runWorkers } from '../workers.ts'
@@ -13,7 +15,7 @@ import { runWorkers } from '../workers.ts'
 export function proxyCommand(): Command {
   const command = new Command('proxy')
     .description('Stand in front of any agent: set its base URL to this proxy and it stays inside its window.')
-    .option('--port <n>', 'port to listen on; 0 picks one (default: 4141)', wholeNumber)
+    .option('--port <n>', 'port to listen on; 0 picks one (default: 4141)', portNumber)
     .option('--host <address>', 'address to bind; any but loopback needs PLIMSOLL_TOKEN (default: 127.0.0.1)')
     .option('--workers <n>', 'processes that share the port', wholeNumber)
     .option('--json', 'one JSON line per request on standard output')
@@ -26,6 +28,7 @@ export function proxyCommand(): Command {
 }
 
 async function runProxy(flags: ProxyFlags): Promise<void> {
+  keepServing()
   const settings = settingsOf(flags)
   if ((settings.workers ?? 1) > 1 && cluster.isPrimary) return runWorkers(settings.workers!)
   const say = (line: object, text: string): void =>
@@ -34,6 +37,10 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   const running = await openProxy(settings, (line) => say(line, textOf(line)), {
     connect: (url) => Object.entries(baseUrls(url)).map(([name, value]) => ({ name, value })),
     settings: () => settingRows(flags),
+  }).catch((error: unknown) => {
+    // A worker that cannot start would stay for the sake of its parent.
+    cluster.worker?.disconnect()
+    throw error
   })
   const { url } = running.proxy
   const stopped = onSignals(() => reload(running, flags))

@@ -50,7 +50,12 @@ export async function serve(deps: ServeDeps, incoming: IncomingMessage, response
     failure = isPlimsollError(error) ? error.code : 'upstream'
     fail(response, routeOf(method, path)?.wire, error)
   }
-  deps.onRequest?.(lineOf(method, path, response, performance.now() - startedAt, turn, failure))
+  const line = lineOf(method, path, response, performance.now() - startedAt, turn, failure)
+  try {
+    deps.onRequest?.(line)
+  } catch {
+    // A log that cannot be written is no trouble of the request, which is over.
+  }
 }
 
 interface Asked {

@@ -1,9 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { chainOf, createChains } from '../../src/core/chain.ts'
+import { chainOf } from '../../src/core/chain.ts'
 import { commonPrefix } from '../../src/core/common-prefix.ts'
 import type { Conversation } from '../../src/core/conversation.ts'
-import { createPrefixMemo } from '../../src/core/prefix-memo.ts'
+import { createPrefixes } from '../../src/lib/prefix-memo.ts'
+import { createMemo } from '../../src/engine/memo/memo.ts'
 import { CLAUDE_CODE } from '../../src/core/identity.ts'
 import type { Item, ItemKind } from '../../src/core/item.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
@@ -51,7 +52,7 @@ const requestOf = (items: readonly Item[]): Conversation => ({
 describe('work that is found again by the items it was done for', () => {
   it('chains a history as if it had never been seen', () => {
     property(requests, (changes) => {
-      const chains = createChains(hash, CLAUDE_CODE)
+      const chains = createMemo({ hash, profile: CLAUDE_CODE }).chain
       for (const items of histories(changes)) expect(chains(items)).toEqual(chainOf(items, hash, CLAUDE_CODE))
     })
   })
@@ -72,7 +73,7 @@ describe('work that is found again by the items it was done for', () => {
   })
 
   it('keeps a history and its reduced view side by side, and lets the oldest go', () => {
-    const lists = createPrefixMemo<string>()
+    const lists = createPrefixes<Item>().memo<string>()
     const [a, b, c] = ['a', 'b', 'c'].map((text, i) => itemOf('user', text, i)) as [Item, Item, Item]
     lists.keep([a, b, c], 'whole', undefined)
     lists.keep([a, c], 'reduced', undefined)
@@ -100,7 +101,7 @@ describe('work that is found again by the items it was done for', () => {
 
 describe('lists that begin alike', () => {
   it('are each found again by the one that grows from them, however many there are', () => {
-    const lists = createPrefixMemo<string>()
+    const lists = createPrefixes<Item>().memo<string>()
     const system = itemOf('user', 'the same for all', 0)
     const names = Array.from({ length: 30 }, (_, n) => `conversation ${n}`)
     const histories = new Map(names.map((name) => [name, [system, itemOf('user', name, 1)]]))
