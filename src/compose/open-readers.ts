@@ -2,7 +2,7 @@ import type { EventBody } from '../core/events.ts'
 import { costOfUsage } from '../core/price.ts'
 import { isInstalled } from '../drivers/sandbox/optional-package.ts'
 import type { EngineDeps } from '../engine/deps.ts'
-import { BASIC_READER_NAMES } from '../engine/readers/reader-tools.ts'
+import { COMPACT_READER } from '../engine/readers/reader-tools.ts'
 import type { ExtractAnswer } from '../engine/readers/extract/index.ts'
 import { artifactReaders, type ArtifactReaders } from '../engine/readers/artifact-readers.ts'
 import type { Sandbox } from '../ports/sandbox.ts'
@@ -36,7 +36,7 @@ export interface OpenReaders {
   close(): Promise<void>
 }
 
-/** The declarations of all readers take some 900 tokens of every request; below this window the basic ones have to do. */
+/** The declarations of all readers take some 500 tokens of every request; below this window the compact one has to do. */
 const AMPLE_WINDOW = 32_000
 /** Readers keep line indexes; those of tenants that were quiet for long are made again. */
 const MOST_OWNERS = 100
@@ -46,7 +46,7 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
   const sql = options.sql ?? (isInstalled('sql.js') ? lazySql() : false)
   const sandbox = options.sandbox ?? (isInstalled('quickjs-wasi') ? lazySandbox() : false)
   const names = [
-    ...BASIC_READER_NAMES,
+    COMPACT_READER.name,
     ...(sql === false ? [] : ['artifact_query']),
     ...(sandbox === false ? [] : ['artifact_run']),
     ...(options.canExtract ? ['artifact_extract'] : []),
@@ -106,7 +106,7 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
       if (known.size > MOST_OWNERS) known.delete(known.keys().next().value!)
       return found
     },
-    names: (window) => (window < AMPLE_WINDOW ? BASIC_READER_NAMES : names),
+    names: (window) => (window < AMPLE_WINDOW ? [COMPACT_READER.name] : names),
     async close() {
       known.clear()
       if (sql !== false) await sql.close()

@@ -17,8 +17,8 @@ import { backgroundWork } from '../engine/session/background-work.ts'
 import { createBudgetBook, type BudgetBook } from '../engine/spending/budget-book.ts'
 import type { EngineDeps } from '../engine/deps.ts'
 import { createToolRegistry } from '../engine/intake/index.ts'
-import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from '../engine/session/learn.ts'
-import { learnedLimits } from '../engine/session/learned-limits.ts'
+import { tenantCalibrations } from '../engine/learning/tenant-calibrations.ts'
+import { learnedLimits } from '../engine/learning/learned-limits.ts'
 import { presenter } from '../engine/tool-results/present.ts'
 import { readerProvenance } from '../engine/readers/provenance.ts'
 import { createMemo, noMemo } from '../engine/memo/memo.ts'
@@ -28,7 +28,7 @@ import { createSession, type Session, type SessionOptions } from '../engine/sess
 import { importStore } from '../engine/store-admin/store-import.ts'
 import { codecs } from '../formats/registry.ts'
 import { defaultStore, findSecret } from './home.ts'
-import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from '../meter/index.ts'
+import { createBudgets, createMeter, limitOf, type Budget } from '../meter/index.ts'
 import { once } from './once.ts'
 import { openSessions } from './open-sessions.ts'
 import { tellAll } from './tell-all.ts'
@@ -86,8 +86,12 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   let book = openBook()
   const memo = (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE })
   const background = backgroundWork()
+<<<<<<< HEAD
   const owing = new Set<() => Promise<boolean>>()
   let keeper: CalibrationKeeper | undefined
+=======
+  const calibrations = tenantCalibrations(sessions, { onEvent: note })
+>>>>>>> main
   let models: Catalogue | undefined
   const catalogue = (): Catalogue =>
     (models ??= amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} }))
@@ -103,16 +107,10 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       typeof options.artifacts === 'string'
         ? options.artifacts
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
-    // Ratios only: without the store the meter begins with its own.
-    const state = await storedCalibration(sessions).catch(() => undefined)
-    const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
-    const kept = calibrationKeeper(sessions, calibration)
-    keeper = kept
     const tokenizers = options.exactTokens === false ? undefined : createTokenizers({ onEvent: note })
     const meter = createMeter({
       catalogue: catalogue(),
       prefixes: memo.prefixes,
-      calibration,
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
     })
@@ -131,8 +129,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       ...(options.contextNotice !== undefined && { contextNotice: options.contextNotice }),
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
-      calibration,
-      keepCalibration: () => kept.note(),
+      calibrations,
       ledger,
       keyName: (credential) => `k_${createHmac('sha256', key).update(`key:${credential}`).digest('hex').slice(0, 32)}`,
       meter: {
@@ -268,6 +265,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       await background.close()
       const unwritten = await settleAll(owing)
       open.clear()
+<<<<<<< HEAD
       // Everything is let go, whatever fails on the way.
       const closings = [
         () => keeper?.flush(),
@@ -278,6 +276,12 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       const failures: unknown[] = unwritten === undefined ? [] : [unwritten]
       for (const closing of closings) await Promise.resolve(closing()).catch((error: unknown) => failures.push(error))
       if (failures.length > 0) throw failures[0]
+=======
+      await calibrations.flush()
+      await readers.close()
+      if (deps.started()) await (await deps()).artifacts.close()
+      await sessions.close()
+>>>>>>> main
     },
   }
 }

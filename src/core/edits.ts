@@ -1,4 +1,4 @@
-import type { Conversation, EnvelopeChanges } from './conversation.ts'
+import type { Conversation, EnvelopeChanges, NewTool } from './conversation.ts'
 import { PlimsollError } from './errors.ts'
 import type { Item } from './item.ts'
 
@@ -64,7 +64,20 @@ export function applyEdits<T extends Pick<Conversation, 'items'>>(
 }
 
 export function changeEnvelope(conversation: Conversation, changes: EnvelopeChanges): Conversation {
-  return { ...conversation, changes: { ...conversation.changes, ...changes } }
+  const all = { ...conversation.changes, ...changes }
+  const { keepTools } = changes
+  // Of tools that were added before only those stay that may.
+  if (keepTools === undefined || changes.addTools !== undefined || all.addTools === undefined)
+    return { ...conversation, changes: all }
+  const addTools = all.addTools.filter(({ name }) => keepTools.includes(name))
+  return { ...conversation, changes: { ...all, addTools } }
+}
+
+/** Declares further tools behind the client's own. A conversation lists all that it declares; `addTools` says which its text does not have. */
+export function declareTools(conversation: Conversation, added: readonly NewTool[]): Conversation {
+  if (added.length === 0) return conversation
+  const declared = added.map((tool) => ({ name: tool.name, text: JSON.stringify(tool) }))
+  return { ...changeEnvelope(conversation, { addTools: added }), tools: [...conversation.tools, ...declared] }
 }
 
 /** Media leaves together with the text that stood beside it: the replacement speaks for both. */

@@ -118,6 +118,8 @@ export interface UsageSeen extends Base {
   readonly durationMs?: number
   /** Keyed hash of the API key that paid; absent where it is the tenant. */
   readonly key?: string
+  /** The server had cut the prompt: the number is billed, and measures nothing that was sent. */
+  readonly cut?: true
   /** Tokens of what the answer sealed, by its seal: nobody can count them when the client sends them back. */
   readonly hidden?: Readonly<Record<string, number>>
 }
@@ -146,6 +148,10 @@ export interface MeasuredRequest {
   readonly standing: number
   /** Raw tokens by content class. */
   readonly byClass: Readonly<Record<string, number>>
+  /** The provider counted more than the request shows: what it holds, or what its own tools found. */
+  readonly partial?: true
+  /** The count is far below what was sent; on some servers that is what a cut prompt looks like. */
+  readonly suspect?: true
 }
 
 /** Every cut, drop and refusal: what, why, how large, and the address of the original. */

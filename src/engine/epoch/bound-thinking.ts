@@ -49,14 +49,16 @@ export function releasedThinking(
   plan: Plan,
   items: readonly Item[],
   links: readonly Link[],
+  /** Tools came with the epoch: they stand before everything. */
+  fromTheStart = false,
 ): Release {
   const covered = epoch === undefined ? undefined : links[Math.min(declaredCount(epoch), links.length) - 1]
   if (covered === undefined) return NONE
-  const first = firstEdited(plan, items, 0)
+  const first = fromTheStart ? 0 : firstEdited(plan, items, 0)
   const issued = items.slice(0, covered.index + 1)
   // Behind the provider's own compaction thinking is bound to that, whatever became of what it stands for.
   const compaction = issued.findLastIndex(({ standsForPrefix }) => standsForPrefix === true)
-  const firstBehind = compaction < 0 ? first : firstEdited(plan, items, compaction)
+  const firstBehind = fromTheStart ? 0 : compaction < 0 ? first : firstEdited(plan, items, compaction)
   const openFrom = openStepStart(issued, turnsOf(issued))
   const gone = new Set(plan.filter((edit) => edit.op === 'drop').map((edit) => edit.id))
   const drops: Edit[] = []

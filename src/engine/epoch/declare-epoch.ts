@@ -8,7 +8,7 @@ import { coverage } from './cascade/plan-epoch.ts'
 import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
 import { fixedTokensOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
-import { isOver } from '../prepare/limits.ts'
+import { isCertainlyOver, isOver } from '../prepare/limits.ts'
 import { viewOf } from '../prepare/view.ts'
 import type { CompactRequest } from '../session/branch/compact-wish.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
@@ -98,7 +98,8 @@ async function planAndClaim(
     if (isOver(load, context.limit) && pass < passes) continue
     // What will not be sent is not declared: a later request with more room would stand under it for nothing.
     const mayClose = cascade.some(({ step }) => step === 'final')
-    if (isOver(view.estimate, context.limit) && !mayClose) return { nothing: 'no plan made the request fit', view }
+    if (isCertainlyOver(view.estimate, context.limit, context.conversation.settings) && !mayClose)
+      return { nothing: 'no plan made the request fit', view }
     if (load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
       return { nothing: 'the shorter view would be no smaller' }
     await storeTexts(deps, branch, ownTexts(context, proposal))
@@ -226,7 +227,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
         ? (origins(content)?.handle ?? deps.addressOf(branch.tenant, Buffer.from(content)))
         : deps.addressOf(branch.tenant, content),
     present: (text, options) => origins(text)?.present(options) ?? deps.present(text, options).text,
-    readers: context.readers,
+    readers: context.epochReaders,
     describeResult: deps.describeResult,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,
   }

@@ -39,7 +39,7 @@ function shownUnder(context: PrepareContext, standing: Standing, items: readonly
   const { links } = context
   const edits = standingPlan(standing, items, links)
   const { drops, stale } = bindsThinking(context)
-    ? releasedThinking(standing.epoch, edits, items, links)
+    ? releasedThinking(standing.epoch, edits, items, links, context.offer.unbinds)
     : { drops: [], stale: false }
   const plan = [...edits, ...drops]
   return { plan, items: applyEdits({ items }, plan, context.deps.memo.edited).items, stale }

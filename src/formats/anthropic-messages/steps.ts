@@ -1,12 +1,12 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
 import {
+  byToolChoice,
   eventOf,
   isRecord,
   parseData,
   parseInput,
   recordsIn,
   splitAnswer,
-  sumUsage,
   textOf,
   type HiddenWire,
   type IsOurs,
@@ -22,6 +22,7 @@ const blocksOf = (message: Json | undefined): readonly Json[] => {
 
 export const anthropicHidden: HiddenWire = {
   list: 'messages',
+  admits: (fields) => (recordsIn(fields['tools']).some(isRunByClient) ? byToolChoice(fields) : 'no'),
   callOf: (part, isOurs) =>
     part['type'] === 'tool_use' && isOurs(String(part['name']))
       ? { id: String(part['id']), name: String(part['name']), input: part['input'] ?? {} }
@@ -55,11 +56,14 @@ export const anthropicHidden: HiddenWire = {
       id: bodies[0]!['id'],
       content: visible,
       stop_reason: stopOf(last['stop_reason'], visible.some(anthropicHidden.isCall)),
-      usage: sumUsage(bodies.map((body) => body['usage'])),
     }
   },
   stream: (isOurs) => new AnthropicStream(isOurs),
 }
+
+/** Declared with a schema, or one of Anthropic's own kinds that the client runs. */
+const isRunByClient = (tool: Json): boolean =>
+  tool['input_schema'] !== undefined || /^(?:bash|text_editor|computer|memory)_/.test(textOf(tool['type']))
 
 /** Without a call of the client's own there is nothing for it to run. */
 const stopOf = (reason: unknown, hasCalls: boolean): unknown =>
@@ -72,7 +76,8 @@ class AnthropicStream implements VisibleStream {
   #visible = 0
   #blocks: { value: Record<string, unknown>; json: string }[] = []
   #held: ServerSentEvent[] = []
-  #usages: unknown[] = []
+  /** Of the answer at hand: it begins with its input and ends with its output. */
+  #usage: unknown
   #answers = 0
   #hasCalls = false
   #hidesCalls = false
@@ -87,7 +92,7 @@ class AnthropicStream implements VisibleStream {
     const index = Number(data['index'])
     switch (data['type']) {
       case 'message_start': {
-        this.#usages.push(isRecord(data['message']) ? data['message']['usage'] : undefined)
+        this.#usage = isRecord(data['message']) ? data['message']['usage'] : undefined
         return this.#answers === 0 ? ['same'] : []
       }
       case 'content_block_start':
@@ -153,18 +158,12 @@ class AnthropicStream implements VisibleStream {
     return eventOf(event, {
       ...data,
       delta: { ...delta, stop_reason: stopOf(delta['stop_reason'], this.#hasCalls) },
-      usage: this.#totalUsage(data['usage']),
+      // The client has the first answer's input; the last one's tells how full the window is.
+      usage: overlaid(this.#usage, data['usage']),
     })
   }
 
-  /** Each answer begins with its input and ends with its output; the last word of each key counts, then all are added. */
-  #totalUsage(last: unknown): unknown {
-    return sumUsage([...this.#usages.slice(0, -1), overlaid(this.#usages.at(-1), last)])
-  }
-
   next(): readonly Passed[] {
-    const delta = this.#held.map(parseData).find((data) => data?.['type'] === 'message_delta')
-    this.#usages.push(overlaid(this.#usages.pop(), delta?.['usage']))
     this.#answers++
     this.#hidesCalls = false
     this.#blocks = []

@@ -1,11 +1,13 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
+import { recordOf } from '../kit/reading.ts'
+import { listOf, requestIn, valueAt } from './wire.ts'
 import {
+  byToolChoice,
   eventOf,
   isRecord,
   parseData,
   recordsIn,
   splitAnswer,
-  sumUsage,
   type HiddenWire,
   type IsOurs,
   type Json,
@@ -19,6 +21,22 @@ const partsIn = (candidate: Json | undefined): readonly Json[] =>
 
 export const geminiHidden: HiddenWire = {
   list: 'contents',
+  admits(body) {
+    const fields = requestIn(body)
+    const config = recordOf(valueAt(fields, 'generationConfig'))
+    const candidates = valueAt(config, 'candidateCount')
+    // Cached content brings its own tools, and Google's own tools refuse functions beside them.
+    if ((valueAt(fields, 'cachedContent') ?? null) !== null || (typeof candidates === 'number' && candidates > 1))
+      return 'no'
+    const tools = listOf(fields['tools']).filter(isRecord)
+    const declaresOnly = tools.every(
+      (tool) => valueAt(tool, 'functionDeclarations') !== undefined && Object.keys(tool).length === 1,
+    )
+    const hasFunctions = tools.some((tool) => listOf(valueAt(tool, 'functionDeclarations')).length > 0)
+    if (!declaresOnly || !hasFunctions) return 'no'
+    const calling = recordOf(valueAt(recordOf(valueAt(fields, 'toolConfig')), 'functionCallingConfig'))
+    return listOf(valueAt(calling, 'allowedFunctionNames')).length > 0 ? 'closed' : byToolChoice(fields)
+  },
   callOf(part, isOurs) {
     const call = part['functionCall']
     if (!isRecord(call) || !isOurs(String(call['name']))) return undefined
@@ -57,7 +75,7 @@ export const geminiHidden: HiddenWire = {
     return {
       ...last,
       ...withParts(last, visible),
-      usageMetadata: sumUsage(bodies.map((body) => body['usageMetadata'])),
+      ...(bodies[0]!['responseId'] !== undefined && { responseId: bodies[0]!['responseId'] }),
     }
   },
   stream: (isOurs) => new GeminiStream(isOurs),
@@ -73,7 +91,8 @@ class GeminiStream implements VisibleStream {
   readonly #isOurs: IsOurs
   #parts: Json[] = []
   #held: ServerSentEvent | undefined
-  #usages: unknown[] = []
+  #firstId: unknown
+  #answers = 0
   #hidesCalls = false
 
   constructor(isOurs: IsOurs) {
@@ -84,14 +103,15 @@ class GeminiStream implements VisibleStream {
     const data = parseData(event)
     const candidate = data === undefined ? undefined : candidateOf(data)
     if (data === undefined || candidate === undefined) return ['same']
+    this.#firstId ??= data['responseId']
     const parts = partsIn(candidate)
     const visible = parts.filter((part) => geminiHidden.callOf(part, this.#isOurs) === undefined)
     if (visible.length < parts.length) this.#hidesCalls = true
     for (const part of parts) this.#take(part)
-    const shown = visible.length < parts.length ? eventOf(event, { ...data, ...withParts(data, visible) }) : event
+    const isChanged = visible.length < parts.length || this.#answers > 0
+    const shown = isChanged ? eventOf(event, { ...data, ...this.#id(), ...withParts(data, visible) }) : event
     if (typeof candidate['finishReason'] === 'string') {
-      this.#usages.push(data['usageMetadata'])
-      if (!this.#hidesCalls) return [this.#ending(shown)]
+      if (!this.#hidesCalls) return [shown]
       this.#held = shown
       return []
     }
@@ -111,16 +131,17 @@ class GeminiStream implements VisibleStream {
   }
 
   close(): readonly Passed[] {
-    return this.#held === undefined ? [] : [this.#ending(this.#held)]
+    return this.#held === undefined ? [] : [this.#held]
   }
 
-  #ending(event: ServerSentEvent): Passed {
-    if (this.#usages.length <= 1) return event
-    return eventOf(event, { ...parseData(event), usageMetadata: sumUsage(this.#usages) })
+  /** All events of one visible answer have the id of its first. */
+  #id(): Json {
+    return this.#firstId === undefined ? {} : { responseId: this.#firstId }
   }
 
   next(): readonly Passed[] {
     const said = this.#saidAtTheEnd()
+    this.#answers++
     this.#hidesCalls = false
     this.#parts = []
     this.#held = undefined

@@ -1,12 +1,12 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
 import { SSE_DONE } from '../framing/sse.ts'
 import {
+  byToolChoice,
   eventOf,
   isRecord,
   parseData,
   parseInput,
   recordsIn,
-  sumUsage,
   textOf,
   type HiddenWire,
   type IsOurs,
@@ -22,6 +22,12 @@ const nameOf = (part: Json): string => (isRecord(part['function']) ? String(part
 
 export const chatHidden: HiddenWire = {
   list: 'messages',
+  admits(fields) {
+    // Functions of the old kind have no ids to tell calls apart; of several choices each would need steps of its own.
+    const isLegacy = fields['functions'] !== undefined
+    const hasChoices = typeof fields['n'] === 'number' && fields['n'] > 1
+    return isLegacy || hasChoices || recordsIn(fields['tools']).length === 0 ? 'no' : byToolChoice(fields)
+  },
   callOf: (part, isOurs) =>
     isRecord(part['function']) && isOurs(nameOf(part))
       ? { id: String(part['id']), name: nameOf(part), input: parseInput(part['function']['arguments']) }
@@ -69,7 +75,7 @@ export const chatHidden: HiddenWire = {
         },
         ...others,
       ],
-      usage: sumUsage(bodies.map((body) => body['usage'])),
+      id: bodies[0]!['id'],
     }
   },
   stream: (isOurs) => new ChatStream(isOurs),
@@ -106,7 +112,6 @@ class ChatStream implements VisibleStream {
   #calls = new Map<number, CallDraft>()
   #text: Record<string, string> = {}
   #held: ServerSentEvent[] = []
-  #usages: unknown[] = []
   #firstId: unknown
   #answers = 0
   #shownCalls = 0
@@ -121,7 +126,6 @@ class ChatStream implements VisibleStream {
     const data = parseData(event)
     if (data === undefined) return ['same']
     this.#firstId ??= data['id']
-    if (isRecord(data['usage'])) this.#usages.push(data['usage'])
     const choice = choiceOf(data)
     if (choice === undefined) return isRecord(data['usage']) ? this.#end(event) : ['same']
     const delta = isRecord(choice['delta']) ? choice['delta'] : {}
@@ -200,10 +204,9 @@ class ChatStream implements VisibleStream {
     const data = event.data === SSE_DONE ? undefined : parseData(event)
     if (data === undefined || !this.#changed) return event
     const choice = choiceOf(data)
-    const usage = isRecord(data['usage']) ? { usage: sumUsage(this.#usages) } : {}
-    if (choice === undefined) return eventOf(event, { ...data, id: this.#firstId, ...usage })
+    if (choice === undefined) return eventOf(event, { ...data, id: this.#firstId })
     const finish_reason = finishOf(choice['finish_reason'], this.#shownCalls > 0)
-    return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, finish_reason }], ...usage })
+    return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, finish_reason }] })
   }
 
   next(): readonly Passed[] {

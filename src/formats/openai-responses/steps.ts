@@ -1,11 +1,11 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
 import {
+  byToolChoice,
   eventOf,
   isRecord,
   parseData,
   parseInput,
   recordsIn,
-  sumUsage,
   textOf,
   type HiddenWire,
   type IsOurs,
@@ -16,6 +16,12 @@ import {
 
 export const responsesHidden: HiddenWire = {
   list: 'input',
+  admits(fields) {
+    // An answer that is made in the background is fetched by id, past us; a history or a prompt that the provider holds may have tools of any name.
+    const isElsewhere = ['previous_response_id', 'conversation', 'prompt'].some((key) => (fields[key] ?? null) !== null)
+    if (isElsewhere || fields['background'] === true) return 'no'
+    return recordsIn(fields['tools']).some(isRunByClient) ? byToolChoice(fields) : 'no'
+  },
   callOf: (part, isOurs) =>
     part['type'] === 'function_call' && isOurs(String(part['name']))
       ? { id: String(part['call_id']), name: String(part['name']), input: parseInput(part['arguments']) }
@@ -41,10 +47,12 @@ export const responsesHidden: HiddenWire = {
   assemble: (bodies, visible) => ({
     ...bodies.at(-1)!,
     output: visible,
-    usage: sumUsage(bodies.map((body) => body['usage'])),
   }),
   stream: (isOurs) => new ResponsesStream(isOurs),
 }
+
+const isRunByClient = ({ type }: Json): boolean =>
+  ['function', 'custom', 'local_shell', 'shell', 'apply_patch'].includes(textOf(type))
 
 /** Items of the model from `index` on, up to what the client added. */
 function answerLength(history: readonly Json[], index: number): number {
@@ -67,7 +75,7 @@ class ResponsesStream implements VisibleStream {
   #visible: Json[] = []
   #parts: Json[] = []
   #held: ServerSentEvent[] = []
-  #usages: unknown[] = []
+  #firstId: unknown
   #answers = 0
   #sequence = 0
   #changed = false
@@ -82,11 +90,11 @@ class ResponsesStream implements VisibleStream {
     if (data === undefined) return ['same']
     const type = String(data['type'])
     if (ENDINGS.has(type)) {
-      this.#usages.push(isRecord(data['response']) ? data['response']['usage'] : undefined)
       if (!this.#hidesCalls) return [this.#ending(event, data)]
       this.#held.push(event)
       return []
     }
+    if (isRecord(data['response'])) this.#firstId ??= data['response']['id']
     if ((type === 'response.created' || type === 'response.in_progress') && this.#answers > 0) return []
     const index = typeof data['output_index'] === 'number' ? data['output_index'] : undefined
     if (index === undefined) return [this.#numbered(event, data)]
@@ -124,7 +132,7 @@ class ResponsesStream implements VisibleStream {
 
   #ending(event: ServerSentEvent, data: Json): Passed {
     const response = isRecord(data['response']) ? data['response'] : {}
-    const whole = { ...response, output: this.#visible, usage: sumUsage(this.#usages) ?? null }
+    const whole = { ...response, id: this.#firstId ?? response['id'], output: this.#visible }
     return this.#numbered(event, { ...data, response: whole })
   }
 

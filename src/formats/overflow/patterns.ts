@@ -110,7 +110,7 @@ const BODY_SIZES = [
 ]
 
 /** Prompt, or prompt and answer, against the window. Wordings that name numbers come before their shorter relatives. */
-const OVERFLOWS = [
+export const OVERFLOW_WORDINGS: readonly ErrorPattern[] = [
   wording('anthropic', 'overflow', `prompt is too long: ${N('input')} tokens > ${N('limit')} maximum`),
   wording('anthropic', 'overflow', `exceed context limit: ${N('input')} \\+ ${N('output')} > ${N('limit')}`),
   wording('fireworks', 'overflow', `prompt is too long: ${N('input')}, model maximum context length: ${N('limit')}`),
@@ -230,6 +230,6 @@ export const ERROR_PATTERNS: readonly ErrorPattern[] = [
   ...UNRELATED,
   ...OUTPUT_LIMITS,
   ...THROTTLES,
-  ...OVERFLOWS,
+  ...OVERFLOW_WORDINGS,
   ...BODY_SIZES,
 ]

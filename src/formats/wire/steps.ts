@@ -1,5 +1,6 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
 import { parseEvent } from '../kit/pieces.ts'
+import { readToolChoice } from '../kit/tool-choice.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 
@@ -39,10 +40,18 @@ export interface VisibleStream {
   next(): readonly Passed[]
 }
 
+/**
+ * Whether a request has room for tools beside the client's own: `closed` keeps those that were declared before, since the model may not choose
+ * freely this time; `no` takes none, because the provider would refuse them, the client could not be kept out of it, or it runs no tools.
+ */
+export type Admission = 'open' | 'closed' | 'no'
+
 /** What is special about a wire when steps are hidden in it. A part is what an answer is a list of: a block, an item, a part. */
 export interface HiddenWire {
   /** Where the history stands in a body. */
   readonly list: string
+  /** By the members of a request. */
+  admits(fields: Json): Admission
   /** Our tool's call in a part; undefined for anything else. */
   callOf(part: Json, isOurs: IsOurs): HiddenCall | undefined
   /** A call of whatever tool. */
@@ -53,9 +62,16 @@ export interface HiddenWire {
   /** The history with steps put back into the answer that begins at `index`. */
   insert(history: readonly Json[], index: number, steps: readonly HiddenStep[]): readonly Json[]
   partsOf(body: Json): readonly Json[]
-  /** One whole answer from several: the visible parts, and the usage of all. */
+  /** One whole answer from several: the visible parts, and the usage of the last, which tells how full the window is. */
   assemble(bodies: readonly Json[], visible: readonly Json[]): Json
   stream(isOurs: IsOurs): VisibleStream
+}
+
+/** By the choice that a request leaves the model, in whatever wire. */
+export function byToolChoice(fields: Json): Admission {
+  const choice = readToolChoice(fields)
+  const isLimited = isRecord(fields['tool_choice']) && fields['tool_choice']['type'] === 'allowed_tools'
+  return isLimited || choice?.mode === 'none' || choice?.name !== undefined ? 'closed' : 'open'
 }
 
 export const isRecord = (value: unknown): value is Json =>
@@ -64,20 +80,6 @@ export const isRecord = (value: unknown): value is Json =>
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export const recordsIn = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isRecord) : [])
-
-/** Adds numbers wherever they stand; other values come from the last one. */
-export function sumUsage(usages: readonly unknown[]): unknown {
-  const known = usages.filter(isRecord)
-  if (known.length <= 1) return known[0]
-  const keys = [...new Set(known.flatMap((usage) => Object.keys(usage)))]
-  return Object.fromEntries(
-    keys.map((key) => {
-      const values = known.map((usage) => usage[key]).filter((value) => value !== undefined && value !== null)
-      if (values.every((value) => typeof value === 'number')) return [key, values.reduce((a, b) => a + b, 0)]
-      return [key, values.every(isRecord) ? sumUsage(values) : values.at(-1)]
-    }),
-  )
-}
 
 export const parseData = ({ data }: ServerSentEvent): Json | undefined => parseEvent(data)
 

@@ -6,14 +6,14 @@ import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody, EventSink } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
 import { sha256Text } from '../../drivers/crypto/sha256.ts'
-import type { LearnedLimits } from '../../engine/session/learned-limits.ts'
+import type { LearnedLimits } from '../../engine/learning/learned-limits.ts'
 import type { HistoryScope } from '../../engine/readers/history-scope.ts'
 import { weightOf, type RecentBodies } from '../../engine/memo/recent-bodies.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { errorAnswer } from './request/answer.ts'
 import { count } from './upstream/count.ts'
-import { createCutPrompts, type CutPrompts } from './request/cut-prompts.ts'
+import { conversationLimits, type ConversationLimits } from './request/conversation-limits.ts'
 import { decodeBody } from './http/encoding.ts'
 import type { IncomingRequest, Reply, Upstream } from './exchange.ts'
 import { POLICY_HEADER } from './headers.ts'
@@ -76,7 +76,7 @@ const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** The one handler behind the in-process `fetch` and the proxy: same request in, same bytes out. */
 export function createGateway(deps: GatewayDeps): Gateway {
-  const cutPrompts = createCutPrompts()
+  const held = conversationLimits()
   return {
     get maxBodyBytes() {
       return deps.settings().maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
@@ -98,9 +98,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       }
       try {
         const opened = await open(deps, request, route)
-        return await (route.action === 'count'
-          ? count(deps, opened, watched)
-          : manage(deps, cutPrompts, opened, watched))
+        return await (route.action === 'count' ? count(deps, opened, watched) : manage(deps, held, opened, watched))
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
         if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream, BYPASSED)
@@ -203,7 +201,7 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
 
 async function manage<B>(
   deps: GatewayDeps,
-  cutPrompts: CutPrompts,
+  held: ConversationLimits,
   opened: OpenedRequest,
   upstream: Upstream<B>,
 ): Promise<Reply<B>> {
@@ -234,14 +232,14 @@ async function manage<B>(
     clientText: text,
     text: hidden?.text ?? text,
     conversation: hidden?.conversation ?? conversation,
-    ...(hidden !== undefined && { hidden }),
+    ...(hidden !== undefined && { hidden, offer: hidden.offer }),
     tenant,
     sessionId,
     agent,
     session,
     mode,
     upstream,
-    cutPrompts,
+    held,
     isShared: deps.isShared,
     learned: deps.learned,
     ...(settings.window !== undefined && { window: settings.window }),

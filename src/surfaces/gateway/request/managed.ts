@@ -3,13 +3,14 @@ import type { Conversation } from '../../../core/conversation.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { EventBody } from '../../../core/events.ts'
 import type { Verdict } from '../../../core/target.ts'
-import type { LearnedLimits } from '../../../engine/session/learned-limits.ts'
+import type { LearnedLimits } from '../../../engine/learning/learned-limits.ts'
 import type { Session } from '../../../engine/session/session.ts'
 import { cannotCross, isForeign, obstaclesOf } from '../upstream/cross-wire.ts'
-import type { CutPrompts } from './cut-prompts.ts'
+import type { ConversationLimits } from './conversation-limits.ts'
 import { deliver } from './deliver.ts'
 import type { IncomingRequest, Place, Reply, Upstream } from '../exchange.ts'
 import { fit } from './fit.ts'
+import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import type { HiddenSession } from '../hidden/index.ts'
 import { halted, relayed } from './relay.ts'
 import type { Route } from '../routes.ts'
@@ -29,14 +30,16 @@ export interface ManagedRequest<B> {
   readonly conversation: Conversation
   /** Tools of ours in this session. */
   readonly hidden?: HiddenSession
+  /** Those of them that this request may declare. */
+  readonly offer?: ToolOffer
   readonly tenant: string
   readonly sessionId: string
   readonly agent: string
   readonly session: Session
   readonly mode: 'apply' | 'observe'
   readonly upstream: Upstream<B>
-  /** Notices servers that cut prompts without a word. */
-  readonly cutPrompts: CutPrompts
+  /** What conversations are kept within after a refusal. */
+  readonly held: ConversationLimits
   /** An answer ends when it is recorded. */
   readonly isShared: boolean
   readonly learned: LearnedLimits

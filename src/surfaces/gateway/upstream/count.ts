@@ -1,3 +1,4 @@
+import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { Target } from '../../../core/target.ts'
 import type { Answer } from '../request/answer.ts'
@@ -41,16 +42,14 @@ export async function count<B>(deps: GatewayDeps, opened: OpenedRequest, upstrea
 async function withHiddenSteps(
   deps: GatewayDeps,
   { codec, conversation, text, decode, owner, mode, settings }: OpenedRequest,
-): Promise<{ body: string; conversation: OpenedRequest['conversation'] }> {
+): Promise<{ body: string; conversation: OpenedRequest['conversation']; tools?: ToolOffer }> {
   const own = { body: text, conversation }
   if (settings.tools === false || mode === 'observe') return own
-  const { steps } = deps.hidden
-  const asDecided = { ...deps.hidden, steps: { ...steps, decide: steps.decided } }
   const links = deps.chain(conversation.items)
   const session = deps.glance({ tenant: owner.tenant, id: owner.session, agent: owner.agent })
   const scope = () => session.scope({ items: conversation.items, links })
-  const hidden = await openHidden(asDecided, { owner, scope, codec, conversation, text, links, decode })
-  return hidden === undefined ? own : { body: hidden.text, conversation: hidden.conversation }
+  const hidden = await openHidden(deps.hidden, { owner, scope, codec, conversation, text, links, decode })
+  return hidden === undefined ? own : { body: hidden.text, conversation: hidden.conversation, tools: hidden.offer }
 }
 
 function send<B>(
