@@ -86,12 +86,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   let book = openBook()
   const memo = (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE })
   const background = backgroundWork()
-<<<<<<< HEAD
   const owing = new Set<() => Promise<boolean>>()
-  let keeper: CalibrationKeeper | undefined
-=======
   const calibrations = tenantCalibrations(sessions, { onEvent: note })
->>>>>>> main
   let models: Catalogue | undefined
   const catalogue = (): Catalogue =>
     (models ??= amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} }))
@@ -265,10 +261,9 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       await background.close()
       const unwritten = await settleAll(owing)
       open.clear()
-<<<<<<< HEAD
       // Everything is let go, whatever fails on the way.
       const closings = [
-        () => keeper?.flush(),
+        () => calibrations.flush(),
         () => readers.close(),
         async () => (deps.started() ? (await deps()).artifacts.close() : undefined),
         () => sessions.close(),
@@ -276,12 +271,6 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       const failures: unknown[] = unwritten === undefined ? [] : [unwritten]
       for (const closing of closings) await Promise.resolve(closing()).catch((error: unknown) => failures.push(error))
       if (failures.length > 0) throw failures[0]
-=======
-      await calibrations.flush()
-      await readers.close()
-      if (deps.started()) await (await deps()).artifacts.close()
-      await sessions.close()
->>>>>>> main
     },
   }
 }

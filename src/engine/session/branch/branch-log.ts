@@ -43,15 +43,10 @@ export interface BranchLog {
   /** The last answer was served from the prompt cache in part. */
   readonly cacheIsWarm: boolean
   readonly measured: Measured | undefined
-<<<<<<< HEAD
   /** Requests of this agent that were answered, by the chain hash that they ended with. */
   readonly answered: ReadonlyMap<string, AnsweredRequest>
-=======
   /** What the last answer counted, to tell a server that cuts prompts from one that counts in its own way. */
   readonly counted: CountedPrompt | undefined
-  /** Who answered a request, by the chain hash that it ended with. */
-  readonly issuers: ReadonlyMap<string, Issuer>
->>>>>>> main
   /** Tokens of what answers of this session sealed, by seal. */
   readonly sealedTokens: ReadonlyMap<string, number>
   /** Learned from this agent's own calls, so that every process that reads the log counts alike. */
@@ -158,19 +153,15 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     log.lastCall = { model: record.model, ...(limit !== undefined && { limit }) }
     const { usage, measured, epoch, endpoint } = record
     const issuer: Issuer = { model: record.model, ...(endpoint !== undefined && { endpoint }) }
-<<<<<<< HEAD
     if (measured !== undefined)
       answered.set(measured.chain, {
         ...issuer,
         ...(epoch !== undefined && { epoch }),
         ...(record.limit !== undefined && { limitTokens: record.limit.tokens }),
       })
-=======
-    if (measured !== undefined) issuers.set(measured.chain, issuer)
     if (isKnownUsage(usage)) log.counted = cutEvidence(log.counted, { usage, estimated: record.estimated, epoch }).seen
     // What was measured before has less in common with the next request than our own count of it.
     if (record.cut === true) log.measured = undefined
->>>>>>> main
     // Some servers report zeros for what they did not count; as a measurement that would be an empty window.
     if (!isKnownUsage(usage) || measured === undefined) return
     log.cacheIsWarm = usage.cacheRead > 0
@@ -203,12 +194,8 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     lastCall: undefined,
     cacheIsWarm: false,
     measured: undefined,
-<<<<<<< HEAD
     answered,
-=======
     counted: undefined,
-    issuers,
->>>>>>> main
     sealedTokens,
     calibration: undefined,
     seed: undefined,
