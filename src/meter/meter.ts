@@ -1,3 +1,4 @@
+import { BoundedMap } from '../lib/bounded-map.ts'
 import type { Conversation } from '../core/conversation.ts'
 import { type Count, NO_TOKENS, scaleCount, sumCounts, withUnsure } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
@@ -130,10 +131,9 @@ export function createMeter(options: MeterOptions): Meter {
   }
 
   /** Lists are added up once for each way of counting their items. */
-  const tallies = new Map<string, ReturnType<typeof createTally>>()
+  const tallies = new BoundedMap<string, ReturnType<typeof createTally>>(MOST_TALLIES)
   function tallyOf(lens: Lens, format: string, items: readonly Item[]): Tally {
     const key = `${lens.key}|${lens.model}|${format}`
-    if (tallies.size >= MOST_TALLIES && !tallies.has(key)) tallies.clear()
     const tally = tallies.get(key) ?? createTally(prefixes)
     tallies.set(key, tally)
     return tally(items, {

@@ -6,7 +6,7 @@ import { isVendor } from '../../../formats/overflow/index.ts'
 import { askAside } from '../upstream/side-request.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import type { Place } from '../exchange.ts'
-import type { ManagedRequest } from './managed.ts'
+import type { ManagedRequest } from './managed-request.ts'
 
 /** A request that was made to fit one place. */
 export interface Attempt {
