@@ -22,7 +22,7 @@ import { learnedLimits } from '../engine/learning/learned-limits.ts'
 import { presenter } from '../engine/tool-results/present.ts'
 import { readerProvenance } from '../engine/readers/provenance.ts'
 import { createMemo, noMemo } from '../engine/memo/memo.ts'
-import { redactingDeps, redactingSummarizer } from '../engine/redaction/borders.ts'
+import { redactingDeps, redactingStore, redactingSummarizer } from '../engine/redaction/borders.ts'
 import { createRedactor } from '../engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
@@ -44,6 +44,7 @@ import { createLedger } from '../surfaces/gateway/operate/ledger.ts'
 import { responseSessions } from '../surfaces/gateway/request/response-sessions.ts'
 import { createSidecar } from '../surfaces/gateway/operate/sidecar.ts'
 import { sessionTokens, withWindow, withPrices } from './policy-deps.ts'
+import { settleAll } from './settle-all.ts'
 import { checkPolicies, policyIn } from './named-policies.ts'
 import { designNamed } from '../engine/presets/designs.ts'
 import { plimsoll as plimsollPolicy } from '../engine/presets/plimsoll/policy.ts'
@@ -63,6 +64,10 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
   const given = options.clock === undefined ? {} : { clock: options.clock }
   const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, given)
+  const { redact = false } = options
+  const redactor = redact === false ? undefined : createRedactor(redact === true ? {} : redact)
+  /** Where content is written. */
+  const content = redactor === undefined ? sessions : redactingStore(sessions, redactor)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const emit = (event: PlimsollEvent): void => tellAll(listeners, event)
   const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
@@ -81,6 +86,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   let book = openBook()
   const memo = (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE })
   const background = backgroundWork()
+  const owing = new Set<() => Promise<boolean>>()
   const calibrations = tenantCalibrations(sessions, { onEvent: note })
   let models: Catalogue | undefined
   const catalogue = (): Catalogue =>
@@ -142,10 +148,10 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       hash,
       memo,
       emit,
+      owing,
       policy: plimsollPolicy,
     }
-    const { redact = false } = options
-    return redact === false ? all : redactingDeps(all, createRedactor(redact === true ? {} : redact))
+    return redactor === undefined ? all : redactingDeps(all, redactor)
   })
 
   const tokenizerOf = createTokenizerById()
@@ -215,7 +221,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     clock,
     emit,
     hidden: {
-      steps: hiddenSteps(sessions),
+      steps: hiddenSteps(content),
       tools: {
         readers: readers.of,
         names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
@@ -228,7 +234,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
     session: (wanted) => session(wanted, undefined, 0),
     importSession: async (lines, { tenant = 'local' } = {}) =>
-      importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
+      importStore(content, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
     sidecar: createSidecar({
       tenantOf: (header, path) => gateway.tenantOf(header, path),
@@ -254,11 +260,18 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     },
     async close() {
       await background.close()
+      const unwritten = await settleAll(owing)
       open.clear()
-      await calibrations.flush()
-      await readers.close()
-      if (deps.started()) await (await deps()).artifacts.close()
-      await sessions.close()
+      // Everything is let go, whatever fails on the way.
+      const closings = [
+        () => calibrations.flush(),
+        () => readers.close(),
+        async () => (deps.started() ? (await deps()).artifacts.close() : undefined),
+        () => sessions.close(),
+      ]
+      const failures: unknown[] = unwritten === undefined ? [] : [unwritten]
+      for (const closing of closings) await Promise.resolve(closing()).catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
     },
   }
 }

@@ -130,6 +130,8 @@ async function unread<B>(
 /** Errors that say nothing about the request: a store that is away, a defect of ours. */
 const isOurTrouble = (error: unknown): boolean =>
   !isPlimsollError(error) ||
+  // Wrong key, newer records or schema: whatever a store says about itself is no business of the client's.
+  error.fields['store'] !== undefined ||
   ['store-unavailable', 'corrupt', 'conflict', 'invalid-request', 'closed'].includes(error.code)
 
 /** An agent must not stand still because we cannot work: its own bytes go on, and the event says so. */

@@ -17,6 +17,7 @@ import { createPlimsoll } from '../../../compose/plimsoll.ts'
 import { systemClock } from '../../../ports/clock.ts'
 import type { Stores } from '../stores/open.ts'
 import { askAside, askModel, SizeRefused, type Answered } from './ask-model.ts'
+import { createRedactor } from '../../../engine/redaction/redactor.ts'
 import { newChatId, openJournal, type Journal } from './journal.ts'
 import type { Provider } from './providers.ts'
 import type { Entry, ToolCall, ToolDeclared } from '../../../formats/wire/chat.ts'
@@ -59,7 +60,7 @@ export interface ChatSetup {
 }
 
 /** What a settings file says, as far as a chat has a use for it. */
-export interface ChatSettings extends Pick<PlimsollSettings, 'summarizer' | 'models' | 'budgets'> {
+export interface ChatSettings extends Pick<PlimsollSettings, 'summarizer' | 'models' | 'budgets' | 'redact'> {
   /** @throws PlimsollError for a name that nobody knows. */
   policyOf(name: string): Policy
   readonly policyNames: readonly string[]
@@ -89,13 +90,14 @@ const MOST_OUTPUT = 8_192
 
 export function createChat(setup: ChatSetup): Chat {
   const { stores, view } = setup
-  const { policyOf, summarizer, models = {}, budgets: given = [] } = setup.settings
+  const { policyOf, summarizer, models = {}, budgets: given = [], redact = false } = setup.settings
+  const redactor = redact ? createRedactor() : undefined
   const catalogue = amendedCatalogue(knownModels(), { overrides: models })
   const learned = learnedLimits(stores.sessions, systemClock)
   /** What this conversation is kept within, after the provider found it too large. */
   let refusedAt: LearnedLimit | undefined
   let { provider, policy } = setup
-  let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd)
+  let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd, redactor)
   if (setup.budgetUsd !== undefined) journal.setBudget(setup.budgetUsd)
   let session = openSession()
 
@@ -118,6 +120,7 @@ export function createChat(setup: ChatSetup): Chat {
       secret: stores.secret,
       policy: policyOf(policy),
       catalogue,
+      redact,
       ...(summarizer !== undefined && { summarizer }),
       ...(budgets.length > 0 && { budgets }),
       onEvent: view.onEvent,
@@ -251,7 +254,7 @@ export function createChat(setup: ChatSetup): Chat {
       provider = wish.provider ?? provider
       refusedAt = undefined
       policy = wish.policy ?? policy
-      if (wish.sessionId !== undefined) journal = openJournal(setup.chatsFolder, wish.sessionId, setup.cwd)
+      if (wish.sessionId !== undefined) journal = openJournal(setup.chatsFolder, wish.sessionId, setup.cwd, redactor)
       if (wish.budgetUsd !== undefined) journal.setBudget(wish.budgetUsd)
       session = openSession()
     },
