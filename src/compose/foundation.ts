@@ -4,6 +4,8 @@ import { CLAUDE_CODE } from '../core/identity.ts'
 import { sha256Text } from '../drivers/crypto/sha256.ts'
 import { openStore } from '../drivers/open-store.ts'
 import { createMemo, noMemo, type Memo } from '../engine/memo/memo.ts'
+import { redactingStore } from '../engine/redaction/borders.ts'
+import { createRedactor, type Redactor } from '../engine/redaction/redactor.ts'
 import type { PlimsollOptions } from '../options.ts'
 import { systemClock, type Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
@@ -18,6 +20,9 @@ const SYSTEM_TENANT = 'plimsoll'
 export interface Foundation {
   readonly clock: Clock
   readonly sessions: SessionStore
+  /** The same for what may hold secrets, where those are taken out. */
+  readonly content: SessionStore
+  readonly redactor: Redactor | undefined
   /** Where the store is, when it was not handed in. */
   readonly storeUrl: string | undefined
   readonly hash: Hash
@@ -37,6 +42,8 @@ export function layFoundation(options: PlimsollOptions): Foundation {
   // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
   const given = options.clock === undefined ? {} : { clock: options.clock }
   const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl!, given)
+  const { redact = false } = options
+  const redactor = redact === false ? undefined : createRedactor(redact === true ? {} : redact)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const emit = (event: PlimsollEvent): void => tellAll(listeners, event)
   const ledger = createLedger({ startedAt: clock.now() })
@@ -45,6 +52,8 @@ export function layFoundation(options: PlimsollOptions): Foundation {
   return {
     clock,
     sessions,
+    content: redactor === undefined ? sessions : redactingStore(sessions, redactor),
+    redactor,
     storeUrl,
     hash,
     memo: (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE }),

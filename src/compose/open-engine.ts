@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import type { PlimsollError } from '../core/errors.ts'
 import { artifactAddress } from '../drivers/artifacts/address.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
 import { createTokenizers } from '../drivers/tokenizers/index.ts'
@@ -8,10 +9,9 @@ import { tenantCalibrations } from '../engine/learning/tenant-calibrations.ts'
 import { plimsoll as plimsollPolicy } from '../engine/presets/plimsoll/policy.ts'
 import { readerProvenance } from '../engine/readers/provenance.ts'
 import { redactingDeps, redactingSummarizer } from '../engine/redaction/borders.ts'
-import { createRedactor } from '../engine/redaction/redactor.ts'
 import { backgroundWork } from '../engine/session/background-work.ts'
 import { presenter } from '../engine/tool-results/present.ts'
-import { codecs } from '../formats/registry.ts'
+import { codecs, framingOfWire } from '../formats/registry.ts'
 import { createMeter, limitOf } from '../meter/index.ts'
 import type { PlimsollOptions } from '../options.ts'
 import type { ArtifactStore } from '../ports/artifact-store.ts'
@@ -21,6 +21,7 @@ import type { Foundation } from './foundation.ts'
 import { findSecret } from './home.ts'
 import { once } from './once.ts'
 import type { OpenModels } from './open-models.ts'
+import { settleAll } from './settle-all.ts'
 
 /** The engine's parts, opened with the first request. */
 export interface OpenEngine {
@@ -30,12 +31,16 @@ export interface OpenEngine {
   artifacts(): Promise<ArtifactStore>
   /** The model that reads artifacts. */
   extraction(): Promise<Summarizer | undefined>
+  /** Ends what goes on in the background and writes what sessions still hold; the error when something cannot be written. */
+  settle(): Promise<PlimsollError | undefined>
+  saveLearned(): Promise<void>
   close(): Promise<void>
 }
 
 export function openEngine(options: PlimsollOptions, foundation: Foundation, models: OpenModels): OpenEngine {
-  const { clock, sessions, storeUrl, hash, memo, ledger, emit, note } = foundation
+  const { clock, sessions, redactor, storeUrl, hash, memo, ledger, emit, note } = foundation
   const background = backgroundWork()
+  const owing = new Set<() => Promise<boolean>>()
   const calibrations = tenantCalibrations(sessions, { onEvent: note })
   const secret = once(() => findSecret(options.secret, sessions))
   const deps = once(async (): Promise<EngineDeps> => {
@@ -66,10 +71,10 @@ export function openEngine(options: PlimsollOptions, foundation: Foundation, mod
       hash,
       memo,
       emit,
+      owing,
       policy: plimsollPolicy,
     }
-    const { redact = false } = options
-    return redact === false ? all : redactingDeps(all, createRedactor(redact === true ? {} : redact))
+    return redactor === undefined ? all : redactingDeps(all, redactor)
   })
   return {
     secret,
@@ -81,9 +86,12 @@ export function openEngine(options: PlimsollOptions, foundation: Foundation, mod
       const { extraction } = models
       return extraction === undefined || redact === undefined ? extraction : redactingSummarizer(extraction, redact)
     }),
-    async close() {
+    async settle() {
       await background.close()
-      await calibrations.flush()
+      return settleAll(owing)
+    },
+    saveLearned: () => calibrations.flush(),
+    async close() {
       if (deps.started()) await (await deps()).artifacts.close()
     },
   }
@@ -99,6 +107,7 @@ function openMeter(
   const counter = createMeter({
     catalogue,
     prefixes: memo.prefixes,
+    framingOf: framingOfWire,
     onEvent: note,
     ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
   })

@@ -30,7 +30,7 @@ export function openGateway(
   parts: GatewayParts,
 ): Pick<Plimsoll, 'fetch' | 'gateway' | 'sidecar'> {
   const { foundation, models, engine, readers, live, session } = parts
-  const { sessions, clock, memo, ledger, emit } = foundation
+  const { sessions, content, clock, memo, ledger, emit } = foundation
   const gateway = createGateway({
     secret: engine.secret,
     codecs,
@@ -44,7 +44,7 @@ export function openGateway(
     clock,
     emit,
     hidden: {
-      steps: hiddenSteps(sessions),
+      steps: hiddenSteps(content),
       tools: {
         readers: readers.of,
         names: (model = 'unknown') =>

@@ -1,7 +1,7 @@
 import { amendedCatalogue } from '../drivers/catalogue/amended.ts'
 import { bundledCatalogue } from '../drivers/catalogue/bundled.ts'
 import { openSummarizer, type SummarizerChoice } from '../drivers/open-summarizer.ts'
-import { codecs } from '../formats/registry.ts'
+import { byName } from '../formats/registry.ts'
 import type { PlimsollOptions } from '../options.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
@@ -20,7 +20,7 @@ export function openModels(options: PlimsollOptions): OpenModels {
   const catalogue = (): Catalogue =>
     (models ??= amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} }))
   const open = (choice: SummarizerChoice | undefined): Summarizer | undefined =>
-    openSummarizer(choice, { codecs, windowOf: (model) => catalogue().resolve(model).info.window })
+    openSummarizer(choice, { wires: byName, windowOf: (model) => catalogue().resolve(model).info.window })
   const extractor = options.extraction ?? options.summarizer
   return {
     catalogue,

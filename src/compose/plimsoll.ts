@@ -18,7 +18,7 @@ export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   checkPolicies(options)
   const foundation = layFoundation(options)
-  const { clock, sessions, ledger, emit } = foundation
+  const { clock, sessions, content, ledger, emit } = foundation
   const models = openModels(options)
   const engine = openEngine(options, foundation, models)
   const live = liveSettings(options, foundation, engine.deps)
@@ -42,7 +42,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     ...openGateway(options, { foundation, models, engine, readers, live, session }),
     session: (wanted) => session(wanted, undefined, 0),
     importSession: async (lines, { tenant = 'local' } = {}) =>
-      importStore(sessions, lines, { tenant, artifacts: await engine.artifacts() }),
+      importStore(content, lines, { tenant, artifacts: await engine.artifacts() }),
     ledger,
     reconfigure(next) {
       live.change(next)
@@ -53,10 +53,13 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     artifacts: artifactFace(engine.artifacts, readers),
     on: foundation.on,
     async close() {
+      const unwritten = await engine.settle()
       open.clear()
-      await readers.close()
-      await engine.close()
-      await sessions.close()
+      const failures: unknown[] = unwritten === undefined ? [] : [unwritten]
+      // Everything is let go, whatever fails on the way.
+      for (const close of [engine.saveLearned, readers.close, engine.close, () => sessions.close()])
+        await Promise.resolve(close()).catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
     },
   }
 }

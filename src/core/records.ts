@@ -63,14 +63,16 @@ export interface Epoch extends Base {
   readonly type: 'epoch'
   readonly id: string
   /**
-   * Chain hash of the transcript as it stood when the epoch was declared. It applies exactly where this hash occurs, so a
-   * rewind behind it finds the epoch that stood then.
+   * Chain hash of the history that the edits reach over. The epoch applies exactly where this hash occurs, whatever stands behind it:
+   * clients change their last message from turn to turn.
    */
   readonly cover: string
   /** Number of chained items covered. */
   readonly count: number
-  /** How many of them the edits reach over; the rest stands in the view as it came. */
+  /** How many of them the edits reach over; fewer only in epochs that were written before these were all that is covered. */
   readonly cut: number
+  /** The history as it stood when the epoch was declared: how long it was, and its chain hash. @default what is covered */
+  readonly declaredAt?: { readonly count: number; readonly chain: string }
   /** Identities of the covered items, for alignment when the chain does not match. */
   readonly identities: readonly string[]
   readonly edits: readonly EpochEdit[]

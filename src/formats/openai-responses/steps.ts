@@ -1,20 +1,17 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
+import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
   byToolChoice,
   eventOf,
-  isRecord,
   parseData,
   parseInput,
-  recordsIn,
-  textOf,
   type HiddenWire,
   type IsOurs,
-  type Json,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
 
-export const responsesHidden: HiddenWire = {
+export const steps: HiddenWire = {
   list: 'input',
   admits(fields) {
     // An answer that is made in the background is fetched by id, past us; a history or a prompt that the provider holds may have tools of any name.
@@ -31,9 +28,9 @@ export const responsesHidden: HiddenWire = {
   continuation: (parts, results) => [...parts, ...results],
   insert(history, index, steps) {
     const length = answerLength(history, index)
-    const out: Json[] = history.slice(0, index)
+    const out: Fields[] = history.slice(0, index)
     let from = 0
-    const later: Json[] = []
+    const later: Fields[] = []
     for (const step of steps) {
       const at = step.at > length ? from : step.at
       out.push(...history.slice(index + from, index + at), ...step.calls)
@@ -51,11 +48,11 @@ export const responsesHidden: HiddenWire = {
   stream: (isOurs) => new ResponsesStream(isOurs),
 }
 
-const isRunByClient = ({ type }: Json): boolean =>
+const isRunByClient = ({ type }: Fields): boolean =>
   ['function', 'custom', 'local_shell', 'shell', 'apply_patch'].includes(textOf(type))
 
 /** Items of the model from `index` on, up to what the client added. */
-function answerLength(history: readonly Json[], index: number): number {
+function answerLength(history: readonly Fields[], index: number): number {
   let end = index
   while (end < history.length) {
     const item = history[end]!
@@ -72,9 +69,9 @@ class ResponsesStream implements VisibleStream {
   readonly #isOurs: IsOurs
   #shown = new Map<number, number | undefined>()
   #visibleCount = 0
-  #visible: Json[] = []
-  #parts: Json[] = []
-  #held: ServerSentEvent[] = []
+  #visible: Fields[] = []
+  #parts: Fields[] = []
+  #held: StreamEvent[] = []
   #firstId: unknown
   #answers = 0
   #sequence = 0
@@ -85,7 +82,7 @@ class ResponsesStream implements VisibleStream {
     this.#isOurs = isOurs
   }
 
-  push(event: ServerSentEvent): readonly Passed[] {
+  push(event: StreamEvent): readonly Passed[] {
     const data = parseData(event)
     if (data === undefined) return ['same']
     const type = String(data['type'])
@@ -100,7 +97,7 @@ class ResponsesStream implements VisibleStream {
     if (index === undefined) return [this.#numbered(event, data)]
     const item = isRecord(data['item']) ? data['item'] : undefined
     if (type === 'response.output_item.added' && item !== undefined) {
-      const hidden = responsesHidden.callOf(item, this.#isOurs) !== undefined
+      const hidden = steps.callOf(item, this.#isOurs) !== undefined
       if (hidden) this.#hidesCalls = this.#changed = true
       this.#shown.set(index, hidden ? undefined : this.#visibleCount++)
     }
@@ -112,7 +109,7 @@ class ResponsesStream implements VisibleStream {
     return shown === undefined ? [] : [this.#numbered(event, data, shown)]
   }
 
-  #numbered(event: ServerSentEvent, data: Json, shown?: number): Passed {
+  #numbered(event: StreamEvent, data: Fields, shown?: number): Passed {
     const sequence = this.#sequence++
     if (!this.#changed) return 'same'
     return eventOf(event, {
@@ -122,7 +119,7 @@ class ResponsesStream implements VisibleStream {
     })
   }
 
-  parts(): readonly Json[] {
+  parts(): readonly Fields[] {
     return this.#parts
   }
 
@@ -130,7 +127,7 @@ class ResponsesStream implements VisibleStream {
     return this.#held.map((event) => this.#ending(event, parseData(event)!))
   }
 
-  #ending(event: ServerSentEvent, data: Json): Passed {
+  #ending(event: StreamEvent, data: Fields): Passed {
     const response = isRecord(data['response']) ? data['response'] : {}
     const whole = { ...response, id: this.#firstId ?? response['id'], output: this.#visible }
     return this.#numbered(event, { ...data, response: whole })
