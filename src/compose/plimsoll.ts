@@ -171,7 +171,10 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         ...(policyBudgets !== undefined && { policyBudgets }),
       }
       if (estimator === undefined) return common
-      const meter = { ...all.meter, ...designNamed(estimator.design).meter(all.meter, estimator, { tokenizerOf }) }
+      const meter = {
+        ...all.meter,
+        ...designNamed(estimator.design).meter(all.meter, estimator, { tokenizerOf, onEvent: note }),
+      }
       return { ...common, meter }
     }
   }

@@ -282,6 +282,11 @@ export interface SummariseStep {
   readonly minimum?: number
   /** Acts only above this share of the limit. @default 0 */
   readonly above?: number
+  /**
+   * `estimate`: whether it is needed is told by the design's own estimate of what earlier steps left, against low water or `above` as a share of
+   * the window. @default 'bound', the upper bound
+   */
+  readonly measure?: 'bound' | 'estimate'
   /** Runs below low water too: for policies that count messages. @default false */
   readonly always?: boolean
   /** What the model is asked for, and what code writes in its place. */

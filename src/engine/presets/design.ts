@@ -32,6 +32,7 @@ export interface DesignMeter extends Meter {
 
 export interface EstimateOptions {
   readonly tokenizerOf: (id: string) => Tokenizer
+  readonly onEvent: (event: EventBody) => void
 }
 
 export interface DesignLog {
