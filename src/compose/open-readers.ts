@@ -85,14 +85,16 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
         owner,
       )
     }
-    return {
-      ...readers,
+    const billed = (all: ArtifactReaders): ArtifactReaders => ({
+      ...all,
       async extract(request) {
-        const answer = await readers.extract(request)
+        const answer = await all.extract(request)
         spent(answer)
         return answer
       },
-    }
+      within: (mayOpen) => billed(all.within(mayOpen)),
+    })
+    return billed(readers)
   }
 
   return {

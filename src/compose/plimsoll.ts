@@ -229,7 +229,6 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     hidden: {
       steps: hiddenSteps(sessions),
       tools: {
-        sessions,
         readers: readers.of,
         names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
       },

@@ -11,7 +11,7 @@ interface Base {
   readonly agent?: string
 }
 
-/** Something the client sent or the model answered. Once per session and identity, so that a session stands without any other. */
+/** Something the client sent or the model answered. Once per session, agent and form, so that a session stands without any other. */
 export interface ItemSeen extends Base {
   readonly type: 'item-seen'
   readonly identity: string
@@ -21,7 +21,7 @@ export interface ItemSeen extends Base {
   readonly role: string
   readonly callId?: string
   readonly toolName?: string
-  /** What a reader would see; searched by `recall`. */
+  /** What a reader would see; searched by `recall`. Empty for a further form of an item that the log holds already. */
   readonly text: string
   /** The wire fragment as it came, byte for byte: the address that gives everything back. */
   readonly fragment: string

@@ -16,8 +16,8 @@ const WRITERS: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
   standing: {
     follow: ['session/restore.ts'],
-    take: ['epoch/announce-epoch.ts', 'prepare/prepare.ts', 'prepare/resolve-standing.ts'],
-    orphan: ['prepare/resolve-standing.ts'],
+    take: ['epoch/announce-epoch.ts', 'prepare/stages/reduce.ts', 'prepare/stages/resolve-standing.ts'],
+    orphan: ['prepare/stages/resolve-standing.ts'],
   },
   requests: {
     prepared: ['prepare/finish-turn.ts'],
@@ -44,11 +44,11 @@ const WRITERS: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
   wish: {
     ask: ['epoch/compact.ts'],
-    answer: ['prepare/reduce.ts'],
+    answer: ['epoch/make-epoch.ts'],
   },
   background: {
     start: ['epoch/background-summary.ts'],
-    drop: ['epoch/background-summary.ts', 'prepare/reduce.ts'],
+    drop: ['epoch/background-summary.ts', 'epoch/make-epoch.ts'],
   },
   memo: {
     keepEpochView: ['memo/epoch-view-memo.ts'],

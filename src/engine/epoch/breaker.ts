@@ -1,5 +1,6 @@
 import type { Epoch } from '../../core/records.ts'
-import { fixedTokensOf, type PrepareContext } from '../prepare/context.ts'
+import type { PrepareContext } from '../prepare/context.ts'
+import { fixedTokensOf } from '../prepare/counting.ts'
 import { highWater } from './thresholds.ts'
 
 /**

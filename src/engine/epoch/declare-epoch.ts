@@ -7,15 +7,10 @@ import { referenceHandles, storeTexts } from '../session/archive.ts'
 import type { Draft, Proposal, StoredText } from './cascade/draft.ts'
 import { coverage } from './cascade/plan-epoch.ts'
 import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
-import {
-  fixedTokensOf,
-  isOver,
-  textTokensOf,
-  tokensOf,
-  viewOf,
-  type PrepareContext,
-  type View,
-} from '../prepare/context.ts'
+import type { PrepareContext, View } from '../prepare/context.ts'
+import { fixedTokensOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
+import { isOver } from '../prepare/limits.ts'
+import { viewOf } from '../prepare/view.ts'
 import type { CompactRequest } from '../session/branch/compact-wish.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
 import { SUMMARY_TIME_MS, summaryWriter } from './cascade/fulfil.ts'

@@ -1,5 +1,6 @@
 import type { Epoch } from '../../core/records.ts'
-import { tokensOf, type PrepareContext, type View } from '../prepare/context.ts'
+import type { PrepareContext, View } from '../prepare/context.ts'
+import { tokensOf } from '../prepare/counting.ts'
 import { callHook, PRESERVE_SHARE, type BeforeEpochInfo, type HookPlace } from '../hooks.ts'
 import { highWater, isHigh } from './thresholds.ts'
 

@@ -1,7 +1,8 @@
 import type { EpochPrice } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
 import { costOfUsage, simulateUsage, type PriceModel } from '../../core/price.ts'
-import { tokensOf, type PrepareContext, type View } from '../prepare/context.ts'
+import type { PrepareContext, View } from '../prepare/context.ts'
+import { tokensOf } from '../prepare/counting.ts'
 
 export interface QuoteInput {
   /** Tokens of the view as it is, of the view under the epoch, and of what both begin with. */

@@ -1,26 +1,8 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
 import { sharedItems } from '../../core/prefix-memo.ts'
-import type { Item } from '../../core/item.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
-
-/**
- * The beginning of a reduced request, up to the last thing that was changed in it. Requests after it have the same beginning, and behind
- * it the client's own bytes: nothing of either has to be written or read again.
- */
-export interface EditedPrefix {
-  readonly text: string
-  readonly bytes: number
-  readonly messages: readonly unknown[]
-  /** The items of it. */
-  readonly items: readonly Item[]
-  /** Edits that it has. */
-  readonly edits: number
-  /** The client's message that it ends with; where that one ends in the client's body, and how many bytes that is. */
-  readonly message: number
-  readonly from: number
-  readonly sourceBytes: number
-}
+import type { EditedPrefix } from './branch-memo.ts'
 
 /** What leaves, and what it begins with where that was written before. */
 export interface Outgoing {

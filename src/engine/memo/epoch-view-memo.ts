@@ -1,24 +1,10 @@
-import { applyEdits, type Plan } from '../../core/edits.ts'
+import { applyEdits } from '../../core/edits.ts'
 import { sharedItems } from '../../core/prefix-memo.ts'
 import type { Item } from '../../core/item.ts'
 import { releasedThinking } from '../epoch/bound-thinking.ts'
 import type { PrepareContext } from '../prepare/context.ts'
+import type { EpochView, Shown } from './branch-memo.ts'
 import { firstSendPlan, standingPlan, type Standing } from '../prepare/standing.ts'
-
-/** What an epoch makes of the items that it covers. It stays as it is while the history grows behind it. */
-export interface EpochView extends Shown {
-  readonly epoch: string
-  /** The covered items and the one behind them, in front of which an epoch may insert. */
-  readonly covered: readonly Item[]
-}
-
-/** A history as the model gets to see it. */
-export interface Shown {
-  readonly plan: Plan
-  readonly items: readonly Item[]
-  /** Thinking in it is bound to a prefix that is gone. */
-  readonly stale: boolean
-}
 
 /** Applies what stands. Behind an epoch only what came since is looked at. */
 export function shownItems(context: PrepareContext, standing: Standing): Shown {

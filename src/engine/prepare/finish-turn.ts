@@ -1,47 +1,33 @@
-import type { Epoch } from '../../core/records.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
-import { fixedTokensOf, type PrepareContext, type View } from './context.ts'
-import { toolUseOf, type NewEdit } from '../tool-results/first-send.ts'
-import type { Permission } from '../spending/budget-gate.ts'
-import type { PrepareRequest, PreparedTurn } from './prepared-turn.ts'
-import type { Standing } from './standing.ts'
+import { fixedTokensOf } from './counting.ts'
+import { toolUseOf } from '../tool-results/first-send.ts'
+import type { PreparedTurn } from './prepared-turn.ts'
+import type { Permitted } from './stages/permit.ts'
 import { lowWater } from '../epoch/thresholds.ts'
 
-/** What became of a request. */
-export interface Outcome {
-  readonly before: View
-  readonly permission: Permission
-  readonly newEdits: readonly NewEdit[]
-  readonly epoch: Epoch | undefined
-  readonly standing: Standing
-  /** The standing epoch had to be moved, and was recorded anew. */
-  readonly moved: boolean
-  readonly unwritten: Unwritten | undefined
-}
-
 /** Remembers the request on its branch, opens its turn, and says what was done. */
-export function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
+export function finish(permitted: Permitted, unwritten: Unwritten | undefined): PreparedTurn {
+  const { request, context, before, permission, edits, epoch, standing, moved } = permitted
   const { deps, branch, conversation, links, target, gauge, limit, emit } = context
-  const { before, newEdits, epoch, permission } = outcome
   const { view, verdict } = permission
-  const epochId = epoch?.id ?? outcome.standing.epoch?.id
+  const epochId = epoch?.id ?? standing.epoch?.id
   const { high } = view.load.count
-  const id = openTurn(context, request, permission, epochId, outcome.unwritten)
+  const id = openTurn(permitted, epochId, unwritten)
   const { items } = conversation
-  const { epochs, firstSend } = outcome.standing
+  const { epochs, firstSend } = standing
   branch.requests.prepared(
     { items, links, model: target.model, load: view.load, limit, readers: context.readers },
     {
       known: context.known.links,
       // An epoch of this request is found by the next one, like any other.
       trail:
-        epoch === undefined && !outcome.moved
+        epoch === undefined && moved === undefined
           ? { items, links, epochs, firstSend, decisions: branch.log.decisions }
           : undefined,
       isReduced: epoch !== undefined,
     },
   )
-  branch.toolUse.is(toolUseOf(context, outcome.standing))
+  branch.toolUse.is(toolUseOf(context, standing))
   const tight = epoch !== undefined && high > lowWater(deps.policy, limit, fixedTokensOf(context))
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
@@ -70,7 +56,7 @@ export function finish(context: PrepareContext, request: PrepareRequest, outcome
       loadBefore: before.load.count.high,
       loadAfter: high,
       ...(epoch !== undefined && { newEpoch: { id: epoch.id, forced: epoch.forced, covered: epoch.count } }),
-      shortened: newEdits.map((edit) => ({
+      shortened: edits.map((edit) => ({
         itemId: conversation.items[edit.index]!.id,
         handle: edit.record.handle,
         originalBytes: Buffer.byteLength(edit.original),
@@ -81,12 +67,12 @@ export function finish(context: PrepareContext, request: PrepareRequest, outcome
 }
 
 function openTurn(
-  { deps, branch, target, links, limit }: PrepareContext,
-  { format, sentAnyway = false }: PrepareRequest,
-  permission: Permission,
+  { request, context, permission }: Permitted,
   epoch: string | undefined,
-  unwritten: Outcome['unwritten'],
+  unwritten: Unwritten | undefined,
 ): string {
+  const { format, sentAnyway = false } = request
+  const { deps, branch, target, links, limit } = context
   const id = branch.turns.newId(branch.log.turns)
   // A halted request is never sent, so there is nothing to record about it.
   if (permission.verdict.kind === 'halt' && !sentAnyway) return id

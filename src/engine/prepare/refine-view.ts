@@ -1,5 +1,6 @@
 import { refine, straddles } from '../../meter/index.ts'
-import { viewOf, type PrepareContext, type View } from './context.ts'
+import type { PrepareContext, View } from './context.ts'
+import { viewOf } from './view.ts'
 import type { Standing } from './standing.ts'
 import { highWater } from '../epoch/thresholds.ts'
 

@@ -5,7 +5,7 @@ import { artifactGrep, type GrepRequest } from './grep/grep.ts'
 import { lineIndexes } from './lines/line-index.ts'
 import { artifactQuery, type QueryLimits, type QueryRequest } from './query.ts'
 import { artifactRead, type ReadRequest } from './read.ts'
-import { readerOf, type ReaderAnswer, type ReaderOptions } from './reader.ts'
+import { readerOf, type MayOpen, type Reader, type ReaderAnswer, type ReaderOptions } from './reader.ts'
 import { artifactRun, type RunLimits, type RunRequest } from './run.ts'
 
 export interface ArtifactReadersOptions extends ReaderOptions {
@@ -25,17 +25,21 @@ export interface ArtifactReaders {
   readonly query: (request: QueryRequest) => Promise<ReaderAnswer>
   readonly run: (request: RunRequest) => Promise<ReaderAnswer>
   readonly extract: (request: ExtractRequest) => Promise<ExtractAnswer>
+  /** The same readers for one conversation: other artifacts do not exist for it. */
+  readonly within: (mayOpen: MayOpen) => ArtifactReaders
 }
 
 /** The readers of one tenant's artifacts. Faults of the caller reject with `bad-input` or `not-found` and say what to do. */
 export function artifactReaders(options: ArtifactReadersOptions): ArtifactReaders {
-  const reader = readerOf(options)
+  // Shared by all conversations: an index says where lines begin, and is asked for after the artifact was found.
   const indexes = lineIndexes()
-  return {
+  const over = (reader: Reader): ArtifactReaders => ({
     read: async (request) => artifactRead(reader, indexes, request),
     grep: async (request) => artifactGrep(reader, request),
     query: async (request) => artifactQuery(reader, options.sql, request, options.queryLimits),
     run: async (request) => artifactRun(reader, options.sandbox, request, options.runLimits),
     extract: async (request) => artifactExtract(reader, indexes, options.extraction, request),
-  }
+    within: (mayOpen) => over(readerOf({ ...options, mayOpen })),
+  })
+  return over(readerOf(options))
 }

@@ -1,7 +1,7 @@
 import { linksBefore } from '../../core/chain.ts'
 import { sharedItems } from '../../core/prefix-memo.ts'
 import { RECORD_VERSION, type Epoch, type FirstSendEdit, type ItemSeen, type LogRecord } from '../../core/records.ts'
-import { ArchivedTexts } from './branch/archived-texts.ts'
+import { ArchivedForms, formOf } from './branch/archived-forms.ts'
 import type { Branch } from './branch/branch.ts'
 import type { StoredText } from '../epoch/cascade/draft.ts'
 import type { PrepareContext } from '../prepare/context.ts'
@@ -81,14 +81,16 @@ interface Archivable {
   readonly index: number
   readonly identity: string
   readonly chain: string
+  /** Its bytes, and what they are known by. */
+  readonly fragment: string
+  readonly form: string
 }
 
 /** The next request need not look at these items again; what is only owed to a store that is away is tried again. */
 export function noteArchived(context: PrepareContext): void {
   const { branch, conversation } = context
-  const { items } = conversation
-  if (archivable(context).every(({ identity, index }) => branch.log.archived.holds(identity, items[index]!.text)))
-    branch.memo.keepArchived(items)
+  if (archivable(context).every(({ identity, form }) => branch.log.archived.holds(identity, form)))
+    branch.memo.keepArchived(conversation.items)
 }
 
 /**
@@ -102,26 +104,31 @@ function archivable({ deps, branch, codec, conversation, links }: PrepareContext
   const chained = new Map(links.slice(known).map((link) => [link.index, link]))
   let chain = links[known - 1]?.chain ?? ''
   return items.slice(from).map((item, at) => {
-    const link = chained.get(from + at)
+    const index = from + at
+    const link = chained.get(index)
+    const fragment = codec.fragment(conversation, item)
+    const bytes = { fragment, form: formOf(deps, fragment) }
     // By its bytes: two thoughts of equal text differ in their signatures.
-    if (link === undefined)
-      return { index: from + at, identity: deps.hash(`outside:${codec.fragment(conversation, item)}`), chain }
+    if (link === undefined) return { index, identity: deps.hash(`outside:${fragment}`), chain, ...bytes }
     chain = link.chain
-    return link
+    return { ...link, ...bytes }
   })
 }
 
 function newItems(context: PrepareContext, at: number): ItemSeen[] {
-  const { branch, codec, conversation } = context
+  const { branch, conversation } = context
+  const { archived } = branch.log
   const records: ItemSeen[] = []
-  const fresh = new ArchivedTexts()
-  for (const { index, identity, chain } of archivable(context)) {
+  const fresh = new ArchivedForms()
+  for (const { index, identity, chain, fragment, form } of archivable(context)) {
     const item = conversation.items[index]!
-    if (branch.log.archived.holds(identity, item.text) || fresh.holds(identity, item.text)) continue
-    fresh.add(identity, item.text)
+    if (archived.holds(identity, form) || fresh.holds(identity, form)) continue
+    const isFurtherForm = archived.has(identity) || fresh.has(identity)
+    fresh.add(identity, form)
     records.push({
       v: RECORD_VERSION,
       at,
+      agent: branch.agent,
       type: 'item-seen',
       identity,
       chain,
@@ -129,8 +136,8 @@ function newItems(context: PrepareContext, at: number): ItemSeen[] {
       role: item.role,
       ...(item.callId !== undefined && { callId: item.callId }),
       ...(item.toolName !== undefined && { toolName: item.toolName }),
-      text: item.text,
-      fragment: codec.fragment(conversation, item),
+      text: isFurtherForm ? '' : item.text,
+      fragment,
     })
   }
   return records

@@ -7,7 +7,8 @@ import type { ContextRequest } from '../prepare/context.ts'
 import type { EngineDeps } from '../deps.ts'
 import { prepare, type PreparedTurn, type PrepareRequest } from '../prepare/prepare.ts'
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
-import { recall, type Recalled, type RecallOptions } from '../readers/recall.ts'
+import { historyScope, type HistoryScope, type ScopedHistory } from '../readers/history-scope.ts'
+import { recall, recallArchived, type Recalled, type RecallOptions } from '../readers/recall.ts'
 import { appendTo, catchUp, seedCalibration } from './restore.ts'
 import { seenItems, type SeenItem } from './seen-items.ts'
 import { exportStore, forkSession } from '../store-admin/store-admin.ts'
@@ -62,8 +63,13 @@ export interface Session {
   fork(id: string): Promise<Session>
   /** Every cut and every epoch, oldest first. */
   audit(): Promise<readonly (Audit | Epoch)[]>
-  /** Searches what this conversation has shown, in view or not; the answer is bounded. */
+  /**
+   * Searches the history of the last request, in view or not; the answer is bounded. Before the first request of this process: what the
+   * archive holds of this agent.
+   */
   recall(query: string, options?: RecallOptions): Promise<Recalled>
+  /** What readers may look up while a request with this history is answered. */
+  scope(history: ScopedHistory): Promise<HistoryScope>
   /** The whole session with its artifacts, as lines of text; `importSession` reads them. */
   export(): AsyncIterable<string>
 }
@@ -72,10 +78,11 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   const { id, agent = 'main', tenant = 'local', key } = options
   const inOrder = mutex()
   let known: Branch | undefined
-  const branchOf = ({ keyName }: EngineDeps): Branch =>
+  const branchOf = ({ keyName, hash, redact }: EngineDeps): Branch =>
     (known ??= newBranch(
       { tenant, session: id, agent, ...(key !== undefined && keyName !== undefined && { key: keyName(key) }) },
       (work) => runAnyway((engine) => work(engine)),
+      { hash, ...(redact !== undefined && { redact }) },
     ))
   /** One writer per branch, on a branch that knows its log, other processes' records included. */
   const run = <T>(work: Work<T>): Promise<T> =>
@@ -126,7 +133,14 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
         return createSession(deps, { id: to, agent, tenant })
       }),
     audit: () => run((engine, branch) => audit(engine, branch)),
-    recall: (query, wanted) => run((engine, branch) => recall(engine.sessions, branch, query, wanted)),
+    recall: (query, wanted) =>
+      run(({ sessions, redact }, branch) => {
+        const { last } = branch.requests
+        return last === undefined
+          ? recallArchived(sessions, branch, query, wanted)
+          : recall({ ...last, ...(redact !== undefined && { redact }) }, query, wanted)
+      }),
+    scope: (history) => run(async (engine, branch) => historyScope(engine, branch, history)),
     async *export() {
       const { sessions, artifacts } = await run(async (engine) => engine)
       yield* exportStore(sessions, { tenant, session: id, artifacts })

@@ -71,12 +71,6 @@ function answerOf(response: Response): FetchAnswer {
     // The body is unpacked already; this header describes what travelled.
     header: (name) => (name === 'content-encoding' ? undefined : (response.headers.get(name) ?? undefined)),
     body: response.body,
-    async bytes(limit) {
-      const chunks = [...source.taken]
-      for (let next = await source.next(); !next.done; next = await source.next()) chunks.push(next.value)
-      const bytes = Buffer.concat(chunks)
-      return bytes.length > limit ? bytes.subarray(0, limit) : bytes
-    },
     rewritten({ contentType, chunk, end }) {
       const rewriting = new TransformStream<Uint8Array, Uint8Array>({
         transform: (bytes, controller) => controller.enqueue(chunk(bytes)),
@@ -117,9 +111,11 @@ function sourceOf(body: Body): Source {
     taken,
     next,
     async peek(waitMs) {
-      const { promise: late, stop } = after(waitMs)
-      const first = await Promise.race([read(), late]).finally(stop)
-      if (first === 'late') return first
+      if (waitMs !== Infinity) {
+        const { promise: late, stop } = after(waitMs)
+        const first = await Promise.race([read(), late]).finally(stop)
+        if (first === 'late') return first
+      }
       const { done, value } = await next()
       if (done) return 'end'
       taken.push(value)

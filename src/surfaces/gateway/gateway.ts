@@ -7,6 +7,7 @@ import type { EventBody, EventSink } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
 import { sha256Text } from '../../drivers/crypto/sha256.ts'
 import type { LearnedLimits } from '../../engine/session/learned-limits.ts'
+import type { HistoryScope } from '../../engine/readers/history-scope.ts'
 import { weightOf, type RecentBodies } from '../../engine/memo/recent-bodies.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -207,6 +208,9 @@ async function manage<B>(
   const { request, route, codec, text, conversation, decode, mode, settings, policy, owner } = opened
   const { tenant, session: sessionId, agent } = owner
   const emit = (event: EventBody): void => deps.emit({ ...event, ...owner, at: deps.clock.now() })
+  const session = deps.session({ tenant, id: sessionId, agent }, policy, weightOf(text, conversation.items.length))
+  const links = deps.chain(conversation.items)
+  let scope: Promise<HistoryScope> | undefined
   const hidden =
     mode === 'observe' || settings.tools === false || route.stream === 'json-array'
       ? undefined
@@ -215,7 +219,8 @@ async function manage<B>(
           codec,
           conversation,
           text,
-          links: deps.chain(conversation.items),
+          links,
+          scope: () => (scope ??= session.scope({ items: conversation.items, links })),
           decode,
         })
   return exchange({
@@ -231,7 +236,7 @@ async function manage<B>(
     tenant,
     sessionId,
     agent,
-    session: deps.session({ tenant, id: sessionId, agent }, policy, weightOf(text, conversation.items.length)),
+    session,
     mode,
     upstream,
     cutPrompts,

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isLoopback, needsToken } from './access.ts'
+import type { Dashboard } from '../dashboard/dashboard.ts'
 import type { Control } from './operate/control.ts'
 import { createDispatcher, type ConnectionOptions } from './upstream/dispatcher.ts'
 import type { Gateway } from './gateway.ts'
@@ -29,6 +30,8 @@ export interface ProxyOptions extends ConnectionOptions {
   readonly allowedOrigins?: readonly string[]
   /** Health, metrics, events and the API. */
   readonly control?: Control
+  /** The page at `/`; needs `control`, which knows who may see what. */
+  readonly dashboard?: Dashboard
   /** The compressor's contract for other gateways, at the root. */
   readonly sidecar?: Sidecar
   /** How long requests in flight may take to end once `close` is called. @default 30_000 */
@@ -53,7 +56,16 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   const working = new Set<Promise<void>>()
   let [table, draining] = [upstreamTable(options.upstreams), false]
   let dispatcher = createDispatcher(options)
-  const { token, operatorToken, control, sidecar, onRequest, allowedHosts = [], allowedOrigins = [] } = options
+  const {
+    token,
+    operatorToken,
+    control,
+    dashboard,
+    sidecar,
+    onRequest,
+    allowedHosts = [],
+    allowedOrigins = [],
+  } = options
   const deps: ServeDeps = {
     gateway,
     origins: { isLocal: isLoopback(host), allowedHosts, allowedOrigins },
@@ -69,6 +81,7 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     ...(token !== undefined && { token }),
     ...(operatorToken !== undefined && { operatorToken }),
     ...(control !== undefined && { control }),
+    ...(control !== undefined && dashboard !== undefined && { dashboard }),
     ...(sidecar !== undefined && { sidecar }),
     ...(onRequest !== undefined && { onRequest }),
   }

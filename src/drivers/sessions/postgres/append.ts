@@ -3,7 +3,7 @@ import type { Queries } from '../../postgres/connection.ts'
 import { wordKey } from '../read-record.ts'
 import { keyOf } from '../record-keys.ts'
 import { toStored } from '../record-text.ts'
-import { wordsOf } from '../search-words.ts'
+import { wordsOf } from '../../../core/search-words.ts'
 import { SERVER_NOW, toColumn } from './context.ts'
 import type { Context } from './context.ts'
 

@@ -1,7 +1,7 @@
 import { isPlimsollError } from '../../../core/errors.ts'
 import { wordKey } from '../read-record.ts'
 import { int, text } from '../rows.ts'
-import { wordsOf } from '../search-words.ts'
+import { wordsOf } from '../../../core/search-words.ts'
 import { recordOf } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase, SqlRow } from './database.ts'

@@ -12,7 +12,7 @@ import {
   type Ledger,
 } from '../../../meter/index.ts'
 import { teach, type Measured } from '../learn.ts'
-import { ArchivedTexts } from './archived-texts.ts'
+import { ArchivedForms } from './archived-forms.ts'
 
 /** What a session's log says, as one agent of it reads it. */
 export interface BranchLog {
@@ -22,7 +22,7 @@ export interface BranchLog {
   readonly calls: Pick<Ledger, 'totals' | 'lastTurn' | 'report'>
   /** Chain hashes of every item, as it was first seen. */
   readonly sent: ReadonlySet<string>
-  readonly archived: Pick<ArchivedTexts, 'has' | 'holds'>
+  readonly archived: Pick<ArchivedForms, 'has' | 'holds'>
   /** Ids of epochs, keys of first-send edits and the artifacts that these name. */
   readonly epochs: ReadonlySet<string>
   readonly editKeys: ReadonlySet<string>
@@ -74,11 +74,11 @@ const MOST_EDIT_CHARACTERS = 1024 * 1024
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Empty; `restore.ts` fills it. */
-export function branchLog({ tenant, session, agent }: LogOwner): BranchLog {
+/** Empty; `restore.ts` fills it. `formOf` is what the bytes of an item are known by. */
+export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragment: string) => string): BranchLog {
   const calls = createLedger()
   const sent = new Set<string>()
-  const archived = new ArchivedTexts()
+  const archived = new ArchivedForms()
   const epochs = new Set<string>()
   const editKeys = new Set<string>()
   const editHandles = new Set<Handle>()
@@ -91,16 +91,13 @@ export function branchLog({ tenant, session, agent }: LogOwner): BranchLog {
 
   function absorb(record: LogRecord): EpochChange | undefined {
     takeShared(record)
-    // The archive is shared by the agents of a session; what they decided is not.
+    // What agents of a session have seen and decided is their own.
     if ((record.agent ?? agent) !== agent) return undefined
     return takeOwn(record)
   }
 
   function takeShared(record: LogRecord): void {
-    if (record.type === 'item-seen') {
-      archived.add(record.identity, record.text)
-      if (record.chain !== '') sent.add(record.chain)
-    } else if (record.type === 'audit') {
+    if (record.type === 'audit') {
       // A view that comes back in a request is known for one in every process that reads the log.
       if (record.view !== undefined && record.handle !== undefined) views.set(record.view, [record.handle])
     } else if (record.type === 'edit') {
@@ -115,7 +112,10 @@ export function branchLog({ tenant, session, agent }: LogOwner): BranchLog {
   }
 
   function takeOwn(record: LogRecord): EpochChange | undefined {
-    if (record.type === 'pin') {
+    if (record.type === 'item-seen') {
+      archived.add(record.identity, formOf(record.fragment))
+      if (record.chain !== '') sent.add(record.chain)
+    } else if (record.type === 'pin') {
       if (record.pinned) pins.add(record.identity)
       else pins.delete(record.identity)
     } else if (record.type === 'calibration') takeSeed(record)

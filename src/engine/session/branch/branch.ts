@@ -2,6 +2,7 @@ import type { Limit } from '../../../core/target.ts'
 import type { Spender } from '../../../meter/index.ts'
 import { BranchMemo } from '../../memo/branch-memo.ts'
 import type { EngineDeps } from '../../deps.ts'
+import { formOf } from './archived-forms.ts'
 import { BackgroundSlot } from './background-slot.ts'
 import { branchLog, type BranchLog } from './branch-log.ts'
 import { CompactWish } from './compact-wish.ts'
@@ -52,11 +53,11 @@ export interface BranchOwner {
 
 export type InOrder = <T>(work: (engine: EngineDeps) => Promise<T>) => Promise<T>
 
-export function newBranch(owner: BranchOwner, inOrder: InOrder): Branch {
+export function newBranch(owner: BranchOwner, inOrder: InOrder, deps: Pick<EngineDeps, 'hash' | 'redact'>): Branch {
   return {
     ...owner,
     inOrder,
-    log: branchLog(owner),
+    log: branchLog(owner, (fragment) => formOf(deps, fragment)),
     standing: new StandingEpoch(),
     requests: new LastRequest(),
     turns: new OpenTurns(),

@@ -1,9 +1,12 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
+import { readConfig } from '../../../config/index.ts'
+import { policySettings, proxySettings, type Setting } from '../config-settings.ts'
 import { openProxy, type OpenProxy } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import type { ProxyLine } from '../../gateway/proxy.ts'
 import { harmless, harmlessJson } from '../kit/harmless.ts'
+import { baseUrls } from './run.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { runWorkers } from '../workers.ts'
 
@@ -27,18 +30,28 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   if ((settings.workers ?? 1) > 1 && cluster.isPrimary) return runWorkers(settings.workers!)
   const say = (line: object, text: string): void =>
     void process.stdout.write(flags.json === true ? `${harmlessJson(line)}\n` : harmless(`${text}\n`))
-  const running = await openProxy(settings, (line) => say(line, textOf(line)))
+  const running = await openProxy(settings, (line) => say(line, textOf(line)), {
+    connect: (url) => Object.entries(baseUrls(url)).map(([name, value]) => ({ name, value })),
+    settings: () => settingRows(flags),
+  })
   const { url } = running.proxy
   const stopped = onSignals(() => reload(running, flags))
   if (cluster.worker === undefined || cluster.worker.id === 1) {
     say(
-      { listening: url },
-      `Listening on ${url}\n  ANTHROPIC_BASE_URL=${url}/anthropic\n  OPENAI_BASE_URL=${url}/openai/v1\n  GOOGLE_GEMINI_BASE_URL=${url}/gemini`,
+      { listening: url, dashboard: running.pageUrl },
+      `Listening on ${url}\n  Dashboard: ${running.pageUrl}\n  ANTHROPIC_BASE_URL=${url}/anthropic\n  OPENAI_BASE_URL=${url}/openai/v1\n  GOOGLE_GEMINI_BASE_URL=${url}/gemini`,
     )
   }
   await stopped
   await running.close()
   cluster.worker?.disconnect()
+}
+
+/** What the file and the flags come to, number by number. */
+function settingRows({ config: file, policy }: ProxyFlags): readonly Setting[] {
+  const config = file === undefined ? {} : readConfig(file)
+  const chosen = policy === undefined ? config : { ...config, policy }
+  return [...proxySettings(config), ...policySettings(chosen, 'main').filter(({ name }) => name.startsWith('policy.'))]
 }
 
 /** Listens from now on, before anybody can know that we are there. Resolves when the process is told to stop. */

@@ -25,7 +25,7 @@ async function runUnder([file = '', ...args]: string[], flags: ProxyFlags): Prom
 }
 
 /** The variables by which agents and SDKs find their provider. */
-const baseUrls = (url: string): Record<string, string> => ({
+export const baseUrls = (url: string): Record<string, string> => ({
   ANTHROPIC_BASE_URL: `${url}/anthropic`,
   OPENAI_BASE_URL: `${url}/openai/v1`,
   OPENAI_API_BASE: `${url}/openai/v1`,

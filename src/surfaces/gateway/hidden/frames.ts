@@ -8,41 +8,56 @@ export interface Frame {
   readonly event: ServerSentEvent | undefined
 }
 
+/** A server that never ends an event must not fill the memory: what is longer passes without being read, and so does the rest. */
+const MAX_EVENT_CHARS = 8 * 1024 * 1024
+
 /** Cuts a byte stream into events and keeps their text, so that what passes unchanged passes byte for byte. */
 export function frameReader(): { push(bytes: Uint8Array): Frame[]; end(): Frame[] } {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   const parser = createSseParser()
-  let open = ''
-  /** Up to here no border was found. */
-  let seen = 0
-  const take = (): Frame[] => {
+  /** The open event, in the pieces it came in: joined once, so that an event of many chunks stays linear. */
+  let pieces: string[] = []
+  let size = 0
+  /** The last characters of it, since a border may be cut between two chunks. */
+  let tail = ''
+  let isBlind = false
+  const close = (last: string): string => {
+    const raw = pieces.join('') + last
+    pieces = []
+    size = 0
+    tail = ''
+    return raw
+  }
+  const take = (text: string): Frame[] => {
+    if (isBlind) return text === '' ? [] : [{ raw: text, event: undefined }]
     const frames: Frame[] = []
     const border = /\r\n\r\n|\n\n|\r\r/g
+    const held = tail.length
+    const searched = tail + text
     let from = 0
-    // A border may have been cut between two chunks; a long event is not searched again from its beginning.
-    border.lastIndex = Math.max(0, seen - 3)
-    for (let match = border.exec(open); match !== null; match = border.exec(open)) {
-      const raw = open.slice(from, border.lastIndex)
+    for (let match = border.exec(searched); match !== null; match = border.exec(searched)) {
+      const to = border.lastIndex - held
+      const raw = close(text.slice(from, to))
       frames.push({ raw, event: parser.push(raw)[0] })
-      from = border.lastIndex
+      from = to
     }
-    open = open.slice(from)
-    seen = open.length
-    return frames
+    if (from < text.length) {
+      pieces.push(text.slice(from))
+      size += text.length - from
+      tail = (from === 0 ? searched : text.slice(from)).slice(-3)
+    }
+    if (size <= MAX_EVENT_CHARS) return frames
+    isBlind = true
+    return [...frames, { raw: close(''), event: undefined }]
   }
   return {
-    push(bytes) {
-      open += decoder.decode(bytes, { stream: true })
-      return take()
-    },
+    push: (bytes) => take(decoder.decode(bytes, { stream: true })),
     end() {
-      open += decoder.decode()
-      const frames = take()
-      const rest = open
-      open = ''
-      if (rest === '') return frames
-      const [event] = [...parser.push(rest), ...parser.end()]
-      return [...frames, { raw: rest, event }]
+      const frames = take(decoder.decode())
+      const raw = close('')
+      if (raw === '') return frames
+      const [event] = [...parser.push(raw), ...parser.end()]
+      return [...frames, { raw, event }]
     },
   }
 }

@@ -8,8 +8,8 @@ import { chatHidden } from '../../../formats/openai-chat/steps.ts'
 import { geminiHidden } from '../../../formats/gemini/steps.ts'
 import { appendHistory, insertSteps } from './history.ts'
 import { responsesHidden } from '../../../formats/openai-responses/steps.ts'
-import { runHiddenTool, type HiddenToolDeps } from './run-tool.ts'
-import { answerAfter, signOf, type HiddenSteps, type StepOwner } from './steps.ts'
+import { runHiddenTool, type HiddenAsker, type HiddenToolDeps } from './run-tool.ts'
+import { answerAfter, signOf, type HiddenSteps } from './steps.ts'
 import type { HiddenStep, HiddenWire, Json, VisibleStream } from '../../../formats/wire/steps.ts'
 
 const WIRES: Readonly<Record<string, HiddenWire>> = {
@@ -27,8 +27,7 @@ export interface HiddenDeps {
   readonly tools: HiddenToolDeps
 }
 
-export interface HiddenRequest {
-  readonly owner: StepOwner
+export interface HiddenRequest extends HiddenAsker {
   readonly codec: Codec
   readonly text: string
   readonly conversation: Conversation
@@ -98,7 +97,7 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
       const results: Json[] = []
       for (const part of own) {
         const call = wire.callOf(part, isOurs)!
-        results.push(wire.resultOf(call, await runHiddenTool(deps.tools, owner, call)))
+        results.push(wire.resultOf(call, await runHiddenTool(deps.tools, request, call)))
       }
       const enough = taken.length + 1 >= MAX_HIDDEN_STEPS
       const beside = enough || others.some((part) => wire.isCall(part))

@@ -38,27 +38,35 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
         return rawOf.get(event) ?? formatSseEvent(event)
       })
       .join('')
+  /** An event that cannot be understood ends the reading along; what comes passes from there on as it is. */
+  let isLost = false
   const pass = (arrived: readonly Frame[]): string =>
     arrived
       .map((frame) => {
-        if (frame.event === undefined) return frame.raw
-        rawOf.set(frame.event, frame.raw)
-        answer.push(frame.event)
-        return write(stream.push(frame.event), frame)
+        if (frame.event === undefined || isLost) return frame.raw
+        try {
+          rawOf.set(frame.event, frame.raw)
+          answer.push(frame.event)
+          return write(stream.push(frame.event), frame)
+        } catch {
+          isLost = true
+          return frame.raw
+        }
       })
       .join('')
 
   return {
+    rewrites: true,
     chunk(bytes) {
       return Buffer.from(pass(frames.push(bytes)))
     },
     async end(complete) {
       const rest = pass(frames.end())
       // The client need not wait for a disk: in this process whatever comes next in the session is recorded after it.
-      const recorded = deps.recorded(read(answer))
+      const recorded = deps.recorded(isLost ? undefined : read(answer))
       if (deps.isShared) await recorded
       const ended = (bytes: string): TapEnd<B> => ({ bytes: Buffer.from(bytes), settled: recorded.then(deps.finished) })
-      if (!complete) return ended(rest)
+      if (!complete || isLost) return ended(rest)
       try {
         const goesOn = await hidden.take(stream.parts())
         if (goesOn !== undefined) {

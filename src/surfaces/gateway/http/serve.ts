@@ -4,7 +4,9 @@ import type { Dispatcher } from 'undici'
 import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
 import { authorise, takeToken } from '../access.ts'
 import { errorAnswer, type Answer } from '../request/answer.ts'
+import type { Audience } from '../operate/audience.ts'
 import type { Control } from '../operate/control.ts'
+import type { Dashboard } from '../../dashboard/dashboard.ts'
 import { bodyTooLarge } from './encoding.ts'
 import { admit, answerPreflight, checkOrigin, type OriginRules } from './other-origins.ts'
 import { bearerIn } from '../identity.ts'
@@ -28,6 +30,7 @@ export interface ServeDeps {
   readonly operatorToken?: string
   readonly origins: OriginRules
   readonly control?: Control
+  readonly dashboard?: Dashboard
   readonly sidecar?: Sidecar
   readonly onRequest?: (line: ProxyLine) => void
 }
@@ -62,7 +65,7 @@ async function route(
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<Outcome> {
-  const { control, sidecar } = deps
+  const { control, dashboard, sidecar } = deps
   const header = headerReader(incoming)
   const origin = checkOrigin(deps.origins, header)
   if (origin !== undefined) {
@@ -71,9 +74,13 @@ async function route(
   }
   const asked = { incoming, response, path, token, header, isReady: !deps.draining }
   if (control?.isOpen(path) === true) return done(await control.handle(asked))
+  const audience = (): Promise<Audience> => control!.audiences.of(asked)
+  if (method === 'GET' && dashboard?.isOpen(path) === true)
+    return done(await dashboard.handle({ incoming, response, path, audience }))
   const isForSidecar = sidecar?.serves(method, path) === true
   const given = isForSidecar ? (token ?? sidecar.tokenOf(header)) : token
   authorise(deps.token, control?.serves(path) === true ? (token ?? bearerIn(header)) : given, deps.operatorToken)
+  if (dashboard?.serves(path) === true) return done(await dashboard.handle({ incoming, response, path, audience }))
   if (control?.serves(path) === true) return done(await control.handle(asked))
   if (isForSidecar) {
     // What is kept for one client is not read by another who sends nothing to be told apart by.
@@ -131,6 +138,7 @@ async function answer(reply: Reply<Readable>, response: ServerResponse): Promise
     response.writeHead(from.status, headers).end(body)
     return
   }
+  if (tap?.rewrites === true) delete headers['content-length']
   response.writeHead(from.status, headers)
   // Where a piece of the body is here already they leave together.
   if (from.taken.length === 0) response.flushHeaders()

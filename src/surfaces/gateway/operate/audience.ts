@@ -12,6 +12,10 @@ export interface Audience {
 export interface AudienceDeps {
   /** PLIMSOLL_OPERATOR_TOKEN. With it, nobody else sees everything. */
   readonly operatorToken?: string
+  /** Of the page's address as it is printed at the start. Sees everything; without it the rest stays as it is. */
+  readonly pageToken?: string
+  /** Tenants of sessions in the store: those that were here before this process count too. */
+  readonly storedTenants?: () => Promise<readonly string[]>
   /** The tenant behind a request's own credential. */
   readonly tenantOf: (header: HeaderReader, path: string) => Promise<string>
 }
@@ -36,15 +40,26 @@ const EVERYTHING: Audience = { sees: () => true }
 export function createAudiences(deps: AudienceDeps): Audiences {
   let only: string | undefined
   let isShared = deps.operatorToken !== undefined && deps.operatorToken !== ''
+  let looked: Promise<void> | undefined
+  const notice = (tenant: string): void => {
+    only ??= clientOf(tenant)
+    isShared ||= only !== clientOf(tenant)
+  }
+  const lookAtStore = (): Promise<void> =>
+    (looked ??= (deps.storedTenants ?? (async () => []))().then(
+      (tenants) => tenants.forEach(notice),
+      // A store that does not answer shows nothing either.
+      () => (looked = undefined),
+    ))
   return {
     take({ tenant, session }) {
       // Events of the installation itself belong to no session.
-      if (isShared || session === '') return
-      only ??= clientOf(tenant)
-      isShared = only !== clientOf(tenant)
+      if (session !== '') notice(tenant)
     },
     async of({ header, path, token }) {
-      if (isOneOf([deps.operatorToken], token) || isOneOf([deps.operatorToken], bearerIn(header))) return EVERYTHING
+      if (isOneOf([deps.operatorToken, deps.pageToken], token)) return EVERYTHING
+      if (isOneOf([deps.operatorToken], bearerIn(header))) return EVERYTHING
+      await lookAtStore()
       if (!isShared) return EVERYTHING
       const tenant = await deps.tenantOf(header, path)
       if (tenant !== NOBODY) return { tenant, sees: (other) => clientOf(other) === tenant }

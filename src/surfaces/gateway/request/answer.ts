@@ -47,7 +47,7 @@ export function errorAnswer(wire: string | undefined, error: PlimsollError, stat
   }
 }
 
-const statusOf = (error: PlimsollError): number =>
+export const statusOf = (error: PlimsollError): number =>
   typeof error.fields['encoding'] === 'string'
     ? 415
     : error.code === 'budget-exceeded' && error.retryable

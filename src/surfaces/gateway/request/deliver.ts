@@ -5,7 +5,7 @@ import { classifyProviderError, type ClassifiedError } from '../../../formats/ov
 import { besideOwn } from '../upstream/beside-own.ts'
 import { isForeign, sendAcross } from '../upstream/cross-wire.ts'
 import { decodeBody, isEncoded, readableEncodings } from '../http/encoding.ts'
-import type { Outbound, UpstreamAnswer } from '../exchange.ts'
+import { wholeOf, type Outbound, type UpstreamAnswer } from '../exchange.ts'
 import { DOES_NOT_FIT, prepareFor, type Attempt } from './fit.ts'
 import { refusalInside } from './look-ahead.ts'
 import type { ManagedRequest } from './managed.ts'
@@ -20,7 +20,7 @@ export interface Sent<B> {
   readonly answer: UpstreamAnswer<B>
   /** What the answer refuses, whether its status says so or only its words. */
   readonly refusal?: ClassifiedError
-  /** The body of an error status, which had to be read to be understood. */
+  /** The body of an error status, which had to be read to be understood; absent when it is too long for one. */
   readonly errorBody?: Uint8Array
   readonly recovered: boolean
 }
@@ -57,8 +57,9 @@ async function send<B>(
   try {
     const answer = await call(managed, attempt)
     if (answer.status >= 400) {
-      const errorBody = await answer.bytes(MAX_ERROR_BYTES)
-      return { attempt, answer, errorBody, refusal: await understand(answer, errorBody), recovered: false }
+      const errorBody = await wholeOf(answer, MAX_ERROR_BYTES)
+      const refusal = await understand(answer, errorBody ?? new Uint8Array())
+      return { attempt, answer, ...(errorBody !== undefined && { errorBody }), refusal, recovered: false }
     }
     const refusal = managed.mode === 'apply' ? await refusalInside(managed.codec.format, answer) : undefined
     return { attempt, answer, ...(refusal !== undefined && { refusal }), recovered: false }

@@ -5,8 +5,9 @@ import type { UpstreamAnswer } from '../exchange.ts'
 
 /** A refusal comes before the model runs; a client that waits longer than this for the first byte may give up. */
 const HOLD_MS = 10_000
-/** What stands before the first word is small. */
+/** What stands before the first word is small, and stays small when it is unpacked. */
 const HOLD_BYTES = 64 * 1024
+const LOOK_BYTES = 1024 * 1024
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -27,16 +28,13 @@ export async function refusalInside<B>(
 ): Promise<ClassifiedError | undefined> {
   const isStream = (answer.header('content-type') ?? '').includes('text/event-stream')
   const look = isStream ? lookAtEvents(format) : lookAtBody()
-  const decoder = copyDecoder(answer.header('content-encoding'), (bytes) => look.push(bytes))
+  const decoder = copyDecoder(answer.header('content-encoding'), LOOK_BYTES, (bytes) => look.push(bytes))
   if (decoder === undefined) return undefined
   const until = performance.now() + HOLD_MS
   for (let size = 0; ;) {
     const piece = await answer.peek(until - performance.now())
     if (piece === 'late') return undefined
-    if (piece === 'end') {
-      await decoder.end()
-      return look.end()
-    }
+    if (piece === 'end') return (await decoder.end()) ? look.end() : undefined
     decoder.push(piece)
     await decoder.flushed()
     size += piece.length

@@ -15,25 +15,19 @@ export interface ResponseObserver {
   end(): Promise<ModelResponse | undefined>
 }
 
-/** A body that is no stream is kept until its end to be read; longer ones than this are not. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024
+/** Unpacked. A body that is no stream is kept until its end to be read, and a stream tells what it says many times over. */
+const MAX_BODY_BYTES = 16 * 1024 * 1024
+const MAX_STREAM_BYTES = 256 * 1024 * 1024
 
 export function observeResponse(codec: Codec, facts: AnswerFacts): ResponseObserver {
-  const reader = facts.contentType.includes('text/event-stream') ? streamed(codec) : whole(codec)
-  let broken = false
-  const decoder = copyDecoder(facts.contentEncoding, (bytes) => {
-    if (broken) return
-    try {
-      reader.push(bytes)
-    } catch {
-      broken = true
-    }
-  })
+  const isStream = facts.contentType.includes('text/event-stream')
+  const reader = isStream ? streamed(codec) : whole(codec)
+  const limit = isStream ? MAX_STREAM_BYTES : MAX_BODY_BYTES
+  const decoder = copyDecoder(facts.contentEncoding, limit, (bytes) => reader.push(bytes))
   return {
     chunk: (bytes) => decoder?.push(bytes),
     async end() {
-      await decoder?.end()
-      if (broken || decoder === undefined) return undefined
+      if (decoder === undefined || !(await decoder.end())) return undefined
       try {
         return reader.response()
       } catch {
@@ -62,16 +56,9 @@ function streamed(codec: Codec): Reading {
 
 function whole(codec: Codec): Reading {
   const chunks: Uint8Array[] = []
-  let size = 0
   return {
-    push(bytes) {
-      size += bytes.length
-      if (size <= MAX_BODY_BYTES) chunks.push(bytes)
-    },
-    response() {
-      if (size > MAX_BODY_BYTES) return undefined
-      return readWhole(codec, Buffer.concat(chunks).toString('utf8'))
-    },
+    push: (bytes) => void chunks.push(bytes),
+    response: () => readWhole(codec, Buffer.concat(chunks).toString('utf8')),
   }
 }
 

@@ -2,7 +2,8 @@ import type { ModelResponse } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import { close, deliver, type Sent } from './deliver.ts'
-import type { Place, Reply, Tap, UpstreamAnswer } from '../exchange.ts'
+import type { Place, Reply, Rewrite, Tap, UpstreamAnswer } from '../exchange.ts'
+import { isEncoded, isReadable } from '../http/encoding.ts'
 import { fit, type Attempt } from './fit.ts'
 import { reportHeaders } from '../headers.ts'
 import { hiddenTap } from '../hidden/tap.ts'
@@ -50,9 +51,23 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
       return next.answer
     },
   }
-  if ((answer.header('content-type') ?? '').includes('text/event-stream')) return { ...reply, tap: hiddenTap(steps) }
+  if ((answer.header('content-type') ?? '').includes('text/event-stream')) {
+    const encoding = answer.header('content-encoding')
+    if (!isEncoded(encoding)) return { ...reply, tap: hiddenTap(steps) }
+    // It was asked for plain. What cannot be unpacked cannot be rewritten either, and passes as it came.
+    if (!isReadable(encoding)) return { ...reply, tap: plainTap(managed, sent, finished) }
+    const headers = { ...reply.headers, ...PLAIN }
+    return { ...reply, headers, from: answer.rewritten(AS_IT_IS), tap: hiddenTap(steps) }
+  }
   const { bytes, settled } = await hiddenWhole(steps, answer)
+  if (bytes === undefined) return { ...reply, settled: settled.then(finished) }
   return { ...reply, headers: { ...reply.headers, ...PLAIN }, body: bytes, settled: settled.then(finished) }
+}
+
+const AS_IT_IS: Rewrite = {
+  contentType: 'text/event-stream',
+  chunk: (bytes) => bytes,
+  end: () => new Uint8Array(),
 }
 
 /** Whatever encoding the upstream chose, the body that we read is plain. */

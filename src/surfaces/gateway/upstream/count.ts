@@ -47,7 +47,9 @@ async function withHiddenSteps(
   const { steps } = deps.hidden
   const asDecided = { ...deps.hidden, steps: { ...steps, decide: steps.decided } }
   const links = deps.chain(conversation.items)
-  const hidden = await openHidden(asDecided, { owner, codec, conversation, text, links, decode })
+  const session = deps.glance({ tenant: owner.tenant, id: owner.session, agent: owner.agent })
+  const scope = () => session.scope({ items: conversation.items, links })
+  const hidden = await openHidden(asDecided, { owner, scope, codec, conversation, text, links, decode })
   return hidden === undefined ? own : { body: hidden.text, conversation: hidden.conversation }
 }
 

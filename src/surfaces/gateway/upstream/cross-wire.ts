@@ -130,9 +130,12 @@ function crossAnswer<B>(from: Codec, to: Codec, head: AnswerHead, answer: Upstre
 
 function wholeRewrite(write: (body: unknown) => unknown): Rewrite {
   const chunks: Uint8Array[] = []
+  let size = 0
   return {
     contentType: 'application/json',
     chunk(bytes) {
+      size += bytes.length
+      if (size > MAX_WHOLE_BYTES) throw new PlimsollError('too-large', 'The answer is too long to be converted.')
       chunks.push(bytes)
       return NOTHING
     },
@@ -142,6 +145,9 @@ function wholeRewrite(write: (body: unknown) => unknown): Rewrite {
     },
   }
 }
+
+/** An answer that is no stream is kept until its end to be converted. Unpacked. */
+const MAX_WHOLE_BYTES = 16 * 1024 * 1024
 
 const NOTHING = new Uint8Array()
 

@@ -86,7 +86,6 @@ function answerOf(status: number, headers: SocketAnswer['headers'], body: Readab
     body,
     taken: pieces.taken,
     peek: (waitMs) => pieces.next(waitMs).catch(unreachable),
-    bytes: (limit) => pieces.rest(limit),
     // The abort that comes of it is nobody's trouble.
     discard: () => void body.on('error', () => undefined).destroy(),
     rewritten({ contentType, chunk, end }) {
@@ -96,6 +95,8 @@ function answerOf(status: number, headers: SocketAnswer['headers'], body: Readab
         flush: (done) => attempt(done, end),
       })
       const unpack = unpacker(first(encoding))
+      // What somebody looked at already comes first.
+      for (const piece of pieces.taken) (unpack ?? write).write(piece)
       // A failure on the way shows where the rewritten stream is read.
       pipeline([body, ...(unpack === undefined ? [] : [unpack]), write], () => undefined)
       return answerOf(status, { ...rest, 'content-type': contentType }, write)

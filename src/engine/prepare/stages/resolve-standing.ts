@@ -1,20 +1,25 @@
-import { epochEditsOf, exactAnchors, planOfEpoch } from '../../core/epochs.ts'
-import { withPairedDrops } from '../../core/paired-drops.ts'
-import type { Epoch } from '../../core/records.ts'
-import { coverage } from '../epoch/cascade/plan-epoch.ts'
-import type { PrepareContext } from './context.ts'
-import { wasSent } from '../session/branch/branch.ts'
-import { findStanding, reanchor, type Standing } from './standing.ts'
+import { epochEditsOf, exactAnchors, planOfEpoch } from '../../../core/epochs.ts'
+import { withPairedDrops } from '../../../core/paired-drops.ts'
+import type { Epoch } from '../../../core/records.ts'
+import { coverage } from '../../epoch/cascade/plan-epoch.ts'
+import type { PrepareContext } from '../context.ts'
+import { wasSent } from '../../session/branch/branch.ts'
+import { findStanding, reanchor, type Standing } from '../standing.ts'
+import type { Opened } from './open.ts'
 
-/** What stands, and whether its epoch had to be moved to fit what the client sends now. */
-export interface ResolvedStanding {
+/** A request with the edits that stand for it. */
+export interface Resolved extends Opened {
   readonly standing: Standing
-  /** Not recorded yet: a request that declares an epoch of its own does not need it. */
+  /** The epoch, where it had to be moved to fit what the client sends now. Not recorded yet: a request that declares its own does not need it. */
   readonly moved?: Epoch
 }
 
 /** Finds the standing edits; where the client rewrote what our epoch covers, moves the epoch or lets it go, never silently. */
-export async function resolveStanding(context: PrepareContext): Promise<ResolvedStanding> {
+export async function resolveStanding(opened: Opened): Promise<Resolved> {
+  return { ...opened, ...(await standingOf(opened.context)) }
+}
+
+async function standingOf(context: PrepareContext): Promise<Pick<Resolved, 'standing' | 'moved'>> {
   const { deps, branch, links, emit } = context
   const { items } = context.conversation
   const standing = await findStanding(context)

@@ -1,12 +1,13 @@
 import type { Conversation } from '../../core/conversation.ts'
-import { announceEpoch, type DeclaredEpoch } from '../epoch/announce-epoch.ts'
-import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from '../epoch/breaker.ts'
-import { isOver, type PrepareContext, type View } from './context.ts'
-import { declareEpoch } from '../epoch/declare-epoch.ts'
-import { askBeforeEpoch } from '../epoch/epoch-hooks.ts'
-import { priceGate } from '../epoch/price-gate.ts'
-import type { Standing } from './standing.ts'
-import { isHigh, messagesOf, messagesSinceSummary } from '../epoch/thresholds.ts'
+import { announceEpoch, type DeclaredEpoch } from './announce-epoch.ts'
+import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from './breaker.ts'
+import type { PrepareContext, View } from '../prepare/context.ts'
+import { isOver } from '../prepare/limits.ts'
+import { declareEpoch } from './declare-epoch.ts'
+import { askBeforeEpoch } from './epoch-hooks.ts'
+import { priceGate } from './price-gate.ts'
+import type { Standing } from '../prepare/standing.ts'
+import { isHigh, messagesOf, messagesSinceSummary } from './thresholds.ts'
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
 export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
@@ -32,12 +33,12 @@ function hasManyMessages({ deps, links }: PrepareContext, { epoch }: Standing, v
 }
 
 /** Makes an epoch; where none makes the request fit, the smallest view that was found. */
-export async function reduce(
+export async function makeEpoch(
   context: PrepareContext,
   standing: Standing,
   before: View,
   log: () => Promise<void>,
-): Promise<{ readonly declared?: DeclaredEpoch; readonly smallest?: View } | undefined> {
+): Promise<{ readonly declared?: DeclaredEpoch; readonly smallest?: View }> {
   const { branch, limit } = context
   const { background, wish } = branch
   const forced = isOver(before.load, limit)
@@ -47,7 +48,7 @@ export async function reduce(
   const { request: requested } = wish
   const why = forced ? 'overflow' : requested !== undefined ? 'requested' : 'high-water'
   const hooked = await askBeforeEpoch(context, before, why)
-  if (hooked === undefined) return undefined
+  if (hooked === undefined) return {}
   const gate = forced || requested !== undefined ? undefined : priceGate(context, before)
   const epoch = await declareEpoch(context, standing, {
     ...(gate !== undefined && { accepts: (planned) => gate.accepts(planned) }),
@@ -62,7 +63,7 @@ export async function reduce(
   })
   wish.answer('nothing' in epoch ? epoch.nothing : undefined)
   if ('nothing' in epoch) {
-    return epoch.view === undefined ? undefined : { smallest: epoch.view }
+    return epoch.view === undefined ? {} : { smallest: epoch.view }
   }
   const price = gate?.quote()
   const about = { forced, ...(price !== undefined && { price }) }

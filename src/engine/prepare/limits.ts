@@ -1,0 +1,29 @@
+import type { Conversation } from '../../core/conversation.ts'
+import type { Limit, Load, Target } from '../../core/target.ts'
+import type { EngineDeps } from '../deps.ts'
+import { reserved } from '../epoch/thresholds.ts'
+
+/** What fits. A policy that holds back a share of the window first has to know the window. */
+export function limitFor(
+  { meter, policy }: Pick<EngineDeps, 'meter' | 'policy'>,
+  target: Target,
+  { format, settings }: Pick<Conversation, 'format' | 'settings'>,
+): Limit {
+  const { buffer, reserve = 'request', defaultWindow } = policy
+  const bare = (at: Target): Limit => meter.limitOf(at, { ...settings, maxOutputTokens: 0 }, buffer)
+  const isUnknown = defaultWindow !== undefined && target.window === undefined && bare(target).source === 'default'
+  const known: Target = isUnknown ? { ...target, window: defaultWindow } : target
+  if (reserve === 'request') return meter.limitOf(known, settings, buffer)
+  return meter.limitOf(known, reserved(policy, format, settings, bare(known).window), buffer)
+}
+
+/** The limit with the request's own output cap, or with another one. */
+export const limitsOf =
+  (deps: EngineDeps, target: Target, { format, settings }: Conversation) =>
+  (maxOutputTokens?: number): Limit =>
+    limitFor(deps, target, {
+      format,
+      settings: maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens },
+    })
+
+export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes

@@ -1,0 +1,29 @@
+import { changeEnvelope } from '../../core/edits.ts'
+import { STALE_THINKING_HEADERS } from '../epoch/bound-thinking.ts'
+import { outgoingOf } from '../memo/edited-prefix-memo.ts'
+import { shownItems } from '../memo/epoch-view-memo.ts'
+import type { PrepareContext, View } from './context.ts'
+import { anchorFor, loadsOf } from './counting.ts'
+import type { Standing } from './standing.ts'
+
+/** Applies what stands and measures the result. */
+export function viewOf(context: PrepareContext, standing: Standing): View {
+  const { deps } = context
+  const { plan, items, stale } = shownItems(context, standing)
+  const edited = plan.length === 0 ? context.conversation : { ...context.conversation, items }
+  const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
+  const { text, bytes, editedPrefix } = outgoingOf(context, conversation, plan)
+  const measurement = deps.meter.measure(context.gauge, conversation, bytes)
+  const anchor = anchorFor(context, standing.epoch?.id)
+  const { estimate, load } = loadsOf(context, conversation, measurement, { anchor, epoch: standing.epoch?.id })
+  return {
+    plan,
+    conversation,
+    text,
+    ...(editedPrefix !== undefined && { editedPrefix }),
+    headers: stale ? STALE_THINKING_HEADERS : {},
+    measurement,
+    estimate,
+    load,
+  }
+}
