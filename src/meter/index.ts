@@ -38,6 +38,7 @@ export {
   growthSince,
   looksTruncated,
   type MeasuredOnce,
+  answerLength,
   type Occupancy,
   occupancy,
   occupancyByDifference,

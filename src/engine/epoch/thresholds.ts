@@ -50,7 +50,7 @@ const COUNTS_OUTPUT = new Set(['anthropic-messages', 'openai-chat', 'openai-resp
 /** The settings with the reserve that the policy holds back in place of the request's own. */
 export function reserved(policy: Policy, format: string, settings: RequestSettings, window: number): RequestSettings {
   const { reserve = 'request' } = policy
-  if (reserve === 'request') return settings
+  if (reserve === 'request' || reserve === 'quarter') return settings
   const asked = COUNTS_OUTPUT.has(format) ? (settings.maxOutputTokens ?? 0) : 0
   return { ...settings, maxOutputTokens: reserve === 'wire' ? asked : Math.max(asked, Math.floor(window * reserve)) }
 }

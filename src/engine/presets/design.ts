@@ -38,8 +38,8 @@ export interface EstimateOptions {
 export interface DesignLog {
   /** After an epoch. */
   readonly reduced?: (context: PrepareContext, reduction: Reduction) => readonly EventBody[]
-  /** When it is known what will leave. */
-  readonly decided?: (context: PrepareContext, view: View, verdict: string) => readonly EventBody[]
+  /** When it is known what will leave; `asked` is the request as it came in, under everything that stood. */
+  readonly decided?: (context: PrepareContext, asked: View, verdict: string) => readonly EventBody[]
 }
 
 export interface Reduction {

@@ -73,7 +73,9 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
       const { above = 1, to = 0.95, tokens = Infinity, minimum = 0 } = step
       const level = (share: number): number => Math.min(tokens, draft.limitTokens * share)
       if (draft.items.length < minimum || projected <= level(above)) return NOTHING
-      return squeeze(draft, projected - level(to), goneIn(draft, before), step, shownIn(draft, before))
+      // Only what would not leave otherwise may cost a person's words their middle.
+      const options = { floorTokens: step.floorTokens, spareUser: !isLastResort(step) }
+      return squeeze(draft, projected - level(to), goneIn(draft, before), options, shownIn(draft, before))
     }
     case 'collapse-duplicates':
       return collapseDuplicates(draft, step)

@@ -22,7 +22,7 @@ export async function permit(reduced: Reduced): Promise<Permitted> {
       : undefined
   const leaving = closing?.view ?? view
   designLogOf(context.deps.policy)
-    .decided?.(context, leaving, closing?.verdict.kind ?? 'proceed')
+    .decided?.(context, before, closing?.verdict.kind ?? 'proceed')
     .forEach(context.emit)
   // The margin of an unknown model alone refuses nothing: a guess about its tokenizer may cost an epoch, not the request.
   if (isOver(leaving.estimate, context.limit)) throw tooLarge(context, smallest ?? leaving)

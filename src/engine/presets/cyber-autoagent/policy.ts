@@ -78,6 +78,7 @@ export function cyberAutoagent(env: Environment = {}): Policy {
       oldest(0.6, 0.9),
       oldest(0.8, 0.9),
       { step: 'squeeze', floorTokens: 120, above: 0.9, to: 0.85 },
+      { step: 'squeeze', floorTokens: 120 },
     ],
   }
 }

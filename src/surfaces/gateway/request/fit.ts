@@ -25,6 +25,7 @@ export async function fit<B>(
   const target: Target = {
     model,
     endpoint: place.endpoint,
+    ...(place.provider !== undefined && { provider: place.provider }),
     ...(window !== undefined && { window }),
     ...(learned !== undefined && { learned }),
   }
