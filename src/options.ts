@@ -22,6 +22,8 @@ import type { Ledger } from './surfaces/gateway/operate/ledger.ts'
 import type { Sidecar } from './surfaces/gateway/operate/sidecar.ts'
 
 export interface PlimsollOptions {
+  /** @internal Memory of earlier work changes no byte; `false` works everything out anew, to prove it. @default true */
+  readonly memo?: boolean
   /** A preset's name or a policy of your own. @default 'plimsoll' */
   readonly policy?: string | Policy
   /** Policies of your own by the name that a request may ask for, beside the presets. */

@@ -8,15 +8,17 @@ export type Anchors = readonly (number | undefined)[]
 
 /** Anchors where the epoch's chain hash really occurs: covered position k is link k. */
 export function exactAnchors(epoch: Epoch): Anchors {
-  const known = exact.get(epoch)
-  if (known !== undefined) return known
-  const anchors = Array.from({ length: epoch.count }, (_, k) => k)
-  exact.set(epoch, anchors)
+  const anchors: number[] = []
+  for (let k = 0; k < epoch.count; k++) anchors.push(k)
   return anchors
 }
 
-/** Every request behind an epoch asks for them. */
-const exact = new WeakMap<Epoch, Anchors>()
+/** How long the history was when the epoch was declared: what stands there was sent before it. */
+export const declaredCount = ({ declaredAt, count }: Epoch): number => declaredAt?.count ?? count
+
+/** Whether an epoch was declared for this very history. */
+export const isDeclaredOn = ({ declaredAt, cover }: Epoch, chain: string): boolean =>
+  (declaredAt?.chain ?? cover) === chain
 
 /** What of an epoch its plan is made from. */
 export type EpochPlan = Pick<Epoch, 'id' | 'count' | 'edits'>
@@ -170,10 +172,14 @@ function firstAnchored(from: number, count: number, { indexOf }: Transcript): nu
   return undefined
 }
 
-function afterLast(count: number, { indexOf }: Transcript): number | undefined {
+/** Behind the last covered item, and behind what is left of its message outside the chain: a message is not torn in two. */
+function afterLast(count: number, { items, indexOf, isUnchained }: Transcript): number | undefined {
   for (let k = count - 1; k >= 0; k--) {
     const index = indexOf(k)
-    if (index !== undefined) return index + 1
+    if (index === undefined) continue
+    let next = index + 1
+    while (isUnchained(next) && items[next]!.message === items[index]!.message) next++
+    return next
   }
   return undefined
 }

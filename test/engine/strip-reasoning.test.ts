@@ -139,7 +139,7 @@ describe('an epoch that strips', () => {
     ])
     const text = JSON.stringify({ model: 'claude-opus-4-6', max_tokens: 10, messages })
     const { items } = codecOf('anthropic-messages').decode(text)
-    const links = deps.chain(items)
+    const links = deps.memo.chain(items)
     const edits = [{ op: 'strip' as const, from: 1, to: 4, reason: 'old' }]
     const epoch = { id: 'e', count: links.length, edits }
     const plan = planOfEpoch(epoch, items, links, [...links.keys()])

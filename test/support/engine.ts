@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { createChains } from '../../src/core/chain.ts'
 import { exactly, sumCounts, type Count } from '../../src/core/count.ts'
 import type { PlimsollEvent } from '../../src/core/events.ts'
 import { CLAUDE_CODE } from '../../src/core/identity.ts'
@@ -13,7 +12,7 @@ import { policyNamed } from '../../src/engine/presets/index.ts'
 import { createToolRegistry } from '../../src/engine/intake/index.ts'
 import { presentText } from '../../src/engine/tool-results/present.ts'
 import { readerProvenance } from '../../src/engine/readers/provenance.ts'
-import { createRecentBodies } from '../../src/engine/memo/recent-bodies.ts'
+import { createMemo, noMemo } from '../../src/engine/memo/memo.ts'
 import { createSession, type Session } from '../../src/engine/session/session.ts'
 import { codecs } from '../../src/formats/registry.ts'
 import type { ArtifactStore } from '../../src/ports/artifact-store.ts'
@@ -54,6 +53,8 @@ export const plainMeter: EngineMeter = {
       source: 'config',
     }
   },
+  perAnswer: (_target, format) =>
+    ({ messages: 3, items: 2, contents: 1 })[codecs.get(format)?.traits.promptFraming ?? 'messages'],
   familyOf: () => 'o200k',
   factsOf: () => unknownModel,
   contentKindOf: () => 'code',
@@ -81,6 +82,8 @@ export function testEngine(
     artifacts?: ArtifactStore
     meter?: EngineMeter
     summarizer?: Summarizer
+    /** Memory of earlier work. @default true */
+    memo?: boolean
   } = {},
 ): TestEngine {
   const secret = Buffer.alloc(32, 7)
@@ -99,8 +102,7 @@ export function testEngine(
     provenance: readerProvenance(secret),
     clock: { now: () => now++ },
     hash,
-    chain: createChains(hash, CLAUDE_CODE),
-    bodies: createRecentBodies(),
+    memo: (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE }),
     emit: (event) => events.push(event),
     policy: options.policy ?? policyNamed('plimsoll'),
   }

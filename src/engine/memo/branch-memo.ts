@@ -34,7 +34,7 @@ export interface EditedPrefix {
   readonly sourceBytes: number
 }
 
-/** What was worked out for the last requests of a branch. Written in this folder only. */
+/** What was worked out for the last requests of a branch. */
 export class BranchMemo {
   #epochView: EpochView | undefined
   #editedPrefix: EditedPrefix | undefined

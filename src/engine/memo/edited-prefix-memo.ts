@@ -1,6 +1,5 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
-import { sharedItems } from '../../core/prefix-memo.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
 import type { EditedPrefix } from './branch-memo.ts'
 
@@ -16,7 +15,7 @@ export function outgoingOf(context: PrepareContext, conversation: Conversation, 
   const { branch, codec, text: source, bytes } = context
   if (plan.length === 0 && conversation.changes === undefined) return { text: source, bytes }
   const { editedPrefix } = branch.memo
-  if (editedPrefix !== undefined && continues(editedPrefix, conversation, plan)) {
+  if (editedPrefix !== undefined && continues(context, editedPrefix, conversation, plan)) {
     const text = editedPrefix.text + source.slice(editedPrefix.from)
     return { text, bytes: editedPrefix.bytes + bytes - editedPrefix.sourceBytes, editedPrefix }
   }
@@ -25,9 +24,14 @@ export function outgoingOf(context: PrepareContext, conversation: Conversation, 
 }
 
 /** Items are the same objects only where the body has the same bytes up to them. */
-function continues({ items, edits, message }: EditedPrefix, conversation: Conversation, plan: Plan): boolean {
+function continues(
+  { deps }: PrepareContext,
+  { items, edits, message }: EditedPrefix,
+  conversation: Conversation,
+  plan: Plan,
+): boolean {
   if (conversation.changes !== undefined || plan.length !== edits) return false
-  if (sharedItems(items, conversation.items) < items.length) return false
+  if (deps.memo.prefixes.shared(items, conversation.items) < items.length) return false
   const behind = conversation.items[items.length]
   return behind === undefined || behind.message > message
 }
@@ -38,19 +42,20 @@ export function rememberEditedPrefix(
   { conversation: sent, text, plan }: View,
   read: Conversation,
 ): void {
-  const { branch, codec, conversation, text: source } = context
+  const { branch, conversation, text: source } = context
+  const { incremental } = context.codec
   // How a client writes lists is seen between two messages.
-  if (sent.changes !== undefined || codec.messages(conversation).length < 2) return
+  if (incremental === undefined || sent.changes !== undefined || incremental.messages(conversation).length < 2) return
   const { items } = sent
   const changed = items.findLastIndex(({ edited, message }) => edited === true || message < 0)
   // What was inserted stands in front of a message of the client's; that one ends the beginning.
   const message = items[changed + 1]?.message
   if (changed < 0 || message === undefined) return
-  const from = codec.endOf(conversation, message)
+  const from = incremental.endOf(conversation, message)
   const rest = source.slice(from)
   if (!text.endsWith(rest)) return
-  const own = codec.messages(read)
-  const behind = codec.messages(conversation).length - message - 1
+  const own = incremental.messages(read)
+  const behind = incremental.messages(conversation).length - message - 1
   // A copy: a slice would keep the whole body in memory.
   const beginning = Buffer.from(text.slice(0, text.length - rest.length))
   branch.memo.keepEditedPrefix({
@@ -67,8 +72,9 @@ export function rememberEditedPrefix(
 
 /** The members of a request that begins with a known edited prefix, without reading that again. */
 export function fieldsBehind(
-  { codec, conversation }: PrepareContext,
+  { codec: { incremental }, conversation }: PrepareContext,
   { messages, message }: EditedPrefix,
-): Readonly<Record<string, unknown>> {
-  return codec.fields(conversation, [...messages, ...codec.messages(conversation).slice(message + 1)])
+): Readonly<Record<string, unknown>> | undefined {
+  const behind = incremental?.messages(conversation).slice(message + 1) ?? []
+  return incremental?.fieldsWith(conversation, [...messages, ...behind])
 }

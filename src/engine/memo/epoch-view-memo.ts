@@ -1,5 +1,5 @@
 import { applyEdits } from '../../core/edits.ts'
-import { sharedItems } from '../../core/prefix-memo.ts'
+import { declaredCount } from '../../core/epochs.ts'
 import type { Item } from '../../core/item.ts'
 import { releasedThinking } from '../epoch/bound-thinking.ts'
 import type { PrepareContext } from '../prepare/context.ts'
@@ -13,17 +13,22 @@ export function shownItems(context: PrepareContext, standing: Standing): Shown {
   if (view === undefined) return shownUnder(context, standing, items)
   const from = view.covered.length
   const edits = firstSendPlan(standing, items, from)
-  const since = applyEdits({ items: items.slice(from) }, edits)
+  const since = applyEdits({ items: items.slice(from) }, edits, context.deps.memo.edited)
   return { plan: [...view.plan, ...edits], items: [...view.items, ...since.items], stale: view.stale }
 }
 
 function epochViewOf(context: PrepareContext, standing: Standing): EpochView | undefined {
-  const { branch, conversation, links } = context
+  const { deps, branch, conversation, links } = context
   const { epoch } = standing
-  const behind = epoch === undefined ? undefined : links[epoch.count]
+  // Thinking that was issued before the epoch goes with it, so the view reaches as far as the history did then.
+  const behind = epoch === undefined ? undefined : links[Math.max(epoch.count, declaredCount(epoch))]
   if (epoch === undefined || behind === undefined) return undefined
   const known = branch.memo.epochView
-  if (known?.epoch === epoch.id && sharedItems(known.covered, conversation.items) === known.covered.length) return known
+  if (
+    known?.epoch === epoch.id &&
+    deps.memo.prefixes.shared(known.covered, conversation.items) === known.covered.length
+  )
+    return known
   const covered = conversation.items.slice(0, behind.index + 1)
   const view = { epoch: epoch.id, covered, ...shownUnder(context, standing, covered) }
   branch.memo.keepEpochView(view)
@@ -34,10 +39,10 @@ function shownUnder(context: PrepareContext, standing: Standing, items: readonly
   const { links } = context
   const edits = standingPlan(standing, items, links)
   const { drops, stale } = bindsThinking(context)
-    ? releasedThinking(standing.epoch, edits, items, links)
+    ? releasedThinking(standing.epoch, edits, items, links, context.offer.unbinds)
     : { drops: [], stale: false }
   const plan = [...edits, ...drops]
-  return { plan, items: applyEdits({ items }, plan).items, stale }
+  return { plan, items: applyEdits({ items }, plan, context.deps.memo.edited).items, stale }
 }
 
 const bindsThinking = ({ deps, target }: PrepareContext): boolean =>

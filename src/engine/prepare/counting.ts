@@ -1,8 +1,9 @@
 import type { Conversation } from '../../core/conversation.ts'
+import { declareTools } from '../../core/edits.ts'
 import type { Item } from '../../core/item.ts'
 import type { Load } from '../../core/target.ts'
 import { occupancy, occupancyByDifference, type Anchor, type Measurement, type Occupancy } from '../../meter/index.ts'
-import type { Measured } from '../session/learn.ts'
+import type { Measured } from '../learning/teach.ts'
 import type { PrepareContext, View, Weighing } from './context.ts'
 import { itemWithMargin, loadWithMargin, marginFor, textWithMargin, type CountedLoad } from './unknown-model-margin.ts'
 
@@ -59,7 +60,7 @@ export function loadsOf(
 /** Tokens outside the history: instructions, tools, framing. */
 export function fixedTokensOf(context: PrepareContext): number {
   const { deps, gauge, conversation } = context
-  const bare = { ...conversation, items: [] }
+  const bare = { ...declareTools(conversation, context.offer.withEpoch), items: [] }
   const measurement = deps.meter.measure(gauge, bare, 0)
   const factor = deps.meter.design?.factor(lastOn(context))
   const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)

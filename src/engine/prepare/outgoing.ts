@@ -22,11 +22,12 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** The first rule that a body breaks and the one before did not. */
 export function newlyBroken(
-  { codec, target }: PrepareContext,
+  { deps, codec, target }: PrepareContext,
   fields: Fields,
   before: () => Fields,
 ): { readonly ours: Violation; readonly all: readonly Violation[] } | undefined {
-  const options = { model: target.model, wellFormed }
+  const { wellFormed } = deps.memo
+  const options = { model: target.model, ...(wellFormed !== undefined && { wellFormed }) }
   const all = codec.check(fields, options)
   if (all.length === 0) return undefined
   const known = new Set(codec.check(before(), options).map(({ rule }) => rule))
@@ -34,15 +35,13 @@ export function newlyBroken(
   return ours === undefined ? undefined : { ours, all }
 }
 
-/** Parsed messages, which nobody changes. */
-const wellFormed = new WeakSet<object>()
-
 /** From the bytes themselves, not from what they were made of; what every request since the last change begins with is read once. */
 function fieldsOf(context: PrepareContext, view: View): Fields {
   const { codec } = context
   // A closing turn changes what stands before the history as well.
-  const isPrefixed = view.conversation.changes === undefined
-  if (isPrefixed && view.editedPrefix !== undefined) return fieldsBehind(context, view.editedPrefix)
+  const prefix = view.conversation.changes === undefined ? view.editedPrefix : undefined
+  const known = prefix && fieldsBehind(context, prefix)
+  if (known !== undefined) return known
   const read = readAgain(codec, view.text)
   rememberEditedPrefix(context, view, read)
   return codec.fields(read)

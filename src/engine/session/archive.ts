@@ -1,5 +1,4 @@
 import { linksBefore } from '../../core/chain.ts'
-import { sharedItems } from '../../core/prefix-memo.ts'
 import { RECORD_VERSION, type Epoch, type FirstSendEdit, type ItemSeen, type LogRecord } from '../../core/records.ts'
 import { ArchivedForms, formOf } from './branch/archived-forms.ts'
 import type { Branch } from './branch/branch.ts'
@@ -99,7 +98,7 @@ export function noteArchived(context: PrepareContext): void {
  */
 function archivable({ deps, branch, codec, conversation, links }: PrepareContext): Archivable[] {
   const { items } = conversation
-  const from = sharedItems(branch.memo.archived, items)
+  const from = deps.memo.prefixes.shared(branch.memo.archived, items)
   const known = linksBefore(links, from)
   const chained = new Map(links.slice(known).map((link) => [link.index, link]))
   let chain = links[known - 1]?.chain ?? ''

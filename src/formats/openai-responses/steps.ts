@@ -1,21 +1,24 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
+import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
+  byToolChoice,
   eventOf,
-  isRecord,
   parseData,
   parseInput,
-  recordsIn,
-  sumUsage,
-  textOf,
   type HiddenWire,
   type IsOurs,
-  type Json,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
 
-export const responsesHidden: HiddenWire = {
+export const steps: HiddenWire = {
   list: 'input',
+  admits(fields) {
+    // An answer that is made in the background is fetched by id, past us; a history or a prompt that the provider holds may have tools of any name.
+    const isElsewhere = ['previous_response_id', 'conversation', 'prompt'].some((key) => (fields[key] ?? null) !== null)
+    if (isElsewhere || fields['background'] === true) return 'no'
+    return recordsIn(fields['tools']).some(isRunByClient) ? byToolChoice(fields) : 'no'
+  },
   callOf: (part, isOurs) =>
     part['type'] === 'function_call' && isOurs(String(part['name']))
       ? { id: String(part['call_id']), name: String(part['name']), input: parseInput(part['arguments']) }
@@ -25,9 +28,9 @@ export const responsesHidden: HiddenWire = {
   continuation: (parts, results) => [...parts, ...results],
   insert(history, index, steps) {
     const length = answerLength(history, index)
-    const out: Json[] = history.slice(0, index)
+    const out: Fields[] = history.slice(0, index)
     let from = 0
-    const later: Json[] = []
+    const later: Fields[] = []
     for (const step of steps) {
       const at = step.at > length ? from : step.at
       out.push(...history.slice(index + from, index + at), ...step.calls)
@@ -41,13 +44,15 @@ export const responsesHidden: HiddenWire = {
   assemble: (bodies, visible) => ({
     ...bodies.at(-1)!,
     output: visible,
-    usage: sumUsage(bodies.map((body) => body['usage'])),
   }),
   stream: (isOurs) => new ResponsesStream(isOurs),
 }
 
+const isRunByClient = ({ type }: Fields): boolean =>
+  ['function', 'custom', 'local_shell', 'shell', 'apply_patch'].includes(textOf(type))
+
 /** Items of the model from `index` on, up to what the client added. */
-function answerLength(history: readonly Json[], index: number): number {
+function answerLength(history: readonly Fields[], index: number): number {
   let end = index
   while (end < history.length) {
     const item = history[end]!
@@ -64,10 +69,10 @@ class ResponsesStream implements VisibleStream {
   readonly #isOurs: IsOurs
   #shown = new Map<number, number | undefined>()
   #visibleCount = 0
-  #visible: Json[] = []
-  #parts: Json[] = []
-  #held: ServerSentEvent[] = []
-  #usages: unknown[] = []
+  #visible: Fields[] = []
+  #parts: Fields[] = []
+  #held: StreamEvent[] = []
+  #firstId: unknown
   #answers = 0
   #sequence = 0
   #changed = false
@@ -77,22 +82,22 @@ class ResponsesStream implements VisibleStream {
     this.#isOurs = isOurs
   }
 
-  push(event: ServerSentEvent): readonly Passed[] {
+  push(event: StreamEvent): readonly Passed[] {
     const data = parseData(event)
     if (data === undefined) return ['same']
     const type = String(data['type'])
     if (ENDINGS.has(type)) {
-      this.#usages.push(isRecord(data['response']) ? data['response']['usage'] : undefined)
       if (!this.#hidesCalls) return [this.#ending(event, data)]
       this.#held.push(event)
       return []
     }
+    if (isRecord(data['response'])) this.#firstId ??= data['response']['id']
     if ((type === 'response.created' || type === 'response.in_progress') && this.#answers > 0) return []
     const index = typeof data['output_index'] === 'number' ? data['output_index'] : undefined
     if (index === undefined) return [this.#numbered(event, data)]
     const item = isRecord(data['item']) ? data['item'] : undefined
     if (type === 'response.output_item.added' && item !== undefined) {
-      const hidden = responsesHidden.callOf(item, this.#isOurs) !== undefined
+      const hidden = steps.callOf(item, this.#isOurs) !== undefined
       if (hidden) this.#hidesCalls = this.#changed = true
       this.#shown.set(index, hidden ? undefined : this.#visibleCount++)
     }
@@ -104,7 +109,7 @@ class ResponsesStream implements VisibleStream {
     return shown === undefined ? [] : [this.#numbered(event, data, shown)]
   }
 
-  #numbered(event: ServerSentEvent, data: Json, shown?: number): Passed {
+  #numbered(event: StreamEvent, data: Fields, shown?: number): Passed {
     const sequence = this.#sequence++
     if (!this.#changed) return 'same'
     return eventOf(event, {
@@ -114,7 +119,7 @@ class ResponsesStream implements VisibleStream {
     })
   }
 
-  parts(): readonly Json[] {
+  parts(): readonly Fields[] {
     return this.#parts
   }
 
@@ -122,9 +127,9 @@ class ResponsesStream implements VisibleStream {
     return this.#held.map((event) => this.#ending(event, parseData(event)!))
   }
 
-  #ending(event: ServerSentEvent, data: Json): Passed {
+  #ending(event: StreamEvent, data: Fields): Passed {
     const response = isRecord(data['response']) ? data['response'] : {}
-    const whole = { ...response, output: this.#visible, usage: sumUsage(this.#usages) ?? null }
+    const whole = { ...response, id: this.#firstId ?? response['id'], output: this.#visible }
     return this.#numbered(event, { ...data, response: whole })
   }
 

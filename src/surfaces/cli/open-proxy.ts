@@ -10,6 +10,7 @@ import type { DashboardInfo, PolicyRow } from '../dashboard/page-types.ts'
 import { tenantsWithSessions } from '../dashboard/stored-sessions.ts'
 import { runDemoSession } from './demo/demo-session.ts'
 import { budgetsOf } from '../../config/index.ts'
+import { checkPolicies } from '../../compose/named-policies.ts'
 import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../../compose/plimsoll.ts'
 import type { ProxyConfig } from '../../config/proxy.ts'
 import { knownModels } from './catalogue.ts'
@@ -165,15 +166,17 @@ export async function openProxy(
     reload(next) {
       // First what can fail: a file that names a wrong host changes nothing.
       const live = liveOptions(next)
+      checkPolicies(live)
       proxy.reload(next)
       plimsoll.reconfigure(live)
       return FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(settings[name]))
     },
     async close() {
       process.off('message', onMessage)
-      await proxy.close()
-      await plimsoll.close()
-      await bus.close()
+      const failures: unknown[] = []
+      // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
+      for (const part of [proxy, plimsoll, bus]) await part.close().catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
     },
   }
 }

@@ -1,9 +1,8 @@
-import { linksBefore } from '../../../core/chain.ts'
+import { sharedLinks } from '../../../core/chain.ts'
 import type { Codec } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import { sharedItems } from '../../../core/prefix-memo.ts'
 import type { EngineDeps } from '../../deps.ts'
-import { readersIn } from '../../readers/reader-tools.ts'
+import { openOffer, readersFor } from '../../readers/offered-tools.ts'
 import type { Branch } from '../../session/branch/branch.ts'
 import type { ContextRequest, PrepareContext } from '../context.ts'
 import { limitsOf } from '../limits.ts'
@@ -24,14 +23,16 @@ export async function open(deps: EngineDeps, branch: Branch, request: PrepareReq
 export async function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): Promise<PrepareContext> {
   const codec = codecFor(deps, request.format)
   const text = typeof request.body === 'string' ? request.body : JSON.stringify(request.body)
-  const decoded = request.conversation ?? deps.bodies.decode(branch.tenant, codec, text)
+  const decoded = request.conversation ?? deps.memo.bodies.decode(branch.tenant, codec, text)
   const target = request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' }
   const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
-  const links = deps.chain(conversation.items)
+  const links = deps.memo.chain(conversation.items)
   const { calibration, decisions, sealedTokens } = branch.log
   const trail = branch.requests.trail(decisions)
-  const shared = trail === undefined ? 0 : sharedItems(trail.items, conversation.items)
+  const shared = trail === undefined ? 0 : sharedLinks(trail.links, links)
   await deps.loadTokenizer?.(target.model)
+  const gauge = { ...target, hidden: sealedTokens, ...(calibration !== undefined && { calibration }) }
+  const offer = openOffer(deps, gauge, conversation, request.tools)
   return {
     deps,
     branch,
@@ -40,15 +41,13 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     bytes: conversation.bytes ?? Buffer.byteLength(text),
     conversation,
     links,
-    known: { items: shared, links: linksBefore(links, shared) },
+    known: { items: (links[shared - 1]?.index ?? -1) + 1, links: shared },
     target,
-    gauge: {
-      ...target,
-      hidden: sealedTokens,
-      ...(calibration !== undefined && { calibration }),
-    },
+    gauge,
     limit,
-    readers: readersIn(conversation.tools),
+    offer,
+    readers: readersFor(conversation, offer.withEdits),
+    epochReaders: readersFor(conversation, offer.withEpoch),
     ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
     ...(request.send !== undefined && { send: request.send }),
     emit: (body) =>

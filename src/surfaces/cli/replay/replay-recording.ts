@@ -10,11 +10,11 @@ import type { Limit, VerdictKind } from '../../../core/target.ts'
 import { memoryArtifacts } from '../../../drivers/artifacts/memory.ts'
 import { memoryStore } from '../../../drivers/sessions/memory.ts'
 import { createTokenizers } from '../../../drivers/tokenizers/index.ts'
-import { BASIC_READERS } from '../../../engine/readers/reader-tools.ts'
+import { COMPACT_READER } from '../../../engine/readers/reader-tools.ts'
 import { conversationView } from '../../../engine/replay/conversation-view.ts'
 import { ReplayMeter } from '../../../engine/replay/replay-meter.ts'
 import { readableText } from '../../../engine/replay/source.ts'
-import { codecs } from '../../../formats/registry.ts'
+import { codecs, framingOfWire } from '../../../formats/registry.ts'
 import type { RecordedCall, Recording } from '../../../formats/transcripts/recording.ts'
 import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../compose/plimsoll.ts'
@@ -28,7 +28,7 @@ export interface ReplayOptions {
   readonly model?: string
   /** Tokens held back for the answer; recordings do not tell what their client asked for. @default 1024 */
   readonly reserve?: number
-  /** Declares `recall` and the artifact readers in every request. @default true */
+  /** Declares `recall` as a proxy would: at once where it is cheap, else as soon as something is taken out. @default true */
   readonly readers?: boolean
   /** Lets caches expire as the recorded clock says. Without it every prefix is warm. @default false */
   readonly clock?: boolean
@@ -91,7 +91,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const catalogue = knownModels()
   const model = options.model ?? recording.model ?? DEFAULT_MODEL
   const price = catalogue.resolve(model).info.price ?? catalogue.resolve(DEFAULT_MODEL).info.price!
-  const counter = createMeter({ catalogue })
+  const counter = createMeter({ catalogue, framingOf: framingOfWire })
   const countText = (text: string): number => counter.countText(model, text).tokens
   const source = options.clock === true ? recording : withoutClock(recording)
   const meter = new ReplayMeter(source, { price, countText })
@@ -108,7 +108,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const session = plimsoll.session({ id: 'replay' })
   const target = { model, window, maxOutputTokens: reserve }
   const tokenizers = createTokenizers()
-  const exact = createMeter({ catalogue, tokenizerFor: tokenizers.get })
+  const exact = createMeter({ catalogue, framingOf: framingOfWire, tokenizerFor: tokenizers.get })
   /** Counted from what leaves, not taken from the engine's word; exactly, where an estimate leaves it open and a vocabulary is there. */
   const isOver = async (view: Conversation, bytes: number, most: Limit): Promise<boolean> => {
     if (bytes > most.bytes) return true
@@ -127,14 +127,23 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   let peakLoad = 0
   let fixedLoad = 0
   let last: Conversation | undefined
+  /** Tools of ours that the requests so far had, as a proxy would remember. */
+  let declared: readonly string[] | undefined
   for (const call of recording.calls) {
     const original = decoder.original(call.body())
-    const body = requestOf(codec, original, reserve, readers)
+    const body = requestOf(codec, original, reserve)
     const asked = decoder.asked(body)
     fixedLoad = Math.max(fixedLoad, Math.ceil(counter.measure(model, fixedParts(asked), 0).count.high))
     const tools = original.tools.map(({ text }) => ({ text, tokens: countText(text) }))
     try {
-      const turn = await session.prepare({ format: codec.format, body, conversation: asked, targets: [target] })
+      const turn = await session.prepare({
+        format: codec.format,
+        body,
+        conversation: asked,
+        targets: [target],
+        ...(readers && { tools: { tools: [COMPACT_READER], ...(declared !== undefined && { declared }) } }),
+      })
+      declared = turn.declared
       limit = turn.limit.tokens
       peakLoad = Math.max(peakLoad, Math.round(turn.load.count.tokens))
       // What was refused was never sent and is the client's alone; only what was taken in can be lost.
@@ -196,12 +205,11 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   }
 }
 
-/** The body as a client with our readers would send it: their declarations in, the reserve as its output cap. */
-function requestOf(codec: Codec, conversation: Conversation, reserve: number, readers: boolean): string {
+/** The body as the client would send it, with the reserve as its output cap. */
+function requestOf(codec: Codec, conversation: Conversation, reserve: number): string {
   const asked = conversation.settings.maxOutputTokens !== undefined
   const changed = changeEnvelope(conversation, {
     ...(asked && { maxOutputTokens: reserve }),
-    ...(readers && { addTools: BASIC_READERS }),
   })
   return codec.encode(changed).text
 }
@@ -209,7 +217,7 @@ function requestOf(codec: Codec, conversation: Conversation, reserve: number, re
 /** Each body is read from where it parts from the one before, and keeps the items that both begin with. */
 function growingDecoder(codec: Codec): (text: string) => Conversation {
   let before: Conversation | undefined
-  return (text) => (before = codec.decode(text, before))
+  return (text) => (before = codec.incremental?.decode(text, before) ?? codec.decode(text))
 }
 
 /** Items are immutable and come again in every later body. */
