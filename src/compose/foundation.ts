@@ -2,6 +2,7 @@ import type { EventBody, EventSink, PlimsollEvent } from '../core/events.ts'
 import type { Hash } from '../core/hash.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import { sha256Text } from '../drivers/crypto/sha256.ts'
+import { designLogFile, printDebugTopics } from '../drivers/logs/design-log.ts'
 import { openStore } from '../drivers/open-store.ts'
 import { createMemo, noMemo, type Memo } from '../engine/memo/memo.ts'
 import { redactingStore } from '../engine/redaction/borders.ts'
@@ -34,6 +35,8 @@ export interface Foundation {
   on(listener: EventSink): () => void
   /** Whether the store answers. */
   isReady(): Promise<boolean>
+  /** The store first, then the log. */
+  readonly closings: readonly (() => Promise<void>)[]
 }
 
 export function layFoundation(options: PlimsollOptions): Foundation {
@@ -48,6 +51,9 @@ export function layFoundation(options: PlimsollOptions): Foundation {
   const emit = (event: PlimsollEvent): void => tellAll(listeners, event)
   const ledger = createLedger({ startedAt: clock.now() })
   listeners.add((event) => ledger.take(event))
+  const logFile = options.logFile === undefined ? undefined : designLogFile(options.logFile)
+  if (logFile !== undefined) listeners.add(logFile.take)
+  if (process.env['CONTEXT_DEBUG'] === 'true') listeners.add(printDebugTopics((text) => process.stderr.write(text)))
   const hash: Hash = (text) => sha256Text(text, 'hex').slice(0, 40)
   return {
     clock,
@@ -65,5 +71,6 @@ export function layFoundation(options: PlimsollOptions): Foundation {
       return () => listeners.delete(listener)
     },
     isReady: async () => (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
+    closings: [async () => sessions.close(), async () => logFile?.close()],
   }
 }

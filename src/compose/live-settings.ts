@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Policy } from '../core/policy.ts'
-import { createTokenizerById } from '../drivers/tokenizers/by-id.ts'
 import type { EngineDeps } from '../engine/deps.ts'
 import { createBudgetBook, type BudgetBook } from '../engine/spending/budget-book.ts'
 import { createBudgets } from '../meter/index.ts'
@@ -8,6 +7,7 @@ import type { LiveOptions, PlimsollOptions } from '../options.ts'
 import type { Foundation } from './foundation.ts'
 import { checkPolicies, policyIn } from './named-policies.ts'
 import { once } from './once.ts'
+import type { OpenTokenizers } from './open-tokenizers.ts'
 import { depsUnder } from './policy-deps.ts'
 
 /** What may change while requests are under way, and the engine's parts under it. */
@@ -22,6 +22,7 @@ export function liveSettings(
   options: PlimsollOptions,
   { sessions, clock, hash, note }: Foundation,
   deps: () => Promise<EngineDeps>,
+  tokenizers: OpenTokenizers,
 ): LiveSettings {
   let live: LiveOptions = options
   const openBook = (): BudgetBook =>
@@ -34,7 +35,6 @@ export function liveSettings(
       onEvent: note,
     })
   let book = openBook()
-  const tokenizerOf = createTokenizerById()
   const policyFor = (agent: string, named: string | undefined): Policy =>
     policyIn(live, named ?? live.agents?.[agent]?.policy ?? live.policy)
   return {
@@ -47,7 +47,8 @@ export function liveSettings(
         book,
         isLimited: (live.budgets ?? []).length > 0,
         hasSandbox: options.sandbox !== false,
-        tokenizerOf,
+        tokenizers,
+        onEvent: note,
       }
       return once(async () => depsUnder(await deps(), policy, given))
     },

@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto'
 import type { PlimsollError } from '../core/errors.ts'
 import { artifactAddress } from '../drivers/artifacts/address.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
-import { createTokenizers } from '../drivers/tokenizers/index.ts'
 import type { EngineDeps, EngineMeter } from '../engine/deps.ts'
 import { createToolRegistry } from '../engine/intake/index.ts'
 import { tenantCalibrations } from '../engine/learning/tenant-calibrations.ts'
@@ -21,6 +20,7 @@ import type { Foundation } from './foundation.ts'
 import { findSecret } from './home.ts'
 import { once } from './once.ts'
 import type { OpenModels } from './open-models.ts'
+import type { OpenTokenizers } from './open-tokenizers.ts'
 import { settleAll } from './settle-all.ts'
 
 /** The engine's parts, opened with the first request. */
@@ -37,7 +37,12 @@ export interface OpenEngine {
   close(): Promise<void>
 }
 
-export function openEngine(options: PlimsollOptions, foundation: Foundation, models: OpenModels): OpenEngine {
+export function openEngine(
+  options: PlimsollOptions,
+  foundation: Foundation,
+  models: OpenModels,
+  tokenizers: OpenTokenizers,
+): OpenEngine {
   const { clock, sessions, redactor, storeUrl, hash, memo, ledger, emit, note } = foundation
   const background = backgroundWork()
   const owing = new Set<() => Promise<boolean>>()
@@ -49,7 +54,7 @@ export function openEngine(options: PlimsollOptions, foundation: Foundation, mod
     const catalogue = models.catalogue()
     const registry = createToolRegistry(options.toolSummaries)
     const all: EngineDeps = {
-      ...openMeter(options, foundation, catalogue),
+      ...openMeter(options, foundation, catalogue, tokenizers),
       ...(options.countTokens !== undefined && { countTokens: options.countTokens }),
       ...(models.summarizer !== undefined && { summarizer: models.summarizer }),
       background,
@@ -102,14 +107,14 @@ function openMeter(
   { exactTokens }: PlimsollOptions,
   { memo, note }: Foundation,
   catalogue: Catalogue,
+  { exact }: OpenTokenizers,
 ): Pick<EngineDeps, 'meter' | 'sharpen' | 'loadTokenizer'> {
-  const tokenizers = exactTokens === false ? undefined : createTokenizers({ onEvent: note })
   const counter = createMeter({
     catalogue,
     prefixes: memo.prefixes,
     framingOf: framingOfWire,
     onEvent: note,
-    ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
+    ...(exact !== undefined && { tokenizerFor: exact.get }),
   })
   const meter: EngineMeter = {
     ...counter,
@@ -119,8 +124,8 @@ function openMeter(
         ...(target.learned?.bodyBytes !== undefined && { bodyBytes: target.learned.bodyBytes }),
       }),
   }
-  if (tokenizers === undefined) return { meter }
-  const sharpen = (model: string): Promise<boolean> => tokenizers.load(counter.familyOf(model))
+  if (exact === undefined) return { meter }
+  const sharpen = (model: string): Promise<boolean> => exact.load(counter.familyOf(model))
   return {
     meter,
     sharpen,

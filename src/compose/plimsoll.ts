@@ -10,6 +10,7 @@ import { openGateway } from './open-gateway.ts'
 import { openModels } from './open-models.ts'
 import { openReaders } from './open-readers.ts'
 import { openSessions } from './open-sessions.ts'
+import { openTokenizers } from './open-tokenizers.ts'
 
 export { defaultStore, findSecret, plimsollHome } from './home.ts'
 export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
@@ -18,10 +19,11 @@ export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   checkPolicies(options)
   const foundation = layFoundation(options)
-  const { clock, sessions, content, ledger, emit } = foundation
+  const { clock, content, ledger, emit } = foundation
   const models = openModels(options)
-  const engine = openEngine(options, foundation, models)
-  const live = liveSettings(options, foundation, engine.deps)
+  const tokenizers = openTokenizers(options, foundation)
+  const engine = openEngine(options, foundation, models, tokenizers)
+  const live = liveSettings(options, foundation, engine.deps, tokenizers)
   const readers = openReaders({
     deps: engine.deps,
     extraction: engine.extraction,
@@ -57,7 +59,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       open.clear()
       const failures: unknown[] = unwritten === undefined ? [] : [unwritten]
       // Everything is let go, whatever fails on the way.
-      for (const close of [engine.saveLearned, readers.close, engine.close, () => sessions.close()])
+      for (const close of [engine.saveLearned, readers.close, engine.close, ...foundation.closings])
         await Promise.resolve(close()).catch((error: unknown) => failures.push(error))
       if (failures.length > 0) throw failures[0]
     },

@@ -1,10 +1,11 @@
+import type { EventBody } from '../core/events.ts'
 import type { Policy } from '../core/policy.ts'
 import { amendedCatalogue } from '../drivers/catalogue/amended.ts'
-import type { createTokenizerById } from '../drivers/tokenizers/by-id.ts'
 import type { EngineDeps } from '../engine/deps.ts'
 import { designNamed } from '../engine/presets/designs.ts'
 import type { BudgetBook } from '../engine/spending/budget-book.ts'
 import type { Budget } from '../meter/index.ts'
+import type { OpenTokenizers } from './open-tokenizers.ts'
 
 /** A policy's budget lets the call that passes it through, as its design does. */
 const sessionTokens = (policy: string, hard: number): Budget => ({
@@ -37,11 +38,12 @@ export interface UnderPolicy {
   readonly book: BudgetBook
   readonly isLimited: boolean
   readonly hasSandbox: boolean
-  readonly tokenizerOf: ReturnType<typeof createTokenizerById>
+  readonly tokenizers: OpenTokenizers
+  readonly onEvent: (body: EventBody) => void
 }
 
 /** The engine's parts as a policy wants them. */
-export function depsUnder(all: EngineDeps, policy: Policy, given: UnderPolicy): EngineDeps {
+export async function depsUnder(all: EngineDeps, policy: Policy, given: UnderPolicy): Promise<EngineDeps> {
   const { estimator, tokenBudget } = policy
   const deps = withPrices(withWindow(all, given.window), policy.prices)
   const policyBudgets = tokenBudget === undefined ? undefined : [sessionTokens(policy.name, tokenBudget)]
@@ -52,9 +54,10 @@ export function depsUnder(all: EngineDeps, policy: Policy, given: UnderPolicy): 
     ...(policyBudgets !== undefined && { policyBudgets }),
   }
   if (estimator === undefined) return common
-  const { tokenizerOf } = given
-  const meter = { ...deps.meter, ...designNamed(estimator.design).meter(deps.meter, estimator, { tokenizerOf }) }
-  return { ...common, meter }
+  const tokenizerOf = await given.tokenizers.ofDesign(Object.values(estimator.tokenizers ?? {}))
+  const { onEvent } = given
+  const own = designNamed(estimator.design).meter(deps.meter, estimator, { tokenizerOf, onEvent })
+  return { ...common, meter: { ...deps.meter, ...own } }
 }
 
 /** A design may tie its analysis to a sandbox. */
