@@ -27,6 +27,7 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
   const visible = codec.stream()
   const rawOf = new WeakMap<ServerSentEvent, string>()
   let frames = frameReader()
+  let isCancelled = false
   /** The upstream's own words, ours included. */
   let answer = codec.stream()
 
@@ -70,7 +71,12 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
       try {
         const goesOn = await hidden.take(stream.parts())
         if (goesOn !== undefined) {
+          if (isCancelled) return ended('')
           const next = await deps.proceed(goesOn)
+          if (isCancelled) {
+            next.discard()
+            return ended('')
+          }
           const said = write(stream.next())
           frames = frameReader()
           answer = codec.stream()
