@@ -17,18 +17,18 @@ import { backgroundWork } from '../engine/session/background-work.ts'
 import { createBudgetBook, type BudgetBook } from '../engine/spending/budget-book.ts'
 import type { EngineDeps } from '../engine/deps.ts'
 import { createToolRegistry } from '../engine/intake/index.ts'
-import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from '../engine/session/learn.ts'
-import { learnedLimits } from '../engine/session/learned-limits.ts'
+import { tenantCalibrations } from '../engine/learning/tenant-calibrations.ts'
+import { learnedLimits } from '../engine/learning/learned-limits.ts'
 import { presenter } from '../engine/tool-results/present.ts'
 import { readerProvenance } from '../engine/readers/provenance.ts'
 import { createMemo, noMemo } from '../engine/memo/memo.ts'
-import { redactingDeps, redactingSummarizer } from '../engine/redaction/borders.ts'
+import { redactingDeps, redactingStore, redactingSummarizer } from '../engine/redaction/borders.ts'
 import { createRedactor } from '../engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
 import { codecs } from '../formats/registry.ts'
 import { defaultStore, findSecret } from './home.ts'
-import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from '../meter/index.ts'
+import { createBudgets, createMeter, limitOf, type Budget } from '../meter/index.ts'
 import { once } from './once.ts'
 import { openSessions } from './open-sessions.ts'
 import { tellAll } from './tell-all.ts'
@@ -44,6 +44,7 @@ import { createLedger } from '../surfaces/gateway/operate/ledger.ts'
 import { responseSessions } from '../surfaces/gateway/request/response-sessions.ts'
 import { createSidecar } from '../surfaces/gateway/operate/sidecar.ts'
 import { sessionTokens, withWindow, withPrices } from './policy-deps.ts'
+import { settleAll } from './settle-all.ts'
 import { checkPolicies, policyIn } from './named-policies.ts'
 import { designNamed } from '../engine/presets/designs.ts'
 import { plimsoll as plimsollPolicy } from '../engine/presets/plimsoll/policy.ts'
@@ -63,6 +64,10 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
   const given = options.clock === undefined ? {} : { clock: options.clock }
   const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, given)
+  const { redact = false } = options
+  const redactor = redact === false ? undefined : createRedactor(redact === true ? {} : redact)
+  /** Where content is written. */
+  const content = redactor === undefined ? sessions : redactingStore(sessions, redactor)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const emit = (event: PlimsollEvent): void => tellAll(listeners, event)
   const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
@@ -81,7 +86,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   let book = openBook()
   const memo = (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE })
   const background = backgroundWork()
-  let keeper: CalibrationKeeper | undefined
+  const owing = new Set<() => Promise<boolean>>()
+  const calibrations = tenantCalibrations(sessions, { onEvent: note })
   let models: Catalogue | undefined
   const catalogue = (): Catalogue =>
     (models ??= amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} }))
@@ -97,16 +103,10 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       typeof options.artifacts === 'string'
         ? options.artifacts
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
-    // Ratios only: without the store the meter begins with its own.
-    const state = await storedCalibration(sessions).catch(() => undefined)
-    const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
-    const kept = calibrationKeeper(sessions, calibration)
-    keeper = kept
     const tokenizers = options.exactTokens === false ? undefined : createTokenizers({ onEvent: note })
     const meter = createMeter({
       catalogue: catalogue(),
       prefixes: memo.prefixes,
-      calibration,
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
     })
@@ -125,8 +125,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       ...(options.contextNotice !== undefined && { contextNotice: options.contextNotice }),
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
-      calibration,
-      keepCalibration: () => kept.note(),
+      calibrations,
       ledger,
       keyName: (credential) => `k_${createHmac('sha256', key).update(`key:${credential}`).digest('hex').slice(0, 32)}`,
       meter: {
@@ -148,10 +147,10 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       hash,
       memo,
       emit,
+      owing,
       policy: plimsollPolicy,
     }
-    const { redact = false } = options
-    return redact === false ? all : redactingDeps(all, createRedactor(redact === true ? {} : redact))
+    return redactor === undefined ? all : redactingDeps(all, redactor)
   })
 
   const tokenizerOf = createTokenizerById()
@@ -221,7 +220,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     clock,
     emit,
     hidden: {
-      steps: hiddenSteps(sessions),
+      steps: hiddenSteps(content),
       tools: {
         readers: readers.of,
         names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
@@ -234,7 +233,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
     session: (wanted) => session(wanted, undefined, 0),
     importSession: async (lines, { tenant = 'local' } = {}) =>
-      importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
+      importStore(content, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
     sidecar: createSidecar({
       tenantOf: (header, path) => gateway.tenantOf(header, path),
@@ -260,11 +259,18 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     },
     async close() {
       await background.close()
+      const unwritten = await settleAll(owing)
       open.clear()
-      await keeper?.flush()
-      await readers.close()
-      if (deps.started()) await (await deps()).artifacts.close()
-      await sessions.close()
+      // Everything is let go, whatever fails on the way.
+      const closings = [
+        () => calibrations.flush(),
+        () => readers.close(),
+        async () => (deps.started() ? (await deps()).artifacts.close() : undefined),
+        () => sessions.close(),
+      ]
+      const failures: unknown[] = unwritten === undefined ? [] : [unwritten]
+      for (const closing of closings) await Promise.resolve(closing()).catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
     },
   }
 }

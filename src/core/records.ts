@@ -63,14 +63,16 @@ export interface Epoch extends Base {
   readonly type: 'epoch'
   readonly id: string
   /**
-   * Chain hash of the transcript as it stood when the epoch was declared. It applies exactly where this hash occurs, so a
-   * rewind behind it finds the epoch that stood then.
+   * Chain hash of the history that the edits reach over. The epoch applies exactly where this hash occurs, whatever stands behind it:
+   * clients change their last message from turn to turn.
    */
   readonly cover: string
   /** Number of chained items covered. */
   readonly count: number
-  /** How many of them the edits reach over; the rest stands in the view as it came. */
+  /** How many of them the edits reach over; fewer only in epochs that were written before these were all that is covered. */
   readonly cut: number
+  /** The history as it stood when the epoch was declared: how long it was, and its chain hash. @default what is covered */
+  readonly declaredAt?: { readonly count: number; readonly chain: string }
   /** Identities of the covered items, for alignment when the chain does not match. */
   readonly identities: readonly string[]
   readonly edits: readonly EpochEdit[]
@@ -116,6 +118,8 @@ export interface UsageSeen extends Base {
   readonly durationMs?: number
   /** Keyed hash of the API key that paid; absent where it is the tenant. */
   readonly key?: string
+  /** The server had cut the prompt: the number is billed, and measures nothing that was sent. */
+  readonly cut?: true
   /** Tokens of what the answer sealed, by its seal: nobody can count them when the client sends them back. */
   readonly hidden?: Readonly<Record<string, number>>
 }
@@ -144,6 +148,10 @@ export interface MeasuredRequest {
   readonly standing: number
   /** Raw tokens by content class. */
   readonly byClass: Readonly<Record<string, number>>
+  /** The provider counted more than the request shows: what it holds, or what its own tools found. */
+  readonly partial?: true
+  /** The count is far below what was sent; on some servers that is what a cut prompt looks like. */
+  readonly suspect?: true
 }
 
 /** Every cut, drop and refusal: what, why, how large, and the address of the original. */

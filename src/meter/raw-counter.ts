@@ -1,3 +1,4 @@
+import { BoundedMap } from '../lib/bounded-map.ts'
 import { type Count, NO_TOKENS } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import { createContentCache } from './content-cache.ts'
@@ -46,8 +47,8 @@ const MOST_LENSES = 64
 export function createRawCounter(options: RawCounterOptions): RawCounter {
   const { catalogue, tokenizerFor, cachedTexts, onEvent } = options
   const texts = createContentCache<{ count: Count; kind: ContentKind }>({ entries: cachedTexts })
-  const items = new Map<string, WeakMap<Item, CountedItem>>()
-  const facts = new Map<string, { readonly info: ModelFacts; readonly isKnown: boolean }>()
+  const items = new BoundedMap<string, WeakMap<Item, CountedItem>>(MOST_LENSES)
+  const facts = new BoundedMap<string, { readonly info: ModelFacts; readonly isKnown: boolean }>(MOST_MODELS)
   const failed = new Set<string>()
 
   function factsOf(model: string): { readonly info: ModelFacts; readonly isKnown: boolean } {
@@ -61,7 +62,6 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
         message: `Model "${model}" is not in the catalogue; taking a window of ${info.window} tokens and the tokenizer family ${info.tokenizer}.`,
       })
     }
-    if (facts.size >= MOST_MODELS) facts.clear()
     const found = { info, isKnown: match !== 'default' }
     facts.set(model, found)
     return found
@@ -96,7 +96,6 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
   function seenItems(key: string): WeakMap<Item, CountedItem> {
     const known = items.get(key)
     if (known !== undefined) return known
-    if (items.size >= MOST_LENSES) items.clear()
     const fresh = new WeakMap<Item, CountedItem>()
     items.set(key, fresh)
     return fresh

@@ -1,6 +1,7 @@
 import type { Link } from '../../core/chain.ts'
 import type { EnvelopeChanges } from '../../core/conversation.ts'
 import { changeEnvelope, type Edit, type Plan } from '../../core/edits.ts'
+import { declaredCount } from '../../core/epochs.ts'
 import type { Item } from '../../core/item.ts'
 import type { Epoch } from '../../core/records.ts'
 import { openStepStart, turnsOf } from '../../core/turns.ts'
@@ -51,7 +52,7 @@ export function releasedThinking(
   /** Tools came with the epoch: they stand before everything. */
   fromTheStart = false,
 ): Release {
-  const covered = epoch === undefined ? undefined : links[epoch.count - 1]
+  const covered = epoch === undefined ? undefined : links[Math.min(declaredCount(epoch), links.length) - 1]
   if (covered === undefined) return NONE
   const first = fromTheStart ? 0 : firstEdited(plan, items, 0)
   const issued = items.slice(0, covered.index + 1)

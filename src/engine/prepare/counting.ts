@@ -3,7 +3,7 @@ import { declareTools } from '../../core/edits.ts'
 import type { Item } from '../../core/item.ts'
 import type { Load } from '../../core/target.ts'
 import { occupancy, occupancyByDifference, type Anchor, type Measurement, type Occupancy } from '../../meter/index.ts'
-import type { Measured } from '../session/learn.ts'
+import type { Measured } from '../learning/teach.ts'
 import type { PrepareContext, View, Weighing } from './context.ts'
 import { itemWithMargin, loadWithMargin, marginFor, textWithMargin, type CountedLoad } from './unknown-model-margin.ts'
 

@@ -1,3 +1,4 @@
+import { showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf } from './counting.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
@@ -90,7 +91,9 @@ function openTurn(
       items: conversation.items.length,
       standing: measurement.parts.head + measurement.parts.tools,
       byClass: measurement.byClass,
+      ...(!showsWholePrompt(conversation) && { partial: true }),
     },
+    refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
     startedAt: deps.clock.now(),
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),

@@ -1,4 +1,4 @@
-import type { Conversation } from '../../core/conversation.ts'
+import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Limit, Load, Target } from '../../core/target.ts'
 import type { EngineDeps } from '../deps.ts'
 import { reserved } from '../epoch/thresholds.ts'
@@ -27,3 +27,12 @@ export const limitsOf =
     })
 
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
+
+/**
+ * Whether nobody could send it: not even the least that it may be fits into the window beside the output that it asks for. What only may be
+ * too large is the provider's to decide, and an overflow is recovered.
+ */
+export function isCertainlyOver({ count, bytes }: Load, limit: Limit, { maxOutputTokens }: RequestSettings): boolean {
+  const room = limit.tokens + limit.buffer + (maxOutputTokens === undefined ? limit.outputReserve : 0)
+  return count.low > room || bytes > limit.bytes
+}

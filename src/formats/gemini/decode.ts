@@ -44,7 +44,7 @@ export function decode(text: string, before?: Conversation): Conversation {
     head: readSystem(text, body, valueAt(request, 'systemInstruction')),
     items,
     tools: readTools(text, body, request['tools']),
-    settings: readSettings(fields, request),
+    settings: readSettings(body, fields, request),
     bytes,
     source: { format: FORMAT, value: source },
   }
@@ -137,12 +137,19 @@ export function serverTools(tool: JsonNode): string[] {
   return keys.filter((key) => key !== 'functionDeclarations' && key !== 'function_declarations')
 }
 
-function readSettings(body: Fields, request: Fields): RequestSettings {
+function unseenIn(body: JsonNode, request: Fields): readonly string[] {
+  const held = (valueAt(request, 'cachedContent') ?? null) === null ? [] : ['cachedContent']
+  return [...held, ...elementsOf(field(rootOf(body), 'tools')).flatMap(serverTools)]
+}
+
+function readSettings(node: JsonNode, body: Fields, request: Fields): RequestSettings {
   const config = recordOf(valueAt(request, 'generationConfig'))
   const thinking = recordOf(valueAt(config, 'thinkingConfig'))
   const model = stringOf(body['model']) ?? stringOf(request['model'])
   const mime = stringOf(valueAt(config, 'responseMimeType')) ?? 'text/plain'
+  const unseen = unseenIn(node, request)
   return {
+    ...(unseen.length > 0 && { unseen }),
     ...(mime !== 'text/plain' && { shapesAnswer: true as const }),
     // The URL says whether this wire streams.
     stream: false,

@@ -1,7 +1,15 @@
-import type { JsonObject } from '../kit/rule-kit.ts'
+import type { Findings, JsonObject } from '../kit/rule-kit.ts'
 import { isObject, listOf, shown } from '../kit/rule-kit.ts'
+import type { GeminiRule } from './rule-book.ts'
 import { callOf, partsOf, responseOf, signatureOf } from './parts.ts'
-import type { GeminiRuleContext } from './rules.ts'
+
+export interface GeminiRuleContext {
+  readonly body: JsonObject
+  readonly found: Findings<GeminiRule>
+  readonly profiles: ReadonlySet<string>
+  /** The path names the model on this wire, not the body. */
+  readonly model: string
+}
 
 /** Contents of one role in a row: the API reads them as one turn. */
 interface Turn {

@@ -4,17 +4,9 @@ import { findings, findLoneSurrogate, isObject, listOf, objectsOf, profilesOf, s
 import { dataCount, fieldOf, partsOf, signatureOf } from './parts.ts'
 import type { GeminiRule } from './rule-book.ts'
 import { GEMINI_RULES, MAX_BODY_BYTES, MAX_OUTPUT_TOKENS } from './rule-book.ts'
-import { checkTurns } from './rules-turns.ts'
+import { checkTurns, type GeminiRuleContext } from './rules-turns.ts'
 
 export { GEMINI_RULES } from './rule-book.ts'
-
-export interface GeminiRuleContext {
-  readonly body: JsonObject
-  readonly found: Findings<GeminiRule>
-  readonly profiles: ReadonlySet<string>
-  /** The path names the model on this wire, not the body. */
-  readonly model: string
-}
 
 const FUNCTION_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/
 

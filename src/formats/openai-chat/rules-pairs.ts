@@ -1,6 +1,12 @@
-import type { JsonObject } from '../kit/rule-kit.ts'
+import type { Findings, JsonObject } from '../kit/rule-kit.ts'
 import { isObject, listOf, objectsOf, quoted } from '../kit/rule-kit.ts'
-import type { ChatRuleContext } from './rules.ts'
+import type { OpenAiChatRule } from './rule-book.ts'
+
+export interface ChatRuleContext {
+  readonly body: JsonObject
+  readonly found: Findings<OpenAiChatRule>
+  readonly profiles: ReadonlySet<string>
+}
 
 const NINE = /^[a-zA-Z0-9]{9}$/
 const MAX_ID = 40

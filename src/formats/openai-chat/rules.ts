@@ -12,15 +12,9 @@ import {
 } from '../kit/rule-kit.ts'
 import type { OpenAiChatRule } from './rule-book.ts'
 import { OPENAI_CHAT_RULES } from './rule-book.ts'
-import { checkChatPairs } from './rules-pairs.ts'
+import { checkChatPairs, type ChatRuleContext } from './rules-pairs.ts'
 
 export { OPENAI_CHAT_RULES } from './rule-book.ts'
-
-export interface ChatRuleContext {
-  readonly body: JsonObject
-  readonly found: Findings<OpenAiChatRule>
-  readonly profiles: ReadonlySet<string>
-}
 
 const ROLES = new Set<unknown>(['system', 'developer', 'user', 'assistant', 'tool', 'function'])
 const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/

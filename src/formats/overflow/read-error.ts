@@ -4,6 +4,8 @@ import { isObject, listOf } from '../kit/rule-kit.ts'
 export interface ProviderError {
   readonly status?: number
   readonly body: unknown
+  /** What was sent: some servers quote it in their errors. */
+  readonly request?: string
 }
 
 /** What the classifier looks at: the provider's own words and codes, never the request that some of them quote at length. */

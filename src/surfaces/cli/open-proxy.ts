@@ -171,9 +171,10 @@ export async function openProxy(
     },
     async close() {
       process.off('message', onMessage)
-      await proxy.close()
-      await plimsoll.close()
-      await bus.close()
+      const failures: unknown[] = []
+      // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
+      for (const part of [proxy, plimsoll, bus]) await part.close().catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
     },
   }
 }

@@ -68,7 +68,7 @@ export function addProxyOptions(command: Command): Command {
     .option('--budget-usd <amount[/scope]>', `dollars per ${SCOPES}; again for another (scope: day)`, budgetIn('usd'))
     .option('--budget-tokens <n[/scope]>', 'the same in tokens', budgetIn('tokens'))
     .option('--max-body <bytes>', 'largest request body', wholeNumber)
-    .option('--redact', 'take secrets out of what is stored')
+    .addOption(new Option('--redact', 'take secrets out of what is stored').env('PLIMSOLL_REDACT'))
     .addOption(
       new Option('--tenants <rule>', 'whose content a request is: credential, one or header:<name>').env(
         'PLIMSOLL_TENANTS',

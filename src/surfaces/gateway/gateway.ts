@@ -6,14 +6,14 @@ import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody, EventSink } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
 import { sha256Text } from '../../drivers/crypto/sha256.ts'
-import type { LearnedLimits } from '../../engine/session/learned-limits.ts'
+import type { LearnedLimits } from '../../engine/learning/learned-limits.ts'
 import type { HistoryScope } from '../../engine/readers/history-scope.ts'
 import { weightOf, type RecentBodies } from '../../engine/memo/recent-bodies.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { errorAnswer } from './request/answer.ts'
 import { count } from './upstream/count.ts'
-import { createCutPrompts, type CutPrompts } from './request/cut-prompts.ts'
+import { conversationLimits, type ConversationLimits } from './request/conversation-limits.ts'
 import { decodeBody } from './http/encoding.ts'
 import type { IncomingRequest, Reply, Upstream } from './exchange.ts'
 import { POLICY_HEADER } from './headers.ts'
@@ -76,7 +76,7 @@ const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** The one handler behind the in-process `fetch` and the proxy: same request in, same bytes out. */
 export function createGateway(deps: GatewayDeps): Gateway {
-  const cutPrompts = createCutPrompts()
+  const held = conversationLimits()
   return {
     get maxBodyBytes() {
       return deps.settings().maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
@@ -98,9 +98,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       }
       try {
         const opened = await open(deps, request, route)
-        return await (route.action === 'count'
-          ? count(deps, opened, watched)
-          : manage(deps, cutPrompts, opened, watched))
+        return await (route.action === 'count' ? count(deps, opened, watched) : manage(deps, held, opened, watched))
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
         if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream, BYPASSED)
@@ -132,6 +130,8 @@ async function unread<B>(
 /** Errors that say nothing about the request: a store that is away, a defect of ours. */
 const isOurTrouble = (error: unknown): boolean =>
   !isPlimsollError(error) ||
+  // Wrong key, newer records or schema: whatever a store says about itself is no business of the client's.
+  error.fields['store'] !== undefined ||
   ['store-unavailable', 'corrupt', 'conflict', 'invalid-request', 'closed'].includes(error.code)
 
 /** An agent must not stand still because we cannot work: its own bytes go on, and the event says so. */
@@ -201,7 +201,7 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
 
 async function manage<B>(
   deps: GatewayDeps,
-  cutPrompts: CutPrompts,
+  held: ConversationLimits,
   opened: OpenedRequest,
   upstream: Upstream<B>,
 ): Promise<Reply<B>> {
@@ -239,7 +239,7 @@ async function manage<B>(
     session,
     mode,
     upstream,
-    cutPrompts,
+    held,
     isShared: deps.isShared,
     learned: deps.learned,
     ...(settings.window !== undefined && { window: settings.window }),

@@ -1,6 +1,6 @@
 import type { ServerSentEvent } from '../../core/codec.ts'
 import { formatSseEvent } from '../../formats/framing/sse.ts'
-import type { Fault } from './faults.ts'
+import type { Fault } from './fault.ts'
 import type { RefereeOptions } from './options.ts'
 import type { RefereeResponse } from './types.ts'
 

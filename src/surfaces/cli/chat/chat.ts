@@ -2,10 +2,13 @@ import type { Codec } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { PlimsollEvent } from '../../../core/events.ts'
 import type { Policy } from '../../../core/policy.ts'
-import type { Target } from '../../../core/target.ts'
+import type { LearnedLimit, Target } from '../../../core/target.ts'
 import { amendedCatalogue } from '../../../drivers/catalogue/amended.ts'
 import type { PlimsollSettings } from '../../../config/index.ts'
-import { learnedLimits, lessonOf } from '../../../engine/session/learned-limits.ts'
+import { learnedLimits } from '../../../engine/learning/learned-limits.ts'
+import { lessonOf } from '../../../engine/learning/size-refusal.ts'
+import { within } from '../../../engine/learning/within.ts'
+import { isVendor } from '../../../formats/overflow/index.ts'
 import type { Compaction } from '../../../engine/epoch/compact.ts'
 import type { PreparedTurn, PrepareRequest } from '../../../engine/prepare/prepare.ts'
 import type { Session } from '../../../engine/session/session.ts'
@@ -15,6 +18,7 @@ import { createPlimsoll } from '../../../compose/plimsoll.ts'
 import { systemClock } from '../../../ports/clock.ts'
 import type { Stores } from '../stores/open.ts'
 import { askAside, askModel, SizeRefused, type Answered } from './ask-model.ts'
+import { createRedactor } from '../../../engine/redaction/redactor.ts'
 import { newChatId, openJournal, type Journal } from './journal.ts'
 import type { Provider } from './providers.ts'
 import type { Entry, ToolCall, ToolDeclared } from './transcript.ts'
@@ -57,7 +61,7 @@ export interface ChatSetup {
 }
 
 /** What a settings file says, as far as a chat has a use for it. */
-export interface ChatSettings extends Pick<PlimsollSettings, 'summarizer' | 'models' | 'budgets'> {
+export interface ChatSettings extends Pick<PlimsollSettings, 'summarizer' | 'models' | 'budgets' | 'redact'> {
   /** @throws PlimsollError for a name that nobody knows. */
   policyOf(name: string): Policy
   readonly policyNames: readonly string[]
@@ -87,11 +91,14 @@ const MOST_OUTPUT = 8_192
 
 export function createChat(setup: ChatSetup): Chat {
   const { stores, view } = setup
-  const { policyOf, summarizer, models = {}, budgets: given = [] } = setup.settings
+  const { policyOf, summarizer, models = {}, budgets: given = [], redact = false } = setup.settings
+  const redactor = redact ? createRedactor() : undefined
   const catalogue = amendedCatalogue(knownModels(), { overrides: models })
   const learned = learnedLimits(stores.sessions, systemClock)
+  /** What this conversation is kept within, after the provider found it too large. */
+  let refusedAt: LearnedLimit | undefined
   let { provider, policy } = setup
-  let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd)
+  let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd, redactor)
   if (setup.budgetUsd !== undefined) journal.setBudget(setup.budgetUsd)
   let session = openSession()
 
@@ -114,6 +121,7 @@ export function createChat(setup: ChatSetup): Chat {
       secret: stores.secret,
       policy: policyOf(policy),
       catalogue,
+      redact,
       ...(summarizer !== undefined && { summarizer }),
       ...(budgets.length > 0 && { budgets }),
       onEvent: view.onEvent,
@@ -140,12 +148,14 @@ export function createChat(setup: ChatSetup): Chat {
     const { model, baseUrl: endpoint } = provider
     const window = setup.window ?? provider.window
     const lesson = await learned.of({ tenant: TENANT, endpoint, model })
-    return {
+    const asked: Target = {
       model,
       endpoint,
+      refusesOverflow: isVendor(endpoint),
       ...(window !== undefined && { window }),
       ...(lesson !== undefined && { learned: lesson }),
     }
+    return refusedAt === undefined ? asked : within(asked, refusedAt)
   }
 
   async function prepare(signal: AbortSignal): Promise<PreparedTurn> {
@@ -198,7 +208,10 @@ export function createChat(setup: ChatSetup): Chat {
           { kind, ...(limit !== undefined && { limit }), ...(input !== undefined && { input }) },
           { tokens: turn.load.count.high, outputReserve: turn.limit.outputReserve, bytes: turn.load.bytes },
         )
-        await learned.learn({ tenant: TENANT, endpoint: provider.baseUrl, model: provider.model }, lesson)
+        if (lesson.retry === undefined) throw tooLarge(error)
+        const place = { tenant: TENANT, endpoint: provider.baseUrl, model: provider.model }
+        if (lesson.learned !== undefined) await learned.learn(place, lesson.learned, 'refusal')
+        refusedAt = lesson.retry
         view.onNotice('The provider found the request too large; it is reduced and sent again.')
       }
     }
@@ -244,8 +257,9 @@ export function createChat(setup: ChatSetup): Chat {
     },
     async change(wish) {
       provider = wish.provider ?? provider
+      refusedAt = undefined
       policy = wish.policy ?? policy
-      if (wish.sessionId !== undefined) journal = openJournal(setup.chatsFolder, wish.sessionId, setup.cwd)
+      if (wish.sessionId !== undefined) journal = openJournal(setup.chatsFolder, wish.sessionId, setup.cwd, redactor)
       if (wish.budgetUsd !== undefined) journal.setBudget(wish.budgetUsd)
       session = openSession()
     },

@@ -68,6 +68,7 @@ export function chatCommand(): Command {
       .option('--route-unknown-tools', 'take calls of unknown tools for programs of that name; asks each time')
       .option('--store <url>', 'where to record (default: the store in the home directory)')
       .option('--artifacts <url>', 'where results go (default: beside the store)')
+      .addOption(new Option('--redact', 'take secrets out of what is recorded').env('PLIMSOLL_REDACT'))
       .option('--json', 'with --prompt: one object at the end'),
     'plimsoll chat --provider demo --prompt "list"',
     'plimsoll chat --provider demo --continue --prompt "echo hello" --json',

@@ -33,6 +33,7 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   if ((settings.workers ?? 1) > 1 && cluster.isPrimary) return runWorkers(settings.workers!)
   const say = (line: object, text: string): void =>
     void process.stdout.write(flags.json === true ? `${harmlessJson(line)}\n` : harmless(`${text}\n`))
+  outliveReaders()
   const running = await openProxy(settings, (line) => say(line, textOf(line)), {
     connect: (url) => Object.entries(baseUrls(url)).map(([name, value]) => ({ name, value })),
     settings: () => settingRows(flags),
@@ -43,6 +44,7 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   })
   const { url } = running.proxy
   const stopped = onSignals(() => reload(running, flags))
+  await warnOfStore(running)
   if (cluster.worker === undefined || cluster.worker.id === 1) {
     say(
       { listening: url, dashboard: running.pageUrl },
@@ -59,6 +61,27 @@ function settingRows({ config: file, policy }: ProxyFlags): readonly Setting[] {
   const config = file === undefined ? {} : readConfig(file)
   const chosen = policy === undefined ? config : { ...config, policy }
   return [...proxySettings(config), ...policySettings(chosen, 'main').filter(({ name }) => name.startsWith('policy.'))]
+}
+
+/** Whoever reads our lines may die before us (`head`, a log shipper): agents are served on. */
+function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.removeAllListeners('error')
+    stream.on('error', () => undefined)
+  }
+}
+
+/** A store that cannot be used stops nobody, so it has to be said where somebody may read it. */
+async function warnOfStore({ plimsoll }: OpenProxy): Promise<void> {
+  try {
+    await plimsoll.isReady()
+  } catch (error) {
+    const warning = [
+      (error as Error).message,
+      'Until that is mended nothing is reduced or recorded: requests pass as they come (x-plimsoll-verdict: bypassed).',
+    ]
+    process.stderr.write(harmless(warning.map((line) => `plimsoll: WARNING: ${line}\n`).join('')))
+  }
 }
 
 /** Listens from now on, before anybody can know that we are there. Resolves when the process is told to stop. */
