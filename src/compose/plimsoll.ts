@@ -39,6 +39,7 @@ import { systemClock } from '../ports/clock.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
 import { createFetch } from '../surfaces/gateway/fetch.ts'
 import { createGateway } from '../surfaces/gateway/gateway.ts'
+import { stepReader } from '../surfaces/gateway/hidden/restore.ts'
 import { hiddenSteps } from '../surfaces/gateway/hidden/steps.ts'
 import { createLedger } from '../surfaces/gateway/operate/ledger.ts'
 import { responseSessions } from '../surfaces/gateway/request/response-sessions.ts'
@@ -221,6 +222,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     emit,
     hidden: {
       steps: hiddenSteps(content),
+      reader: stepReader(),
       tools: {
         readers: readers.of,
         names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),

@@ -64,7 +64,7 @@ function handlesOf(deps: ScopeDeps, branch: Pick<Branch, 'tenant' | 'log'>, { te
     // As it came, and as it is shown where secrets are taken out.
     ...(text === ''
       ? []
-      : [text, deps.redact?.(text) ?? text].map((each) => deps.addressOf(tenant, Buffer.from(each)))),
+      : [...new Set([text, deps.redact?.(text) ?? text])].map((each) => deps.addressOf(tenant, Buffer.from(each)))),
     ...media.flatMap(({ data }) => (data === undefined ? [] : [deps.addressOf(tenant, Buffer.from(data, 'base64'))])),
     ...(derivedFrom(deps, branch, text)?.handles ?? []),
   ]

@@ -12,12 +12,11 @@ export interface HiddenCall {
 }
 
 /**
- * Steps that the client never saw, in the answer to one of its requests. `at` counts the visible parts of that answer that came
- * before; `beside` means that our calls stood beside calls of the client's own, so that both are answered together.
+ * A step that the client saw only in part: one answer of the upstream with calls of ours, and our results. `beside` means that calls of
+ * the client's own stood in it, too, so that both are answered together.
  */
 export interface HiddenStep {
-  readonly at: number
-  readonly calls: readonly Json[]
+  readonly parts: readonly Json[]
   readonly results: readonly Json[]
   readonly beside: boolean
 }
@@ -59,8 +58,8 @@ export interface HiddenWire {
   resultOf(call: HiddenCall, text: string): Json
   /** The answer and our results as history, for the upstream to go on from. */
   continuation(parts: readonly Json[], results: readonly Json[]): readonly Json[]
-  /** The history with steps put back into the answer that begins at `index`. */
-  insert(history: readonly Json[], index: number, steps: readonly HiddenStep[]): readonly Json[]
+  /** All results of one answer stand in one message. */
+  readonly joinsResults: boolean
   partsOf(body: Json): readonly Json[]
   /** One whole answer from several: the visible parts, and the usage of the last, which tells how full the window is. */
   assemble(bodies: readonly Json[], visible: readonly Json[]): Json
@@ -96,36 +95,4 @@ export function parseInput(text: unknown): unknown {
   } catch {
     return {}
   }
-}
-
-/**
- * Splits an answer that is one message of several parts into messages: each hidden step ends one, its results follow, and the
- * rest of the answer stands behind. `write` makes a message of the model from parts, `answer` one with results.
- */
-export function splitAnswer(
-  parts: readonly Json[],
-  steps: readonly HiddenStep[],
-  shape: {
-    readonly rest: (parts: readonly Json[]) => Json
-    readonly write: (parts: readonly Json[]) => Json
-    readonly answer: (results: readonly Json[]) => Json
-  },
-): { readonly messages: readonly Json[]; readonly besideResults: readonly Json[] } {
-  const messages: Json[] = []
-  const besideResults: Json[] = []
-  let from = 0
-  let rest = [...parts]
-  for (const step of steps) {
-    // A client that merged parts is met before them: the step stays valid, and its text stands behind it.
-    const at = step.at > parts.length ? from : step.at
-    if (step.beside) {
-      rest = [...parts.slice(from, at), ...step.calls, ...parts.slice(at)]
-      besideResults.push(...step.results)
-      continue
-    }
-    messages.push(shape.write([...parts.slice(from, at), ...step.calls]), shape.answer(step.results))
-    from = at
-    rest = parts.slice(from)
-  }
-  return { messages: [...messages, ...(rest.length > 0 ? [shape.rest(rest)] : [])], besideResults }
 }

@@ -4,14 +4,14 @@ import { formatSseEvent } from '../../../formats/framing/sse.ts'
 import { errorEvent } from '../request/answer.ts'
 import type { Tap, TapEnd, UpstreamAnswer } from '../exchange.ts'
 import { frameReader, type Frame } from './frames.ts'
-import type { HiddenRequestText, HiddenSession } from './index.ts'
+import type { HiddenNext, HiddenSession } from './index.ts'
 import type { Passed } from '../../../formats/wire/steps.ts'
 
 export interface HiddenTapDeps<B> {
   readonly codec: Codec
   readonly hidden: HiddenSession
   /** Sends the request that goes on; rejects when the upstream refuses it. */
-  readonly proceed: (request: HiddenRequestText) => Promise<UpstreamAnswer<B>>
+  readonly proceed: (request: HiddenNext) => Promise<UpstreamAnswer<B>>
   /** Other processes may get the next request: what this one recorded has to be there for them. */
   readonly isShared: boolean
   /** One answer of the upstream is complete, hidden or not. */
