@@ -26,7 +26,7 @@ import { redactingDeps, redactingStore, redactingSummarizer } from '../engine/re
 import { createRedactor } from '../engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
-import { codecs } from '../formats/registry.ts'
+import { byName, codecs, framingOfWire } from '../formats/registry.ts'
 import { defaultStore, findSecret } from './home.ts'
 import { createBudgets, createMeter, limitOf, type Budget } from '../meter/index.ts'
 import { once } from './once.ts'
@@ -93,7 +93,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const catalogue = (): Catalogue =>
     (models ??= amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} }))
   const openModel = (choice: SummarizerChoice | undefined): Summarizer | undefined =>
-    openSummarizer(choice, { codecs, windowOf: (model) => catalogue().resolve(model).info.window })
+    openSummarizer(choice, { wires: byName, windowOf: (model) => catalogue().resolve(model).info.window })
   // Opened here, so that a model that cannot work is an error at the start.
   const summarizer = openModel(options.summarizer)
   const extractionModel = openModel(options.extraction)
@@ -108,6 +108,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     const meter = createMeter({
       catalogue: catalogue(),
       prefixes: memo.prefixes,
+      framingOf: framingOfWire,
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
     })

@@ -50,7 +50,7 @@ export {
   occupancyByDifference,
 } from './occupancy.ts'
 export { refine, type RefineOptions, straddles } from './refine.ts'
-export { isKnownUsage, mergeReported, readUsage } from './usage.ts'
+export { isKnownUsage } from './usage.ts'
 export {
   type AccountHold,
   type Budget,

@@ -3,7 +3,6 @@ import { type Count, exactly, sumCounts, withUnsure } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Usage } from '../core/usage.ts'
 import type { ClassTokens, Measurement, Meter, TargetRef, TokenClass } from './meter.ts'
-import { overheadOf } from './overhead.ts'
 import { isKnownUsage } from './usage.ts'
 
 /**
@@ -201,8 +200,7 @@ function reportedAnswer(
   if (reported < low / 2) return undefined
   // More than the answer can be: reasoning that the provider did not itemise and the client does not send back.
   if (!keepsReasoning && reported > high * 1.4 + 60) return undefined
-  const { model } = typeof target === 'string' ? { model: target } : target
-  return reported + overheadOf(format, model, meter.familyOf(model)).perAnswer
+  return reported + meter.perAnswer(target, format)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { CODECS } from '../../formats/registry.ts'
+import { wires } from '../../formats/registry.ts'
 
 /** The shape of a config file as data: one description validates it, writes its JSON Schema and knows its keys. */
 export type Shape =
@@ -37,7 +37,7 @@ export interface KeyRule {
 /** `share`: 0 to 1, or with %. `tokens`, `count`, `chars`: whole numbers, or with k or M. `bytes`: or with KiB, MiB, kB, MB. `usd`: or with $. */
 export type Unit = 'share' | 'tokens' | 'bytes' | 'chars' | 'count' | 'factor' | 'usd'
 
-const WIRES = Object.keys(CODECS)
+const WIRES = wires.map(({ id }) => id)
 
 const share = (about: string, max = 1): Shape => ({ kind: 'number', about, unit: 'share', min: 0, max })
 const tokens = (about: string, min = 0): Shape => ({ kind: 'number', about, unit: 'tokens', min })

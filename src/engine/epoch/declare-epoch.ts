@@ -219,7 +219,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     limitTokens: limit.tokens,
     lowTokens: lowWater(deps.policy, limit, fixedTokens),
     marginTokens: marginOf(deps.policy, limit),
-    format: conversation.format,
+    mayStrip: context.codec.traits.mayStrip,
     bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
     limitBytes: limit.bytes,
     handleOf: (content) =>

@@ -5,7 +5,7 @@ import { reserved } from '../epoch/thresholds.ts'
 
 /** What fits. A policy that holds back a share of the window first has to know the window. */
 export function limitFor(
-  { meter, policy }: Pick<EngineDeps, 'meter' | 'policy'>,
+  { meter, policy, codecs }: Pick<EngineDeps, 'meter' | 'policy' | 'codecs'>,
   target: Target,
   { format, settings }: Pick<Conversation, 'format' | 'settings'>,
 ): Limit {
@@ -14,7 +14,7 @@ export function limitFor(
   const isUnknown = defaultWindow !== undefined && target.window === undefined && bare(target).source === 'default'
   const known: Target = isUnknown ? { ...target, window: defaultWindow } : target
   if (reserve === 'request') return meter.limitOf(known, settings, buffer)
-  return meter.limitOf(known, reserved(policy, format, settings, bare(known).window), buffer)
+  return meter.limitOf(known, reserved(policy, codecs.get(format)?.traits, settings, bare(known).window), buffer)
 }
 
 /** The limit with the request's own output cap, or with another one. */

@@ -11,7 +11,18 @@ import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
 import { spliceList } from './lists.ts'
 import { textKeyOf } from './read-part.ts'
-import { FORMAT, elementAt, field, fieldEntry, listOf, nodeAt, placeOf, rootOf, sourceOf, type Source } from './wire.ts'
+import {
+  FORMAT,
+  elementAt,
+  field,
+  fieldEntry,
+  listOf,
+  nodeAt,
+  placeOf,
+  rootOf,
+  sourceOf,
+  type Source,
+} from './source.ts'
 import { writeGemini } from './write.ts'
 
 export function encode(conversation: Conversation): Written {

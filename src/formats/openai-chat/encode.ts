@@ -10,7 +10,7 @@ import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
-import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './source.ts'
 import { writeOpenaiChat } from './write.ts'
 
 export function encode(conversation: Conversation): Written {

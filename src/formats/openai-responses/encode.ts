@@ -10,7 +10,7 @@ import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } fr
 import { decode } from './decode.ts'
 import { editSplice, needsNewPart } from './edit.ts'
 import { envelopeSplices } from './envelope.ts'
-import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './source.ts'
 import { writeOpenaiResponses } from './write.ts'
 
 export function encode(conversation: Conversation): Written {

@@ -1,20 +1,17 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
+import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
   byToolChoice,
   eventOf,
-  isRecord,
   parseData,
   parseInput,
-  recordsIn,
-  textOf,
   type HiddenWire,
   type IsOurs,
-  type Json,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
 
-export const responsesHidden: HiddenWire = {
+export const steps: HiddenWire = {
   list: 'input',
   admits(fields) {
     // An answer that is made in the background is fetched by id, past us; a history or a prompt that the provider holds may have tools of any name.
@@ -38,7 +35,7 @@ export const responsesHidden: HiddenWire = {
   stream: (isOurs) => new ResponsesStream(isOurs),
 }
 
-const isRunByClient = ({ type }: Json): boolean =>
+const isRunByClient = ({ type }: Fields): boolean =>
   ['function', 'custom', 'local_shell', 'shell', 'apply_patch'].includes(textOf(type))
 
 const ENDINGS = new Set(['response.completed', 'response.incomplete', 'response.failed'])
@@ -47,9 +44,9 @@ class ResponsesStream implements VisibleStream {
   readonly #isOurs: IsOurs
   #shown = new Map<number, number | undefined>()
   #visibleCount = 0
-  #visible: Json[] = []
-  #parts: Json[] = []
-  #held: ServerSentEvent[] = []
+  #visible: Fields[] = []
+  #parts: Fields[] = []
+  #held: StreamEvent[] = []
   #firstId: unknown
   #answers = 0
   #sequence = 0
@@ -60,7 +57,7 @@ class ResponsesStream implements VisibleStream {
     this.#isOurs = isOurs
   }
 
-  push(event: ServerSentEvent): readonly Passed[] {
+  push(event: StreamEvent): readonly Passed[] {
     const data = parseData(event)
     if (data === undefined) return ['same']
     const type = String(data['type'])
@@ -75,7 +72,7 @@ class ResponsesStream implements VisibleStream {
     if (index === undefined) return [this.#numbered(event, data)]
     const item = isRecord(data['item']) ? data['item'] : undefined
     if (type === 'response.output_item.added' && item !== undefined) {
-      const hidden = responsesHidden.callOf(item, this.#isOurs) !== undefined
+      const hidden = steps.callOf(item, this.#isOurs) !== undefined
       if (hidden) this.#hidesCalls = this.#changed = true
       this.#shown.set(index, hidden ? undefined : this.#visibleCount++)
     }
@@ -87,7 +84,7 @@ class ResponsesStream implements VisibleStream {
     return shown === undefined ? [] : [this.#numbered(event, data, shown)]
   }
 
-  #numbered(event: ServerSentEvent, data: Json, shown?: number): Passed {
+  #numbered(event: StreamEvent, data: Fields, shown?: number): Passed {
     const sequence = this.#sequence++
     if (!this.#changed) return 'same'
     return eventOf(event, {
@@ -97,7 +94,7 @@ class ResponsesStream implements VisibleStream {
     })
   }
 
-  parts(): readonly Json[] {
+  parts(): readonly Fields[] {
     return this.#parts
   }
 
@@ -105,7 +102,7 @@ class ResponsesStream implements VisibleStream {
     return this.#held.map((event) => this.#ending(event, parseData(event)!))
   }
 
-  #ending(event: ServerSentEvent, data: Json): Passed {
+  #ending(event: StreamEvent, data: Fields): Passed {
     const response = isRecord(data['response']) ? data['response'] : {}
     const whole = { ...response, id: this.#firstId ?? response['id'], output: this.#visible }
     return this.#numbered(event, { ...data, response: whole })

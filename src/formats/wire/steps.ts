@@ -1,8 +1,7 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import { isRecord, type Fields } from '../../core/values.ts'
+import type { StreamEvent } from '../../core/codec.ts'
 import { parseEvent } from '../kit/pieces.ts'
 import { readToolChoice } from '../kit/tool-choice.ts'
-
-export type Json = Readonly<Record<string, unknown>>
 
 /** A call of one of our own tools, read off an answer. */
 export interface HiddenCall {
@@ -16,13 +15,13 @@ export interface HiddenCall {
  * the client's own stood in it, too, so that both are answered together.
  */
 export interface HiddenStep {
-  readonly parts: readonly Json[]
-  readonly results: readonly Json[]
+  readonly parts: readonly Fields[]
+  readonly results: readonly Fields[]
   readonly beside: boolean
 }
 
 /** An event that passes as it came, or as it is rewritten. */
-export type Passed = 'same' | ServerSentEvent
+export type Passed = 'same' | StreamEvent
 
 /** Which tools are ours. */
 export type IsOurs = (name: string) => boolean
@@ -30,9 +29,9 @@ export type IsOurs = (name: string) => boolean
 /** One visible stream, made of one or more answers of the upstream. */
 export interface VisibleStream {
   /** What the client gets for this event now. The end of an answer with calls of ours is held back: it may not be the end. */
-  push(event: ServerSentEvent): readonly Passed[]
+  push(event: StreamEvent): readonly Passed[]
   /** The parts of the current answer, ours included, as they stand in a history. */
-  parts(): readonly Json[]
+  parts(): readonly Fields[]
   /** The events that end the visible answer, where they were held back. */
   close(): readonly Passed[]
   /** The upstream goes on with another answer. What the held end also carried for the client comes out first. */
@@ -50,39 +49,32 @@ export interface HiddenWire {
   /** Where the history stands in a body. */
   readonly list: string
   /** By the members of a request. */
-  admits(fields: Json): Admission
+  admits(fields: Fields): Admission
   /** Our tool's call in a part; undefined for anything else. */
-  callOf(part: Json, isOurs: IsOurs): HiddenCall | undefined
+  callOf(part: Fields, isOurs: IsOurs): HiddenCall | undefined
   /** A call of whatever tool. */
-  isCall(part: Json): boolean
-  resultOf(call: HiddenCall, text: string): Json
+  isCall(part: Fields): boolean
+  resultOf(call: HiddenCall, text: string): Fields
   /** The answer and our results as history, for the upstream to go on from. */
-  continuation(parts: readonly Json[], results: readonly Json[]): readonly Json[]
+  continuation(parts: readonly Fields[], results: readonly Fields[]): readonly Fields[]
   /** All results of one answer stand in one message. */
   readonly joinsResults: boolean
-  partsOf(body: Json): readonly Json[]
+  partsOf(body: Fields): readonly Fields[]
   /** One whole answer from several: the visible parts, and the usage of the last, which tells how full the window is. */
-  assemble(bodies: readonly Json[], visible: readonly Json[]): Json
+  assemble(bodies: readonly Fields[], visible: readonly Fields[]): Fields
   stream(isOurs: IsOurs): VisibleStream
 }
 
 /** By the choice that a request leaves the model, in whatever wire. */
-export function byToolChoice(fields: Json): Admission {
+export function byToolChoice(fields: Fields): Admission {
   const choice = readToolChoice(fields)
   const isLimited = isRecord(fields['tool_choice']) && fields['tool_choice']['type'] === 'allowed_tools'
   return isLimited || choice?.mode === 'none' || choice?.name !== undefined ? 'closed' : 'open'
 }
 
-export const isRecord = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+export const parseData = ({ data }: StreamEvent): Fields | undefined => parseEvent(data)
 
-export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
-
-export const recordsIn = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isRecord) : [])
-
-export const parseData = ({ data }: ServerSentEvent): Json | undefined => parseEvent(data)
-
-export const eventOf = (original: ServerSentEvent, data: Json): ServerSentEvent => ({
+export const eventOf = (original: StreamEvent, data: Fields): StreamEvent => ({
   ...(original.event !== undefined && { event: original.event }),
   data: JSON.stringify(data),
 })

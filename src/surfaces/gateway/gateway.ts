@@ -23,7 +23,7 @@ import type { StepOwner } from './hidden/steps.ts'
 import type { Ledger } from './operate/ledger.ts'
 import { exchange } from './request/managed.ts'
 import type { ResponseSessions } from './request/response-sessions.ts'
-import { routeOf, type Route } from './routes.ts'
+import { routeOf, type Route } from '../../formats/routes.ts'
 import { ownPlace } from './upstream/upstreams.ts'
 
 export interface GatewayDeps {
@@ -244,7 +244,7 @@ async function manage<B>(
     now: () => deps.clock.now(),
     costUsd: () => deps.ledger.session(tenant, sessionId)?.costUsd,
     async onResponse({ id }) {
-      if (codec.format === 'openai-responses' && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
+      if (codec.traits.keepsAnswers && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
     },
   })
 }

@@ -3,6 +3,7 @@ import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import type { EpochEdit } from '../../../core/records.ts'
 import type { Turns } from '../../../core/turns.ts'
+import type { WireTraits } from '../../../core/wire-traits.ts'
 import type { ArtifactMeta } from '../../../ports/artifact-store.ts'
 import type { PresentOptions } from '../../deps.ts'
 import type { DescribeResult } from './steps/narrative.ts'
@@ -32,7 +33,8 @@ export interface Draft {
   readonly handleOf: (content: string | Uint8Array) => Handle
   /** Distance between the window and high water. */
   readonly marginTokens: number
-  readonly format: string
+  /** Whether a thought may go while what it led to stays, by the rules of the wire. */
+  readonly mayStrip: WireTraits['mayStrip']
   readonly present: (text: string, options: PresentOptions) => string
   readonly readers: Readers
   /** One sentence about a tool's result, for narratives. */

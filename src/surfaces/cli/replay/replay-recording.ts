@@ -14,7 +14,7 @@ import { COMPACT_READER } from '../../../engine/readers/reader-tools.ts'
 import { conversationView } from '../../../engine/replay/conversation-view.ts'
 import { ReplayMeter } from '../../../engine/replay/replay-meter.ts'
 import { readableText } from '../../../engine/replay/source.ts'
-import { codecs } from '../../../formats/registry.ts'
+import { codecs, framingOfWire } from '../../../formats/registry.ts'
 import type { RecordedCall, Recording } from '../../../formats/transcripts/recording.ts'
 import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../compose/plimsoll.ts'
@@ -91,7 +91,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const catalogue = knownModels()
   const model = options.model ?? recording.model ?? DEFAULT_MODEL
   const price = catalogue.resolve(model).info.price ?? catalogue.resolve(DEFAULT_MODEL).info.price!
-  const counter = createMeter({ catalogue })
+  const counter = createMeter({ catalogue, framingOf: framingOfWire })
   const countText = (text: string): number => counter.countText(model, text).tokens
   const source = options.clock === true ? recording : withoutClock(recording)
   const meter = new ReplayMeter(source, { price, countText })
@@ -108,7 +108,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const session = plimsoll.session({ id: 'replay' })
   const target = { model, window, maxOutputTokens: reserve }
   const tokenizers = createTokenizers()
-  const exact = createMeter({ catalogue, tokenizerFor: tokenizers.get })
+  const exact = createMeter({ catalogue, framingOf: framingOfWire, tokenizerFor: tokenizers.get })
   /** Counted from what leaves, not taken from the engine's word; exactly, where an estimate leaves it open and a vocabulary is there. */
   const isOver = async (view: Conversation, bytes: number, most: Limit): Promise<boolean> => {
     if (bytes > most.bytes) return true

@@ -6,21 +6,12 @@ import { sha256Text } from '../../../drivers/crypto/sha256.ts'
 import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
 import { COMPACT_READER, COMPACT_READS, readersIn, readerTools } from '../../../engine/readers/reader-tools.ts'
-import { anthropicHidden } from '../../../formats/anthropic-messages/steps.ts'
-import { chatHidden } from '../../../formats/openai-chat/steps.ts'
-import { geminiHidden } from '../../../formats/gemini/steps.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import { restorationsOf, type StepReader } from './restore.ts'
-import { responsesHidden } from '../../../formats/openai-responses/steps.ts'
 import { runHiddenTool, type HiddenAsker, type HiddenToolDeps } from './run-tool.ts'
 import { answerAfter, signOf, type HiddenSteps } from './steps.ts'
-import type { HiddenStep, HiddenWire, IsOurs, Json, VisibleStream } from '../../../formats/wire/steps.ts'
-
-const WIRES: Readonly<Record<string, HiddenWire>> = {
-  'anthropic-messages': anthropicHidden,
-  'openai-chat': chatHidden,
-  'openai-responses': responsesHidden,
-  gemini: geminiHidden,
-}
+import type { Fields } from '../../../core/values.ts'
+import type { HiddenStep, HiddenWire, IsOurs, VisibleStream } from '../../../formats/wire/steps.ts'
 
 /** Most answers of ours to one request of the client. */
 const MAX_HIDDEN_STEPS = 4
@@ -53,14 +44,14 @@ export interface HiddenSession {
   /** Told what the engine declared, before the request leaves. */
   declared(turn: Pick<PreparedTurn, 'declared' | 'epoch'>): Promise<void>
   stream(): VisibleStream
-  partsOf(body: Json): readonly Json[]
-  assemble(bodies: readonly Json[], visible: readonly Json[]): Json
-  isHidden(part: Json): boolean
+  partsOf(body: Fields): readonly Fields[]
+  assemble(bodies: readonly Fields[], visible: readonly Fields[]): Fields
+  isHidden(part: Fields): boolean
   /**
    * Takes one answer of the upstream. Gives the request that goes on from it, or undefined when the client's turn has come:
    * nothing of ours in it, or calls of the client's own beside it.
    */
-  take(parts: readonly Json[]): Promise<HiddenNext | undefined>
+  take(parts: readonly Fields[]): Promise<HiddenNext | undefined>
   /** The visible answer is complete: steps become durable. */
   done(visible: ModelResponse | undefined): Promise<void>
 }
@@ -68,8 +59,7 @@ export interface HiddenSession {
 /** Undefined when nothing of ours is or was in this request. */
 export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Promise<HiddenSession | undefined> {
   const { owner, codec, conversation, links } = request
-  const wire = WIRES[codec.format]
-  if (wire === undefined) return undefined
+  const { steps: wire } = wireOf(codec.format)
   const admission = wire.admits(codec.fields(conversation))
   const isOurs = ownedNames(deps.tools.names(conversation.settings.model), conversation)
   // A client that has a reader of ours, over MCP, or a tool of its own with that name needs no other.
@@ -78,7 +68,7 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
   if (!mayDeclare && conversation.tools.length === 0) return undefined
 
   const reader = deps.reader(codec, wire)
-  const isHidden = (part: Json): boolean => wire.callOf(part, isOurs) !== undefined
+  const isHidden = (part: Fields): boolean => wire.callOf(part, isOurs) !== undefined
   const withSteps = async (): Promise<Conversation> => {
     const wanted = new Set(await deps.steps.chains(owner))
     const found: Restoration[] = []
@@ -122,7 +112,7 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
       const own = mayDeclare ? parts.filter(isHidden) : []
       // Whoever calls a tool that is not declared any more has no answer to wait for.
       if (own.length === 0 || taken.length >= MAX_HIDDEN_STEPS) return undefined
-      const results: Json[] = []
+      const results: Fields[] = []
       for (const part of own) {
         const call = wire.callOf(part, isOurs)!
         results.push(wire.resultOf(call, await runHiddenTool(deps.tools, request, call)))

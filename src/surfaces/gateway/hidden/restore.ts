@@ -3,7 +3,8 @@ import type { Conversation } from '../../../core/conversation.ts'
 import type { Restoration } from '../../../core/edits.ts'
 import type { Item } from '../../../core/item.ts'
 import { readMessages } from '../../../formats/kit/restored.ts'
-import type { HiddenStep, HiddenWire, Json } from '../../../formats/wire/steps.ts'
+import type { Fields } from '../../../core/values.ts'
+import type { HiddenStep, HiddenWire } from '../../../formats/wire/steps.ts'
 import { BoundedMap } from '../../../lib/bounded-map.ts'
 
 /** Reads steps as items. The same step is the same items in every request, so that work done for them once is found again. */
@@ -54,7 +55,7 @@ export function restorationsOf(
   wire: HiddenWire,
   { conversation, from, length }: VisibleAnswer,
   steps: readonly HiddenStep[],
-  isOurs: (part: Json) => boolean,
+  isOurs: (part: Fields) => boolean,
 ): readonly Restoration[] {
   const { items } = conversation
   let left = items.slice(from, from + length)
@@ -66,7 +67,7 @@ export function restorationsOf(
       const answered = wire.joinsResults ? items.filter((item) => item.message === after?.message) : []
       // Without the client's results nothing could stand beside ours.
       if (wire.joinsResults && !answered.some(({ kind }) => kind === 'result')) continue
-      const own = answered.map((item) => JSON.parse(codec.fragment(conversation, item)) as Json)
+      const own = answered.map((item) => JSON.parse(codec.fragment(conversation, item)) as Fields)
       const behind = wire.joinsResults ? items[from + length + answered.length] : after
       out.push({
         items: reader.read({ parts: step.parts, results: [...step.results, ...own] }, id),

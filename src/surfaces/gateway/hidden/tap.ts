@@ -1,9 +1,9 @@
-import type { Codec, ModelResponse, ServerSentEvent, StreamReducer } from '../../../core/codec.ts'
+import type { Codec, ModelResponse, StreamEvent, StreamReducer } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import { formatSseEvent } from '../../../formats/framing/sse.ts'
+import type { Frame } from '../../../formats/framing/framing.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import { errorEvent } from '../request/answer.ts'
 import type { Tap, TapEnd, UpstreamAnswer } from '../exchange.ts'
-import { frameReader, type Frame } from './frames.ts'
 import type { HiddenNext, HiddenSession } from './index.ts'
 import type { Passed } from '../../../formats/wire/steps.ts'
 
@@ -25,8 +25,9 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
   const { codec, hidden } = deps
   const stream = hidden.stream()
   const visible = codec.stream()
-  const rawOf = new WeakMap<ServerSentEvent, string>()
-  let frames = frameReader()
+  const { framing } = wireOf(codec.format)
+  const rawOf = new WeakMap<StreamEvent, string>()
+  let frames = framing.frames()
   let isCancelled = false
   /** The upstream's own words, ours included. */
   let answer = codec.stream()
@@ -36,7 +37,7 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
       .map((one) => {
         const event = one === 'same' ? frame!.event! : one
         visible.push(event)
-        return rawOf.get(event) ?? formatSseEvent(event)
+        return rawOf.get(event) ?? framing.write(event)
       })
       .join('')
   /** An event that cannot be understood ends the reading along; what comes passes from there on as it is. */
@@ -78,7 +79,7 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
             return ended('')
           }
           const said = write(stream.next())
-          frames = frameReader()
+          frames = framing.frames()
           answer = codec.stream()
           return { bytes: Buffer.from(rest + said), next }
         }

@@ -1,5 +1,7 @@
 import type { ModelResponse } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
+import type { Framing } from '../../../formats/framing/framing.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import { close, deliver, type Sent } from './deliver.ts'
 import type { Place, Reply, Rewrite, Tap, UpstreamAnswer } from '../exchange.ts'
@@ -52,24 +54,26 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
       return next.answer
     },
   }
-  if ((answer.header('content-type') ?? '').includes('text/event-stream')) {
+  const { framing } = wireOf(managed.codec.format)
+  if (framing.isStream(answer.header('content-type'))) {
     const encoding = answer.header('content-encoding')
     if (!isEncoded(encoding)) return { ...reply, tap: hiddenTap(steps) }
     // It was asked for plain. What cannot be unpacked cannot be rewritten either, and passes as it came.
     if (!isReadable(encoding)) return { ...reply, tap: plainTap(managed, sent, finished) }
     const headers = { ...reply.headers, ...PLAIN }
-    return { ...reply, headers, from: answer.rewritten(AS_IT_IS), tap: hiddenTap(steps) }
+    return { ...reply, headers, from: answer.rewritten(asItIs(framing)), tap: hiddenTap(steps) }
   }
   const { bytes, settled } = await hiddenWhole(steps, answer)
   if (bytes === undefined) return { ...reply, settled: settled.then(finished) }
   return { ...reply, headers: { ...reply.headers, ...PLAIN }, body: bytes, settled: settled.then(finished) }
 }
 
-const AS_IT_IS: Rewrite = {
-  contentType: 'text/event-stream',
+/** The same bytes unpacked. */
+const asItIs = ({ contentType }: Framing): Rewrite => ({
+  contentType,
   chunk: (bytes) => bytes,
   end: () => new Uint8Array(),
-}
+})
 
 /** Whatever encoding the upstream chose, the body that we read is plain. */
 const PLAIN = { 'content-encoding': 'identity' }
@@ -129,7 +133,7 @@ export function halted<B>(managed: ManagedRequest<B>, attempt: Attempt): Reply<B
         model: target.model,
         id: `plimsoll_${prepared.id}`,
         nowSeconds: Math.floor(managed.now() / 1000),
-        stream: route.stream ?? (conversation.settings.stream ? 'sse' : false),
+        stream: route.stream ?? (conversation.settings.stream ? 'events' : false),
       },
       reportHeaders({ session, prepared, mode, recovered: false, costUsd: managed.costUsd() }),
     ),

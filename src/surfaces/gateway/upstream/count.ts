@@ -1,12 +1,13 @@
 import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { Target } from '../../../core/target.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import type { Answer } from '../request/answer.ts'
 import { isEncoded } from '../http/encoding.ts'
 import type { Place, Reply, Upstream, UpstreamAnswer } from '../exchange.ts'
 import type { GatewayDeps, OpenedRequest } from '../gateway.ts'
 import { openHidden } from '../hidden/index.ts'
-import { withPathModel } from '../routes.ts'
+import { withPathModel } from '../../../formats/routes.ts'
 import { ownPlace } from './upstreams.ts'
 import { withModel } from '../request/with-model.ts'
 
@@ -69,14 +70,8 @@ function send<B>(
   })
 }
 
-const SHAPES: Readonly<Record<string, (tokens: number) => object>> = {
-  'anthropic-messages': (input_tokens) => ({ input_tokens }),
-  'openai-responses': (input_tokens) => ({ object: 'response.input_tokens', input_tokens }),
-  gemini: (totalTokens) => ({ totalTokens }),
-}
-
 const counted = (wire: string, tokens: number): Answer => ({
   status: 200,
   headers: { 'content-type': 'application/json', 'x-plimsoll-counted': 'meter' },
-  body: JSON.stringify(SHAPES[wire]?.(tokens) ?? { input_tokens: tokens }),
+  body: JSON.stringify(wireOf(wire).routes.counted(tokens)),
 })

@@ -1,12 +1,5 @@
-import type { ServerSentEvent } from '../../../core/codec.ts'
-import { createSseParser } from '../../../formats/framing/sse.ts'
-
-/** One event with the exact text that it came in. */
-export interface Frame {
-  readonly raw: string
-  /** Undefined for comments and other frames without data. */
-  readonly event: ServerSentEvent | undefined
-}
+import type { Frame } from './framing.ts'
+import { createSseParser } from './sse.ts'
 
 /** A server that never ends an event must not fill the memory: what is longer passes without being read, and so does the rest. */
 const MAX_EVENT_CHARS = 8 * 1024 * 1024

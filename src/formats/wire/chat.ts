@@ -1,8 +1,19 @@
+import type { Fields } from '../../core/values.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** How a chat of our own is written in one wire. Reading answers is the codec's. */
+export interface ChatWire {
+  /** A request for a stream. */
+  body(request: ChatRequest, endpoint: Endpoint): string
+  /** Collects what must be sent back exactly; absent where text and calls say it all. */
+  keeper?(): { push(event: Fields): void; value(): unknown }
+}
+
 /** A call of a tool, as every wire can say it. */
 export interface ToolCall {
   readonly id: string
   readonly name: string
-  readonly input: Readonly<Record<string, unknown>>
+  readonly input: Fields
 }
 
 /** One thing in a chat, in no wire's words: a session may go on with another provider. */

@@ -1,12 +1,9 @@
-import { runsOf, withAnswers, type Entry } from '../transcript.ts'
-import { recordOf, textOf, type ChatWire } from './wire.ts'
+import { runsOf, withAnswers, type ChatWire, type Entry } from '../wire/chat.ts'
 
 // Everything before a mark is cached. The newest message carries one, so that the next request reads this one from the cache.
 const MARK = { cache_control: { type: 'ephemeral' } }
 
-export const anthropicWire: ChatWire = {
-  format: 'anthropic-messages',
-  path: () => '/v1/messages',
+export const chat: ChatWire = {
   body({ model, system, tools, entries, maxOutputTokens }) {
     const messages = runsOf(withAnswers(entries)).map((run) => ({
       role: run[0]!.type === 'assistant' ? 'assistant' : 'user',
@@ -22,10 +19,6 @@ export const anthropicWire: ChatWire = {
       tools: tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),
       messages,
     })
-  },
-  textIn: (event) => {
-    const delta = recordOf(event['delta'])
-    return event['type'] === 'content_block_delta' && delta?.['type'] === 'text_delta' ? textOf(delta['text']) : ''
   },
 }
 

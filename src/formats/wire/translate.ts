@@ -1,36 +1,42 @@
-import type { Codec, ModelResponse, ServerSentEvent } from '../../core/codec.ts'
+import type { ModelResponse, StreamEvent } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
-import type { AnswerHead, AnswerPart, AnswerWriter, Fields } from './answer.ts'
-import { readPieces, type AnswerPiece } from './read-pieces.ts'
+import type { Fields } from '../../core/values.ts'
+import { parseEvent } from '../kit/pieces.ts'
+import type { AnswerHead, AnswerPart, AnswerPiece, AnswerWriter } from './answer.ts'
+import type { Wire } from './wire.ts'
 
 /** A stream of one wire as a stream of another, event by event. */
 export interface StreamTranslation {
-  push(event: ServerSentEvent): readonly ServerSentEvent[]
+  push(event: StreamEvent): readonly StreamEvent[]
   /** The error that the stream reported; nothing follows on it. */
   readonly error: unknown
   /** The events that end the answer, with its usage. */
-  end(): readonly ServerSentEvent[]
+  end(): readonly StreamEvent[]
 }
 
-export function translateStream(from: Codec, writer: AnswerWriter, head: AnswerHead): StreamTranslation {
-  const reducer = from.stream()
+export function translateStream(
+  from: Pick<Wire, 'codec' | 'answers'>,
+  writer: AnswerWriter,
+  head: AnswerHead,
+): StreamTranslation {
+  const reducer = from.codec.stream()
   const parts: AnswerPart[] = []
   const known = new Set<string>()
   let open: { readonly key: string; readonly part: AnswerPart; readonly pieces: string[] } | undefined
   let hasBegun = false
 
-  const closeOpen = (): readonly ServerSentEvent[] => {
+  const closeOpen = (): readonly StreamEvent[] => {
     if (open === undefined) return []
     const part = { ...open.part, text: open.pieces.join('') }
     const index = parts.push(part) - 1
     open = undefined
     return writer.close(head, part, index)
   }
-  const take = (given: AnswerPiece): readonly ServerSentEvent[] => {
+  const take = (given: AnswerPiece): readonly StreamEvent[] => {
     const { kind, key, text } = given
     if (!writer.shows(kind)) return []
-    const events: ServerSentEvent[] = []
+    const events: StreamEvent[] = []
     if (open === undefined || open.key !== key || key === '') {
       events.push(...closeOpen())
       // Parts stand one after another on the wires that number them; no provider known to us mixes its calls.
@@ -52,7 +58,7 @@ export function translateStream(from: Codec, writer: AnswerWriter, head: AnswerH
     }
     return events
   }
-  const begin = (): readonly ServerSentEvent[] => {
+  const begin = (): readonly StreamEvent[] => {
     if (hasBegun) return []
     hasBegun = true
     return writer.begin(head)
@@ -61,7 +67,8 @@ export function translateStream(from: Codec, writer: AnswerWriter, head: AnswerH
     push(event) {
       reducer.push(event)
       if (reducer.error !== undefined) return []
-      return [...begin(), ...readPieces(from.format, event.data).flatMap(take)]
+      const fields = parseEvent(event.data)
+      return [...begin(), ...(fields === undefined ? [] : from.answers.pieces(fields).flatMap(take))]
     },
     get error() {
       return reducer.error

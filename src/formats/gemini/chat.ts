@@ -1,9 +1,8 @@
-import { runsOf, withAnswers, type Entry } from '../transcript.ts'
-import { listOf, recordOf, textOf, type ChatWire } from './wire.ts'
+import { type Fields, listOf, recordOf, recordsIn } from '../../core/values.ts'
+import { runsOf, withAnswers, type ChatWire, type Entry } from '../wire/chat.ts'
+import { FORMAT } from './source.ts'
 
-export const geminiWire: ChatWire = {
-  format: 'gemini',
-  path: (model) => `/v1beta/models/${encodeURIComponent(model)}:streamGenerateContent?alt=sse`,
+export const chat: ChatWire = {
   body: ({ system, tools, entries, maxOutputTokens }) =>
     JSON.stringify({
       systemInstruction: { parts: [{ text: system }] },
@@ -22,11 +21,6 @@ export const geminiWire: ChatWire = {
       ],
       generationConfig: { maxOutputTokens },
     }),
-  textIn: (event) =>
-    partsIn(event)
-      .filter((part) => part['thought'] !== true)
-      .map((part) => textOf(part['text']))
-      .join(''),
   keeper() {
     // Thought signatures ride on parts and must come back where they were.
     const parts: object[] = []
@@ -37,11 +31,8 @@ export const geminiWire: ChatWire = {
   },
 }
 
-const partsIn = (event: Readonly<Record<string, unknown>>): readonly Readonly<Record<string, unknown>>[] =>
-  listOf(recordOf(recordOf(listOf(event['candidates'])[0])?.['content'])?.['parts']).flatMap((part) => {
-    const fields = recordOf(part)
-    return fields === undefined ? [] : [fields]
-  })
+const partsIn = (event: Fields): readonly Fields[] =>
+  recordsIn(recordOf(recordOf(listOf(event['candidates'])[0])?.['content'])?.['parts'])
 
 function partsOf(entry: Entry): readonly object[] {
   if (entry.type === 'user') return [{ text: entry.text }]
@@ -49,7 +40,7 @@ function partsOf(entry: Entry): readonly object[] {
     const { callId, name, text, isError } = entry
     return [{ functionResponse: { id: callId, name, response: isError ? { error: text } : { output: text } } }]
   }
-  if (entry.raw?.wire === 'gemini' && Array.isArray(entry.raw.value)) return entry.raw.value as object[]
+  if (entry.raw?.wire === FORMAT && Array.isArray(entry.raw.value)) return entry.raw.value as object[]
   return [
     ...(entry.text === '' ? [] : [{ text: entry.text }]),
     ...entry.calls.map(({ id, name, input }) => ({ functionCall: { id, name, args: input } })),

@@ -1,13 +1,19 @@
-/** Finds the borders of values in text that the language's own parser has already accepted. */
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  BACKSLASH,
+  keyText,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  skipScalar,
+  skipString,
+  skipValue,
+} from '../../core/json/lexer.ts'
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
+/** Finds the borders of values in text that the language's own parser has already accepted. */
 
 /**
  * Levels of a body that have spans. The deepest place that a codec edits is a field of a Gemini function response inside a
@@ -67,10 +73,8 @@ export class Spans {
   }
 
   key(value: number): string {
-    const start = this.keyStart(value)
-    const end = skipString(this.#text, start)
-    const raw = this.#text.slice(start + 1, end - 1)
-    return raw.includes('\\') ? (JSON.parse(this.#text.slice(start, end)) as string) : raw
+    const keyStart = this.keyStart(value)
+    return keyText(this.#text, { keyStart, keyEnd: skipString(this.#text, keyStart) })
   }
 
   /** The values directly inside, or undefined where a container lies too deep to have been looked into. */
@@ -149,7 +153,7 @@ export class Spans {
           wantsKey = code === OPEN_OBJECT
           at++
         } else {
-          const end = skipContainer(text, at)
+          const end = skipValue(text, at)
           const value = this.#add(at, end, key)
           // A negative successor says that nobody has looked inside.
           this.#table[value * STRIDE + 2] = -this.#count
@@ -192,41 +196,3 @@ export class Spans {
 
 /** A stretch of a text as a text of its own: a mere slice keeps all of the text that it was cut from in memory. */
 export const cutOut = (text: string, start: number, end: number): string => ` ${text.slice(start, end)}`.slice(1)
-
-export function skipSpace(text: string, from: number): number {
-  let at = from
-  for (;;) {
-    const code = text.charCodeAt(at)
-    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return at
-    at++
-  }
-}
-
-export function skipString(text: string, start: number): number {
-  let at = start
-  for (;;) {
-    at = text.indexOf('"', at + 1)
-    let slashes = 0
-    while (text.charCodeAt(at - 1 - slashes) === BACKSLASH) slashes++
-    if (slashes % 2 === 0) return at + 1
-  }
-}
-
-function skipContainer(text: string, start: number): number {
-  let open = 0
-  for (let at = start; ; at++) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) at = skipString(text, at) - 1
-    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) open++
-    else if ((code === CLOSE_OBJECT || code === CLOSE_ARRAY) && --open === 0) return at + 1
-  }
-}
-
-function skipScalar(text: string, start: number): number {
-  let at = start
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === COMMA || code === CLOSE_OBJECT || code === CLOSE_ARRAY || code <= 0x20) break
-  }
-  return at
-}

@@ -1,21 +1,21 @@
 /**
- * Walks JSON text by spans, without building values: 100 MB of JSON would be a gigabyte of objects. Nothing here recurses, so
- * a million nested brackets are only slow, not deadly. The scanner trusts structure and checks no syntax; whoever needs
- * certainty parses the (small) pieces.
+ * The one lexer for JSON text. It walks by spans, without building values: 100 MB of JSON would be a gigabyte of objects. Nothing here
+ * recurses, so a million nested brackets are only slow, not deadly. It trusts structure and checks no syntax; whoever needs certainty
+ * parses the (small) pieces.
  */
 export interface Span {
   readonly start: number
   readonly end: number
 }
 
-const QUOTE = 34
-const BACKSLASH = 92
-const OPEN_ARRAY = 91
-const CLOSE_ARRAY = 93
-const OPEN_OBJECT = 123
-const CLOSE_OBJECT = 125
-const COMMA = 44
-const COLON = 58
+export const QUOTE = 0x22
+export const COMMA = 0x2c
+export const COLON = 0x3a
+export const OPEN_ARRAY = 0x5b
+export const BACKSLASH = 0x5c
+export const CLOSE_ARRAY = 0x5d
+export const OPEN_OBJECT = 0x7b
+export const CLOSE_OBJECT = 0x7d
 
 export function skipSpace(text: string, at: number): number {
   for (;;) {
@@ -54,7 +54,8 @@ export function skipValue(text: string, at: number): number {
   return -1
 }
 
-function skipScalar(text: string, at: number): number {
+/** Index after the number or word that starts at `at`; -1 when there is none. */
+export function skipScalar(text: string, at: number): number {
   let i = at
   for (; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -127,12 +128,16 @@ export function rootSpan(text: string, from = 0): Span | undefined {
   return { start, end }
 }
 
-/** A key's text: parsed only when it holds an escape. */
-export function keyText(text: string, entry: EntrySpan): string {
-  const raw = text.slice(entry.keyStart + 1, entry.keyEnd - 1)
+/** A key's text. */
+export const keyText = (text: string, { keyStart, keyEnd }: Pick<EntrySpan, 'keyStart' | 'keyEnd'>): string =>
+  unquoted(text.slice(keyStart, keyEnd))
+
+/** What a string with its quotes says: parsed only when it holds an escape. */
+export function unquoted(quoted: string): string {
+  const raw = quoted.slice(1, -1)
   if (!raw.includes('\\')) return raw
   try {
-    return String(JSON.parse(text.slice(entry.keyStart, entry.keyEnd)))
+    return String(JSON.parse(quoted))
   } catch {
     return raw
   }
