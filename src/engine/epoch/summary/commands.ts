@@ -9,7 +9,8 @@ export interface RanCommand {
 }
 
 const COMMAND_KEYS = ['command', 'cmd', 'script', 'shell_command']
-const EXIT = /\bexit(?:ed)?(?:[ _](?:with|code|status))*["']?\s*[:=]?\s*(\d{1,3})\b/i
+const EXIT =
+  /\b(?:exit(?:ed)?(?:[ _]?(?:with|code|status))*|return[ _]?code|exit[ _]?value)["']?\s*[:=]?\s*(\d{1,3})\b/i
 const ERROR_LINE =
   /\b(?:error|exception|fatal|panic|failed|failure|traceback|denied|not found|cannot|undefined reference)\b/i
 const LONGEST = 160
@@ -22,8 +23,7 @@ export function ranCommands(items: readonly Item[]): RanCommand[] {
     const { callId } = item
     if (callId === undefined) continue
     if (item.kind === 'call') {
-      const command = commandIn(item.text)
-      if (command !== undefined) asked.set(callId, command)
+      asked.set(callId, commandIn(item.text) ?? callText(item))
       continue
     }
     const command = item.kind === 'result' ? asked.get(callId) : undefined
@@ -51,6 +51,10 @@ function errorLineOf(text: string): string | undefined {
     ?.trim()
     .slice(0, LONGEST)
 }
+
+/** A call of a tool that is no shell: its name and what it was asked. */
+const callText = ({ toolName = 'tool', text }: Item): string =>
+  `${toolName} ${text === '{}' ? '' : text}`.trim().replace(/\s+/g, ' ').slice(0, LONGEST)
 
 function commandIn(json: string): string | undefined {
   try {
