@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Item } from '../../src/core/item.ts'
-import { ranCommands } from '../../src/engine/epoch/summary/commands.ts'
-import { factsOf } from '../../src/engine/epoch/summary/facts.ts'
+import { ranCommands } from '../../src/engine/epoch/record/commands.ts'
+import { factsOf } from '../../src/engine/epoch/record/facts.ts'
 
 let n = 0
 function ran(args: object | string, result: string, isError?: boolean): Item[] {
