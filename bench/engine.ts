@@ -51,7 +51,7 @@ async function warmTimes(size: number, window: number | undefined): Promise<Warm
       whole.push(await timed(() => session.prepare({ format: codec.format, body })))
       continue
     }
-    conversation = codec.decode(body, conversation)
+    conversation = codec.incremental!.decode(body, conversation)
     const decoded = conversation
     const time = await timed(() => session.prepare({ format: codec.format, body, conversation: decoded }))
     // The first one meets items of another reading.

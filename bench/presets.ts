@@ -10,7 +10,7 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { policies } from '../src/engine/policies/index.ts'
+import { policies } from '../src/engine/presets/index.ts'
 import { loadFile } from '../src/formats/transcripts/load.ts'
 import {
   brokenLines,

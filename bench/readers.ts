@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { fileArtifacts } from '../src/drivers/artifacts/file.ts'
 import { quickjsSandbox } from '../src/drivers/sandbox/quickjs.ts'
 import { sqljsEngine } from '../src/drivers/sandbox/sqljs.ts'
-import { artifactReaders } from '../src/engine/readers/index.ts'
+import { artifactReaders } from '../src/engine/readers/artifact-readers.ts'
 import { readerProvenance } from '../src/engine/readers/provenance.ts'
 
 export interface Measure {

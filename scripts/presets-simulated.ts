@@ -1,5 +1,5 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { policies } from '../src/engine/policies/index.ts'
+import { policies } from '../src/engine/presets/index.ts'
 import { scenarios, simulate, type SimulationResult } from '../src/testing/simulator/index.ts'
 
 // Writes docs/presets-simulated.md: every scenario under every preset. Usage: npx tsx scripts/presets-simulated.ts [log.jsonl]

@@ -22,6 +22,8 @@ import type { Ledger } from './surfaces/gateway/operate/ledger.ts'
 import type { Sidecar } from './surfaces/gateway/operate/sidecar.ts'
 
 export interface PlimsollOptions {
+  /** @internal Memory of earlier work changes no byte; `false` works everything out anew, to prove it. @default true */
+  readonly memo?: boolean
   /** A preset's name or a policy of your own. @default 'plimsoll' */
   readonly policy?: string | Policy
   /** Policies of your own by the name that a request may ask for, beside the presets. */
@@ -80,6 +82,11 @@ export interface PlimsollOptions {
   readonly observe?: boolean
   /** Largest request body that the gateway takes, unpacked. @default 64 MiB */
   readonly maxBodyBytes?: number
+  /**
+   * Whose content a request is: `credential`, one tenant per credential; `one`, a single tenant, for a person or team whose tokens are
+   * renewed; `header:<name>`, what that header says, where only a gateway that sets it can call. @default 'credential'
+   */
+  readonly tenants?: string
   /** What `plimsoll.fetch` calls. @default the global fetch */
   readonly fetch?: Fetch
 }
@@ -87,7 +94,7 @@ export interface PlimsollOptions {
 /** What may change while requests are under way. Stores, secret and clock may not. */
 export type LiveOptions = Pick<
   PlimsollOptions,
-  'policy' | 'policies' | 'agents' | 'window' | 'budgets' | 'tools' | 'observe' | 'maxBodyBytes'
+  'policy' | 'policies' | 'agents' | 'window' | 'budgets' | 'tools' | 'observe' | 'maxBodyBytes' | 'tenants'
 >
 
 export interface AgentOptions {

@@ -1,3 +1,4 @@
+import { framingOfWire } from '../../src/formats/registry.ts'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -26,7 +27,7 @@ const MESSAGES = 1000
 const BATCHES = 4
 
 /** Batches of 1,000 messages of about 740 characters, cut from all kinds of text; no text is in two batches. */
-export function batchesFrom(corpus: readonly Piece[]): string[][] {
+function batchesFrom(corpus: readonly Piece[]): string[][] {
   const texts = corpus.flatMap(({ text }) => [
     text.slice(0, 740),
     ...(text.length > 1600 ? [text.slice(800, 1540)] : []),
@@ -108,7 +109,7 @@ function summarise(timings: ReadonlyMap<string, Timing>): void {
 async function benchAppend(messages: readonly string[]): Promise<void> {
   const tokenizers = createTokenizers()
   await tokenizers.load('o200k')
-  const meter = createMeter({ catalogue: bundledCatalogue(), tokenizerFor: tokenizers.get })
+  const meter = createMeter({ framingOf: framingOfWire, catalogue: bundledCatalogue(), tokenizerFor: tokenizers.get })
   const items = messages.map((text, index): Item => ({
     id: `m${index}`,
     kind: 'user',

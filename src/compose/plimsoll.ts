@@ -1,7 +1,6 @@
 import cluster from 'node:cluster'
 import { createHmac, randomUUID } from 'node:crypto'
 import { artifactFace } from './artifacts-api.ts'
-import { createChains } from '../core/chain.ts'
 import type { EventBody, EventSink, PlimsollEvent } from '../core/events.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import type { Policy } from '../core/policy.ts'
@@ -18,21 +17,21 @@ import { backgroundWork } from '../engine/session/background-work.ts'
 import { createBudgetBook, type BudgetBook } from '../engine/spending/budget-book.ts'
 import type { EngineDeps } from '../engine/deps.ts'
 import { createToolRegistry } from '../engine/intake/index.ts'
-import { calibrationKeeper, storedCalibration, type CalibrationKeeper } from '../engine/session/learn.ts'
-import { learnedLimits } from '../engine/session/learned-limits.ts'
-import { policyNamed } from '../engine/policies/index.ts'
+import { tenantCalibrations } from '../engine/learning/tenant-calibrations.ts'
+import { learnedLimits } from '../engine/learning/learned-limits.ts'
 import { presenter } from '../engine/tool-results/present.ts'
 import { readerProvenance } from '../engine/readers/provenance.ts'
-import { createRecentBodies } from '../engine/memo/recent-bodies.ts'
-import { redactingDeps, redactingSummarizer } from '../engine/redaction/borders.ts'
+import { createMemo, noMemo } from '../engine/memo/memo.ts'
+import { redactingDeps, redactingStore, redactingSummarizer } from '../engine/redaction/borders.ts'
 import { createRedactor } from '../engine/redaction/redactor.ts'
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
-import { codecs } from '../formats/registry.ts'
+import { byName, codecs, framingOfWire } from '../formats/registry.ts'
 import { defaultStore, findSecret } from './home.ts'
-import { createBudgets, createCalibration, createMeter, limitOf, type Budget } from '../meter/index.ts'
+import { createBudgets, createMeter, limitOf, type Budget } from '../meter/index.ts'
 import { once } from './once.ts'
 import { openSessions } from './open-sessions.ts'
+import { tellAll } from './tell-all.ts'
 import { openReaders } from './open-readers.ts'
 import type { PlimsollOptions, LiveOptions, Plimsoll } from '../options.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
@@ -45,11 +44,13 @@ import { createLedger } from '../surfaces/gateway/operate/ledger.ts'
 import { responseSessions } from '../surfaces/gateway/request/response-sessions.ts'
 import { createSidecar } from '../surfaces/gateway/operate/sidecar.ts'
 import { sessionTokens, withWindow, withPrices } from './policy-deps.ts'
-import { designMeter } from '../drivers/tokenizers/designs/design-meter.ts'
-import { plimsoll as plimsollPolicy } from '../engine/policies/plimsoll.ts'
+import { settleAll } from './settle-all.ts'
+import { checkPolicies, policyIn } from './named-policies.ts'
+import { designNamed } from '../engine/presets/designs.ts'
+import { plimsoll as plimsollPolicy } from '../engine/presets/plimsoll/policy.ts'
 
 export { defaultStore, findSecret, plimsollHome } from './home.ts'
-export type { AgentOptions, LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
+export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
 
 /** Settings of the whole installation live under a tenant that no credential can hash to. */
 const SYSTEM_TENANT = 'plimsoll'
@@ -57,13 +58,18 @@ const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
+  checkPolicies(options)
   const clock = options.clock ?? systemClock
   const storeUrl = typeof options.store === 'string' ? options.store : defaultStore()
   // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
   const given = options.clock === undefined ? {} : { clock: options.clock }
   const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl, given)
+  const { redact = false } = options
+  const redactor = redact === false ? undefined : createRedactor(redact === true ? {} : redact)
+  /** Where content is written. */
+  const content = redactor === undefined ? sessions : redactingStore(sessions, redactor)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
-  const emit = (event: PlimsollEvent): void => listeners.forEach((listener) => listener(event))
+  const emit = (event: PlimsollEvent): void => tellAll(listeners, event)
   const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
   const ledger = createLedger({ startedAt: clock.now() })
   listeners.add((event) => ledger.take(event))
@@ -78,15 +84,15 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       onEvent: note,
     })
   let book = openBook()
-  const chain = createChains(hash, CLAUDE_CODE)
-  const bodies = createRecentBodies()
+  const memo = (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE })
   const background = backgroundWork()
-  let keeper: CalibrationKeeper | undefined
+  const owing = new Set<() => Promise<boolean>>()
+  const calibrations = tenantCalibrations(sessions, { onEvent: note })
   let models: Catalogue | undefined
   const catalogue = (): Catalogue =>
     (models ??= amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} }))
   const openModel = (choice: SummarizerChoice | undefined): Summarizer | undefined =>
-    openSummarizer(choice, { codecs, windowOf: (model) => catalogue().resolve(model).info.window })
+    openSummarizer(choice, { wires: byName, windowOf: (model) => catalogue().resolve(model).info.window })
   // Opened here, so that a model that cannot work is an error at the start.
   const summarizer = openModel(options.summarizer)
   const extractionModel = openModel(options.extraction)
@@ -97,18 +103,15 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       typeof options.artifacts === 'string'
         ? options.artifacts
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
-    // Ratios only: without the store the meter begins with its own.
-    const state = await storedCalibration(sessions).catch(() => undefined)
-    const calibration = createCalibration({ onEvent: note, ...(state !== undefined && { state }) })
-    const kept = calibrationKeeper(sessions, calibration)
-    keeper = kept
     const tokenizers = options.exactTokens === false ? undefined : createTokenizers({ onEvent: note })
     const meter = createMeter({
       catalogue: catalogue(),
-      calibration,
+      prefixes: memo.prefixes,
+      framingOf: framingOfWire,
       onEvent: note,
       ...(tokenizers !== undefined && { tokenizerFor: tokenizers.get }),
     })
+    const registry = createToolRegistry(options.toolSummaries)
     const all: EngineDeps = {
       ...(tokenizers !== undefined && {
         sharpen: (model: string) => tokenizers.load(meter.familyOf(model)),
@@ -123,8 +126,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       ...(options.contextNotice !== undefined && { contextNotice: options.contextNotice }),
       ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
       codecs,
-      calibration,
-      keepCalibration: () => kept.note(),
+      calibrations,
       ledger,
       keyName: (credential) => `k_${createHmac('sha256', key).update(`key:${credential}`).digest('hex').slice(0, 32)}`,
       meter: {
@@ -139,22 +141,22 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       sessions,
       artifacts: typeof options.artifacts === 'object' ? options.artifacts : openArtifacts(url, { secret: key, clock }),
       addressOf: artifactAddress(key),
-      present: presenter(createToolRegistry(options.toolSummaries)),
+      present: presenter(registry),
+      describeResult: registry.summarise,
       provenance: readerProvenance(key),
       clock,
       hash,
-      chain,
-      bodies,
+      memo,
       emit,
+      owing,
       policy: plimsollPolicy,
     }
-    const { redact = false } = options
-    return redact === false ? all : redactingDeps(all, createRedactor(redact === true ? {} : redact))
+    return redactor === undefined ? all : redactingDeps(all, redactor)
   })
 
   const tokenizerOf = createTokenizerById()
   const under = (policy: Policy, window?: number): (() => Promise<EngineDeps>) => {
-    const { estimator, asDesigned = false, tokenBudget } = policy
+    const { estimator, tokenBudget } = policy
     const policyBudgets: readonly Budget[] | undefined =
       tokenBudget === undefined ? undefined : [sessionTokens(policy.name, tokenBudget)]
     // A session settles in the book that it reserved in; another one reads what this one wrote.
@@ -169,7 +171,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         ...(policyBudgets !== undefined && { policyBudgets }),
       }
       if (estimator === undefined) return common
-      const meter = { ...all.meter, ...designMeter(all.meter, estimator, { tokenizerOf, asDesigned }) }
+      const meter = { ...all.meter, ...designNamed(estimator.design).meter(all.meter, estimator, { tokenizerOf }) }
       return { ...common, meter }
     }
   }
@@ -179,10 +181,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     if (options.sandbox !== false || intake.guard === undefined) return policy
     return { ...policy, intake: { ...intake, guard: { sandbox: false, ...intake.guard } } }
   }
-  const ownPolicy = (name: string): Policy | undefined =>
-    Object.hasOwn(live.policies ?? {}, name) ? live.policies?.[name] : undefined
-  const policyOf = (given: string | Policy | undefined): Policy =>
-    typeof given === 'object' ? given : (ownPolicy(given ?? '') ?? policyNamed(given ?? 'plimsoll'))
+  const policyOf = (given: string | Policy | undefined): Policy => policyIn(live, given)
   const policyFor = (agent: string): Policy => policyOf(live.agents?.[agent]?.policy ?? live.policy)
   const open = openSessions()
   const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): Session => {
@@ -212,8 +211,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const gateway = createGateway({
     secret,
     codecs,
-    chain,
-    bodies,
+    chain: memo.chain,
+    bodies: memo.bodies,
     session,
     glance: (wanted, policy) => session(wanted, policy, undefined),
     learned: learnedLimits(sessions, clock),
@@ -222,24 +221,23 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     clock,
     emit,
     hidden: {
-      steps: hiddenSteps(sessions),
+      steps: hiddenSteps(content),
       tools: {
-        sessions,
         readers: readers.of,
         names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
       },
     },
-    isShared: cluster.isWorker || sessions.name === 'postgres',
+    isShared: cluster.isWorker || sessions.isShared === true,
     settings: () => live,
   })
   return {
     fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
     session: (wanted) => session(wanted, undefined, 0),
     importSession: async (lines, { tenant = 'local' } = {}) =>
-      importStore(sessions, lines, { tenant, artifacts: (await deps()).artifacts }),
+      importStore(content, lines, { tenant, artifacts: (await deps()).artifacts }),
     gateway,
     sidecar: createSidecar({
-      secret,
+      tenantOf: (header, path) => gateway.tenantOf(header, path),
       session: (wanted) => session(wanted, undefined, 0),
       read: async (tenant, handle) => (await deps()).artifacts.read(tenant, handle),
       values: sessions,
@@ -247,6 +245,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     }),
     ledger,
     reconfigure(next) {
+      checkPolicies(next)
       const hasOtherBudgets = JSON.stringify(next.budgets ?? []) !== JSON.stringify(live.budgets ?? [])
       live = next
       if (hasOtherBudgets) book = openBook()
@@ -261,11 +260,18 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     },
     async close() {
       await background.close()
+      const unwritten = await settleAll(owing)
       open.clear()
-      await keeper?.flush()
-      await readers.close()
-      if (deps.started()) await (await deps()).artifacts.close()
-      await sessions.close()
+      // Everything is let go, whatever fails on the way.
+      const closings = [
+        () => calibrations.flush(),
+        () => readers.close(),
+        async () => (deps.started() ? (await deps()).artifacts.close() : undefined),
+        () => sessions.close(),
+      ]
+      const failures: unknown[] = unwritten === undefined ? [] : [unwritten]
+      for (const closing of closings) await Promise.resolve(closing()).catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
     },
   }
 }

@@ -1,4 +1,3 @@
-import { createGrownLists } from './grown-lists.ts'
 import type { Hash } from './hash.ts'
 import { identityOf, type ClientProfile } from './identity.ts'
 import type { Item } from './item.ts'
@@ -11,7 +10,7 @@ export interface Link {
   readonly chain: string
 }
 
-export const EMPTY_CHAIN = ''
+const EMPTY_CHAIN = ''
 
 /**
  * The content chain `h[i] = H(h[i-1], identity[i])`. Reasoning stands outside it, because clients and vendors drop old
@@ -22,7 +21,7 @@ export function chainOf(items: readonly Item[], hash: Hash, profile: ClientProfi
 }
 
 /** Continues a chain of the items before `from`, in place. */
-function extendChain(
+export function extendChain(
   links: Link[],
   items: readonly Item[],
   from: number,
@@ -41,23 +40,21 @@ function extendChain(
   return links
 }
 
-/** `chainOf` with a memory: items that stand at the start of a list seen before are not hashed again. */
-export function createChains(hash: Hash, profile: ClientProfile): (items: readonly Item[]) => readonly Link[] {
-  const lists = createGrownLists<readonly Link[]>()
-  return (items) => {
-    const near = lists.nearest(items)
-    const kept = near === undefined ? [] : near.value.slice(0, linksBefore(near.value, near.shared))
-    const links = extendChain(kept, items, near?.shared ?? 0, hash, profile)
-    lists.keep(items, links, near)
-    return links
-  }
-}
-
 /** How many links stand before an item. */
 export function linksBefore(links: readonly Link[], index: number): number {
   let count = Math.min(links.length, index)
   while (count > 0 && links[count - 1]!.index >= index) count--
   return count
+}
+
+/** How many links two chains share from the start, at the same places: a chain hash stands for all that came before it. */
+export function sharedLinks(a: readonly Link[], b: readonly Link[]): number {
+  const isSame = (one: Link | undefined, other: Link | undefined): boolean =>
+    one === other || (one?.chain === other?.chain && one?.index === other?.index)
+  const most = Math.min(a.length, b.length)
+  let at = 0
+  while (at < most && isSame(a[at], b[at])) at++
+  return at
 }
 
 /** The key of a first-send edit. The call id alone would not do: some providers reuse short ids in every turn. */

@@ -1,24 +1,20 @@
 import type { Conversation, Loss } from './conversation.ts'
 import type { Item } from './item.ts'
 import type { Usage } from './usage.ts'
+import type { WireTraits } from './wire-traits.ts'
 
 /** Reads one wire format into items with their spans in the text, and splices edited items back into it. */
 export interface Codec {
   readonly format: string
-  /**
-   * Given an earlier body of the same client, what stands at the start of both is not read again: those items are the very same
-   * objects, so that work done for them once can be found by them.
-   * @throws PlimsollError with code `bad-input` for text that is no request of this wire.
-   */
-  decode(text: string, before?: Conversation): Conversation
+  readonly traits: WireTraits
+  /** @throws PlimsollError with code `bad-input` for text that is no request of this wire. */
+  decode(text: string): Conversation
   /** Untouched spans are byte-equal; `losses` is empty whenever the conversation came from this codec. */
   encode(conversation: Conversation): { readonly text: string; readonly losses: readonly Loss[] }
-  /** Members of the request as they were parsed, the wire's own names; with other messages, if given. For reading only. */
-  fields(conversation: Conversation, messages?: readonly unknown[]): Readonly<Record<string, unknown>>
-  /** Its messages as they were parsed, by the index that items name. */
-  messages(conversation: Conversation): readonly unknown[]
-  /** Where a message ends in the text. */
-  endOf(conversation: Conversation, message: number): number
+  /** Members of the request as they were parsed, the wire's own names. For reading only. */
+  fields(conversation: Conversation): Readonly<Record<string, unknown>>
+  /** For whoever remembers the bodies before; without it every body is read and written as a whole. */
+  readonly incremental?: IncrementalCodec
   /** The wire text that an item of this conversation was read from, exactly. */
   fragment(conversation: Conversation, item: Item): string
   /** The rules of the wire, run on a body. Empty means that the provider would take it. */
@@ -33,6 +29,18 @@ export interface Codec {
   readResponse(body: unknown): ModelResponse
   /** A reducer over server-sent events. */
   stream(): StreamReducer
+}
+
+/** Reading and writing from where a body is new. It changes how long that takes, and no byte. */
+export interface IncrementalCodec {
+  /** What stands at the start of both bodies is not read again: those items are the very same objects, so that work done for them once can be found by them. */
+  decode(text: string, before: Conversation | undefined): Conversation
+  /** The messages of a request as they were parsed, by the index that items name. */
+  messages(conversation: Conversation): readonly unknown[]
+  /** Where a message ends in the text. */
+  endOf(conversation: Conversation, message: number): number
+  /** Members of the request with other messages in the place of its own. */
+  fieldsWith(conversation: Conversation, messages: readonly unknown[]): Readonly<Record<string, unknown>>
 }
 
 export interface MarkOptions {
@@ -76,7 +84,7 @@ export interface ModelResponse {
 /** Fed with the decoded `data:` payloads of a stream; the bytes pass on elsewhere, unchanged. */
 export interface StreamReducer {
   /** Takes one event. Unknown events and keep-alives are ignored. */
-  push(event: ServerSentEvent): void
+  push(event: StreamEvent): void
   /** What has arrived so far; complete once `done` is true. */
   response(): ModelResponse
   readonly done: boolean
@@ -84,7 +92,7 @@ export interface StreamReducer {
   readonly error?: unknown
 }
 
-export interface ServerSentEvent {
+export interface StreamEvent {
   readonly event?: string
   readonly data: string
 }

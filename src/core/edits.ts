@@ -1,4 +1,4 @@
-import type { Conversation, EnvelopeChanges } from './conversation.ts'
+import type { Conversation, EnvelopeChanges, NewTool } from './conversation.ts'
 import { PlimsollError } from './errors.ts'
 import type { Item } from './item.ts'
 
@@ -25,8 +25,15 @@ export type Edit =
 
 export type Plan = readonly Edit[]
 
+/** Edited items by what they were made from: the same edit of the same item is the same object, so that what is known about it is found. */
+export type EditedItems = WeakMap<Item, Item>
+
 /** Applies a plan. Unknown ids are an error: an edit that silently does nothing would be reported as a saving. */
-export function applyEdits<T extends Pick<Conversation, 'items'>>(conversation: T, edits: Plan): T {
+export function applyEdits<T extends Pick<Conversation, 'items'>>(
+  conversation: T,
+  edits: Plan,
+  known?: EditedItems,
+): T {
   if (edits.length === 0) return conversation
   const replaced = new Map<string, string>()
   const dropped = new Set<string>()
@@ -45,7 +52,7 @@ export function applyEdits<T extends Pick<Conversation, 'items'>>(conversation: 
     items.push(...(before.get(item.id) ?? []))
     if (dropped.has(item.id)) continue
     const text = replaced.get(item.id)
-    items.push(text === undefined ? item : replaceText(item, text))
+    items.push(text === undefined ? item : replaceText(item, text, known))
   }
   if (unused.size > 0) {
     throw new PlimsollError(
@@ -57,21 +64,31 @@ export function applyEdits<T extends Pick<Conversation, 'items'>>(conversation: 
 }
 
 export function changeEnvelope(conversation: Conversation, changes: EnvelopeChanges): Conversation {
-  return { ...conversation, changes: { ...conversation.changes, ...changes } }
+  const all = { ...conversation.changes, ...changes }
+  const { keepTools } = changes
+  // Of tools that were added before only those stay that may.
+  if (keepTools === undefined || changes.addTools !== undefined || all.addTools === undefined)
+    return { ...conversation, changes: all }
+  const addTools = all.addTools.filter(({ name }) => keepTools.includes(name))
+  return { ...conversation, changes: { ...all, addTools } }
+}
+
+/** Declares further tools behind the client's own. A conversation lists all that it declares; `addTools` says which its text does not have. */
+export function declareTools(conversation: Conversation, added: readonly NewTool[]): Conversation {
+  if (added.length === 0) return conversation
+  const declared = added.map((tool) => ({ name: tool.name, text: JSON.stringify(tool) }))
+  return { ...changeEnvelope(conversation, { addTools: added }), tools: [...conversation.tools, ...declared] }
 }
 
 /** Media leaves together with the text that stood beside it: the replacement speaks for both. */
-function replaceText(item: Item, text: string): Item {
-  const known = rewritten.get(item)
-  if (known?.text === text) return known
+function replaceText(item: Item, text: string, known: EditedItems | undefined): Item {
+  const before = known?.get(item)
+  if (before?.text === text) return before
   const { media: _, ...rest } = item
   const edited: Item = { ...rest, text, edited: true }
-  rewritten.set(item, edited)
+  known?.set(item, edited)
   return edited
 }
-
-/** The same edit of the same item is the same item, so that what is known about it is found again. */
-const rewritten = new WeakMap<Item, Item>()
 
 function insertedItem(edit: Extract<Edit, { op: 'insert' }>): Item {
   return { id: edit.id, kind: edit.role, role: edit.role, text: edit.text, message: -1 }

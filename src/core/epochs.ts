@@ -8,15 +8,17 @@ export type Anchors = readonly (number | undefined)[]
 
 /** Anchors where the epoch's chain hash really occurs: covered position k is link k. */
 export function exactAnchors(epoch: Epoch): Anchors {
-  const known = exact.get(epoch)
-  if (known !== undefined) return known
-  const anchors = Array.from({ length: epoch.count }, (_, k) => k)
-  exact.set(epoch, anchors)
+  const anchors: number[] = []
+  for (let k = 0; k < epoch.count; k++) anchors.push(k)
   return anchors
 }
 
-/** Every request behind an epoch asks for them. */
-const exact = new WeakMap<Epoch, Anchors>()
+/** How long the history was when the epoch was declared: what stands there was sent before it. */
+export const declaredCount = ({ declaredAt, count }: Epoch): number => declaredAt?.count ?? count
+
+/** Whether an epoch was declared for this very history. */
+export const isDeclaredOn = ({ declaredAt, cover }: Epoch, chain: string): boolean =>
+  (declaredAt?.chain ?? cover) === chain
 
 /** What of an epoch its plan is made from. */
 export type EpochPlan = Pick<Epoch, 'id' | 'count' | 'edits'>
@@ -32,10 +34,7 @@ export function planOfEpoch(epoch: EpochPlan, items: readonly Item[], links: rea
   }
   const chained = new Set(links.map((link) => link.index))
   const transcript: Transcript = { items, indexOf, isUnchained: (index) => index < items.length && !chained.has(index) }
-  const isLater = links.length > epoch.count
-  return epoch.edits.flatMap((edit, n) =>
-    edit.op === 'insert' && edit.once === true && isLater ? [] : translate(edit, n, epoch, transcript),
-  )
+  return epoch.edits.flatMap((edit, n) => translate(edit, n, epoch, transcript))
 }
 
 /** The way back: a plan in item ids as edits in places of this chain. Items outside the chain follow their neighbours again. */
@@ -173,10 +172,14 @@ function firstAnchored(from: number, count: number, { indexOf }: Transcript): nu
   return undefined
 }
 
-function afterLast(count: number, { indexOf }: Transcript): number | undefined {
+/** Behind the last covered item, and behind what is left of its message outside the chain: a message is not torn in two. */
+function afterLast(count: number, { items, indexOf, isUnchained }: Transcript): number | undefined {
   for (let k = count - 1; k >= 0; k--) {
     const index = indexOf(k)
-    if (index !== undefined) return index + 1
+    if (index === undefined) continue
+    let next = index + 1
+    while (isUnchained(next) && items[next]!.message === items[index]!.message) next++
+    return next
   }
   return undefined
 }

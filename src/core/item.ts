@@ -60,10 +60,12 @@ export type ItemCore = Pick<Item, 'kind' | 'text'> &
 export interface ToolDeclaration {
   readonly name: string
   readonly text: string
+  /** The declaration as the models of this wire's vendor read it, where that is known: what they count. */
+  readonly readAs?: string
+  /** The vendor describes this tool by itself: so many tokens, by its documents. */
+  readonly describedBy?: number
 }
 
-export const isResult = (item: Item): boolean => item.kind === 'result'
-export const isCall = (item: Item): boolean => item.kind === 'call'
 /** Media bytes as they travel: base64 characters, or nothing for a reference. */
 export const mediaBytes = (item: Item): number =>
   (item.media ?? []).reduce((sum, media) => sum + (media.data?.length ?? 0), 0)

@@ -39,12 +39,6 @@ export interface Policy {
   readonly timeMs?: number
   /** How a model writes summaries, where one is at hand. @default out of band, while the request waits */
   readonly summaries?: SummaryRule
-  /**
-   * Behaves as its document does, faults included: the formula alone decides, the open tool step is folded too, the continuation is
-   * taken back with the next request, nothing stops a loop, and what does not fit is sent. Only for holding a preset against its
-   * design's own tables. @default false
-   */
-  readonly asDesigned?: boolean
 }
 
 /** How a model is asked for a summary; what code wrote serves whenever it does not answer soundly. */
@@ -63,11 +57,9 @@ export interface SummaryRule {
   readonly backgroundFrom?: number
 }
 
-export type DesignName = 'autosre' | 'cyber-autoagent' | 'contextguard' | 'adk-code' | 'ai-agent'
-
 /** The formula of a source design, with the numbers that its document leaves open. */
 export interface EstimatorRule {
-  readonly design: DesignName
+  readonly design: string
   /** contextguard: what the heuristic is multiplied by until usage is known. @default 2.5 */
   readonly defaultFactor?: number
   /** contextguard: bounds of the learned factor. @default [1, 5] */
@@ -162,7 +154,7 @@ export interface ToolBudgetRule extends TokenLimits {
 }
 
 export interface GuardRule {
-  readonly design: DesignName
+  readonly design: string
   /** Above any of these a result is large. Absent numbers do not count. */
   readonly items?: number
   readonly chars?: number
@@ -305,22 +297,20 @@ export interface SummariseStep {
   readonly facts?: boolean
 }
 
-/** AutoSRE's brake: the first user message, the newest `keep` messages, and bullets for what stood between. */
+/**
+ * AutoSRE's brake: the first user message, the newest `keep` messages in full, and bullets for what stood between. Where it acts, only a
+ * squeeze that makes the request fit comes after it: one message tells of the middle, not two.
+ */
 export interface EmergencyStep {
   readonly step: 'emergency'
-  readonly above: Level
+  /** By its own estimate, strictly above. */
+  readonly aboveTokens: number
   readonly keep: number
-  readonly hardAbove: Level
+  readonly hardAboveTokens: number
   readonly keepHard: number
   readonly bulletChars: number
   /** The brake's own estimate. @default 2.5 */
   readonly charsPerToken?: number
-}
-
-/** A share of the limit, but at most so many tokens. */
-export interface Level {
-  readonly share: number
-  readonly tokens: number
 }
 
 /** A request that still does not fit leaves as a closing turn: these tools only, and an instruction to answer now. */

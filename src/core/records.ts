@@ -11,7 +11,7 @@ interface Base {
   readonly agent?: string
 }
 
-/** Something the client sent or the model answered. Once per session and identity, so that a session stands without any other. */
+/** Something the client sent or the model answered. Once per session, agent and form, so that a session stands without any other. */
 export interface ItemSeen extends Base {
   readonly type: 'item-seen'
   readonly identity: string
@@ -21,7 +21,7 @@ export interface ItemSeen extends Base {
   readonly role: string
   readonly callId?: string
   readonly toolName?: string
-  /** What a reader would see; searched by `recall`. */
+  /** What a reader would see; searched by `recall`. Empty for a further form of an item that the log holds already. */
   readonly text: string
   /** The wire fragment as it came, byte for byte: the address that gives everything back. */
   readonly fragment: string
@@ -56,8 +56,6 @@ export type EpochEdit =
       readonly role: 'user' | 'assistant'
       readonly text: string
       readonly reason: string
-      /** Stands only in the request that declared the epoch. */
-      readonly once?: true
     }
 
 /** One declared rewrite of bytes that were already sent: summary and coverage in one record, all or nothing. */
@@ -65,14 +63,16 @@ export interface Epoch extends Base {
   readonly type: 'epoch'
   readonly id: string
   /**
-   * Chain hash of the transcript as it stood when the epoch was declared. It applies exactly where this hash occurs, so a
-   * rewind behind it finds the epoch that stood then.
+   * Chain hash of the history that the edits reach over. The epoch applies exactly where this hash occurs, whatever stands behind it:
+   * clients change their last message from turn to turn.
    */
   readonly cover: string
   /** Number of chained items covered. */
   readonly count: number
-  /** How many of them the edits reach over; the rest stands in the view as it came. */
+  /** How many of them the edits reach over; fewer only in epochs that were written before these were all that is covered. */
   readonly cut: number
+  /** The history as it stood when the epoch was declared: how long it was, and its chain hash. @default what is covered */
+  readonly declaredAt?: { readonly count: number; readonly chain: string }
   /** Identities of the covered items, for alignment when the chain does not match. */
   readonly identities: readonly string[]
   readonly edits: readonly EpochEdit[]
@@ -134,6 +134,8 @@ export interface UsageSeen extends Base {
   readonly durationMs?: number
   /** Keyed hash of the API key that paid; absent where it is the tenant. */
   readonly key?: string
+  /** The server had cut the prompt: the number is billed, and measures nothing that was sent. */
+  readonly cut?: true
   /** Tokens of what the answer sealed, by its seal: nobody can count them when the client sends them back. */
   readonly hidden?: Readonly<Record<string, number>>
 }
@@ -162,6 +164,10 @@ export interface MeasuredRequest {
   readonly standing: number
   /** Raw tokens by content class. */
   readonly byClass: Readonly<Record<string, number>>
+  /** The provider counted more than the request shows: what it holds, or what its own tools found. */
+  readonly partial?: true
+  /** The count is far below what was sent; on some servers that is what a cut prompt looks like. */
+  readonly suspect?: true
 }
 
 /** Every cut, drop and refusal: what, why, how large, and the address of the original. */
@@ -204,7 +210,6 @@ export type LogRecord =
   | Audit
   | Lease
   | Spend
-export type RecordType = LogRecord['type']
 
 /** Lifts a record from the version it is keyed by to the next one. */
 export type RecordUpgrades = Readonly<Record<number, (record: Record<string, unknown>) => Record<string, unknown>>>

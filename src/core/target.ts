@@ -8,8 +8,10 @@ export interface Target {
   /** Overrides the catalogue. */
   readonly window?: number
   readonly maxOutputTokens?: number
-  /** What a refusal of this endpoint taught; wins over everything else. */
+  /** What this endpoint taught; it holds where nobody named a window. */
   readonly learned?: LearnedLimit
+  /** A vendor that refuses what is too long; others may cut it without a word. @default where no endpoint is named, what the catalogue knows */
+  readonly refusesOverflow?: boolean
 }
 
 export interface LearnedLimit {

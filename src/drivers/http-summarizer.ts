@@ -2,6 +2,7 @@ import type { Codec } from '../core/codec.ts'
 import type { Conversation } from '../core/conversation.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { Item } from '../core/item.ts'
+import { boundedText } from './bounded-text.ts'
 import { summaryAnswerOf, type Summarizer, type SummaryRequest } from '../ports/summarizer.ts'
 
 export interface HttpSummarizerOptions {
@@ -16,6 +17,9 @@ export interface HttpSummarizerOptions {
   /** @default the global fetch */
   readonly fetch?: typeof fetch
 }
+
+/** A summary is never longer. */
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 /** Longer error bodies tell nothing more. */
 const ERROR_CHARACTERS = 300
@@ -34,7 +38,7 @@ export function httpSummarizer(options: HttpSummarizerOptions): Summarizer {
         body: codec.encode(conversationOf(model, request)).text,
         signal: request.signal,
       })
-      const text = await response.text()
+      const text = await boundedText(response, MAX_ANSWER_BYTES)
       if (!response.ok) {
         throw new PlimsollError(
           'upstream',

@@ -1,23 +1,22 @@
-import type { Link } from '../core/chain.ts'
 import type { Codec } from '../core/codec.ts'
 import type { RequestSettings } from '../core/conversation.ts'
 import type { EventSink } from '../core/events.ts'
 import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
-import type { Item } from '../core/item.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Target } from '../core/target.ts'
-import type { Budget, Calibration, DesignArithmetic, Ledger, Meter } from '../meter/index.ts'
+import type { Budget, DesignArithmetic, Ledger, Meter } from '../meter/index.ts'
 import type { ArtifactMeta, ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
 import type { BackgroundWork } from './session/background-work.ts'
+import type { TenantCalibrations } from './learning/tenant-calibrations.ts'
 import type { BudgetBook } from './spending/budget-book.ts'
 import type { Hooks } from './hooks.ts'
 import type { ShowReport } from './intake/types.ts'
-import type { RecentBodies } from './memo/recent-bodies.ts'
+import type { Memo } from './memo/memo.ts'
 import type { Readers } from './readers/reader-tools.ts'
 import type { ReaderProvenance } from './readers/provenance.ts'
 
@@ -31,13 +30,13 @@ export interface EngineDeps {
   /** The address that `artifacts.put` will give these bytes. */
   readonly addressOf: (tenant: string, bytes: Uint8Array) => Handle
   readonly present: Presenter
+  /** One sentence about a tool's result, by the same summaries as in its view. */
+  readonly describeResult: (tool: string, response: unknown) => string
   /** Tells what a reader answered from what a tool wrote. */
   readonly provenance: ReaderProvenance
   readonly clock: Clock
   readonly hash: Hash
-  /** The content chain of a history, with a memory of those seen before. */
-  readonly chain: (items: readonly Item[]) => readonly Link[]
-  readonly bodies: RecentBodies
+  readonly memo: Memo
   readonly emit: EventSink
   readonly policy: Policy
   /** Makes exact counts of a model ready before its first request is measured, so that every process counts alike. */
@@ -46,10 +45,8 @@ export interface EngineDeps {
   readonly sharpen?: (model: string) => Promise<boolean>
   /** The provider's own count of a request, for the same place. Given only when the caller allows the call. */
   readonly countTokens?: CountTokens
-  /** Learns from reported usage; absent, estimates stay as fitted. */
-  readonly calibration?: Calibration
-  /** Told that `calibration` has learned something. */
-  readonly keepCalibration?: () => void
+  /** Learn from reported usage; absent, estimates stay as fitted. */
+  readonly calibrations?: TenantCalibrations
   /** One for the whole installation; absent when nothing is limited. */
   readonly budgets?: BudgetBook
   /** What the policy limits beside it. */
@@ -67,6 +64,8 @@ export interface EngineDeps {
   readonly cacheMarks?: boolean
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
+  /** Sessions that hold what a store which was away should have: each writes it, and says whether nothing is left. */
+  readonly owing?: Set<() => Promise<boolean>>
   /** Where work goes on that no request waits for; without it there is none. */
   readonly background?: BackgroundWork
 }

@@ -1,5 +1,5 @@
-import { type Count, type CountSource, NO_TOKENS, weaker } from '../core/count.ts'
-import { createGrownLists, type Near } from '../core/grown-lists.ts'
+import { type Count, type CountSource, NO_TOKENS, weaker, withUnsure } from '../core/count.ts'
+import type { Near, Prefixes } from '../lib/prefix-memo.ts'
 import type { Item } from '../core/item.ts'
 import { addMedia } from './count-item.ts'
 import type { ContentKind } from './estimator/kinds.ts'
@@ -17,13 +17,23 @@ export interface Sum {
   readonly tokens: number
   readonly below: number
   readonly above: number
+  /** Of words whose size nobody can see. */
+  readonly unsure: number
   readonly source: CountSource
   /** Beside the words, since what is wrong about one picture is wrong about the next. */
   readonly media: Count
   readonly byClass: ClassTokens
 }
 
-export const NOTHING: Sum = { tokens: 0, below: 0, above: 0, source: 'exact', media: NO_TOKENS, byClass: {} }
+export const NOTHING: Sum = {
+  tokens: 0,
+  below: 0,
+  above: 0,
+  unsure: 0,
+  source: 'exact',
+  media: NO_TOKENS,
+  byClass: {},
+}
 
 export function addItem(sum: Sum, { words, media, kind, text }: CountedItem): Sum {
   const byClass = withTokens(withTokens(sum.byClass, kind, text), 'fixed', words.tokens - text)
@@ -31,6 +41,7 @@ export function addItem(sum: Sum, { words, media, kind, text }: CountedItem): Su
     tokens: sum.tokens + words.tokens,
     below: sum.below + (words.tokens - words.low) ** 2,
     above: sum.above + (words.high - words.tokens) ** 2,
+    unsure: sum.unsure + (words.unsure ?? 0),
     source: weaker(sum.source, words.source),
     media: media.tokens === 0 ? sum.media : addMedia([sum.media, media]),
     byClass: withTokens(byClass, 'media', media.tokens),
@@ -46,16 +57,18 @@ export function addSums(a: Sum, b: Sum): Sum {
     tokens: a.tokens + b.tokens,
     below: a.below + b.below,
     above: a.above + b.above,
+    unsure: a.unsure + b.unsure,
     source: weaker(a.source, b.source),
     media: addMedia([a.media, b.media]),
     byClass,
   }
 }
 
-export const countOf = ({ tokens, below, above, source }: Sum): Count => ({
+export const countOf = ({ tokens, below, above, unsure, source }: Sum): Count => ({
   tokens,
   low: Math.max(0, tokens - Math.sqrt(below)),
   high: tokens + Math.sqrt(above),
+  ...withUnsure(unsure),
   source,
 })
 
@@ -105,8 +118,8 @@ interface Counted {
 }
 
 /** Adds up histories that grow: what stands at the start of one that was added up before is not looked at again. */
-export function createTally(): (items: readonly Item[], rules: TallyRules) => Tally {
-  const lists = createGrownLists<Counted>()
+export function createTally(prefixes: Prefixes<Item>): (items: readonly Item[], rules: TallyRules) => Tally {
+  const lists = prefixes.memo<Counted>()
   return (items, rules) => {
     const near = lists.nearest(items)
     const kept = near === undefined ? 0 : stillTrue(near, rules.hidden)
@@ -125,7 +138,7 @@ export function createTally(): (items: readonly Item[], rules: TallyRules) => Ta
 }
 
 /** How many items of a list still count what they did: another session knows other seals, and this one may have learned one since. */
-function stillTrue({ items, value, shared }: Near<Counted>, hidden: TallyRules['hidden']): number {
+function stillTrue({ items, value, shared }: Near<Item, Counted>, hidden: TallyRules['hidden']): number {
   const { unsealed, known } = value.steps[shared - 1] ?? START
   if (value.hidden !== hidden) return Math.min(shared, unsealed)
   const seal = known < shared ? items[known]!.seal : undefined

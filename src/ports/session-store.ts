@@ -30,6 +30,8 @@ export interface SearchHit {
  */
 export interface SessionStore {
   readonly name: string
+  /** Processes on other machines may write to it: what this one remembers of it may be out of date at any time. @default false */
+  readonly isShared?: boolean
   /** Returns the session's new version. */
   append(
     tenant: string,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { fileArtifacts } from '../../src/drivers/artifacts/file.ts'
-import { artifactReaders } from '../../src/engine/readers/index.ts'
+import { artifactReaders } from '../../src/engine/readers/artifact-readers.ts'
 import { readerProvenance } from '../../src/engine/readers/provenance.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { policies } from '../../src/engine/policies/index.ts'
+import { policies } from '../../src/engine/presets/index.ts'
 import type { SimulationResult } from '../../src/testing/simulator/index.ts'
 import { plimsoll, temporaryHome } from './support/binary.ts'
 

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export const AGENTS = {
+const AGENTS = {
   '@openai/codex': '0.166.0',
   '@mariozechner/pi-coding-agent': '0.73.1',
   'opencode-ai': '1.18.33',

@@ -10,12 +10,13 @@ import {
   optionsOf,
   policyOf,
   problemLine,
+  readConfig,
   targetOf,
   windowOf,
-} from '../../src/config/policy/index.ts'
-import { policies } from '../../src/engine/policies/index.ts'
+} from '../../src/config/index.ts'
+import { policies } from '../../src/engine/presets/index.ts'
 import { createPlimsoll } from '../../src/compose/plimsoll.ts'
-import { readConfig } from '../../src/config/proxy.ts'
+import { proxyConfig } from '../../src/config/proxy.ts'
 
 /** The example of the ai-agent document, as it stands. */
 const AI_AGENT = `providers:
@@ -203,7 +204,10 @@ describe('the proxy’s file', () => {
     const dir = await mkdtemp(join(tmpdir(), 'proxy-config-'))
     const file = join(dir, 'plimsoll.yaml')
     await writeFile(file, `port: 4141\nupstreams:\n  anthropic: https://api.anthropic.com\noverride: { passes: 2 }\n`)
-    expect(readConfig(file)).toEqual({ port: 4141, upstreams: { anthropic: [{ url: 'https://api.anthropic.com' }] } })
+    expect(proxyConfig(readConfig(file))).toEqual({
+      port: 4141,
+      upstreams: { anthropic: [{ url: 'https://api.anthropic.com' }] },
+    })
     await writeFile(file, 'prot: 4141\n')
     expect(() => readConfig(file)).toThrow(/plimsoll\.yaml:1: There is no key "prot"\. Did you mean "port"\?/)
   })

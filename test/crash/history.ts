@@ -22,7 +22,7 @@ export interface Acknowledged {
 }
 
 /** From a few bytes to some pages of text. */
-export function textOf(identity: string): string {
+function textOf(identity: string): string {
   const digest = createHash('sha256').update(identity).digest('hex')
   const size = Number.parseInt(digest.slice(0, 4), 16) % 6000
   return digest.repeat(Math.ceil(size / 64)).slice(0, size)

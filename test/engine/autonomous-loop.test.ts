@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { policyNamed } from '../../src/engine/policies/index.ts'
-import { lowWater } from '../../src/engine/epoch/water.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
+import { lowWater } from '../../src/engine/epoch/thresholds.ts'
 import { codecOf } from '../../src/formats/registry.ts'
 import { testEngine } from '../support/engine.ts'
 import { renderBody, WIRES } from '../support/generators/index.ts'

@@ -3,7 +3,7 @@ import { isPlimsollError } from '../../src/core/errors.ts'
 import { call, createReferee, say, think, type Script } from '../../src/testing/referee/index.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
 import { resultText } from '../support/anthropic-loop.ts'
-import { policies, policyNamed } from '../../src/engine/policies/index.ts'
+import { policies, policyNamed } from '../../src/engine/presets/index.ts'
 import { testEngine } from '../support/engine.ts'
 import { SEED } from '../support/property.ts'
 

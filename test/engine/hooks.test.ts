@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { AfterEpochInfo, BeforeEpochInfo, Hooks, ToolResultInfo, VerdictInfo } from '../../src/engine/hooks.ts'
 import { createSession } from '../../src/engine/session/session.ts'
-import { highWater } from '../../src/engine/epoch/water.ts'
+import { highWater } from '../../src/engine/epoch/thresholds.ts'
 import { resultText, toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { policyNamed } from '../../src/engine/policies/index.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { createSession } from '../../src/engine/session/session.ts'
 import { codecOf } from '../../src/formats/registry.ts'
 import { call, createReferee, think, type Referee } from '../../src/testing/referee/index.ts'

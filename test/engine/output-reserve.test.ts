@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { policyNamed } from '../../src/engine/policies/index.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { limitOf } from '../../src/meter/index.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { plainMeter, testEngine } from '../support/engine.ts'

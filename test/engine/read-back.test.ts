@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
-import { policyNamed } from '../../src/engine/policies/index.ts'
-import { artifactReaders } from '../../src/engine/readers/index.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
+import { artifactReaders } from '../../src/engine/readers/artifact-readers.ts'
 import { resultText } from '../support/anthropic-loop.ts'
 import { testEngine, type TestEngine } from '../support/engine.ts'
 

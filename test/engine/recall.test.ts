@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createPlimsoll } from '../../src/index.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { answerRecall } from '../../src/engine/readers/recall.ts'
+import { createSession } from '../../src/engine/session/session.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 
@@ -54,11 +55,25 @@ describe('recall', () => {
     expect((await two.recall('xylophone')).text).toMatch(/^Nothing in this conversation mentions/)
   })
 
+  it('finds nothing of another agent of the session, nor of a branch that was left', async () => {
+    const { deps } = testEngine()
+    const agent = (name: string) => createSession(async () => deps, { id: 'run', agent: name })
+    const parent = agent('parent')
+    await parent.prepare({ ...request(1), body: toolLoop({ steps: 1, task: 'The codeword is xylophone.' }) })
+    const sub = agent('sub')
+    // From the archive, before it has seen a request, and from its history afterwards.
+    expect((await sub.recall('xylophone')).items).toEqual([])
+    await sub.prepare({ ...request(1), body: toolLoop({ steps: 1, task: 'Fetch this page.' }) })
+    expect((await sub.recall('xylophone')).items).toEqual([])
+    expect((await parent.recall('xylophone')).items).toHaveLength(1)
+    await parent.prepare({ ...request(1), body: toolLoop({ steps: 1, task: 'Another word.' }) })
+    expect((await parent.recall('xylophone')).items).toEqual([])
+  })
+
   it('tells the model what is wrong with its question', async () => {
-    const { sessions } = testEngine().deps
-    const owner = { tenant: 'local', session: 'test' }
-    expect(await answerRecall(sessions, owner, { limit: 3 })).toMatch(/needs a query/)
-    expect(await answerRecall(sessions, owner, undefined)).toMatch(/needs a query/)
+    const history = { items: [], links: [] }
+    expect(await answerRecall(history, { limit: 3 })).toMatch(/needs a query/)
+    expect(await answerRecall(history, undefined)).toMatch(/needs a query/)
     await expect(testEngine().session().recall(' ')).rejects.toMatchObject({ code: 'bad-input' })
   })
 })

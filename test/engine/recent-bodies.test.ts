@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Codec } from '../../src/core/codec.ts'
+import { createPrefixes } from '../../src/lib/prefix-memo.ts'
 import { createRecentBodies, weightOf } from '../../src/engine/memo/recent-bodies.ts'
 import { codecs } from '../../src/formats/registry.ts'
 
@@ -13,9 +14,12 @@ function watched(): { codec: Codec; before: (string | undefined)[] } {
   const before: (string | undefined)[] = []
   const codec: Codec = {
     ...chat,
-    decode(text, earlier) {
-      before.push(earlier?.settings.model)
-      return chat.decode(text, earlier)
+    incremental: {
+      ...chat.incremental!,
+      decode(text, earlier) {
+        before.push(earlier?.settings.model)
+        return chat.incremental!.decode(text, earlier)
+      },
     },
   }
   return { codec, before }
@@ -24,7 +28,7 @@ function watched(): { codec: Codec; before: (string | undefined)[] } {
 describe('recent bodies', () => {
   it('reads a grown body from the one it grew from, among other conversations of the same client', () => {
     const { codec, before } = watched()
-    const bodies = createRecentBodies()
+    const bodies = createRecentBodies(createPrefixes())
     for (const model of ['a', 'b', 'c']) bodies.decode('me', codec, bodyOf(6, model))
     const first = bodies.decode('me', codec, bodyOf(8, 'b'))
     const second = bodies.decode('me', codec, bodyOf(10, 'b'))
@@ -34,7 +38,7 @@ describe('recent bodies', () => {
   })
 
   it('keeps conversations apart that only share their beginning, however they take turns', () => {
-    const bodies = createRecentBodies()
+    const bodies = createRecentBodies(createPrefixes())
     const bodyIn = (name: string, count: number): string =>
       JSON.stringify({
         model: 'm',
@@ -57,7 +61,7 @@ describe('recent bodies', () => {
 
   it('never reads one owner from what another sent', () => {
     const { codec, before } = watched()
-    const bodies = createRecentBodies()
+    const bodies = createRecentBodies(createPrefixes())
     const mine = bodies.decode('me', codec, bodyOf(6))
     const yours = bodies.decode('you', codec, bodyOf(6))
     expect(before).toEqual([undefined, undefined])
@@ -66,10 +70,10 @@ describe('recent bodies', () => {
 
   it('holds no more than it was told to', () => {
     const { codec, before } = watched()
-    const bodies = createRecentBodies({ bytes: 2 * weightOf(bodyOf(6), 6), least: 0 })
+    const bodies = createRecentBodies(createPrefixes(), { bytes: 2 * weightOf(bodyOf(6), 6), least: 0 })
     for (const owner of ['one', 'two', 'three', 'one']) bodies.decode(owner, codec, bodyOf(6))
     expect(before).toEqual([undefined, undefined, undefined, undefined])
-    const many = createRecentBodies({ perOwner: 2 })
+    const many = createRecentBodies(createPrefixes(), { perOwner: 2 })
     for (const model of ['x', 'y', 'z', 'x']) many.decode('me', codec, bodyOf(6, model.repeat(200)))
     expect(before.at(-1)).not.toBe('x'.repeat(200))
   })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { policyNamed } from '../../src/engine/policies/index.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { createSession } from '../../src/engine/session/session.ts'
 import { resultText, toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'

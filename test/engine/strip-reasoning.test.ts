@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
 import { epochEditsOf, planOfEpoch } from '../../src/core/epochs.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { policyNamed } from '../../src/engine/policies/index.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { createSession } from '../../src/engine/session/session.ts'
 import { call, createReferee, say, think, type Script } from '../../src/testing/referee/index.ts'
 import { codecOf } from '../../src/formats/registry.ts'
@@ -139,7 +139,7 @@ describe('an epoch that strips', () => {
     ])
     const text = JSON.stringify({ model: 'claude-opus-4-6', max_tokens: 10, messages })
     const { items } = codecOf('anthropic-messages').decode(text)
-    const links = deps.chain(items)
+    const links = deps.memo.chain(items)
     const edits = [{ op: 'strip' as const, from: 1, to: 4, reason: 'old' }]
     const epoch = { id: 'e', count: links.length, edits }
     const plan = planOfEpoch(epoch, items, links, [...links.keys()])

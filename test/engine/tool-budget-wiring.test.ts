@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy, ToolBudgetRule } from '../../src/core/policy.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { policyNamed } from '../../src/engine/policies/index.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { resultText } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 

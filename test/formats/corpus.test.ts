@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { applyEdits, type Edit } from '../../src/core/edits.ts'
 import type { Item } from '../../src/core/item.ts'
 import { turnsOf } from '../../src/core/turns.ts'
-import { indexJson } from '../../src/formats/json-index.ts'
+import { indexJson } from '../../src/formats/json/json-index.ts'
 import { loadFile } from '../../src/formats/transcripts/load.ts'
 import floors from '../corpus.json' with { type: 'json' }
 import type { WireName } from '../support/generators/index.ts'

@@ -4,6 +4,7 @@ import type { Conversation } from '../../src/core/conversation.ts'
 import { applyEdits } from '../../src/core/edits.ts'
 import { arbitraryBody, arbitraryBodyText, WIRES, type WireName } from '../support/generators/index.ts'
 import { property } from '../support/property.ts'
+import { codecOf } from '../../src/formats/registry.ts'
 import { CODECS } from '../support/wires.ts'
 
 const LISTS: Readonly<Record<WireName, string>> = {
@@ -42,7 +43,7 @@ function expectSame(wire: WireName, text: string, earlier: string): void {
   } catch {
     return
   }
-  expect(seen(wire, () => decode(text, before))).toEqual(seen(wire, () => decode(text)))
+  expect(seen(wire, () => codecOf(wire).incremental!.decode(text, before))).toEqual(seen(wire, () => decode(text)))
 }
 
 describe.each(WIRES)('%s: a body read after an earlier one', (wire) => {
@@ -96,7 +97,7 @@ describe.each(WIRES)('%s: a body read after an earlier one', (wire) => {
         const elements = body[list]
         if (!Array.isArray(elements) || elements.length < 3) return
         const before = decode(JSON.stringify({ ...body, [list]: elements.slice(0, -1) }))
-        const after = decode(JSON.stringify(body), before)
+        const after = codecOf(wire).incremental!.decode(JSON.stringify(body), before)
         const last = elements.length - 2
         for (const item of before.items) {
           if (item.message >= last) continue

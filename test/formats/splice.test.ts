@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compactJson, indexJson, member, rawText } from '../../src/formats/json-index.ts'
-import { spliceArray, spliceMember, spliceMemberOut, spliceMembers, spliceText } from '../../src/formats/splice.ts'
+import { compactJson, indexJson, member, rawText } from '../../src/formats/json/json-index.ts'
+import { spliceArray, spliceMember, spliceMemberOut, spliceMembers, spliceText } from '../../src/formats/json/splice.ts'
 import { property } from '../support/property.ts'
 
 /** Writes JSON with the white space that people and libraries put into it. */

@@ -122,7 +122,7 @@ describe('bad clients', () => {
     const answers: string[] = []
     socket.on('data', (chunk: Buffer) => answers.push(chunk.toString()))
     socket.on('error', () => undefined)
-    socket.write('POST /anthropic/v1/messages HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
+    socket.write('POST /anthropic/v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n')
     const piece = `${(1_000_000).toString(16)}\r\n${'x'.repeat(1_000_000)}\r\n`
     let sent = 0
     while (sent < 100 && !socket.destroyed && answers.length === 0) {
@@ -149,7 +149,7 @@ describe('bad clients', () => {
     const { proxy } = await testProxy({ upstreams: { anthropic: 'http://127.0.0.1:1' }, requestTimeoutMs: 200 })
     const { port } = new URL(proxy.url)
     const socket = connect(Number(port), '127.0.0.1')
-    socket.write('POST /anthropic/v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{')
+    socket.write('POST /anthropic/v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{')
     let answer = ''
     for await (const chunk of socket) answer += String(chunk)
     expect(answer).toMatch(/^HTTP\/1\.1 408 /)

@@ -157,6 +157,11 @@ const AGENTS: readonly (readonly [Wire, Agent])[] = [
   ['gemini', gemini],
 ]
 
+/** Instructions as long as those of a coding agent: beside them one short tool is no price, and it is declared from the first request on. */
+const HEAD = Array.from({ length: 1_200 }, (_, i) => `Rule ${i}: keep module ${i % 37} apart from ${i % 11}.`).join(
+  '\n',
+)
+
 const bash = { name: 'bash', parameters: { type: 'object' } }
 const user = { role: 'user', content: 'Go' }
 const STREAMED: Readonly<Record<Wire, { readonly path: string; readonly body: object }>> = {
@@ -166,13 +171,19 @@ const STREAMED: Readonly<Record<Wire, { readonly path: string; readonly body: ob
       model: 'claude-opus-4-6',
       max_tokens: 100,
       stream: true,
+      system: HEAD,
       tools: [{ name: 'bash', input_schema: { type: 'object' } }],
       messages: [user],
     },
   },
   'openai-chat': {
     path: '/v1/chat/completions',
-    body: { model: 'gpt-4.1', stream: true, tools: [{ type: 'function', function: bash }], messages: [user] },
+    body: {
+      model: 'gpt-4.1',
+      stream: true,
+      tools: [{ type: 'function', function: bash }],
+      messages: [{ role: 'system', content: HEAD }, user],
+    },
   },
   'openai-responses': {
     path: '/v1/responses',
@@ -180,6 +191,7 @@ const STREAMED: Readonly<Record<Wire, { readonly path: string; readonly body: ob
       model: 'gpt-5.2',
       stream: true,
       store: false,
+      instructions: HEAD,
       tools: [{ type: 'function', strict: false, ...bash }],
       input: [user],
     },
@@ -187,6 +199,7 @@ const STREAMED: Readonly<Record<Wire, { readonly path: string; readonly body: ob
   gemini: {
     path: '/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse',
     body: {
+      systemInstruction: { parts: [{ text: HEAD }] },
       contents: [{ role: 'user', parts: [{ text: 'Go' }] }],
       tools: [{ functionDeclarations: [{ name: 'bash', parametersJsonSchema: { type: 'object' } }] }],
     },
@@ -256,18 +269,22 @@ describe.each(AGENTS)('hidden steps on %s', (wire, agent) => {
       expect(on.referee.summary()).toMatchObject({ answered: 4, invalid: 0 })
     })
 
-    it('stops answering after four steps', async () => {
-      const script = (turn: BrainTurn): Answer =>
-        turn.number === 1
-          ? call('recall', { query: 'fail' }, 'Hm. ')
-          : turn.number <= 6
-            ? call('recall', { query: 'fail' })
-            : say('Enough.')
-      const on = await stage(way, { referee: { wire, script } })
-      const seen = await agent(on, true, 2)
-      expect(seen[0]!.calls).toEqual([])
-      expect(on.referee.summary()).toMatchObject({ invalid: 0 })
-      expect(seen).toHaveLength(2)
+    it('asks once more without our tools after four steps', async () => {
+      const declared: (readonly string[])[] = []
+      const script = (turn: BrainTurn): Answer => {
+        if (turn.number === 1) return call('bash', { command: 'cat app.log' })
+        if (turn.number > 6) return say('On.')
+        declared.push(turn.tools)
+        const isThere = turn.tools.includes('recall')
+        return isThere ? call('recall', { query: 'fail' }, turn.number === 2 ? 'Hm. ' : undefined) : say('Enough.')
+      }
+      const on = await stage(way, { referee: { wire, script, window: 32_000 }, plimsoll: { window: 32_000 } })
+      const seen = await agent(on, true, 3)
+      expect(seen[1]).toEqual({ text: expect.stringMatching(/^Hm\. \|?Enough\.$/) as string, calls: [] })
+      // Five answers for the second request: four that read and the one that the client gets.
+      expect(on.referee.summary()).toMatchObject({ answered: 7, invalid: 0, overflows: 0 })
+      expect(declared.map((names) => names.includes('recall'))).toEqual([true, true, true, true, false])
+      expect(seen[2]!.text).toBe('On.')
     })
   })
 })
@@ -295,7 +312,7 @@ describe('hidden steps', () => {
     const on = await stage('fetch', { referee: options })
     const through = await on.call(path, init)
     const sent = Buffer.from(on.referee.log[0]!.raw).toString()
-    expect(sent).toContain('artifact_read')
+    expect(sent).toContain('"recall"')
     const direct = await createReferee(options).fetch(`http://referee.test${path}`, { ...init, body: sent })
     expect(await through.text()).toBe(await direct.text())
   })
@@ -325,30 +342,6 @@ describe('hidden steps', () => {
     }
     expect(await bodies(3)).toEqual(await bodies(undefined))
     rmSync(folder, { recursive: true, force: true })
-  })
-
-  it('come only where the client runs tools, and not where it forbids them', async () => {
-    const on = await stage('fetch', { referee: { wire: 'openai-chat' } })
-    const ask = (body: object) =>
-      on.call('/v1/chat/completions', {
-        method: 'POST',
-        headers: { authorization: 'Bearer k' },
-        body: JSON.stringify(body),
-      })
-    const tools = [{ type: 'function', function: { name: 'bash', parameters: { type: 'object' } } }]
-    const user = (content: string) => [{ role: 'user', content }]
-    await ask({ model: 'gpt-4.1', messages: user('No tools here.') })
-    await ask({ model: 'gpt-4.1', messages: user('None, please.'), tools, tool_choice: 'none' })
-    await ask({ model: 'gpt-4.1', messages: user('With tools.'), tools })
-    expect(on.referee.log.map((exchange) => Buffer.from(exchange.raw).toString().includes('"recall"'))).toEqual([
-      false,
-      false,
-      true,
-    ])
-    const off = await stage('fetch', { referee: { wire: 'openai-chat' }, plimsoll: { tools: false } })
-    const body = JSON.stringify({ model: 'gpt-4.1', messages: user('With tools.'), tools })
-    await off.call('/v1/chat/completions', { method: 'POST', headers: { authorization: 'Bearer k' }, body })
-    expect(Buffer.from(off.referee.log[0]!.raw).toString()).toBe(body)
   })
 })
 

@@ -1,8 +1,9 @@
 import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { learnedLimits } from '../../src/engine/session/learned-limits.ts'
-import { parseConfig } from '../../src/config/proxy.ts'
+import { learnedLimits } from '../../src/engine/learning/learned-limits.ts'
+import { checkConfigText, problemLine } from '../../src/config/index.ts'
+import { proxyConfig } from '../../src/config/proxy.ts'
 import { createReferee, startReferee, say } from '../../src/testing/referee/index.ts'
 import { closeLater, json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from './upstream.ts'
 
@@ -120,9 +121,10 @@ describe('places in order', () => {
 })
 
 describe('the configuration', () => {
+  const parsed = (config: unknown) => checkConfigText(JSON.stringify(config), 'proxy.json')
+
   it('reads places, and keys from the environment', () => {
-    process.env['PLIMSOLL_TEST_KEY'] = 'sk-from-env'
-    const config = parseConfig({
+    const { config, problems } = parsed({
       port: 0,
       upstreams: {
         openai: [
@@ -131,28 +133,32 @@ describe('the configuration', () => {
         ],
       },
     })
-    expect(config.upstreams).toEqual({
+    expect(problems).toEqual([])
+    expect(proxyConfig(config, { PLIMSOLL_TEST_KEY: 'sk-from-env' }).upstreams).toEqual({
       openai: [
         { url: 'http://a' },
         { url: 'http://b', model: 'm', window: 9, headers: { authorization: 'Bearer sk-from-env' } },
       ],
     })
-    delete process.env['PLIMSOLL_TEST_KEY']
   })
 
   it.each([
-    [[], 'object'],
-    [{ prot: 1 }, 'no setting "prot"'],
-    [{ port: '1' }, 'port should be a number'],
+    [[], 'group of keys'],
+    [{ prot: 1 }, 'no key "prot"'],
+    [{ port: 'x' }, 'port must be'],
     [{ port: 1.5 }, 'whole number'],
     [{ upstreams: { openai: {} } }, 'needs a url'],
-    [{ upstreams: { 'Open AI': 'http://a' } }, 'no prefix'],
+    [{ upstreams: { 'Open AI': 'http://a' } }, 'path prefix'],
     [{ upstreams: { openai: { url: 'http://a', modle: 'x' } } }, 'modle'],
     [{ upstreams: { openai: { url: 'http://a', wire: 'smtp', model: 'm' } } }, 'anthropic-messages'],
     [{ upstreams: { openai: { url: 'http://a', wire: 'gemini' } } }, 'needs a model'],
-    [{ upstreams: { openai: { url: 'http://a', headers: { a: '$NO_SUCH_VARIABLE' } } } }, 'NO_SUCH_VARIABLE'],
   ])('says what is wrong with %j', (config, message) => {
-    expect(() => parseConfig(config)).toThrow(message)
+    expect(parsed(config).problems.map(problemLine).join()).toContain(message)
+  })
+
+  it('wants the variables that headers name', () => {
+    const { config } = parsed({ upstreams: { openai: { url: 'http://a', headers: { a: '$NO_SUCH_VARIABLE' } } } })
+    expect(() => proxyConfig(config, {})).toThrow('NO_SUCH_VARIABLE')
   })
 })
 
@@ -162,10 +168,10 @@ describe('what endpoints teach', () => {
     let now = 0
     const place = { tenant: 't', endpoint: 'http://a', model: 'm' }
     const first = learnedLimits(values, { now: () => now })
-    await first.learn(place, { window: 8_000 })
-    await first.learn(place, { bodyBytes: 100 })
+    await first.learn(place, { window: 8_000 }, 'refusal')
+    await first.learn(place, { bodyBytes: 100_000 }, 'refusal')
     const second = learnedLimits(values, { now: () => now })
-    expect(await second.of(place)).toEqual({ window: 8_000, bodyBytes: 100 })
+    expect(await second.of(place)).toEqual({ window: 8_000, bodyBytes: 100_000 })
     expect(await second.of({ ...place, tenant: 'u' })).toBeUndefined()
     now = 25 * 3_600_000
     expect(await second.of(place)).toBeUndefined()

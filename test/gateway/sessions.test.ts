@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { policyNamed } from '../../src/engine/policies/index.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
 import { speakerOf, tenantOf, type Speaker } from '../../src/surfaces/gateway/identity.ts'
 import { json, MESSAGE, plainUpstream, post, testProxy } from './upstream.ts'
@@ -75,6 +75,43 @@ describe('who is speaking', () => {
     expect(of({ 'x-api-key': 'k' })).not.toBe(of({ 'x-api-key': 'l' }))
     expect(of({ 'x-api-key': 'k' })).not.toContain('k'.repeat(2))
     expect(of({})).toBe('local')
+  })
+
+  it('takes an empty credential for none, and every credential that was sent for part of who it is', () => {
+    const secret = Buffer.from('secret')
+    const of = (headers: Record<string, string>, path = '/') => tenantOf(secret, (name) => headers[name], path)
+    const [a, b] = [{ authorization: 'Bearer a' }, { authorization: 'Bearer b' }]
+    expect(of({ 'x-api-key': '', ...a })).toBe(of(a))
+    expect(of({ 'x-api-key': ' ', ...a })).not.toBe(of({ 'x-api-key': ' ', ...b }))
+    for (const empty of [{ authorization: 'Bearer ' }, { authorization: 'Bearer' }, { 'x-api-key': '' }])
+      expect(of(empty)).toBe('local')
+    // A gateway's dummy key must not make one tenant of everybody behind it.
+    const dummies = ['x-api-key', 'api-key', 'x-goog-api-key', 'cookie'].map((name) => ({ [name]: 'dummy' }))
+    for (const dummy of dummies) expect(of({ ...dummy, ...a })).not.toBe(of({ ...dummy, ...b }))
+    expect(of(a, '/?key=dummy')).not.toBe(of(b, '/?key=dummy'))
+    expect(of({ 'x-api-key': 'a', ...a })).toBe(of(a))
+    expect(of({ 'x-api-key': 'a', 'api-key': 'b' })).not.toBe(of({ 'x-api-key': 'a', 'api-key': 'c' }))
+  })
+
+  it('keeps one tenant over renewed tokens where it is told to', () => {
+    const secret = Buffer.from('secret')
+    const of = (rule: string, headers: Record<string, string>) => tenantOf(secret, (name) => headers[name], '/', rule)
+    expect(of('one', { authorization: 'Bearer t1' })).toBe(of('one', { authorization: 'Bearer t2' }))
+    const byName = (team: string, token: string) => of('header:X-Team', { 'x-team': team, authorization: token })
+    expect(byName('red', 't1')).toBe(byName('red', 't2'))
+    expect(byName('red', 't1')).not.toBe(byName('blue', 't1'))
+    // Nobody becomes a tenant by choosing a key, nor loses one by leaving the header out.
+    expect(of('header:x-team', { authorization: 'red' })).not.toBe(byName('red', 't1'))
+    expect(of('header:x-team', { authorization: 't1' })).not.toBe(of('header:x-team', { authorization: 't2' }))
+  })
+
+  it('hashes names that no database or header gives back', async () => {
+    const names = await Promise.all(
+      ['\ud800', 'a\0b', 'a\0c'].map(async (name) => (await speaker(body('Hi', { prompt_cache_key: name }))).session),
+    )
+    expect(new Set(names).size).toBe(3)
+    for (const name of names) expect(name).toMatch(/^long-[0-9a-f]+$/)
+    expect((await speaker(body('Hi'), { 'x-plimsoll-session': '' })).session).toMatch(/^chain-/)
   })
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
-import { policyNamed } from '../../src/engine/policies/index.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { call, overlong, refuse, say, type Answer } from '../../src/testing/referee/index.ts'
 import { plainBody } from '../pains/support/plain-bodies.ts'
 import { stage, type Way } from '../sdks/ways.ts'

@@ -82,7 +82,14 @@ export async function testProxy(
     drainMs: 2_000,
     onRequest: (line) => lines.push(line),
     sidecar: plimsoll.sidecar,
-    control: createControl({ hub, ledger: plimsoll.ledger, metrics, isReady: () => plimsoll.isReady() }),
+    control: createControl({
+      hub,
+      ledger: plimsoll.ledger,
+      metrics,
+      isReady: () => plimsoll.isReady(),
+      tenantOf: (header, path) => plimsoll.gateway.tenantOf(header, path),
+      ...(options.operatorToken !== undefined && { operatorToken: options.operatorToken }),
+    }),
     ...options,
   })
   closeLater(async () => {

@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { contextguard, policies } from '../../src/engine/policies/index.ts'
+import { contextguard, policies } from '../../src/engine/presets/index.ts'
 import {
   globalDirOf,
   loadInstructions,

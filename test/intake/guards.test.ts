@@ -1,25 +1,32 @@
 import { describe, expect, it } from 'vitest'
-import * as intake from '../../src/engine/intake/index.ts'
-import type { LargePayloadOptions } from '../../src/engine/intake/index.ts'
-import { countTokens, HANDLE } from './helpers.ts'
-
-const {
-  compressCyberInput,
-  compressCyberResult,
-  excerpt,
-  guardAdkCode,
+import { headTail } from '../../src/engine/intake/index.ts'
+import { guardAdkCode } from '../../src/engine/presets/adk-code/guard.ts'
+import {
   guardAiAgent,
-  guardSreResponse,
-  handleLargePayload,
-  isLargePayload,
-  payloadSize,
-  readLargePayloadConfig,
-  routeCyberResult,
   truncateJson,
   truncateToBytes,
   truncateToGraphemes,
   truncateToTokens,
-} = intake
+} from '../../src/engine/presets/ai-agent/truncate.ts'
+import {
+  handleLargePayload,
+  isLargePayload,
+  payloadSize,
+  readLargePayloadConfig,
+  type LargePayloadOptions,
+} from '../../src/engine/presets/autosre/large-payload.ts'
+import { guardSreResponse } from '../../src/engine/presets/autosre/truncation-guard.ts'
+import {
+  compressCyberInput,
+  compressCyberResult,
+  CYBER_DEFAULTS,
+  readCyberLimits,
+  routeCyberResult,
+} from '../../src/engine/presets/cyber-autoagent/compress.ts'
+import type { GuardRule } from '../../src/core/policy.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
+import { triggeredBy } from '../../src/engine/presets/large-output.ts'
+import { countTokens, HANDLE } from './helpers.ts'
 
 const range = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
 const bytes = (text: string): number => Buffer.byteLength(text)
@@ -56,6 +63,7 @@ const numbered = (count: number, width = 0) => range(count, (i) => `line ${i + 1
 describe('AutoSRE: truncation guard', () => {
   it.each([
     { name: 'text of exactly 200,000', result: 'a'.repeat(200_000), cut: false },
+    { name: 'text of 200,001', result: 'a'.repeat(200_001), cut: true },
     { name: 'text of 201,000', result: 'a'.repeat(201_000), cut: true },
     { name: 'text of 300,000', result: 'a'.repeat(300_000), cut: true },
     { name: 'empty text', result: '', cut: false },
@@ -157,24 +165,22 @@ describe('AutoSRE: payload size and thresholds', () => {
     expect(readLargePayloadConfig(env)).toEqual({ enabled, thresholdItems, thresholdChars })
   })
 
+  const guardOf = (name: string, env = {}): GuardRule => policyNamed(name, env).intake.guard!
+
   it('gives the designs their own triggers', () => {
-    const triggers = intake.readTriggers({
-      CYBER_TOOL_RESULT_ARTIFACT_THRESHOLD: '500',
-      SRE_AGENT_LARGE_PAYLOAD_ENABLED: 'false',
-    })
-    expect(intake.INTAKE_TRIGGERS).toMatchObject({
-      autosre: { items: 50, chars: 100_000 },
-      'cyber-autoagent': { chars: 10_000 },
-      'ai-agent': { bytes: 12_288 },
-      'adk-code': { bytes: 10_240, lines: 256 },
-    })
-    expect(triggers).toMatchObject({ autosre: {}, 'cyber-autoagent': { chars: 500 } })
-    expect(intake.triggeredBy(JSON.stringify(range(51, (i) => i)), intake.INTAKE_TRIGGERS.autosre)).toBe('items')
-    expect(intake.triggeredBy(JSON.stringify(range(50, (i) => i)), intake.INTAKE_TRIGGERS.autosre)).toBeUndefined()
-    expect(intake.triggeredBy('a'.repeat(10_001), intake.INTAKE_TRIGGERS['cyber-autoagent'])).toBe('chars')
-    expect(intake.triggeredBy('a'.repeat(10_000), intake.INTAKE_TRIGGERS['cyber-autoagent'])).toBeUndefined()
-    expect(intake.triggeredBy('é'.repeat(6_200), intake.INTAKE_TRIGGERS['ai-agent'])).toBe('bytes')
-    expect(intake.triggeredBy('x\n'.repeat(257), intake.INTAKE_TRIGGERS['adk-code'])).toBe('lines')
+    expect(guardOf('autosre')).toMatchObject({ items: 50, chars: 100_000 })
+    expect(guardOf('cyber-autoagent')).toMatchObject({ chars: 10_000 })
+    expect(guardOf('ai-agent')).toMatchObject({ bytes: 12_288 })
+    expect(guardOf('adk-code')).toMatchObject({ bytes: 10_240, lines: 256 })
+    expect(guardOf('cyber-autoagent', { CYBER_TOOL_RESULT_ARTIFACT_THRESHOLD: '500' })).toMatchObject({ chars: 500 })
+    const off = guardOf('autosre', { SRE_AGENT_LARGE_PAYLOAD_ENABLED: 'false' })
+    expect(triggeredBy(JSON.stringify(range(51, (i) => i)), off)).toBeUndefined()
+    expect(triggeredBy(JSON.stringify(range(51, (i) => i)), guardOf('autosre'))).toBe('items')
+    expect(triggeredBy(JSON.stringify(range(50, (i) => i)), guardOf('autosre'))).toBeUndefined()
+    expect(triggeredBy('a'.repeat(10_001), guardOf('cyber-autoagent'))).toBe('chars')
+    expect(triggeredBy('a'.repeat(10_000), guardOf('cyber-autoagent'))).toBeUndefined()
+    expect(triggeredBy('é'.repeat(6_200), guardOf('ai-agent'))).toBe('bytes')
+    expect(triggeredBy('x\n'.repeat(257), guardOf('adk-code'))).toBe('lines')
   })
 })
 
@@ -211,7 +217,7 @@ describe('AutoSRE: handler paths', () => {
   })
 
   it('gives a sample, a schema and the real handle without sandbox, to known tools too', () => {
-    const { response, mode } = run(metrics, { tool: 'list_metrics', analysisTool: 'artifact_run' })
+    const { response, mode } = run(metrics, { tool: 'list_metrics', tools: { run: 'artifact_run' } })
     expect(mode).toBe('code_generation_prompt')
     expect(response.result).toMatchObject({
       total_count: 200,
@@ -299,7 +305,7 @@ describe('AutoSRE: handler paths', () => {
 })
 
 describe('Cyber-AutoAgent: router', () => {
-  const limits = { ...intake.CYBER_DEFAULTS, artifactChars: 50, maxChars: 100 }
+  const limits = { ...CYBER_DEFAULTS, artifactChars: 50, maxChars: 100 }
 
   it('shows header, first part and footer with thousands separators', () => {
     const text = 'n'.repeat(125_432)
@@ -353,7 +359,7 @@ describe('Cyber-AutoAgent: compression', () => {
     { name: '1,000,000', sizes: [1_000_000], share: 0.7 },
   ])('text $name: note first, marker, smaller', ({ sizes, limits, share = 1 }) => {
     const before = sizes.reduce((a, b) => a + b, 0)
-    const { value, metadata } = compressCyberResult(textResult(...sizes), { ...intake.CYBER_DEFAULTS, ...limits })
+    const { value, metadata } = compressCyberResult(textResult(...sizes), { ...CYBER_DEFAULTS, ...limits })
     const [note, first] = blocks(value)
     expect(note!.text).toContain(`original size ${before} chars`)
     expect(first!.text).toContain(`... [truncated from ${sizes[0]} chars]`)
@@ -397,7 +403,7 @@ describe('Cyber-AutoAgent: compression', () => {
       keys: 10,
     },
   ])('objects: $name', ({ limits, json, keys }) => {
-    const { value, metadata } = compressCyberResult({ content: [{ json }] }, { ...intake.CYBER_DEFAULTS, ...limits })
+    const { value, metadata } = compressCyberResult({ content: [{ json }] }, { ...CYBER_DEFAULTS, ...limits })
     const [, indicator, block] = blocks(value)
     expect(indicator!.text).toContain(`${keys} keys`)
     expect(block!.json).toMatchObject({
@@ -448,7 +454,7 @@ describe('Cyber-AutoAgent: compression', () => {
 
   it('reads its environment variables', () => {
     expect(
-      intake.readCyberLimits({
+      readCyberLimits({
         CYBER_TOOL_COMPRESS_TRUNCATE: '70',
         CYBER_TOOL_MAX_RESULT_CHARS: '80',
         CYBER_TOOL_RESULT_ARTIFACT_THRESHOLD: 'x',
@@ -517,19 +523,9 @@ describe('adk-code: head + tail', () => {
   })
 
   it('holds a token limit as well', () => {
-    const shown = intake.headTail(numbered(500, 60), { maxBytes: 100_000, maxTokens: 300, countTokens })
+    const shown = headTail(numbered(500, 60), { maxBytes: 100_000, maxTokens: 300, countTokens })
     expect(countTokens(shown.text)).toBeLessThanOrEqual(300)
     expect(shown.text).toMatch(/omitted \d+ of 500 lines/)
-  })
-})
-
-describe('contextguard: excerpt', () => {
-  it.each([
-    ['a'.repeat(200), 'a'.repeat(200)],
-    ['a'.repeat(300), `${'a'.repeat(200)}...`],
-    [`${'a'.repeat(199)}é${'b'.repeat(50)}`, `${'a'.repeat(199)}...`],
-  ])('of a long text', (text, want) => {
-    expect(excerpt(text).value).toBe(want)
   })
 })
 

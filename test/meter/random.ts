@@ -10,7 +10,7 @@ export function seeded(seed: number): (below: number) => number {
 }
 
 /** Strings that trip tokenizers: marks, odd white space, lone surrogates, title case, special tokens as plain text. */
-export const AWKWARD = [
+const AWKWARD = [
   'a',
   'B',
   'ſ',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
 import type { Policy } from '../../src/core/policy.ts'
-import { policyNamed } from '../../src/engine/policies/index.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
 import { resultText } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Limit } from '../../src/core/target.ts'
-import { policyNamed } from '../../src/engine/policies/index.ts'
-import { highWater, lowWater } from '../../src/engine/epoch/water.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
+import { highWater, lowWater } from '../../src/engine/epoch/thresholds.ts'
 
 const limit = (window: number): Limit => ({
   window,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { adkCode } from '../../src/engine/policies/index.ts'
+import { adkCode } from '../../src/engine/presets/index.ts'
 import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
 
 const talk = (count: number, length: number): Content[] =>

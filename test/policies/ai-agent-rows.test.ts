@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { PlimsollEvent } from '../../src/core/events.ts'
 import type { Policy } from '../../src/core/policy.ts'
-import { FINAL_REPORT_TOOL } from '../../src/engine/policies/ai-agent.ts'
-import { aiAgent } from '../../src/engine/policies/index.ts'
+import { FINAL_REPORT_TOOL } from '../../src/engine/presets/ai-agent/policy.ts'
+import { aiAgent } from '../../src/engine/presets/index.ts'
 import { call, chars, model, presetSession, result, user, type Content } from './session.ts'
 
 /** The context-guard rows of the design's own test table, with their windows; rows on tool output stand in intake-rows.test.ts. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { FINAL_INSTRUCTION, FINAL_REPORT_TOOL } from '../../src/engine/policies/ai-agent.ts'
-import { aiAgent } from '../../src/engine/policies/index.ts'
+import { FINAL_INSTRUCTION, FINAL_REPORT_TOOL } from '../../src/engine/presets/ai-agent/policy.ts'
+import { aiAgent } from '../../src/engine/presets/index.ts'
 import { call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
 
 const tool = (name: string, length = 40) => ({

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
-import { contextguard } from '../../src/engine/policies/index.ts'
-import { highWater } from '../../src/engine/epoch/water.ts'
+import { contextguard } from '../../src/engine/presets/index.ts'
+import { highWater } from '../../src/engine/epoch/thresholds.ts'
 import { scenarios, simulate } from '../../src/testing/simulator/index.ts'
 import { referenceRun } from '../simulator/reference-run.ts'
-import { referencePolicy } from '../simulator/reference-mode.ts'
 import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
 
 /** Ten-megabyte sessions and hundreds of calls; `PLIMSOLL_LONG=1` runs these too. */
@@ -21,24 +20,6 @@ describe('contextguard on its own scenarios', () => {
     expect(shipped.maxConsecutiveCompactions).toBeLessThan(3)
     expect(shipped.compactions).toBeGreaterThanOrEqual(scenario.expects.minCompactions)
     expect(shipped.typedErrors > 0).toBe(OVERHEAD.has(scenario.name))
-  })
-
-  it.each(rows)('$name equals the reference run when it behaves as designed', async (scenario) => {
-    const run = await simulate(scenario, { policy: referencePolicy() })
-    expect({ compactions: run.compactions, peakReal: run.peakReal }).toEqual(scenario.reference)
-    expect(run).toMatchObject({ overflows: 0, invalid: 0, lost: 0, summariserCalls: run.compactions })
-  })
-
-  /** The document's own 48 rows; those that report usage or have large windows with `PLIMSOLL_LONG=1`. */
-  const documented = scenarios
-    .slice(0, 48)
-    .filter(({ window, usage }) => process.env['PLIMSOLL_LONG'] === '1' || (window <= 8_000 && usage === false))
-
-  it.each(documented)('$name overflows in the one row that the document names, under its own settings', async (row) => {
-    const run = await simulate(row, { policy: referencePolicy({ factor: 2, fixedFrom: 200_001 }) })
-    const isNamed = row.name === '8k_NoUsageMetadata_BeyondDefault'
-    expect(run.overflows).toBe(isNamed ? 4 : 0)
-    if (isNamed) expect(run.peakReal).toBe(9_492)
   })
 
   it.each([
@@ -58,7 +39,7 @@ describe('contextguard on its own scenarios', () => {
     { name: 'CompactionNoInfiniteLoop', designed: 5, calls: 6 },
   ])('$name: $designed compactions as designed; as shipped the breaker holds', async ({ name, designed, calls }) => {
     const row = scenarios.find((scenario) => scenario.name === name)!
-    expect((await simulate(row, { policy: referencePolicy() })).summariserCalls).toBe(designed)
+    expect(row.reference.compactions).toBe(designed)
     const shipped = await simulate(row, { policy: 'contextguard' })
     expect(shipped.summariserCalls).toBeLessThanOrEqual(calls)
     expect(shipped.maxConsecutiveCompactions).toBeLessThan(3)
@@ -71,16 +52,11 @@ describe('contextguard on its own scenarios', () => {
     expect(referenceRun(long)).toMatchObject({ overflows: 0 })
   })
 
-  it.each([referencePolicy(), contextguard])(
-    '$name goes through 25 turns whose usage starts at turn 6',
-    async (policy) => {
-      const phase = scenarios.find(({ name }) => name === '200k_LateUsageMetadata/phase2')!
-      const late = { ...phase, name: 'late', turns: 25, usage: 5 }
-      const run = await simulate(late, { policy })
-      expect(run).toMatchObject({ overflows: 0, invalid: 0, lost: 0, steps: 50 })
-      if (policy.asDesigned === true) expect(run.peakReal).toBe(referenceRun(late).peakReal)
-    },
-  )
+  it('goes through 25 turns whose usage starts at turn 6', async () => {
+    const phase = scenarios.find(({ name }) => name === '200k_LateUsageMetadata/phase2')!
+    const run = await simulate({ ...phase, name: 'late', turns: 25, usage: 5 }, { policy: 'contextguard' })
+    expect(run).toMatchObject({ overflows: 0, invalid: 0, lost: 0, steps: 50 })
+  })
 })
 
 const limitOf = (window: number) => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
-import { cyberAutoagent } from '../../src/engine/policies/index.ts'
-import { highWater } from '../../src/engine/epoch/water.ts'
+import { cyberAutoagent } from '../../src/engine/presets/index.ts'
+import { highWater } from '../../src/engine/epoch/thresholds.ts'
 import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
 
 const ROOM = 2_000_000

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
-import { cyberAutoagent } from '../../src/engine/policies/index.ts'
+import { cyberAutoagent } from '../../src/engine/presets/index.ts'
 import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
 
 /** Rows of Cyber-AutoAgent's own test table that need other numbers than its variables allow, or several at once. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
-import { policies, policyNamed } from '../../src/engine/policies/index.ts'
+import { policies, policyNamed } from '../../src/engine/presets/index.ts'
 
 type Pick = (policy: Policy) => unknown
 const stepOf = (policy: Policy, name: string): Record<string, unknown> =>

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { policies } from '../../src/engine/policies/index.ts'
+import { policies } from '../../src/engine/presets/index.ts'
 import { loadFile } from '../../src/formats/transcripts/load.ts'
 import { replayRecording } from '../../src/surfaces/cli/replay/replay-recording.ts'
 import { LOAD } from '../../bench/lib/replay-preset.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { policies } from '../../src/engine/policies/index.ts'
+import { policies } from '../../src/engine/presets/index.ts'
 import { scenarios, simulate } from '../../src/testing/simulator/index.ts'
 
 /** Every scenario with `PLIMSOLL_LONG=1`; else the small windows and a few of the larger ones. */

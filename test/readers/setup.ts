@@ -1,5 +1,9 @@
 import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
-import { artifactReaders, type ArtifactReaders, type ArtifactReadersOptions } from '../../src/engine/readers/index.ts'
+import {
+  artifactReaders,
+  type ArtifactReaders,
+  type ArtifactReadersOptions,
+} from '../../src/engine/readers/artifact-readers.ts'
 import { readerProvenance, type ReaderProvenance } from '../../src/engine/readers/provenance.ts'
 import type { ArtifactMeta, ArtifactStore } from '../../src/ports/artifact-store.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createSseParser } from '../../src/formats/sse.ts'
+import { createSseParser } from '../../src/formats/framing/sse.ts'
 import { createHiddenTokenizer, createReferee, say } from '../../src/testing/referee/index.ts'
 import type { Referee, UsageMode, Wire } from '../../src/testing/referee/index.ts'
 import { bodyOf, post, WIRES } from './ask.ts'

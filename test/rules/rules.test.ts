@@ -4,7 +4,7 @@ import { ANTHROPIC_RULES, checkAnthropicMessages } from '../../src/formats/anthr
 import { checkGemini, GEMINI_RULES } from '../../src/formats/gemini/rules.ts'
 import { checkOpenAiChat, OPENAI_CHAT_RULES } from '../../src/formats/openai-chat/rules.ts'
 import { checkOpenAiResponses, OPENAI_RESPONSES_RULES } from '../../src/formats/openai-responses/rules.ts'
-import type { RuleBook } from '../../src/formats/rule-kit.ts'
+import type { RuleBook } from '../../src/formats/kit/rule-kit.ts'
 import { createReferee } from '../../src/testing/referee/index.ts'
 import type { Wire } from '../../src/testing/referee/index.ts'
 import type { RuleCase } from './case.ts'

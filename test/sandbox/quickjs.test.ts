@@ -31,6 +31,9 @@ describe('code over artifacts', () => {
     expect((await run('await Promise.resolve(4) + 1')).output).toBe('5')
     expect((await run('return await (async () => 6)()')).output).toBe('6')
     expect((await run('let x = 1')).output).toBe('')
+    expect((await run('Promise.resolve(7)')).output).toBe('7')
+    expect((await run('(async () => ({ of: await 8 }))()')).output).toBe('{"of":8}')
+    expect(await run('Promise.reject(new Error("no"))')).toMatchObject({ ok: false, error: 'Error: no (line 1)' })
   })
 
   it('sees the artifacts as text, lines and data', async () => {

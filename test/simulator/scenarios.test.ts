@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { contextguardHeuristic } from '../../src/drivers/tokenizers/designs/contextguard.ts'
+import { contextguardHeuristic } from '../../src/engine/presets/contextguard/estimate.ts'
 import { codecs } from '../../src/formats/registry.ts'
 import { clientSteps, scenarios } from '../../src/testing/simulator/index.ts'
 import { referenceRun } from './reference-run.ts'

@@ -4,9 +4,10 @@ import { describe, expect, it } from 'vitest'
 import type { PlimsollEvent } from '../../src/core/events.ts'
 import { pieceReader, toPieces } from '../../src/drivers/events/chunks.ts'
 import { memoryEvents } from '../../src/drivers/events/memory.ts'
-import { lru } from '../../src/drivers/lru.ts'
+import { BoundedMap } from '../../src/lib/bounded-map.ts'
 import { nullStore } from '../../src/drivers/sessions/null.ts'
-import { excerptOf, queryWords, wordsOf } from '../../src/drivers/sessions/search-words.ts'
+import { queryWords, wordsOf } from '../../src/core/search-words.ts'
+import { excerptOf } from '../../src/drivers/sessions/search-words.ts'
 import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
 import { epoch, item, readAll } from '../../src/testing/session-store/records.ts'
 import { withFolder } from './support/temporary.ts'
@@ -28,16 +29,16 @@ describe('the null store', () => {
 
 describe('the cache in front of epochs', () => {
   it('gives up the least used first and stays within its size', () => {
-    const cache = lru<string, number>(10)
+    const cache = new BoundedMap<string, number>(10)
     cache.set('a', 1, 4)
     cache.set('b', 2, 4)
     cache.get('a')
     cache.set('c', 3, 4)
-    expect([cache.get('a'), cache.get('b'), cache.get('c'), cache.size]).toEqual([1, undefined, 3, 8])
+    expect([cache.get('a'), cache.get('b'), cache.get('c'), cache.weight]).toEqual([1, undefined, 3, 8])
     cache.set('a', 9, 5)
-    expect([cache.get('a'), cache.size]).toEqual([9, 9])
+    expect([cache.get('a'), cache.weight]).toEqual([9, 9])
     cache.set('huge', 4, 11)
-    expect([cache.get('huge'), cache.size]).toEqual([undefined, 0])
+    expect([cache.get('huge'), cache.weight]).toEqual([undefined, 0])
   })
 
   it('changes no answer, whatever its size', async () => {

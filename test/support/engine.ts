@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { createChains } from '../../src/core/chain.ts'
 import { exactly, sumCounts, type Count } from '../../src/core/count.ts'
 import type { PlimsollEvent } from '../../src/core/events.ts'
 import { CLAUDE_CODE } from '../../src/core/identity.ts'
@@ -9,10 +8,11 @@ import { artifactAddress } from '../../src/drivers/artifacts/address.ts'
 import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import type { EngineDeps, EngineMeter } from '../../src/engine/deps.ts'
-import { policyNamed } from '../../src/engine/policies/index.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
+import { createToolRegistry } from '../../src/engine/intake/index.ts'
 import { presentText } from '../../src/engine/tool-results/present.ts'
 import { readerProvenance } from '../../src/engine/readers/provenance.ts'
-import { createRecentBodies } from '../../src/engine/memo/recent-bodies.ts'
+import { createMemo, noMemo } from '../../src/engine/memo/memo.ts'
 import { createSession, type Session } from '../../src/engine/session/session.ts'
 import { codecs } from '../../src/formats/registry.ts'
 import type { ArtifactStore } from '../../src/ports/artifact-store.ts'
@@ -53,6 +53,8 @@ export const plainMeter: EngineMeter = {
       source: 'config',
     }
   },
+  perAnswer: (_target, format) =>
+    ({ messages: 3, items: 2, contents: 1 })[codecs.get(format)?.traits.promptFraming ?? 'messages'],
   familyOf: () => 'o200k',
   factsOf: () => unknownModel,
   contentKindOf: () => 'code',
@@ -80,6 +82,8 @@ export function testEngine(
     artifacts?: ArtifactStore
     meter?: EngineMeter
     summarizer?: Summarizer
+    /** Memory of earlier work. @default true */
+    memo?: boolean
   } = {},
 ): TestEngine {
   const secret = Buffer.alloc(32, 7)
@@ -94,11 +98,11 @@ export function testEngine(
     ...(options.summarizer !== undefined && { summarizer: options.summarizer }),
     addressOf: artifactAddress(secret),
     present: presentText,
+    describeResult: createToolRegistry().summarise,
     provenance: readerProvenance(secret),
     clock: { now: () => now++ },
     hash,
-    chain: createChains(hash, CLAUDE_CODE),
-    bodies: createRecentBodies(),
+    memo: (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE }),
     emit: (event) => events.push(event),
     policy: options.policy ?? policyNamed('plimsoll'),
   }

@@ -1,4 +1,5 @@
 import { PlimsollError } from '../../core/errors.ts'
+import { boundedText } from '../bounded-text.ts'
 import { compactEntries } from './compact.ts'
 import { writeEntry } from './entry.ts'
 import { type LiteLlmData, readLiteLlm } from './litellm.ts'
@@ -30,6 +31,9 @@ const URLS: Record<CatalogueSource, string> = {
   'models.dev': 'https://models.dev/api.json',
 }
 
+/** Public catalogues have a few megabytes. */
+const MAX_BYTES = 64 * 1024 * 1024
+
 /** Fewer models than this are an error page or another format, not a catalogue. */
 const LEAST_MODELS = 100
 
@@ -53,7 +57,7 @@ async function load(get: NonNullable<UpdateOptions['fetch']>, url: string, timeo
   try {
     const response = await get(url, { signal: AbortSignal.timeout(timeoutMs) })
     if (!response.ok) throw new Error(`HTTP ${response.status}`)
-    return await response.json()
+    return JSON.parse(await boundedText(response, MAX_BYTES)) as unknown
   } catch (cause) {
     throw new PlimsollError('upstream', `Could not fetch the catalogue from ${url}.`, {
       advice: 'The bundled catalogue goes on serving; try again with a network.',

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { PlimsollError } from '../../core/errors.ts'
-import { lru } from '../lru.ts'
+import { BoundedMap } from '../../lib/bounded-map.ts'
 import type { Seal } from './seal.ts'
 
 const KEY_BYTES = 32
@@ -22,7 +22,7 @@ interface TenantKeys {
  */
 export function aesSeal(masterKey: Uint8Array): Seal {
   const master = checkKey(masterKey)
-  const known = lru<string, TenantKeys>(KNOWN_TENANTS)
+  const known = new BoundedMap<string, TenantKeys>(KNOWN_TENANTS)
 
   function keysOf(tenant: string): TenantKeys {
     const found = known.get(tenant)

@@ -9,7 +9,7 @@ export interface KeySettings {
 }
 
 /** The key of the encryption at rest, or undefined when none is set up. Never part of an error. */
-export function loadKey(settings: KeySettings): Uint8Array | undefined {
+function loadKey(settings: KeySettings): Uint8Array | undefined {
   const { key, keyFile } = settings
   if (key !== undefined && keyFile !== undefined) {
     throw new PlimsollError('bad-config', 'Two encryption keys are set, one directly and one as a file.', {

@@ -10,6 +10,7 @@ const split = uncurry(String.prototype.split)
 const trim = uncurry(String.prototype.trim)
 const indexOf = uncurry(String.prototype.indexOf)
 const then = uncurry(Promise.prototype.then)
+const resolved = Promise.resolve.bind(Promise)
 const push = uncurry(Array.prototype.push)
 const join = uncurry(Array.prototype.join)
 const { parse, stringify } = JSON
@@ -136,17 +137,18 @@ const describe = (error) => {
   const place = /<code>:(\\d+)/.exec(toText(error.stack))
   return slice(toText(error.name) + ': ' + toText(error.message), 0, 1000) + (place === null ? '' : ' (line ' + place[1] + ')')
 }
-const settle = (promise, unwrap) => {
-  then(promise, (value) => {
-    const answer = unwrap ? value.value : value
-    try {
-      if (answer !== undefined) push(printed, slice(seen(answer), 0, MAX + 1))
-      state = 1
-    } catch (error) { state = 2; result = describe(error) }
-  }, (error) => {
-    state = 2
-    try { result = describe(error) } catch { result = 'The code threw something that cannot be shown.' }
-  })
+const answer = (value) => {
+  try {
+    if (value !== undefined) push(printed, slice(seen(value), 0, MAX + 1))
+    state = 1
+  } catch (error) { state = 2; result = describe(error) }
 }
+const fail = (error) => {
+  state = 2
+  try { result = describe(error) } catch { result = 'The code threw something that cannot be shown.' }
+}
+// A script whose last expression is a promise answers with what that one gives.
+const settle = (promise, unwrap) =>
+  then(promise, (value) => (unwrap ? void then(resolved(value.value), answer, fail) : answer(value)), fail)
 return [settle, () => state, () => slice(join(printed, '\\n'), 0, MAX + 1), () => slice(result, 0, 1200)]
 `

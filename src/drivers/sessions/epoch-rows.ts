@@ -1,6 +1,6 @@
 import type { Epoch } from '../../core/records.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
-import type { Lru } from '../lru.ts'
+import type { BoundedMap } from '../../lib/bounded-map.ts'
 import { byName } from './checks.ts'
 import { int, text, type Row } from './rows.ts'
 
@@ -11,7 +11,7 @@ export interface EpochRow {
 }
 
 /** Parsed epochs by record id. Records never change, so an entry can be stale only by being unasked for. */
-export type EpochCache = Lru<number, Epoch>
+export type EpochCache = BoundedMap<number, Epoch>
 
 /** The first holder of each epoch speaks for it; forks and adopters hold the same one. */
 export function firstHolders(rows: readonly EpochRow[]): EpochRow[] {

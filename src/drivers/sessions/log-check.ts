@@ -13,7 +13,7 @@ export const LOOKUPS = {
 export type LookupIndex = keyof typeof LOOKUPS
 
 /** The index and key under which a record must be found; undefined for those that nobody looks up. */
-export function lookupOf(record: LogRecord): { readonly index: LookupIndex; readonly key: string } | undefined {
+function lookupOf(record: LogRecord): { readonly index: LookupIndex; readonly key: string } | undefined {
   const key = keyOf(record)
   if (key === undefined) return undefined
   const { index } = key

@@ -16,7 +16,8 @@ import {
 import { addToIndexes, dropFromIndexes, firstById, idOf, newTenant } from './memory-tenant.ts'
 import type { Entry, Tenant } from './memory-tenant.ts'
 import { decodeRecord } from './record-text.ts'
-import { queryWords, rankCandidates, wordsOf } from './search-words.ts'
+import { queryWords, wordsOf } from '../../core/search-words.ts'
+import { rankCandidates } from './search-words.ts'
 
 export interface MemoryStoreOptions {
   /** @default the system's clock */

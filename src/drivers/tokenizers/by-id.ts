@@ -3,7 +3,6 @@ import { estimateTokens } from '../../meter/estimator/estimate.ts'
 import type { Tokenizer } from '../../ports/tokenizer.ts'
 import { normaliseId } from '../catalogue/normalise.ts'
 import { tokenizerOf } from '../catalogue/families.ts'
-import { approximateTokens } from './designs/ai-agent.ts'
 import type { Tokenizers } from './tokenizers.ts'
 
 export interface TokenizerByIdOptions {
@@ -16,7 +15,7 @@ export interface TokenizerByIdOptions {
 export const approximate: Tokenizer = {
   name: 'approximate',
   count(text) {
-    const tokens = approximateTokens(text)
+    const tokens = Math.ceil(text.length / 4)
     return { tokens, low: Math.floor(tokens / 2), high: tokens * 3, source: 'estimate' }
   },
 }

@@ -3,7 +3,7 @@ import type { Epoch } from '../../core/records.ts'
 import { turnsOf } from '../../core/turns.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
 import { viewUnder } from './declare-epoch.ts'
-import { reductionLines } from '../design-log.ts'
+import { designLogOf } from '../presets/designs.ts'
 import { tellAfterEpoch, type EpochCause } from './epoch-hooks.ts'
 import type { Standing } from '../prepare/standing.ts'
 
@@ -20,9 +20,9 @@ export async function announceEpoch(
   epoch: Epoch,
   { why, forced, price }: { readonly why: EpochCause; readonly forced: boolean; readonly price?: EpochPrice },
 ): Promise<DeclaredEpoch> {
-  const { branch, emit } = context
+  const { branch, deps, emit } = context
   const view = viewUnder(context, standing, epoch)
-  branch.epoch = epoch
+  branch.standing.take(epoch)
   emit({
     type: 'epoch-declared',
     epoch: epoch.id,
@@ -36,7 +36,7 @@ export async function announceEpoch(
   })
   nameOrphans(context)
   await tellAfterEpoch(context, why, epoch, before, view)
-  for (const line of reductionLines(context, { before, after: view, epoch })) emit(line)
+  designLogOf(deps.policy).reduced?.(context, { before, after: view, epoch }).forEach(emit)
   return { epoch, view }
 }
 

@@ -1,6 +1,8 @@
+import { declaredCount } from '../../core/epochs.ts'
 import type { Epoch } from '../../core/records.ts'
-import { fixedTokensOf, type PrepareContext } from '../prepare/context.ts'
-import { highWater } from './water.ts'
+import type { PrepareContext } from '../prepare/context.ts'
+import { fixedTokensOf } from '../prepare/counting.ts'
+import { highWater } from './thresholds.ts'
 
 /**
  * A third epoch on three requests in a row would mean that reducing does not help: what is left does not shrink. The request then
@@ -13,10 +15,11 @@ export const MOST_IN_A_ROW = 2
  * epoch belongs to the request before if the model has answered at most once since.
  */
 export function epochsInARow({ conversation, links }: PrepareContext, standing: Epoch | undefined): number {
-  if (standing === undefined || standing.count >= links.length) return 0
+  const count = standing === undefined ? 0 : declaredCount(standing)
+  if (standing === undefined || count >= links.length) return 0
   const { items } = conversation
   // Reasoning is no link of the chain, but it is where many an answer begins.
-  const from = standing.count === 0 ? 0 : links[standing.count - 1]!.index + 1
+  const from = count === 0 ? 0 : links[count - 1]!.index + 1
   let answers = 0
   for (let i = from; i < items.length; i++) {
     if (items[i]!.role === 'assistant' && (i === from || items[i - 1]!.role !== 'assistant')) answers++
@@ -30,7 +33,6 @@ export function epochsInARow({ conversation, links }: PrepareContext, standing: 
  */
 export function isOverheadHigh(context: PrepareContext): boolean {
   const { deps, limit, emit } = context
-  if (deps.policy.asDesigned === true) return false
   const fixed = Math.ceil(fixedTokensOf(context))
   const line = Math.floor(highWater(deps.policy, limit))
   if (fixed < line) return false

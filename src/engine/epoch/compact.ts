@@ -1,4 +1,4 @@
-import type { Branch } from '../session/branch.ts'
+import type { Branch } from '../session/branch/branch.ts'
 import type { EngineDeps } from '../deps.ts'
 import { prepare, type PrepareRequest } from '../prepare/prepare.ts'
 import { record } from '../session/record.ts'
@@ -24,14 +24,12 @@ const MOST_CHARACTERS = 4_000
 export async function compact(deps: EngineDeps, branch: Branch, options: CompactOptions): Promise<Compaction> {
   const { request } = options
   const instructions = options.instructions?.trim().slice(0, MOST_CHARACTERS) ?? ''
-  branch.compactRequested = true
-  branch.compactRequest = instructions === '' ? {} : { instructions }
+  branch.wish.ask(instructions === '' ? {} : { instructions })
   if (request === undefined) return { status: 'with-next-request' }
-  delete branch.compactOutcome
   const turn = await prepare(deps, branch, { ...request, archive: 'before' })
   // Nothing is sent: the turn is closed, and what it held of the budgets let go.
   if (turn.verdict.kind !== 'halt') await record(deps, branch, { turn: turn.id, refused: true })
   const { newEpoch, loadBefore: before, loadAfter: after } = turn.report
   if (newEpoch !== undefined) return { status: 'done', epoch: newEpoch.id, before, after }
-  return { status: 'nothing', reason: branch.compactOutcome ?? 'there is no history', before, after }
+  return { status: 'nothing', reason: branch.wish.refusal ?? 'there is no history', before, after }
 }

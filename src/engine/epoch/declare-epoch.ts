@@ -1,4 +1,4 @@
-import { exactAnchors } from '../../core/epochs.ts'
+import { declaredCount, exactAnchors } from '../../core/epochs.ts'
 import type { Handle } from '../../core/handles.ts'
 import { RECORD_VERSION, type Epoch } from '../../core/records.ts'
 import { turnsOf } from '../../core/turns.ts'
@@ -6,16 +6,11 @@ import { referenceHandles, storeTexts } from '../session/archive.ts'
 import type { Draft, Proposal, StoredText } from './cascade/draft.ts'
 import { coverage } from './cascade/plan-epoch.ts'
 import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
-import {
-  fixedTokensOf,
-  isOver,
-  textTokensOf,
-  tokensOf,
-  viewOf,
-  type PrepareContext,
-  type View,
-} from '../prepare/context.ts'
-import type { CompactRequest } from '../session/branch.ts'
+import type { PrepareContext, View } from '../prepare/context.ts'
+import { fixedTokensOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
+import { isCertainlyOver, isOver } from '../prepare/limits.ts'
+import { viewOf } from '../prepare/view.ts'
+import type { CompactRequest } from '../session/branch/compact-wish.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
 import { SUMMARY_TIME_MS, summaryWriter } from './cascade/fulfil.ts'
 import { summaryLease, type SummaryLease } from './summary/summary-lease.ts'
@@ -24,7 +19,7 @@ import { derivedFrom } from '../tool-results/derived.ts'
 import { protectedItems } from './protected.ts'
 import { recallUnder } from './recall-under.ts'
 import type { Standing } from '../prepare/standing.ts'
-import { lowWater, marginOf } from './water.ts'
+import { lowWater, marginOf } from './thresholds.ts'
 
 /** Each pass aims lower than the one before; more than these would not help what three did not. */
 const PASSES = 3
@@ -57,17 +52,20 @@ async function planAndClaim(
   lease: SummaryLease,
 ): Promise<Epoch | NoEpoch> {
   const { deps, branch } = context
-  const isRepeated = standing.epoch?.count === context.links.length && cause.requested?.instructions === undefined
+  const since = context.links.length - (standing.epoch === undefined ? 0 : declaredCount(standing.epoch))
+  const isRepeated = since === 0 && cause.requested?.instructions === undefined
   if (cause.requested !== undefined && !cause.forced && isRepeated)
     return { nothing: 'nothing has come since the last reduction' }
   const draft = roomy(context, standing, aimed(draftOf(context, standing, cause.preserve), cause))
   const claim = async (epoch: Epoch): Promise<Epoch> => {
     // Together, so that a store can make them durable with one flush.
-    const [won] = await Promise.all([
+    const [{ epoch: won }] = await Promise.all([
       deps.sessions.claimEpoch(branch.tenant, branch.session, epoch),
       cause.alongside?.(),
     ])
-    return won.epoch
+    // Whoever was first on this history had more room than we have.
+    if (won.id === epoch.id || !isOver(viewUnder(context, standing, won).load, context.limit)) return won
+    return (await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...epoch, replaces: won.id })).epoch
   }
   const { passes = PASSES, cascade } = deps.policy
   const writer = summaryWriter(context, {
@@ -79,7 +77,7 @@ async function planAndClaim(
     const plan = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
     if (plan.edits.length === 0) {
       // A provider that counts more than we do: by our count the aim is met, and the request does not fit.
-      if (cause.forced && pass < passes && !draft.asDesigned) continue
+      if (cause.forced && pass < passes) continue
       return { nothing: 'everything in view has to stay, or is too small to be worth it' }
     }
     const viewOfPlan = (candidate: Proposal): View =>
@@ -87,8 +85,7 @@ async function planAndClaim(
     // Weighed before a summariser is asked: its call costs money too.
     if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false)
       return { nothing: 'it would cost more than it saves' }
-    const fits = (candidate: Proposal): boolean =>
-      draft.asDesigned || !isOver(viewOfPlan(candidate).load, context.limit)
+    const fits = (candidate: Proposal): boolean => !isOver(viewOfPlan(candidate).load, context.limit)
     const right = writer.wouldAsk(plan) ? await lease.take() : 'busy'
     if (typeof right === 'object') {
       await referenceHandles(deps, branch, [right])
@@ -99,12 +96,12 @@ async function planAndClaim(
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
     const view = viewUnder(context, standing, planned)
     const { load } = view
-    if (isOver(load, context.limit) && pass < passes && !draft.asDesigned) continue
+    if (isOver(load, context.limit) && pass < passes) continue
     // What will not be sent is not declared: a later request with more room would stand under it for nothing.
     const mayClose = cascade.some(({ step }) => step === 'final')
-    if (isOver(view.estimate, context.limit) && !mayClose && !draft.asDesigned)
+    if (isCertainlyOver(view.estimate, context.limit, context.conversation.settings) && !mayClose)
       return { nothing: 'no plan made the request fit', view }
-    if (!draft.asDesigned && load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
+    if (load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
       return { nothing: 'the shorter view would be no smaller' }
     await storeTexts(deps, branch, ownTexts(context, proposal))
     return claim({ ...planned, after: load.count.high, recall: recallUnder(context, planned, view) })
@@ -114,7 +111,7 @@ async function planAndClaim(
 
 /** The last epoch in a row leaves room for what the next request brings, which will have to do without one. */
 function roomy(context: PrepareContext, { epoch }: Standing, draft: Draft): Draft {
-  if (draft.asDesigned || epochsInARow(context, epoch) < MOST_IN_A_ROW - 1) return draft
+  if (epochsInARow(context, epoch) < MOST_IN_A_ROW - 1) return draft
   return { ...draft, limitTokens: draft.limitTokens * LAST_SHARE }
 }
 
@@ -165,17 +162,20 @@ export function epochOf(
   count = context.links.length,
 ): Epoch {
   const { deps, branch } = context
-  const links = context.links.slice(0, count)
-  const { chain } = links.at(-1)!
+  const history = context.links.slice(0, count)
+  const links = history.slice(0, Math.max(1, coverage(edits)))
+  const { chain: cover } = links.at(-1)!
+  const { chain } = history.at(-1)!
   return {
     v: RECORD_VERSION,
     at: deps.clock.now(),
     agent: branch.agent,
     type: 'epoch',
-    id: `ep_${deps.hash(`${chain}:${deps.policy.name}:${standing.epoch?.id ?? ''}:${branch.undone.size}`).slice(0, 16)}`,
-    cover: chain,
+    id: `ep_${deps.hash(`${chain}:${deps.policy.name}:${standing.epoch?.id ?? ''}:${branch.log.undone.size}`).slice(0, 16)}`,
+    cover,
     count: links.length,
-    cut: coverage(edits),
+    cut: links.length,
+    declaredAt: { count: history.length, chain },
     identities: links.map((link) => link.identity),
     edits,
     forced: cause.forced,
@@ -187,8 +187,8 @@ export function epochOf(
     policy: deps.policy.name,
     before: cause.loadBefore,
     after: 0,
-    // The same request again, for a smaller limit: a fallback model, or a window that the provider named when it refused.
-    ...(standing.epoch?.cover === chain && { replaces: standing.epoch.id }),
+    // The same history again: for a fallback model, for a window that the provider named, or because more has come behind it.
+    ...(standing.epoch?.cover === cover && { replaces: standing.epoch.id }),
     inARow: epochsInARow(context, standing.epoch) + 1,
   }
 }
@@ -206,7 +206,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
   const origins = originsOf(context, standing)
   const fixedTokens = fixedTokensOf(context)
   const turns = turnsOf(items)
-  const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.pins, ...preserve]))
+  const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.log.pins, ...preserve]))
   return {
     items,
     links,
@@ -220,8 +220,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     limitTokens: limit.tokens,
     lowTokens: lowWater(deps.policy, limit, fixedTokens),
     marginTokens: marginOf(deps.policy, limit),
-    format: conversation.format,
-    asDesigned: deps.policy.asDesigned === true,
+    mayStrip: context.codec.traits.mayStrip,
     bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
     limitBytes: limit.bytes,
     handleOf: (content) =>
@@ -229,7 +228,8 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
         ? (origins(content)?.handle ?? deps.addressOf(branch.tenant, Buffer.from(content)))
         : deps.addressOf(branch.tenant, content),
     present: (text, options) => origins(text)?.present(options) ?? deps.present(text, options).text,
-    readers: context.readers,
+    readers: context.epochReaders,
+    describeResult: deps.describeResult,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,
   }
 }

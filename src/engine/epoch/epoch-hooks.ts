@@ -1,7 +1,8 @@
 import type { Epoch } from '../../core/records.ts'
-import { tokensOf, type PrepareContext, type View } from '../prepare/context.ts'
+import type { PrepareContext, View } from '../prepare/context.ts'
+import { tokensOf } from '../prepare/counting.ts'
 import { callHook, PRESERVE_SHARE, type BeforeEpochInfo, type HookPlace } from '../hooks.ts'
-import { highWater, isHigh } from './water.ts'
+import { highWater, isHigh } from './thresholds.ts'
 
 export const placeOf = ({ branch: { tenant, session, agent } }: Pick<PrepareContext, 'branch'>): HookPlace => ({
   tenant,
@@ -93,9 +94,8 @@ export async function tellAfterEpoch(
 /** One event for each time that the load comes to high water, by the same arithmetic that starts a reduction. */
 export function noteHighWater({ deps, branch, limit, emit }: PrepareContext, { load }: View): void {
   const { policy } = deps
-  const wasHigh = branch.isHigh
-  branch.isHigh = isHigh(policy, limit, load, branch.cacheIsWarm)
-  if (!branch.isHigh || wasHigh) return
+  const { cacheIsWarm } = branch.log
+  if (!branch.requests.rose(isHigh(policy, limit, load, cacheIsWarm))) return
   const { by = 'high' } = policy.water
-  emit({ type: 'compaction-needed', load: load.count[by], threshold: highWater(policy, limit, branch.cacheIsWarm) })
+  emit({ type: 'compaction-needed', load: load.count[by], threshold: highWater(policy, limit, cacheIsWarm) })
 }

@@ -1,7 +1,8 @@
 import type { EpochPrice } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
 import { costOfUsage, simulateUsage, type PriceModel } from '../../core/price.ts'
-import { tokensOf, type PrepareContext, type View } from '../prepare/context.ts'
+import type { PrepareContext, View } from '../prepare/context.ts'
+import { tokensOf } from '../prepare/counting.ts'
 
 export interface QuoteInput {
   /** Tokens of the view as it is, of the view under the epoch, and of what both begin with. */
@@ -47,7 +48,8 @@ export function priceGate(context: PrepareContext, before: View): PriceGate | un
   const { price } = deps.catalogue.resolve(target.model).info
   if (deps.policy.priceGate !== true || price === undefined) return undefined
   const expectedCalls = context.expectedCalls ?? expectedCallsOf(callsIn(conversation.items))
-  const elapsedSeconds = branch.last === undefined ? 0 : Math.max(0, deps.clock.now() - branch.last.at) / 1000
+  const { measured } = branch.log
+  const elapsedSeconds = measured === undefined ? 0 : Math.max(0, deps.clock.now() - measured.at) / 1000
   let quote: EpochPrice | undefined
   return {
     accepts(planned) {
@@ -70,7 +72,7 @@ export function priceGate(context: PrepareContext, before: View): PriceGate | un
 }
 
 /** Model calls that the transcript shows: the same in every process that sees it. */
-export function callsIn(items: readonly Item[]): number {
+function callsIn(items: readonly Item[]): number {
   return items.filter((item, i) => item.role === 'assistant' && items[i - 1]?.role !== 'assistant').length
 }
 

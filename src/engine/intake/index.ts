@@ -25,4 +25,10 @@ export type {
   Shown,
   Size,
 } from './types.ts'
-export * from './guards/index.ts'
+export {
+  toolBudget,
+  type BudgetGrant,
+  type ResultForms,
+  type ToolBudget,
+  type ToolBudgetOptions,
+} from '../tool-results/tool-budget.ts'

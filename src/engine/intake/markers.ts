@@ -30,9 +30,6 @@ export const cyberTruncated = (chars: number): string => `... [truncated from ${
 export const aiAgentTruncated = (omitted: number, unit: 'bytes' | 'chars' | 'tokens'): string =>
   `[···TRUNCATED ${omitted} ${unit}···]`
 
-/** contextguard's end of an excerpt. */
-export const EXCERPT_END = '...'
-
 export const moreItems = (count: number): string => `… ${counted(count, 'more item')}`
 export const moreKeys = (count: number): string => counted(count, 'more key')
 

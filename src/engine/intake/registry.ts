@@ -1,9 +1,10 @@
-import { isRecord, number, pick, shortText, text } from './templates/template.ts'
+import { isRecord } from '../../core/values.ts'
+import { number, pick, shortText, text } from './templates/template.ts'
 
 /** One sentence about a tool's result, from its parsed value. Throwing or returning undefined leaves it to the default. */
 export type ToolSummary = (result: unknown) => string | undefined
 
-/** Summaries by tool name: views put them into their notice, and later summaries of a conversation digest results with them. */
+/** Summaries by tool name: views put them into their notice, and narratives of a conversation tell of results with them. */
 export interface ToolRegistry {
   summarise(tool: string, result: unknown): string
   has(tool: string): boolean
@@ -21,39 +22,56 @@ const field = (value: unknown, ...keys: readonly string[]): unknown =>
 const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 const sizeOf = (value: unknown): number | undefined => (Array.isArray(value) ? value.length : number(value))
 
+/** What is known, side by side; undefined when nothing is. Nothing is counted that the result does not hold. */
+function said(...parts: readonly (string | undefined)[]): string | undefined {
+  const known = parts.filter((part) => part !== undefined)
+  return known.length === 0 ? undefined : known.join(', ')
+}
+
+function isFailedSpan(span: unknown): boolean {
+  if (!isRecord(span)) return false
+  const status = isRecord(span['status']) ? span['status']['code'] : span['status']
+  const isError = status === 2 || (typeof status === 'string' && /error/i.test(status))
+  return isError || span['error'] === true || span['has_error'] === true
+}
+
 /** The eight tools that AutoSRE's summariser knows. */
 const AUTOSRE_SUMMARIES: Readonly<Record<string, ToolSummary>> = {
   fetch_trace(result) {
     const spans = list(result, 'spans')
-    const count = spans?.length ?? number(field(result, 'span_count', 'total_spans'))
+    const count = spans?.length ?? number(field(result, 'span_count', 'total_spans', 'spans'))
     if (count === undefined) return undefined
     const duration = number(field(result, 'duration_ms', 'total_duration_ms', 'durationMs'))
-    const errors = spans?.filter(
-      (span) => isRecord(span) && (span['error'] === true || span['has_error'] === true || span['status'] === 'ERROR'),
-    ).length
-    const failed = errors ?? number(field(result, 'error_count')) ?? 0
+    const failed = spans?.filter(isFailedSpan).length ?? number(field(result, 'error_count', 'failed_spans')) ?? 0
     return `Fetched a trace of ${plural(count, 'span')}${duration === undefined ? '' : `, ${duration} ms`}, ${plural(failed, 'error')}`
   },
   list_traces(result) {
-    const count = list(result, 'traces', 'items')?.length ?? number(field(result, 'count', 'total'))
+    const count = list(result, 'traces', 'items')?.length ?? number(field(result, 'total_traces', 'count', 'total'))
     return count === undefined ? undefined : `Found ${plural(count, 'trace')}`
   },
   list_log_entries(result) {
-    const count = list(result, 'entries', 'logs', 'items')?.length ?? number(field(result, 'entry_count'))
+    const count =
+      list(result, 'entries', 'logs', 'items')?.length ?? number(field(result, 'entry_count', 'total_entries'))
     return count === undefined ? undefined : `Retrieved ${plural(count, 'log entry', 'log entries')}`
   },
   analyze_aggregate_metrics(result) {
-    const services = sizeOf(field(result, 'services', 'services_analyzed', 'service_count'))
-    const issues = sizeOf(field(result, 'issues', 'issues_found', 'anomalies'))
-    if (services === undefined && issues === undefined) return undefined
-    return `Analysed ${plural(services ?? 0, 'service')}, found ${plural(issues ?? 0, 'issue')}`
+    const services = sizeOf(field(result, 'services', 'services_analyzed', 'services_analysed', 'service_count'))
+    const issues = sizeOf(field(result, 'issues', 'issues_found', 'issue_count', 'anomalies', 'anomaly_count'))
+    return said(
+      services === undefined ? undefined : `Analysed ${plural(services, 'service')}`,
+      issues === undefined ? undefined : `found ${plural(issues, 'issue')}`,
+    )
   },
   analyze_trace_comprehensive(result) {
     const p99 = number(field(result, 'p99', 'p99_ms', 'p99_latency_ms'))
     const errors = sizeOf(field(result, 'error_count', 'errors'))
     const path = sizeOf(field(result, 'critical_path', 'critical_path_length'))
-    if (p99 === undefined && errors === undefined && path === undefined) return undefined
-    return `Trace analysis: p99 ${p99 === undefined ? 'unknown' : `${p99} ms`}, ${plural(errors ?? 0, 'error')}, critical path of ${plural(path ?? 0, 'span')}`
+    const facts = said(
+      p99 === undefined ? undefined : `p99 ${p99} ms`,
+      errors === undefined ? undefined : plural(errors, 'error'),
+      path === undefined ? undefined : `critical path of ${plural(path, 'span')}`,
+    )
+    return facts === undefined ? undefined : `Trace analysis: ${facts}`
   },
   extract_log_patterns(result) {
     const count =
@@ -64,11 +82,16 @@ const AUTOSRE_SUMMARIES: Readonly<Record<string, ToolSummary>> = {
   query_promql(result) {
     const data = field(result, 'data') ?? result
     const results = list(data, 'result', 'results')
-    if (results === undefined) return undefined
-    return `PromQL returned ${plural(results.length, 'result')} of type ${text(field(data, 'resultType', 'result_type')) ?? 'unknown'}`
+    const type = text(field(data, 'resultType', 'result_type'))
+    // A scalar and a string are one value, written as a pair of time and value.
+    const count = type === 'scalar' || type === 'string' ? 1 : (results?.length ?? number(field(data, 'total_series')))
+    if (count === undefined) return undefined
+    return `PromQL returned ${plural(count, 'result')}${type === undefined ? '' : ` of type ${type}`}`
   },
   list_time_series(result) {
-    const count = list(result, 'time_series', 'timeSeries', 'series', 'items')?.length ?? number(field(result, 'count'))
+    const count =
+      list(result, 'time_series', 'timeSeries', 'series', 'items')?.length ??
+      number(field(result, 'total_series', 'count'))
     return count === undefined ? undefined : `Listed ${plural(count, 'time series', 'time series')}`
   },
 }

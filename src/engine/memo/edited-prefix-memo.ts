@@ -1,73 +1,64 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
-import { sharedItems } from '../../core/grown-lists.ts'
-import type { Item } from '../../core/item.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
+import type { EditedPrefix } from './branch-memo.ts'
 
-/**
- * The beginning of a reduced request, up to the last thing that was changed in it. Requests after it have the same beginning, and behind
- * it the client's own bytes: nothing of either has to be written or read again.
- */
-export interface SettledText {
-  readonly text: string
-  readonly bytes: number
-  readonly messages: readonly unknown[]
-  /** The items of it. */
-  readonly items: readonly Item[]
-  /** Edits that it has. */
-  readonly edits: number
-  /** The client's message that it ends with; where that one ends in the client's body, and how many bytes that is. */
-  readonly message: number
-  readonly from: number
-  readonly sourceBytes: number
-}
-
-/** What leaves, and what it begins with where that was settled before. */
+/** What leaves, and what it begins with where that was written before. */
 export interface Outgoing {
   readonly text: string
   readonly bytes: number
-  readonly settled?: SettledText
+  readonly editedPrefix?: EditedPrefix
 }
 
 /** The text of an edited conversation. */
 export function outgoingOf(context: PrepareContext, conversation: Conversation, plan: Plan): Outgoing {
   const { branch, codec, text: source, bytes } = context
   if (plan.length === 0 && conversation.changes === undefined) return { text: source, bytes }
-  const { settled } = branch
-  if (settled !== undefined && continues(settled, conversation, plan)) {
-    const text = settled.text + source.slice(settled.from)
-    return { text, bytes: settled.bytes + bytes - settled.sourceBytes, settled }
+  const { editedPrefix } = branch.memo
+  if (editedPrefix !== undefined && continues(context, editedPrefix, conversation, plan)) {
+    const text = editedPrefix.text + source.slice(editedPrefix.from)
+    return { text, bytes: editedPrefix.bytes + bytes - editedPrefix.sourceBytes, editedPrefix }
   }
   const { text } = codec.encode(conversation)
   return { text, bytes: text === source ? bytes : Buffer.byteLength(text) }
 }
 
 /** Items are the same objects only where the body has the same bytes up to them. */
-function continues({ items, edits, message }: SettledText, conversation: Conversation, plan: Plan): boolean {
+function continues(
+  { deps }: PrepareContext,
+  { items, edits, message }: EditedPrefix,
+  conversation: Conversation,
+  plan: Plan,
+): boolean {
   if (conversation.changes !== undefined || plan.length !== edits) return false
-  if (sharedItems(items, conversation.items) < items.length) return false
+  if (deps.memo.prefixes.shared(items, conversation.items) < items.length) return false
   const behind = conversation.items[items.length]
   return behind === undefined || behind.message > message
 }
 
 /** Remembers the beginning of a view that is about to leave as it is; `read` is what its text says. */
-export function settle(context: PrepareContext, { conversation: sent, text, plan }: View, read: Conversation): void {
-  const { branch, codec, conversation, text: source } = context
+export function rememberEditedPrefix(
+  context: PrepareContext,
+  { conversation: sent, text, plan }: View,
+  read: Conversation,
+): void {
+  const { branch, conversation, text: source } = context
+  const { incremental } = context.codec
   // How a client writes lists is seen between two messages.
-  if (sent.changes !== undefined || codec.messages(conversation).length < 2) return
+  if (incremental === undefined || sent.changes !== undefined || incremental.messages(conversation).length < 2) return
   const { items } = sent
   const changed = items.findLastIndex(({ edited, message }) => edited === true || message < 0)
   // What was inserted stands in front of a message of the client's; that one ends the beginning.
   const message = items[changed + 1]?.message
   if (changed < 0 || message === undefined) return
-  const from = codec.endOf(conversation, message)
+  const from = incremental.endOf(conversation, message)
   const rest = source.slice(from)
   if (!text.endsWith(rest)) return
-  const own = codec.messages(read)
-  const behind = codec.messages(conversation).length - message - 1
+  const own = incremental.messages(read)
+  const behind = incremental.messages(conversation).length - message - 1
   // A copy: a slice would keep the whole body in memory.
   const beginning = Buffer.from(text.slice(0, text.length - rest.length))
-  branch.settled = {
+  branch.memo.keepEditedPrefix({
     text: beginning.toString(),
     bytes: beginning.length,
     messages: own.slice(0, own.length - behind),
@@ -76,13 +67,14 @@ export function settle(context: PrepareContext, { conversation: sent, text, plan
     message,
     from,
     sourceBytes: Buffer.byteLength(source.slice(0, from)),
-  }
+  })
 }
 
-/** The members of a request that begins with settled text, without reading that again. */
+/** The members of a request that begins with a known edited prefix, without reading that again. */
 export function fieldsBehind(
-  { codec, conversation }: PrepareContext,
-  { messages, message }: SettledText,
-): Readonly<Record<string, unknown>> {
-  return codec.fields(conversation, [...messages, ...codec.messages(conversation).slice(message + 1)])
+  { codec: { incremental }, conversation }: PrepareContext,
+  { messages, message }: EditedPrefix,
+): Readonly<Record<string, unknown>> | undefined {
+  const behind = incremental?.messages(conversation).slice(message + 1) ?? []
+  return incremental?.fieldsWith(conversation, [...messages, ...behind])
 }

@@ -1,57 +1,48 @@
-import { applyEdits, type Plan } from '../../core/edits.ts'
-import { sharedItems } from '../../core/grown-lists.ts'
+import { applyEdits } from '../../core/edits.ts'
+import { declaredCount } from '../../core/epochs.ts'
 import type { Item } from '../../core/item.ts'
 import { releasedThinking } from '../epoch/bound-thinking.ts'
 import type { PrepareContext } from '../prepare/context.ts'
+import type { EpochView, Shown } from './branch-memo.ts'
 import { firstSendPlan, standingPlan, type Standing } from '../prepare/standing.ts'
-
-/** What an epoch makes of the items that it covers. It stays as it is while the history grows behind it. */
-export interface ReducedHead extends Shown {
-  readonly epoch: string
-  /** The covered items and the one behind them, in front of which an epoch may insert. */
-  readonly covered: readonly Item[]
-}
-
-/** A history as the model gets to see it. */
-export interface Shown {
-  readonly plan: Plan
-  readonly items: readonly Item[]
-  /** Thinking in it is bound to a prefix that is gone. */
-  readonly stale: boolean
-}
 
 /** Applies what stands. Behind an epoch only what came since is looked at. */
 export function shownItems(context: PrepareContext, standing: Standing): Shown {
   const { items } = context.conversation
-  const head = headOf(context, standing)
-  if (head === undefined) return shownUnder(context, standing, items)
-  const from = head.covered.length
+  const view = epochViewOf(context, standing)
+  if (view === undefined) return shownUnder(context, standing, items)
+  const from = view.covered.length
   const edits = firstSendPlan(standing, items, from)
-  const since = applyEdits({ items: items.slice(from) }, edits)
-  return { plan: [...head.plan, ...edits], items: [...head.items, ...since.items], stale: head.stale }
+  const since = applyEdits({ items: items.slice(from) }, edits, context.deps.memo.edited)
+  return { plan: [...view.plan, ...edits], items: [...view.items, ...since.items], stale: view.stale }
 }
 
-function headOf(context: PrepareContext, standing: Standing): ReducedHead | undefined {
-  const { branch, conversation, links } = context
+function epochViewOf(context: PrepareContext, standing: Standing): EpochView | undefined {
+  const { deps, branch, conversation, links } = context
   const { epoch } = standing
-  const behind = epoch === undefined ? undefined : links[epoch.count]
+  // Thinking that was issued before the epoch goes with it, so the view reaches as far as the history did then.
+  const behind = epoch === undefined ? undefined : links[Math.max(epoch.count, declaredCount(epoch))]
   if (epoch === undefined || behind === undefined) return undefined
-  const known = branch.head
-  if (known?.epoch === epoch.id && sharedItems(known.covered, conversation.items) === known.covered.length) return known
+  const known = branch.memo.epochView
+  if (
+    known?.epoch === epoch.id &&
+    deps.memo.prefixes.shared(known.covered, conversation.items) === known.covered.length
+  )
+    return known
   const covered = conversation.items.slice(0, behind.index + 1)
-  const head = { epoch: epoch.id, covered, ...shownUnder(context, standing, covered) }
-  branch.head = head
-  return head
+  const view = { epoch: epoch.id, covered, ...shownUnder(context, standing, covered) }
+  branch.memo.keepEpochView(view)
+  return view
 }
 
 function shownUnder(context: PrepareContext, standing: Standing, items: readonly Item[]): Shown {
   const { links } = context
   const edits = standingPlan(standing, items, links)
   const { drops, stale } = bindsThinking(context)
-    ? releasedThinking(standing.epoch, edits, items, links)
+    ? releasedThinking(standing.epoch, edits, items, links, context.offer.unbinds)
     : { drops: [], stale: false }
   const plan = [...edits, ...drops]
-  return { plan, items: applyEdits({ items }, plan).items, stale }
+  return { plan, items: applyEdits({ items }, plan, context.deps.memo.edited).items, stale }
 }
 
 const bindsThinking = ({ deps, target }: PrepareContext): boolean =>

@@ -1,6 +1,7 @@
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
-import { sharedItems } from '../../core/grown-lists.ts'
+import type { Item } from '../../core/item.ts'
+import type { Prefixes } from '../../lib/prefix-memo.ts'
 
 /**
  * Remembers the last bodies of each owner, so that a history that is sent again with a few messages more is read from where it is
@@ -24,7 +25,10 @@ interface Body {
   readonly conversation: Conversation
 }
 
-export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBodies {
+/** Reads every body as a whole. */
+export const forgetfulBodies: RecentBodies = { decode: (_owner, codec, text) => codec.decode(text) }
+
+export function createRecentBodies(prefixes: Prefixes<Item>, options: RecentBodiesOptions = {}): RecentBodies {
   const { perOwner = 256, bytes = 50_000_000, least = 32 } = options
   /** The owner that was not heard for longest stands first, and so does its oldest body. */
   const owners = new Map<string, Body[]>()
@@ -54,12 +58,15 @@ export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBod
 
   return {
     decode(owner, codec, text) {
+      const { incremental } = codec
+      if (incremental === undefined) return codec.decode(text)
       const key = `${codec.format} ${owner}`
       const bodies = owners.get(key) ?? []
       const before = nearest(bodies, text)
-      const conversation = codec.decode(text, before?.conversation)
+      const conversation = incremental.decode(text, before?.conversation)
       // The body that this one grew from will hardly come again.
-      if (before !== undefined && isContinued(before.conversation, conversation)) forget(bodies, bodies.indexOf(before))
+      if (before !== undefined && isContinued(prefixes, before.conversation, conversation))
+        forget(bodies, bodies.indexOf(before))
       keep(key, bodies, { text, conversation })
       return conversation
     },
@@ -116,5 +123,5 @@ function probedPrefix(a: string, b: string): number {
 }
 
 /** Sharing a system prompt is not enough: that would push out the body of another conversation. */
-const isContinued = (before: Conversation, after: Conversation): boolean =>
-  sharedItems(before.items, after.items) >= Math.max(2, before.items.length - 2)
+const isContinued = (prefixes: Prefixes<Item>, before: Conversation, after: Conversation): boolean =>
+  prefixes.shared(before.items, after.items) >= Math.max(2, before.items.length - 2)

@@ -1,31 +1,16 @@
-import { linksBefore, type Link } from '../../core/chain.ts'
+import type { Link } from '../../core/chain.ts'
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
-import { changeEnvelope, type Plan } from '../../core/edits.ts'
-import { PlimsollError } from '../../core/errors.ts'
+import type { Plan } from '../../core/edits.ts'
 import type { EventBody } from '../../core/events.ts'
-import { sharedItems } from '../../core/grown-lists.ts'
-import type { Item } from '../../core/item.ts'
 import type { Limit, Load, Target } from '../../core/target.ts'
-import {
-  occupancy,
-  occupancyByDifference,
-  type Anchor,
-  type Measurement,
-  type Occupancy,
-  type TargetRef,
-} from '../../meter/index.ts'
+import type { Measurement, TargetRef } from '../../meter/index.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
-import { STALE_THINKING_HEADERS } from '../epoch/bound-thinking.ts'
-import type { Branch, Measured } from '../session/branch.ts'
-import { cautionOf, cautiousItem, cautiousLoad, cautiousText, type CountedLoad } from './unknown-model-margin.ts'
 import type { EngineDeps } from '../deps.ts'
-import { openLimit } from './output-reserve.ts'
-import { readersIn, type Readers } from '../readers/reader-tools.ts'
-import { shownItems } from '../memo/epoch-view-memo.ts'
-import { outgoingOf, type SettledText } from '../memo/edited-prefix-memo.ts'
-import type { Standing } from './standing.ts'
-import { reserved } from '../epoch/water.ts'
+import type { EditedPrefix } from '../memo/branch-memo.ts'
+import type { OpenOffer, ToolOffer } from '../readers/offered-tools.ts'
+import type { Readers } from '../readers/reader-tools.ts'
+import type { Branch } from '../session/branch/branch.ts'
 
 /** One request on its way through `prepare`: what came in and where it is going. */
 export interface PrepareContext {
@@ -44,8 +29,12 @@ export interface PrepareContext {
   /** The target as the meter reads it: with what this branch has learned about its tokenizer. */
   readonly gauge: TargetRef
   readonly limit: Limit
-  /** Tools of the request that can bring back what was taken out. */
+  /** Tools that can bring back what is shortened before its first send: the client's own, or ours. */
   readonly readers: Readers
+  /** The same behind an epoch. */
+  readonly epochReaders: Readers
+  /** Tools of ours, by what a view leaves out. */
+  readonly offer: OpenOffer
   /** Calls that the caller still counts on; the price gate's horizon. */
   readonly expectedCalls?: number
   /** Asks the model at hand, for a summary in band. */
@@ -60,7 +49,7 @@ export interface View {
   /** The body in the wire's own text; the incoming bytes themselves when the plan is empty. */
   readonly text: string
   /** What the text begins with, where that was read and found valid before. */
-  readonly settled?: SettledText
+  readonly editedPrefix?: EditedPrefix
   /** Headers that the body needs beside the client's own. */
   readonly headers: Readonly<Record<string, string>>
   /** Counted from nothing but the text. */
@@ -79,169 +68,9 @@ export interface ContextRequest {
   readonly send?: SendToModel
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
-}
-
-export function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): PrepareContext {
-  const codec = codecFor(deps, request.format)
-  const text = typeof request.body === 'string' ? request.body : JSON.stringify(request.body)
-  const decoded = request.conversation ?? deps.bodies.decode(branch.tenant, codec, text)
-  const target = request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' }
-  const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
-  const links = deps.chain(conversation.items)
-  const shared = branch.trail === undefined ? 0 : sharedItems(branch.trail.items, conversation.items)
-  return {
-    deps,
-    branch,
-    codec,
-    text,
-    bytes: conversation.bytes ?? Buffer.byteLength(text),
-    conversation,
-    links,
-    known: { items: shared, links: linksBefore(links, shared) },
-    target,
-    gauge: {
-      ...target,
-      hidden: branch.hidden,
-      ...(branch.calibration !== undefined && { calibration: branch.calibration }),
-    },
-    limit,
-    readers: readersIn(conversation.tools),
-    ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
-    ...(request.send !== undefined && { send: request.send }),
-    emit: (body) =>
-      deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
-  }
+  /** Readers that the caller answers itself and that the request may declare. */
+  readonly tools?: ToolOffer
 }
 
 /** What counting needs to know about where a text goes. */
 export type Weighing = Pick<PrepareContext, 'deps' | 'branch' | 'target' | 'gauge'>
-
-/** What fits. A policy that holds back a share of the window first has to know the window. */
-export function limitFor(
-  { meter, policy }: Pick<EngineDeps, 'meter' | 'policy'>,
-  target: Target,
-  { format, settings }: Pick<Conversation, 'format' | 'settings'>,
-): Limit {
-  const { buffer, reserve = 'request', defaultWindow } = policy
-  const bare = (at: Target): Limit => meter.limitOf(at, { ...settings, maxOutputTokens: 0 }, buffer)
-  const isUnknown = defaultWindow !== undefined && target.window === undefined && bare(target).source === 'default'
-  const known: Target = isUnknown ? { ...target, window: defaultWindow } : target
-  if (reserve === 'request') return meter.limitOf(known, settings, buffer)
-  return meter.limitOf(known, reserved(policy, format, settings, bare(known).window), buffer)
-}
-
-/** The limit with the request's own output cap, or with another one. */
-export const limitsOf =
-  (deps: EngineDeps, target: Target, { format, settings }: Conversation) =>
-  (maxOutputTokens?: number): Limit =>
-    limitFor(deps, target, {
-      format,
-      settings: maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens },
-    })
-
-function codecFor(deps: EngineDeps, format: string): Codec {
-  const codec = deps.codecs.get(format)
-  if (codec !== undefined) return codec
-  throw new PlimsollError('unsupported', `There is no codec for ${JSON.stringify(format)}.`, {
-    advice: `Known formats: ${[...deps.codecs.keys()].join(', ')}.`,
-  })
-}
-
-/** The last measured call on the same model, whatever became of its bytes. */
-function lastOn({ branch: { last }, target }: Weighing): Measured | undefined {
-  return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
-}
-
-/** The last measured call, if this transcript continues from it under the same epoch and on the same model. */
-function anchorFor({ branch, links, target }: PrepareContext, epoch: string | undefined): Anchor | undefined {
-  const { last } = branch
-  if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint || last.epoch !== epoch)
-    return undefined
-  // Looked for from the end: it is the last request's.
-  return links.findLast((link) => link.chain === last.chain) === undefined ? undefined : last
-}
-
-/** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
-function occupancyOf(
-  context: PrepareContext,
-  conversation: Conversation,
-  measurement: Measurement,
-  anchor?: Anchor,
-  epoch?: string,
-): Occupancy {
-  const { deps, gauge } = context
-  const grown = occupancy(deps.meter, gauge, conversation, measurement, anchor, epoch)
-  if (grown.measured !== undefined) return grown
-  return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))
-}
-
-/** What is known of a view's load, and the same with caution: a guess may cost a reduction, not the request. */
-function loadsOf(
-  context: PrepareContext,
-  conversation: Conversation,
-  measurement: Measurement,
-  { anchor, epoch }: { readonly anchor: Anchor | undefined; readonly epoch: string | undefined },
-): Pick<View, 'estimate' | 'load'> {
-  const { deps, target, gauge } = context
-  const { design } = deps.meter
-  const counted = occupancyOf(context, conversation, measurement, anchor, epoch)
-  const careful = (load: CountedLoad): Load => cautiousLoad(load, conversation.items, cautionOf(context))
-  if (design === undefined) return { estimate: counted, load: careful(counted) }
-  const input = { target, gauge, conversation, measurement, occupancy: counted, last: lastOn(context), anchor }
-  const load = design.load(input)
-  return { estimate: design.certain(input) ?? load, load: careful(load) }
-}
-
-/** Applies what stands and measures the result. */
-export function viewOf(context: PrepareContext, standing: Standing): View {
-  const { deps } = context
-  const { plan, items, stale } = shownItems(context, standing)
-  const edited = plan.length === 0 ? context.conversation : { ...context.conversation, items }
-  const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
-  const { text, bytes, settled } = outgoingOf(context, conversation, plan)
-  const measurement = deps.meter.measure(context.gauge, conversation, bytes)
-  const anchor = anchorFor(context, standing.epoch?.id)
-  const { estimate, load } = loadsOf(context, conversation, measurement, { anchor, epoch: standing.epoch?.id })
-  return {
-    plan,
-    conversation,
-    text,
-    ...(settled !== undefined && { settled }),
-    headers: stale ? STALE_THINKING_HEADERS : {},
-    measurement,
-    estimate,
-    load,
-  }
-}
-
-export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
-
-/** Tokens outside the history: instructions, tools, framing. */
-export function fixedTokensOf(context: PrepareContext): number {
-  const { deps, gauge, conversation } = context
-  const bare = { ...conversation, items: [] }
-  const measurement = deps.meter.measure(gauge, bare, 0)
-  const factor = deps.meter.design?.factor(lastOn(context))
-  const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)
-  return cautiousLoad(load, [], cautionOf(context)).count.high
-}
-
-const scaled = (measurement: Measurement, factor: number): Measurement => ({
-  ...measurement,
-  count: { ...measurement.count, high: measurement.count.high * factor },
-})
-
-/** Upper bound of an item's tokens on the request's model. */
-export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
-  const { deps, gauge } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  const caution = cautionOf(context)
-  return (item) => cautiousItem(item, deps.meter.countItem(gauge, item).high * factor, caution)
-}
-
-export const textTokensOf = (context: Weighing): ((text: string) => number) => {
-  const { deps, gauge } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  const caution = cautionOf(context)
-  return (text) => cautiousText(text, deps.meter.countText(gauge, text).high * factor, caution)
-}

@@ -1,7 +1,8 @@
 import type { FinalStep } from '../../core/policy.ts'
 import type { Verdict } from '../../core/target.ts'
 import { withNewHead } from '../epoch/bound-thinking.ts'
-import { isOver, type PrepareContext, type View } from './context.ts'
+import type { PrepareContext, View } from './context.ts'
+import { isOver } from './limits.ts'
 import type { Permission } from '../spending/budget-gate.ts'
 import type { Standing } from './standing.ts'
 

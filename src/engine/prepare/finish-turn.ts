@@ -1,46 +1,34 @@
-import type { Epoch } from '../../core/records.ts'
-import type { Unwritten } from '../session/branch.ts'
-import { fixedTokensOf, type PrepareContext, type View } from './context.ts'
-import { toolUseOf, type NewEdit } from '../tool-results/first-send.ts'
-import type { Permission } from '../spending/budget-gate.ts'
-import type { PrepareRequest, PreparedTurn } from './prepared-turn.ts'
-import type { Standing } from './standing.ts'
-import { lowWater } from '../epoch/water.ts'
-
-/** What became of a request. */
-export interface Outcome {
-  readonly before: View
-  readonly permission: Permission
-  readonly newEdits: readonly NewEdit[]
-  readonly epoch: Epoch | undefined
-  readonly standing: Standing
-  /** The standing epoch had to be moved, and was recorded anew. */
-  readonly moved: boolean
-  readonly unwritten: Unwritten | undefined
-}
+import { showsWholePrompt } from '../../core/whole-prompt.ts'
+import type { Unwritten } from '../session/branch/open-turns.ts'
+import { fixedTokensOf } from './counting.ts'
+import { toolUseOf } from '../tool-results/first-send.ts'
+import type { PreparedTurn } from './prepared-turn.ts'
+import type { Permitted } from './stages/permit.ts'
+import { lowWater } from '../epoch/thresholds.ts'
 
 /** Remembers the request on its branch, opens its turn, and says what was done. */
-export function finish(context: PrepareContext, request: PrepareRequest, outcome: Outcome): PreparedTurn {
+export function finish(permitted: Permitted, unwritten: Unwritten | undefined): PreparedTurn {
+  const { request, context, before, permission, edits, epoch, standing, moved } = permitted
   const { deps, branch, conversation, links, target, gauge, limit, emit } = context
-  const { before, newEdits, epoch, permission } = outcome
   const { view, verdict } = permission
-  const epochId = epoch?.id ?? outcome.standing.epoch?.id
+  const epochId = epoch?.id ?? standing.epoch?.id
   const { high } = view.load.count
-  const id = openTurn(context, request, permission, epochId, outcome.unwritten)
-  for (const link of links.slice(context.known.links)) branch.sent.add(link.chain)
-  branch.request = { items: conversation.items, links }
-  // An epoch of this request is found by the next one, like any other.
-  if (epoch === undefined && !outcome.moved) {
-    branch.trail = { ...branch.request, epochs: outcome.standing.epochs, firstSend: outcome.standing.firstSend }
-  } else delete branch.trail
-  if (epoch === undefined && branch.load !== undefined && branch.model === target.model) {
-    branch.growth = [...branch.growth.slice(-9), high - branch.load.count.high]
-  }
-  branch.model = target.model
-  branch.load = view.load
-  branch.readers = context.readers
-  branch.limit = limit
-  branch.toolUse = toolUseOf(context, outcome.standing)
+  const id = openTurn(permitted, epochId, unwritten)
+  const { items } = conversation
+  const { epochs, firstSend } = standing
+  branch.requests.prepared(
+    { items, links, model: target.model, load: view.load, limit, readers: context.readers },
+    {
+      known: context.known.links,
+      // An epoch of this request is found by the next one, like any other.
+      trail:
+        epoch === undefined && moved === undefined
+          ? { items, links, epochs, firstSend, decisions: branch.log.decisions }
+          : undefined,
+      isReduced: epoch !== undefined,
+    },
+  )
+  branch.toolUse.is(toolUseOf(context, standing))
   const tight = epoch !== undefined && high > lowWater(deps.policy, limit, fixedTokensOf(context))
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
@@ -63,13 +51,14 @@ export function finish(context: PrepareContext, request: PrepareRequest, outcome
     limit,
     edits: view.plan,
     ...(epochId !== undefined && { epoch: epochId }),
+    declared: (view.conversation.changes?.addTools ?? []).map(({ name }) => name),
     report: {
       untouched: view.text === context.text,
       loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high,
       loadBefore: before.load.count.high,
       loadAfter: high,
       ...(epoch !== undefined && { newEpoch: { id: epoch.id, forced: epoch.forced, covered: epoch.count } }),
-      shortened: newEdits.map((edit) => ({
+      shortened: edits.map((edit) => ({
         itemId: conversation.items[edit.index]!.id,
         handle: edit.record.handle,
         originalBytes: Buffer.byteLength(edit.original),
@@ -80,17 +69,17 @@ export function finish(context: PrepareContext, request: PrepareRequest, outcome
 }
 
 function openTurn(
-  { deps, branch, target, links, limit }: PrepareContext,
-  { format, sentAnyway = false }: PrepareRequest,
-  permission: Permission,
+  { request, context, permission }: Permitted,
   epoch: string | undefined,
-  unwritten: Outcome['unwritten'],
+  unwritten: Unwritten | undefined,
 ): string {
-  const id = `turn-${++branch.turnCount}`
+  const { format, sentAnyway = false } = request
+  const { deps, branch, target, links, limit } = context
+  const id = branch.turns.newId(branch.log.turns)
   // A halted request is never sent, so there is nothing to record about it.
   if (permission.verdict.kind === 'halt' && !sentAnyway) return id
   const { measurement, estimate, conversation } = permission.view
-  branch.turns.set(id, {
+  branch.turns.open({
     id,
     model: target.model,
     format,
@@ -102,7 +91,9 @@ function openTurn(
       items: conversation.items.length,
       standing: measurement.parts.head + measurement.parts.tools,
       byClass: measurement.byClass,
+      ...(!showsWholePrompt(conversation) && { partial: true }),
     },
+    refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
     startedAt: deps.clock.now(),
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),

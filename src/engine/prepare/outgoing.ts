@@ -1,39 +1,53 @@
-import type { Codec } from '../../core/codec.ts'
+import type { Codec, Violation } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { PrepareContext, View } from './context.ts'
 import { largestParts } from './largest-parts.ts'
-import { fieldsBehind, settle } from '../memo/edited-prefix-memo.ts'
+import { fieldsBehind, rememberEditedPrefix } from '../memo/edited-prefix-memo.ts'
 
 /**
- * A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. `bare` is the view without
- * what is put on for one request.
+ * A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. `read` is what the
+ * view's text says, where somebody has read it.
  */
-export function validate(context: PrepareContext, view: View, bare: View): void {
-  const { codec, conversation, target } = context
-  const options = { model: target.model, wellFormed }
-  const broken = codec.check(fieldsOf(context, view, bare), options)
-  if (broken.length === 0) return
-  const before = new Set(codec.check(codec.fields(conversation), options).map((violation) => violation.rule))
-  const ours = broken.find((violation) => !before.has(violation.rule))
-  if (ours === undefined) return
-  throw ownDefect(`The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`, { violations: broken })
+export function validate(context: PrepareContext, view: View, read?: Conversation): void {
+  const { codec, conversation } = context
+  const fields = read === undefined ? fieldsOf(context, view) : codec.fields(read)
+  const broken = newlyBroken(context, fields, () => codec.fields(conversation))
+  if (broken === undefined) return
+  const { rule, path, message } = broken.ours
+  throw ownDefect(`The reduced request breaks ${rule} at ${path}: ${message}`, { violations: broken.all })
 }
 
-/** Parsed messages, which nobody changes. */
-const wellFormed = new WeakSet<object>()
+type Fields = Readonly<Record<string, unknown>>
+
+/** The first rule that a body breaks and the one before did not. */
+export function newlyBroken(
+  { deps, codec, target }: PrepareContext,
+  fields: Fields,
+  before: () => Fields,
+): { readonly ours: Violation; readonly all: readonly Violation[] } | undefined {
+  const { wellFormed } = deps.memo
+  const options = { model: target.model, ...(wellFormed !== undefined && { wellFormed }) }
+  const all = codec.check(fields, options)
+  if (all.length === 0) return undefined
+  const known = new Set(codec.check(before(), options).map(({ rule }) => rule))
+  const ours = all.find(({ rule }) => !known.has(rule))
+  return ours === undefined ? undefined : { ours, all }
+}
 
 /** From the bytes themselves, not from what they were made of; what every request since the last change begins with is read once. */
-function fieldsOf(context: PrepareContext, view: View, bare: View): Readonly<Record<string, unknown>> {
+function fieldsOf(context: PrepareContext, view: View): Fields {
   const { codec } = context
-  const isBare = view.text === bare.text
-  if (isBare && bare.settled !== undefined) return fieldsBehind(context, bare.settled)
+  // A closing turn changes what stands before the history as well.
+  const prefix = view.conversation.changes === undefined ? view.editedPrefix : undefined
+  const known = prefix && fieldsBehind(context, prefix)
+  if (known !== undefined) return known
   const read = readAgain(codec, view.text)
-  if (isBare) settle(context, bare, read)
+  rememberEditedPrefix(context, view, read)
   return codec.fields(read)
 }
 
-function readAgain(codec: Codec, outgoing: string): Conversation {
+export function readAgain(codec: Codec, outgoing: string): Conversation {
   try {
     return codec.decode(outgoing)
   } catch (cause) {

@@ -1,7 +1,8 @@
 import { refine, straddles } from '../../meter/index.ts'
-import { viewOf, type PrepareContext, type View } from './context.ts'
+import type { PrepareContext, View } from './context.ts'
+import { viewOf } from './view.ts'
 import type { Standing } from './standing.ts'
-import { highWater } from '../epoch/water.ts'
+import { highWater } from '../epoch/thresholds.ts'
 
 /**
  * The view with a sharper count, where its interval does not say on which side of high water it stands: by the exact tokenizer if one
@@ -12,7 +13,7 @@ export async function refinedView(context: PrepareContext, standing: Standing, v
   const { sharpen, countTokens, meter, policy } = deps
   // A design decides by its own formula; there is nothing to sharpen.
   if ((sharpen === undefined && countTokens === undefined) || meter.design !== undefined) return view
-  const threshold = highWater(policy, limit, branch.cacheIsWarm)
+  const threshold = highWater(policy, limit, branch.log.cacheIsWarm)
   let current = view
   const measure = (): { readonly count: View['load']['count'] } => ({ count: current.load.count })
   if (!straddles(measure(), threshold)) return view

@@ -1,6 +1,8 @@
 import type { Limit, Load } from '../../core/target.ts'
-import type { Branch } from '../session/branch.ts'
-import { openContext, viewOf, type ContextRequest } from './context.ts'
+import type { Branch } from '../session/branch/branch.ts'
+import type { ContextRequest } from './context.ts'
+import { openContext } from './stages/open.ts'
+import { viewOf } from './view.ts'
 import type { EngineDeps } from '../deps.ts'
 import { findStanding } from './standing.ts'
 
@@ -14,8 +16,7 @@ export interface StandingView {
 
 /** What a request looks like under everything decided so far. Decides nothing and keeps nothing. */
 export async function standingView(deps: EngineDeps, branch: Branch, request: ContextRequest): Promise<StandingView> {
-  const context = openContext(deps, branch, request)
-  await deps.loadTokenizer?.(context.target.model)
+  const context = await openContext(deps, branch, request)
   const { text, headers, estimate } = viewOf(context, await findStanding(context))
   return { text, headers, load: estimate, limit: context.limit }
 }

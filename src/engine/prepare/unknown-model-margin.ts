@@ -7,7 +7,7 @@ import type { PrepareContext } from './context.ts'
 const BYTES_PER_TOKEN = 4
 
 /** How much more than estimated the parts of a request may be; 1 means that the estimate stands. */
-export interface Caution {
+export interface UnknownModelMargin {
   readonly text: number
   readonly media: number
 }
@@ -16,20 +16,24 @@ export interface Caution {
  * On a model that no catalogue knows and nobody has measured yet: some tokenizers make more than twice as many tokens, and nobody
  * knows by which rule it counts pictures. Reported usage ends it, for each apart.
  */
-export function cautionOf({ deps, branch, target }: Pick<PrepareContext, 'deps' | 'branch' | 'target'>): Caution {
+export function marginFor({
+  deps,
+  branch,
+  target,
+}: Pick<PrepareContext, 'deps' | 'branch' | 'target'>): UnknownModelMargin {
   const { caution = 1 } = deps.policy
   if (caution === 1 || deps.catalogue.resolve(target.model).match !== 'default') return { text: 1, media: 1 }
   // Small prompts say little about a tokenizer: caution fades with what was seen and ends with one whole sample.
-  const evidence = branch.calibration?.evidenceOf(target) ?? 0
-  const isMediaKnown = branch.calibration?.mediaFactorOf(target) !== undefined
+  const evidence = branch.log.calibration?.evidenceOf(target) ?? 0
+  const isMediaKnown = branch.log.calibration?.mediaFactorOf(target) !== undefined
   return { text: caution ** Math.max(0, 1 - evidence), media: isMediaKnown ? 1 : caution }
 }
 
 /** A load with how much of it was measured, and how much of the rest is media; a design's formula says neither. */
 export type CountedLoad = Load & Partial<Pick<Occupancy, 'measured' | 'measuredItems' | 'mediaHigh'>>
 
-/** Caution is about what nobody has counted: the part that the provider measured stands as it is. */
-export function cautiousLoad(load: CountedLoad, items: readonly Item[], caution: Caution): Load {
+/** UnknownModelMargin is about what nobody has counted: the part that the provider measured stands as it is. */
+export function loadWithMargin(load: CountedLoad, items: readonly Item[], caution: UnknownModelMargin): Load {
   if (caution.text === 1 && caution.media === 1) return load
   const { measured, measuredItems = 0, mediaHigh = 0, count, bytes } = load
   const guessed =
@@ -45,12 +49,12 @@ export function cautiousLoad(load: CountedLoad, items: readonly Item[], caution:
 }
 
 /** An item's upper bound; a picture has no text to be careful about. */
-export function cautiousItem(item: Item, high: number, caution: Caution): number {
-  if (item.media === undefined) return cautiousText(item.text, high, caution)
+export function itemWithMargin(item: Item, high: number, caution: UnknownModelMargin): number {
+  if (item.media === undefined) return textWithMargin(item.text, high, caution)
   return high * Math.max(caution.media, item.text === '' ? 1 : caution.text)
 }
 
-export const cautiousText = (text: string, high: number, caution: Caution): number =>
+export const textWithMargin = (text: string, high: number, caution: UnknownModelMargin): number =>
   worst(high, Buffer.byteLength(text), caution.text)
 
 const worst = (high: number, bytes: number, caution: number): number =>

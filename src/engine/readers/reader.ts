@@ -13,7 +13,12 @@ export interface ReaderOptions {
   /** A scan stops after this long and says how far it came. @default 10_000 */
   readonly timeoutMs?: number
   readonly clock?: Clock
+  /** Which of the tenant's artifacts these readers open. @default all of them */
+  readonly mayOpen?: MayOpen
 }
+
+/** Whether a conversation holds, or has a view of, what a handle opens. */
+export type MayOpen = (handle: Handle) => Promise<boolean>
 
 /** What a reader says: bounded, and sealed so that it is never off-loaded again. */
 export interface ReaderAnswer {
@@ -36,7 +41,7 @@ export interface Reader {
   readonly tenant: string
   readonly clock: Clock
   readonly timeoutMs: number
-  /** Rejects with `not-found` and advice when the tenant has no such artifact. */
+  /** Rejects with `not-found` and advice when there is no such artifact, or not for this conversation. */
   find(handle: string): Promise<ArtifactStat>
   /** Bytes left for header and body of an answer about so many artifacts. */
   room(handles: number): number
@@ -52,6 +57,7 @@ export function readerOf(options: ReaderOptions): Reader {
     maxBytes = DEFAULT_BYTES,
     timeoutMs = DEFAULT_TIMEOUT_MS,
     clock = systemClock,
+    mayOpen,
   } = options
   if (maxBytes < LEAST_BYTES)
     throw new PlimsollError(
@@ -67,10 +73,11 @@ export function readerOf(options: ReaderOptions): Reader {
     room,
     async find(handle) {
       const stat = isHandle(handle) ? await store.stat(tenant, handle) : undefined
-      if (stat !== undefined) return stat
+      // The same words for what does not exist: whether another conversation has it is nobody's business here.
+      if (stat !== undefined && ((await mayOpen?.(stat.handle)) ?? true)) return stat
       throw new PlimsollError('not-found', `There is no artifact ${JSON.stringify(handle.slice(0, 60))}.`, {
         advice: isHandle(handle)
-          ? 'It may have been deleted, or belong to another tenant. Run the tool that produced it again.'
+          ? 'It may have been deleted, or belong to another conversation. Run the tool that produced it again.'
           : 'A handle is "art_" and 26 letters and digits, exactly as it was shown.',
         fields: { handle },
       })

@@ -1,6 +1,9 @@
 import { PlimsollError } from '../../core/errors.ts'
-import type { ItemSeen } from '../../core/records.ts'
+import type { Link } from '../../core/chain.ts'
+import type { Item } from '../../core/item.ts'
+import { queryWords } from '../../core/search-words.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
+import { yieldNow } from '../../lib/yield-now.ts'
 
 export interface RecallOptions {
   /** Items shown, at most 20. @default 8 */
@@ -14,7 +17,8 @@ export interface RecalledItem {
   readonly kind: string
   readonly toolName?: string
   readonly callId?: string
-  readonly at: number
+  /** When it was archived; absent where it was found in the request at hand. */
+  readonly at?: number
   /** The part of its text around what was asked for. */
   readonly excerpt: string
   /** Characters of the whole text. */
@@ -27,52 +31,118 @@ export interface Recalled {
   readonly text: string
 }
 
+/** The items of one request, as the client wrote them. */
+export interface RecallHistory {
+  readonly items: readonly Item[]
+  readonly links: readonly Link[]
+  /** Takes secrets out of what is searched and shown. */
+  readonly redact?: (text: string) => string
+}
+
+/** Whose archive is searched where no request is at hand. */
 export interface RecallOwner {
   readonly tenant: string
   readonly session: string
+  readonly agent: string
 }
 
 type Archive = Pick<SessionStore, 'search' | 'read'>
+type Found = Omit<RecalledItem, 'excerpt' | 'characters'> & { readonly text: string }
 
 const MAX_ITEMS = 20
 /** Hits that are looked through. */
 const CANDIDATES = 60
 const LEAST_EXCERPT = 200
 
-/** Searches what this conversation has shown, in view or not. Never more than the bound, whatever was found. */
-export async function recall(
+/**
+ * Searches the history that a request brings along, in view or not. Nothing else is asked: what another conversation, another agent or
+ * an abandoned branch said is not in it.
+ */
+export const recall = (history: RecallHistory, query: string, options: RecallOptions = {}): Promise<Recalled> =>
+  answerFrom((limit) => itemsOf(history, query, limit), query, options)
+
+/** Searches what a session's archive holds of one agent: for a process that has not seen a request of it yet. */
+export const recallArchived = (
   archive: Archive,
   owner: RecallOwner,
   query: string,
   options: RecallOptions = {},
+): Promise<Recalled> => answerFrom((limit) => archivedItems(archive, owner, query, limit), query, options)
+
+/** Never more than the bound, whatever was found. */
+async function answerFrom(
+  find: (limit: number) => Promise<readonly Found[]>,
+  query: string,
+  options: RecallOptions,
 ): Promise<Recalled> {
   if (query.trim() === '') throw new PlimsollError('bad-input', 'recall needs a query: the words to look for.')
   const limit = Math.min(MAX_ITEMS, Math.max(1, Math.floor(options.limit ?? 8)))
   const maxCharacters = Math.max(LEAST_EXCERPT, options.maxCharacters ?? 6_000)
-  const found = await itemsFor(archive, owner, query, limit)
+  const found = await find(limit)
   const each = Math.max(LEAST_EXCERPT, Math.floor(maxCharacters / Math.max(1, found.length)) - 120)
-  const items = found.map((item) => recalledItem(item, query, each))
+  const items = found.map(({ text, ...item }) => ({
+    ...item,
+    excerpt: around(text, query, each),
+    characters: text.length,
+  }))
   return { items, text: render(items, query, maxCharacters) }
 }
 
+/** What holds the query verbatim comes first, then what holds most of its words, the newest first. */
+async function itemsOf({ items, links, redact }: RecallHistory, query: string, limit: number): Promise<Found[]> {
+  const words = queryWords(query)
+  const identities = new Map(links.map(({ index, identity }) => [index, identity]))
+  const scored: { readonly index: number; readonly text: string; readonly score: number }[] = []
+  const seen = new Set<string>()
+  const pause = yieldNow()
+  for (let index = items.length - 1; index >= 0; index--) {
+    const item = items[index]!
+    if (item.text === '') continue
+    const text = redact?.(item.text) ?? item.text
+    const lower = text.toLowerCase()
+    const hits = words.filter((word) => lower.includes(word)).length
+    const identity = identities.get(index)
+    if (hits > 0 && (identity === undefined || !seen.has(identity)))
+      scored.push({ index, text, score: verbatim(lower, query) + hits / words.length })
+    if (identity !== undefined) seen.add(identity)
+    await pause()
+  }
+  return scored
+    .sort((a, b) => b.score - a.score || b.index - a.index)
+    .slice(0, limit)
+    .map(({ index, text }) => {
+      const { id, kind, toolName, callId } = items[index]!
+      return {
+        identity: identities.get(index) ?? `outside:${id}`,
+        kind,
+        ...(toolName !== undefined && { toolName }),
+        ...(callId !== undefined && { callId }),
+        text,
+      }
+    })
+}
+
 /** The store finds words; a path or an identifier is several of them, so what holds the query verbatim comes first. */
-async function itemsFor(archive: Archive, owner: RecallOwner, query: string, limit: number): Promise<ItemSeen[]> {
-  const { tenant, session } = owner
-  const items = new Map<string, ItemSeen>()
+async function archivedItems(
+  archive: Archive,
+  { tenant, session, agent }: RecallOwner,
+  query: string,
+  limit: number,
+): Promise<Found[]> {
+  const items = new Map<string, Found>()
   for (const hit of await archive.search(tenant, query, { session, limit: CANDIDATES })) {
-    const item = await itemAt(archive, tenant, hit.session, hit.version)
+    const item = await itemAt(archive, tenant, hit.session, hit.version, agent)
     if (item !== undefined && !items.has(item.identity)) items.set(item.identity, item)
   }
   return [...items.values()]
-    .map((item) => ({ item, score: verbatim(item.text, query) }))
+    .map((item) => ({ item, score: verbatim(item.text.toLowerCase(), query) }))
     .sort((a, b) => b.score - a.score)
     .slice(0, limit)
     .map(({ item }) => item)
 }
 
 /** How much of the query stands in the text as it was written: all of it, else a share of its parts. */
-function verbatim(text: string, query: string): number {
-  const lower = text.toLowerCase()
+function verbatim(lower: string, query: string): number {
   const wanted = query.trim().toLowerCase()
   if (lower.includes(wanted)) return 1
   const parts = wanted.split(/\s+/)
@@ -84,23 +154,21 @@ async function itemAt(
   tenant: string,
   session: string,
   version: number,
-): Promise<ItemSeen | undefined> {
-  for await (const { record } of archive.read(tenant, session, version - 1))
-    return record.type === 'item-seen' ? record : undefined
-  return undefined
-}
-
-function recalledItem(item: ItemSeen, query: string, characters: number): RecalledItem {
-  const { identity, kind, toolName, callId, at, text } = item
-  return {
-    identity,
-    kind,
-    ...(toolName !== undefined && { toolName }),
-    ...(callId !== undefined && { callId }),
-    at,
-    excerpt: around(text, query, characters),
-    characters: text.length,
+  agent: string,
+): Promise<Found | undefined> {
+  for await (const { record } of archive.read(tenant, session, version - 1)) {
+    if (record.type !== 'item-seen' || (record.agent ?? agent) !== agent) return undefined
+    const { identity, kind, toolName, callId, at, text } = record
+    return {
+      identity,
+      kind,
+      ...(toolName !== undefined && { toolName }),
+      ...(callId !== undefined && { callId }),
+      at,
+      text,
+    }
   }
+  return undefined
 }
 
 /** Whole lines around the first word that was found, where lines are short enough. */
@@ -137,9 +205,9 @@ function render(items: readonly RecalledItem[], query: string, maxCharacters: nu
 }
 
 /** Answers a call of the `recall` tool. What the model did wrong is part of the answer. */
-export async function answerRecall(archive: Archive, owner: RecallOwner, input: unknown): Promise<string> {
+export async function answerRecall(history: RecallHistory, input: unknown): Promise<string> {
   const { query, limit } = (typeof input === 'object' && input !== null ? input : {}) as Record<string, unknown>
   if (typeof query !== 'string' || query.trim() === '') return 'recall needs a query: the words to look for.'
-  const { text } = await recall(archive, owner, query, typeof limit === 'number' && limit >= 1 ? { limit } : {})
+  const { text } = await recall(history, query, typeof limit === 'number' && limit >= 1 ? { limit } : {})
   return text
 }

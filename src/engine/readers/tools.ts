@@ -1,5 +1,5 @@
 import { PlimsollError } from '../../core/errors.ts'
-import type { ArtifactReaders } from './index.ts'
+import type { ArtifactReaders } from './artifact-readers.ts'
 import type { ReaderAnswer } from './reader.ts'
 
 interface Property {

@@ -13,16 +13,17 @@ import type { Redactor } from './redactor.ts'
  */
 
 /** Text is redacted; bytes that are no text have no labels to keep and stay as they are. */
-export function redactBytes(redact: Redactor, bytes: Uint8Array): Uint8Array {
+function redactBytes(redact: Redactor, bytes: Uint8Array): Uint8Array {
   if (!isUtf8(bytes)) return bytes
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
   const clean = redact(text)
   return clean === text ? bytes : Buffer.from(clean)
 }
 
-export function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
+function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
   if (record.type === 'item-seen') return { ...record, text: redact(record.text), fragment: redact(record.fragment) }
   if (record.type === 'edit') return { ...record, text: redact(record.text) }
+  if (record.type === 'audit') return { ...record, reason: redact(record.reason) }
   return record.type === 'epoch' ? redactEpoch(redact, record) : record
 }
 
@@ -31,7 +32,8 @@ const redactEpoch = (redact: Redactor, epoch: Epoch): Epoch => ({
   edits: epoch.edits.map((edit): EpochEdit => ('text' in edit ? { ...edit, text: redact(edit.text) } : edit)),
 })
 
-export function redactingStore(store: SessionStore, redact: Redactor): SessionStore {
+/** Everything that is written; what was written is what is read, also in the process that wrote it. */
+export function redactingStore<S extends SessionStore>(store: S, redact: Redactor): S {
   return {
     ...store,
     append: (tenant, session, records, expected, options) =>
@@ -43,15 +45,16 @@ export function redactingStore(store: SessionStore, redact: Redactor): SessionSt
         options,
       ),
     claimEpoch: (tenant, session, epoch) => store.claimEpoch(tenant, session, redactEpoch(redact, epoch)),
+    setValue: (tenant, key, value, ifAbsent, options) => store.setValue(tenant, key, redact(value), ifAbsent, options),
   }
 }
 
-export function redactingArtifacts(artifacts: ArtifactStore, redact: Redactor): ArtifactStore {
+function redactingArtifacts(artifacts: ArtifactStore, redact: Redactor): ArtifactStore {
   return { ...artifacts, put: (tenant, bytes, meta) => artifacts.put(tenant, redactBytes(redact, bytes), meta) }
 }
 
 /** The address of what will be stored, not of what came. */
-export const redactingAddress =
+const redactingAddress =
   (addressOf: (tenant: string, bytes: Uint8Array) => Handle, redact: Redactor) =>
   (tenant: string, bytes: Uint8Array): Handle =>
     addressOf(tenant, redactBytes(redact, bytes))

@@ -1,8 +1,7 @@
 import { linksBefore } from '../../core/chain.ts'
-import { sharedItems } from '../../core/grown-lists.ts'
 import { RECORD_VERSION, type Epoch, type FirstSendEdit, type ItemSeen, type LogRecord } from '../../core/records.ts'
-import { ArchivedTexts } from './archived-texts.ts'
-import type { Branch } from './branch.ts'
+import { ArchivedForms, formOf } from './branch/archived-forms.ts'
+import type { Branch } from './branch/branch.ts'
 import type { StoredText } from '../epoch/cascade/draft.ts'
 import type { PrepareContext } from '../prepare/context.ts'
 import type { EngineDeps } from '../deps.ts'
@@ -10,20 +9,17 @@ import type { NewEdit } from '../tool-results/first-send.ts'
 import { handlesOfRecord } from '../store-admin/record-handles.ts'
 import { appendTo } from './restore.ts'
 import type { Standing } from '../prepare/standing.ts'
-import { cleanUp } from '../store-admin/retention.ts'
+import { putArtifact } from '../store-admin/retention.ts'
 
 /** Makes texts durable behind their handles, before any view mentions them. */
 export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
   for (const { text, content, mime, tool, callId, about } of texts) {
-    const { handle } = await deps.artifacts.put(branch.tenant, content ?? Buffer.from(text), {
+    await putArtifact(deps, branch, content ?? Buffer.from(text), {
       ...about,
-      session: branch.session,
       ...(tool !== undefined && { tool }),
       ...(callId !== undefined && { callId }),
       ...(mime !== undefined && { mime }),
     })
-    branch.referenced.add(handle)
-    await cleanUp(deps, branch)
   }
 }
 
@@ -65,8 +61,8 @@ export async function logRequest(context: PrepareContext, decided: Decided): Pro
 function adopted({ branch }: PrepareContext, { epoch, firstSend }: Standing): (Epoch | FirstSendEdit)[] {
   const edits = new Map([...firstSend.values()].map((edit) => [edit.key, edit]))
   return [
-    ...(epoch === undefined || branch.heldEpochs.has(epoch.id) ? [] : [{ ...epoch, agent: branch.agent }]),
-    ...[...edits.values()].filter(({ key }) => !branch.heldEdits.has(key)),
+    ...(epoch === undefined || branch.log.epochs.has(epoch.id) ? [] : [{ ...epoch, agent: branch.agent }]),
+    ...[...edits.values()].filter(({ key }) => !branch.log.editKeys.has(key)),
   ]
 }
 
@@ -84,14 +80,16 @@ interface Archivable {
   readonly index: number
   readonly identity: string
   readonly chain: string
+  /** Its bytes, and what they are known by. */
+  readonly fragment: string
+  readonly form: string
 }
 
 /** The next request need not look at these items again; what is only owed to a store that is away is tried again. */
 export function noteArchived(context: PrepareContext): void {
   const { branch, conversation } = context
-  const { items } = conversation
-  if (archivable(context).every(({ identity, index }) => branch.archived.holds(identity, items[index]!.text)))
-    branch.archivedItems = items
+  if (archivable(context).every(({ identity, form }) => branch.log.archived.holds(identity, form)))
+    branch.memo.keepArchived(conversation.items)
 }
 
 /**
@@ -100,31 +98,36 @@ export function noteArchived(context: PrepareContext): void {
  */
 function archivable({ deps, branch, codec, conversation, links }: PrepareContext): Archivable[] {
   const { items } = conversation
-  const from = sharedItems(branch.archivedItems ?? [], items)
+  const from = deps.memo.prefixes.shared(branch.memo.archived, items)
   const known = linksBefore(links, from)
   const chained = new Map(links.slice(known).map((link) => [link.index, link]))
   let chain = links[known - 1]?.chain ?? ''
   return items.slice(from).map((item, at) => {
-    const link = chained.get(from + at)
+    const index = from + at
+    const link = chained.get(index)
+    const fragment = codec.fragment(conversation, item)
+    const bytes = { fragment, form: formOf(deps, fragment) }
     // By its bytes: two thoughts of equal text differ in their signatures.
-    if (link === undefined)
-      return { index: from + at, identity: deps.hash(`outside:${codec.fragment(conversation, item)}`), chain }
+    if (link === undefined) return { index, identity: deps.hash(`outside:${fragment}`), chain, ...bytes }
     chain = link.chain
-    return link
+    return { ...link, ...bytes }
   })
 }
 
 function newItems(context: PrepareContext, at: number): ItemSeen[] {
-  const { branch, codec, conversation } = context
+  const { branch, conversation } = context
+  const { archived } = branch.log
   const records: ItemSeen[] = []
-  const fresh = new ArchivedTexts()
-  for (const { index, identity, chain } of archivable(context)) {
+  const fresh = new ArchivedForms()
+  for (const { index, identity, chain, fragment, form } of archivable(context)) {
     const item = conversation.items[index]!
-    if (branch.archived.holds(identity, item.text) || fresh.holds(identity, item.text)) continue
-    fresh.add(identity, item.text)
+    if (archived.holds(identity, form) || fresh.holds(identity, form)) continue
+    const isFurtherForm = archived.has(identity) || fresh.has(identity)
+    fresh.add(identity, form)
     records.push({
       v: RECORD_VERSION,
       at,
+      agent: branch.agent,
       type: 'item-seen',
       identity,
       chain,
@@ -132,8 +135,8 @@ function newItems(context: PrepareContext, at: number): ItemSeen[] {
       role: item.role,
       ...(item.callId !== undefined && { callId: item.callId }),
       ...(item.toolName !== undefined && { toolName: item.toolName }),
-      text: item.text,
-      fragment: codec.fragment(conversation, item),
+      text: isFurtherForm ? '' : item.text,
+      fragment,
     })
   }
   return records

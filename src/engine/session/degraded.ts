@@ -3,13 +3,9 @@ import { isPlimsollError } from '../../core/errors.ts'
 import type { FirstSendEdit } from '../../core/records.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
 import type { FoundEpoch, SessionStore } from '../../ports/session-store.ts'
-import type { Branch } from './branch.ts'
+import type { Branch } from './branch/branch.ts'
 import type { EngineDeps } from '../deps.ts'
-import { oweArtifact, oweRecords, owesNothing } from './outbox.ts'
 import { appendTo } from './restore.ts'
-
-/** Between two attempts to reach a store that was away. */
-const QUIET_MS = 1_000
 
 /** The engine's parts with a store that may go away at any call. */
 export interface TolerantDeps {
@@ -19,16 +15,15 @@ export interface TolerantDeps {
 
 /**
  * A store that cannot be reached must not stop an agent, nor let a body leave that is too large. Each call goes to the real store
- * until one fails; from there on memory answers: the epoch and the edits that this branch knows, and a list of what is owed. The
+ * until one fails; from there on memory answers: the epoch and the edits that this branch knows, and the outbox. The
  * plan is then made from the transcript alone, by code alone, and written down when the store is back.
  */
 export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
-  const { owed } = branch
-  let isDown = deps.clock.now() < owed.quietUntil
+  const { outbox } = branch
+  let isDown = outbox.isQuiet(deps.clock.now())
   const give = (what: string, cause: unknown): void => {
     isDown = true
-    // One broken connection is no outage: the next call asks again and writes down what is owed, before another process is asked.
-    owed.quietUntil = owed.failures++ === 0 ? 0 : deps.clock.now() + QUIET_MS
+    outbox.failed(deps.clock.now())
     const { tenant, session, agent } = branch
     const message = cause instanceof Error ? cause.message : String(cause)
     deps.emit({ type: 'degraded', what, cause: message, at: deps.clock.now(), tenant, session, agent })
@@ -38,7 +33,7 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
     if (isDown) return fromMemory()
     try {
       const answer = await real()
-      owed.failures = 0
+      outbox.answered()
       return answer
     } catch (error) {
       if (!isPlimsollError(error, 'store-unavailable')) throw error
@@ -61,7 +56,7 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
 type Ask = <T>(what: string, real: () => Promise<T>, fromMemory: () => T) => Promise<T>
 
 function tolerantSessions(store: SessionStore, branch: Branch, ask: Ask): SessionStore {
-  const { owed } = branch
+  const { outbox } = branch
   const what = 'session store'
   return {
     ...store,
@@ -70,7 +65,7 @@ function tolerantSessions(store: SessionStore, branch: Branch, ask: Ask): Sessio
         what,
         () => store.append(tenant, session, records, expected, options),
         () => {
-          oweRecords(owed, records)
+          outbox.addRecords(records)
           // No version of the real log: the branch takes these in when they are written.
           return -1
         },
@@ -79,7 +74,7 @@ function tolerantSessions(store: SessionStore, branch: Branch, ask: Ask): Sessio
       ask(
         what,
         () => store.version(tenant, session),
-        () => branch.version,
+        () => branch.log.version,
       ),
     read: (tenant, session, afterVersion) => ({
       [Symbol.asyncIterator]() {
@@ -106,7 +101,7 @@ function tolerantSessions(store: SessionStore, branch: Branch, ask: Ask): Sessio
         what,
         () => store.claimEpoch(tenant, session, epoch),
         () => {
-          owed.epochs.push(epoch)
+          outbox.addEpoch(epoch)
           return { session, epoch, undoneIn: [] }
         },
       ),
@@ -120,7 +115,7 @@ function tolerantSessions(store: SessionStore, branch: Branch, ask: Ask): Sessio
       ask(
         what,
         () => store.seen(tenant, identities, options),
-        () => new Set(identities.filter((identity) => branch.archived.has(identity))),
+        () => new Set(identities.filter((identity) => branch.log.archived.has(identity))),
       ),
     setValue: (tenant, key, value, ifAbsent, options) =>
       ask(
@@ -131,22 +126,22 @@ function tolerantSessions(store: SessionStore, branch: Branch, ask: Ask): Sessio
   }
 }
 
-function knownEpochs({ session, epoch, undone, owed }: Branch, chains: readonly string[]): FoundEpoch[] {
+function knownEpochs({ session, standing: { epoch }, log, outbox }: Branch, chains: readonly string[]): FoundEpoch[] {
   const wanted = new Set(chains)
-  const known = [...(epoch === undefined ? [] : [epoch]), ...owed.epochs]
+  const known = [...(epoch === undefined ? [] : [epoch]), ...outbox.epochs]
   return known
-    .filter(({ id, cover }) => wanted.has(cover) && !undone.has(id))
+    .filter(({ id, cover }) => wanted.has(cover) && !log.undone.has(id))
     .map((found) => ({ session, epoch: found, undoneIn: [] }))
 }
 
-function knownEdits({ edits, owed }: Branch, keys: readonly string[]): FirstSendEdit[] {
-  const pending = new Map(owed.records.flatMap((record) => (record.type === 'edit' ? [[record.key, record]] : [])))
-  return keys.flatMap((key) => pending.get(key) ?? edits.byKey.get(key) ?? [])
+function knownEdits({ log, outbox }: Branch, keys: readonly string[]): FirstSendEdit[] {
+  const pending = new Map(outbox.records.flatMap((record) => (record.type === 'edit' ? [[record.key, record]] : [])))
+  return keys.flatMap((key) => pending.get(key) ?? log.edits.get(key) ?? [])
 }
 
 function tolerantArtifacts(
   { artifacts, addressOf, clock }: EngineDeps,
-  { owed }: Branch,
+  { outbox }: Branch,
   ask: Ask,
   onFull: (handle: string) => void,
 ): ArtifactStore {
@@ -171,7 +166,7 @@ function tolerantArtifacts(
         () => artifacts.put(tenant, bytes, meta),
         (): ArtifactStat => {
           const handle = addressOf(tenant, bytes)
-          if (!oweArtifact(owed, handle, bytes, meta)) onFull(handle)
+          if (!outbox.addArtifact(handle, { bytes, meta })) onFull(handle)
           const sha256 = createHash('sha256').update(bytes).digest('hex')
           return { ...meta, handle, bytes: bytes.length, sha256, createdAt: clock.now() }
         },
@@ -179,14 +174,12 @@ function tolerantArtifacts(
   }
 }
 
-/** Writes down what is owed, once the store answers again. What fails stays owed. */
-export async function settleOwed({ deps, isDown }: TolerantDeps, branch: Branch): Promise<void> {
-  const { owed } = branch
-  if (isDown() || owesNothing(owed)) return
-  const debts = { artifacts: [...owed.artifacts], records: owed.records.splice(0), epochs: owed.epochs.splice(0) }
-  owed.artifacts.clear()
-  owed.artifactBytes = 0
-  for (const [, { bytes, meta }] of debts.artifacts) await deps.artifacts.put(branch.tenant, bytes, meta)
-  if (debts.records.length > 0) await appendTo(deps, branch, debts.records)
-  for (const epoch of debts.epochs) await deps.sessions.claimEpoch(branch.tenant, branch.session, epoch)
+/** Writes what waits, once the store answers again. What fails goes back into the outbox. */
+export async function flushOutbox({ deps, isDown }: TolerantDeps, branch: Branch): Promise<void> {
+  const { outbox } = branch
+  if (isDown() || outbox.isEmpty) return
+  const waiting = outbox.take()
+  for (const { bytes, meta } of waiting.artifacts) await deps.artifacts.put(branch.tenant, bytes, meta)
+  if (waiting.records.length > 0) await appendTo(deps, branch, waiting.records)
+  for (const epoch of waiting.epochs) await deps.sessions.claimEpoch(branch.tenant, branch.session, epoch)
 }

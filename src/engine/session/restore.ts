@@ -1,22 +1,17 @@
-import type { Audit, CalibrationSeed, LogRecord, UsageSeen } from '../../core/records.ts'
-import { callOf, isKnownUsage } from '../../meter/index.ts'
+import { RECORD_VERSION, type LogRecord } from '../../core/records.ts'
 import type { WriteOptions } from '../../ports/session-store.ts'
-import type { Branch } from './branch.ts'
 import type { EngineDeps } from '../deps.ts'
-import { rememberHidden } from './hidden-tokens.ts'
-import { rememberEdit } from './outbox.ts'
-import { calibrationFrom, teach } from './learn.ts'
+import type { Branch } from './branch/branch.ts'
 
 /** Takes in what the log holds beyond what the branch knows: all of it at first, then what other processes wrote. */
 export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
+  const { tenant, session, log } = branch
   // Nearly always there is nothing, and this is the cheapest way to know.
-  if ((await deps.sessions.version(branch.tenant, branch.session)) === branch.version) return
-  for await (const { version, record } of deps.sessions.read(branch.tenant, branch.session, branch.version)) {
+  if ((await deps.sessions.version(tenant, session)) === log.version) return
+  for await (const { version, record } of deps.sessions.read(tenant, session, log.version)) {
     absorb(branch, record)
-    branch.version = version
-    if (record.type === 'usage') {
-      deps.ledger?.restore({ tenant: branch.tenant, session: branch.session, version }, record)
-    }
+    log.reached(version)
+    if (record.type === 'usage') deps.ledger?.restore({ tenant, session, version }, record)
   }
 }
 
@@ -27,80 +22,27 @@ export async function appendTo(
   added: readonly LogRecord[],
   options: WriteOptions = {},
 ): Promise<void> {
-  const records = branch.seed === undefined ? added : [branch.seed, ...added]
-  const version = await deps.sessions.append(branch.tenant, branch.session, records, undefined, options)
+  const { tenant, session, log } = branch
+  const records = log.seed === undefined ? added : [log.seed, ...added]
+  const version = await deps.sessions.append(tenant, session, records, undefined, options)
   // Somebody else wrote in between: take theirs in first, in the order of the log.
-  if (version !== branch.version + records.length) return catchUp(deps, branch)
+  if (version !== log.version + records.length) return catchUp(deps, branch)
   for (const record of records) absorb(branch, record)
-  branch.version = version
+  log.reached(version)
 }
 
-function absorb(branch: Branch, record: LogRecord): void {
-  if (record.type === 'item-seen') {
-    branch.archived.add(record.identity, record.text)
-    if (record.chain !== '') branch.sent.add(record.chain)
-    return
-  }
-  if (record.type === 'audit') return rememberView(branch, record)
-  if (record.type === 'edit') {
-    branch.heldEdits.add(record.key)
-    branch.referenced.add(record.handle)
-    return rememberEdit(branch.edits, record)
-  }
-  if (record.type === 'epoch') branch.heldEpochs.add(record.id)
-  if (record.type === 'usage' && record.hidden !== undefined) rememberHidden(branch, record.hidden)
-  if (record.type === 'usage') branch.calls.record(callOf(branch.tenant, branch.session, record))
-  // The archive is shared by the agents of a session; what they decided is not.
-  if ((record.agent ?? branch.agent) !== branch.agent) return
-  if (record.type === 'epoch' || record.type === 'undo') delete branch.trail
-  if (record.type === 'epoch') branch.epoch = record
-  else if (record.type === 'undo') {
-    if (branch.epoch?.id === record.epoch) delete branch.epoch
-    branch.undone.add(record.epoch)
-  } else if (record.type === 'pin') {
-    if (record.pinned) branch.pins.add(record.identity)
-    else branch.pins.delete(record.identity)
-  } else if (record.type === 'calibration') absorbSeed(branch, record)
-  else if (record.type === 'usage') absorbUsage(branch, record)
+function absorb({ log, standing }: Branch, record: LogRecord): void {
+  const change = log.absorb(record)
+  if (change !== undefined) standing.follow(change)
 }
 
-/** The first one in the log counts, whoever wrote it; ours may have been waiting when another process was faster. */
-function absorbSeed(branch: Branch, record: CalibrationSeed): void {
-  if (branch.calibration !== undefined && branch.seed === undefined) return
-  branch.calibration = calibrationFrom(record.state)
-  delete branch.seed
-}
-
-function absorbUsage(branch: Branch, record: UsageSeen): void {
-  if (record.purpose !== 'turn') return
-  if (branch.calibration !== undefined) teach(branch.calibration, branch.last, record)
-  branch.turnCount = Math.max(branch.turnCount, Number(record.turn.split('-')[1] ?? 0))
-  branch.model = record.model
-  if (record.limit !== undefined) branch.limit = record.limit
-  const { usage, measured, epoch, endpoint } = record
-  if (measured !== undefined)
-    branch.issuers.set(measured.chain, { model: record.model, ...(endpoint !== undefined && { endpoint }) })
-  // Some servers report zeros for what they did not count; as a measurement that would be an empty window.
-  if (!isKnownUsage(usage) || measured === undefined) return
-  branch.cacheIsWarm = usage.cacheRead > 0
-  branch.last = {
-    at: record.at,
-    model: record.model,
-    prompt: usage.input,
-    output: usage.output,
-    reasoning: usage.reasoning,
-    rawTokens: record.estimated,
-    ...measured,
-    ...(endpoint !== undefined && { endpoint }),
-    ...(epoch !== undefined && { epoch }),
-  }
-}
-
-const MOST_VIEWS = 1_000
-
-/** A view that comes back in a request is known for one in every process that reads the log. */
-function rememberView({ views }: Branch, { view, handle }: Audit): void {
-  if (view === undefined || handle === undefined) return
-  views.set(view, [handle])
-  if (views.size > MOST_VIEWS) views.delete(views.keys().next().value!)
+/**
+ * Fixes in the log what the meter knows when a branch begins. From there on the branch learns from its own usage records
+ * only, so that a restarted process, or another proxy, decides exactly as this one would.
+ */
+export async function seedCalibration(deps: EngineDeps, { tenant, agent, log }: Branch): Promise<void> {
+  if (deps.calibrations === undefined || log.calibration !== undefined) return
+  const { v, models } = (await deps.calibrations.of(tenant)).state()
+  // Not worth a write of its own: it goes before the first record that builds on it.
+  log.begin({ v: RECORD_VERSION, at: deps.clock.now(), agent, type: 'calibration', state: { v, models } })
 }

@@ -1,6 +1,6 @@
 import type { Link } from '../../core/chain.ts'
 import type { Item } from '../../core/item.ts'
-import type { ChainedItems } from './branch.ts'
+import type { ChainedItems } from './branch/last-request.ts'
 
 /** What a person sees of an item when choosing what to pin. */
 export interface SeenItem {

@@ -1,15 +1,15 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../../core/records.ts'
-import { newBranch, type Branch } from './branch.ts'
+import { newBranch, type Branch } from './branch/branch.ts'
 import { compact, type Compaction, type CompactOptions } from '../epoch/compact.ts'
-import { settleOwed, tolerantDeps } from './degraded.ts'
+import { flushOutbox, tolerantDeps } from './degraded.ts'
 import type { ContextRequest } from '../prepare/context.ts'
 import type { EngineDeps } from '../deps.ts'
-import { seedCalibration } from './learn.ts'
 import { prepare, type PreparedTurn, type PrepareRequest } from '../prepare/prepare.ts'
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
-import { recall, type Recalled, type RecallOptions } from '../readers/recall.ts'
-import { appendTo, catchUp } from './restore.ts'
+import { historyScope, type HistoryScope, type ScopedHistory } from '../readers/history-scope.ts'
+import { recall, recallArchived, type Recalled, type RecallOptions } from '../readers/recall.ts'
+import { appendTo, catchUp, seedCalibration } from './restore.ts'
 import { seenItems, type SeenItem } from './seen-items.ts'
 import { exportStore, forkSession } from '../store-admin/store-admin.ts'
 import { standingView, type StandingView } from '../prepare/standing-view.ts'
@@ -21,6 +21,7 @@ import {
   type ToolOutcome,
   type ToolResultRequest,
 } from '../tool-results/tool-result.ts'
+import { mutex } from '../../lib/mutex.ts'
 import type { ToolBudget } from '../tool-results/tool-budget.ts'
 
 export interface SessionOptions {
@@ -62,69 +63,87 @@ export interface Session {
   fork(id: string): Promise<Session>
   /** Every cut and every epoch, oldest first. */
   audit(): Promise<readonly (Audit | Epoch)[]>
-  /** Searches what this conversation has shown, in view or not; the answer is bounded. */
+  /**
+   * Searches the history of the last request, in view or not; the answer is bounded. Before the first request of this process: what the
+   * archive holds of this agent.
+   */
   recall(query: string, options?: RecallOptions): Promise<Recalled>
+  /** What readers may look up while a request with this history is answered. */
+  scope(history: ScopedHistory): Promise<HistoryScope>
   /** The whole session with its artifacts, as lines of text; `importSession` reads them. */
   export(): AsyncIterable<string>
 }
 
 export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): Session {
   const { id, agent = 'main', tenant = 'local', key } = options
-  const branch: Branch = newBranch(tenant, id, agent)
-  const nameKey = ({ keyName }: EngineDeps): void => {
-    if (key !== undefined && keyName !== undefined) branch.key ??= keyName(key)
-  }
-  const inOrder = queue()
+  const inOrder = mutex()
+  let known: Branch | undefined
+  const branchOf = ({ keyName, hash, redact }: EngineDeps): Branch =>
+    (known ??= newBranch(
+      { tenant, session: id, agent, ...(key !== undefined && keyName !== undefined && { key: keyName(key) }) },
+      (work) => runAnyway((engine) => work(engine)),
+      { hash, ...(redact !== undefined && { redact }) },
+    ))
   /** One writer per branch, on a branch that knows its log, other processes' records included. */
-  const run = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
+  const run = <T>(work: Work<T>): Promise<T> =>
     inOrder(async () => {
       const engine = await deps()
-      nameKey(engine)
+      const branch = branchOf(engine)
       await catchUp(engine, branch)
-      seedCalibration(engine, branch)
-      return work(engine)
+      await seedCalibration(engine, branch)
+      return work(engine, branch)
     })
   /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
-  const runAnyway = <T>(work: (engine: EngineDeps) => Promise<T>): Promise<T> =>
+  const runAnyway = <T>(work: Work<T>): Promise<T> =>
     inOrder(async () => {
-      const tolerant = tolerantDeps(await deps(), branch)
-      nameKey(tolerant.deps)
+      const all = await deps()
+      const branch = branchOf(all)
+      const tolerant = tolerantDeps(all, branch)
       const { deps: engine } = tolerant
-      await settleOwed(tolerant, branch)
+      await flushOutbox(tolerant, branch)
       await catchUp(engine, branch)
-      seedCalibration(engine, branch)
+      await seedCalibration(engine, branch)
       try {
-        return await work(tolerant.isDown() ? modelFree(engine) : engine)
+        return await work(tolerant.isDown() ? modelFree(engine) : engine, branch)
       } finally {
         // What memory answered in the store's place is asked again.
-        if (tolerant.isDown()) delete branch.trail
+        if (tolerant.isDown()) branch.requests.forgetTrail()
+        if (branch.outbox.isEmpty) all.owing?.delete(settle)
+        else all.owing?.add(settle)
       }
     })
-  branch.inTurn = runAnyway
+  const settle = (): Promise<boolean> => runAnyway(async (_, { outbox }) => outbox.isEmpty)
   return {
     id,
     agent,
     toolResult: together(async (requests: readonly ToolResultRequest[]) =>
-      runAnyway((engine) => toolResults(engine, branch, requests)),
+      runAnyway((engine, branch) => toolResults(engine, branch, requests)),
     ),
-    canExecute: (tool) => runAnyway((engine) => canExecute(engine, branch, tool)),
-    prepare: (request) => runAnyway((engine) => prepare(engine, branch, request)),
-    standing: (request) => runAnyway((engine) => standingView(engine, branch, request)),
-    record: (request) => runAnyway((engine) => record(engine, branch, request)),
-    status: () => runAnyway((engine) => statusOf(engine, branch)),
-    compact: (options = {}) => runAnyway((engine) => compact(engine, branch, options)),
-    undo: () => run((engine) => undo(engine, branch)),
-    items: () => run(async () => seenItems(branch.request)),
-    pin: (identity, pinned = true) => run((engine) => pin(engine, branch, identity, pinned)),
+    canExecute: (tool) => runAnyway((engine, branch) => canExecute(engine, branch, tool)),
+    prepare: (request) => runAnyway((engine, branch) => prepare(engine, branch, request)),
+    standing: (request) => runAnyway((engine, branch) => standingView(engine, branch, request)),
+    record: (request) => runAnyway((engine, branch) => record(engine, branch, request)),
+    status: () => runAnyway((engine, branch) => statusOf(engine, branch)),
+    compact: (options = {}) => runAnyway((engine, branch) => compact(engine, branch, options)),
+    undo: () => run((engine, branch) => undo(engine, branch)),
+    items: () => run(async (_, { requests }) => seenItems(requests.last)),
+    pin: (identity, pinned = true) => run((engine, branch) => pin(engine, branch, identity, pinned)),
     fork: (to) =>
-      run(async (engine) => {
+      run(async (engine, branch) => {
         // A session that has written nothing yet can be forked all the same.
-        if (branch.seed !== undefined) await appendTo(engine, branch, [])
+        if (branch.log.seed !== undefined) await appendTo(engine, branch, [])
         await forkSession(engine.sessions, engine.artifacts, { tenant, from: id, to })
         return createSession(deps, { id: to, agent, tenant })
       }),
-    audit: () => run((engine) => audit(engine, branch)),
-    recall: (query, wanted) => run((engine) => recall(engine.sessions, branch, query, wanted)),
+    audit: () => run((engine, branch) => audit(engine, branch)),
+    recall: (query, wanted) =>
+      run(({ sessions, redact }, branch) => {
+        const { last } = branch.requests
+        return last === undefined
+          ? recallArchived(sessions, branch, query, wanted)
+          : recall({ ...last, ...(redact !== undefined && { redact }) }, query, wanted)
+      }),
+    scope: (history) => run(async (engine, branch) => historyScope(engine, branch, history)),
     async *export() {
       const { sessions, artifacts } = await run(async (engine) => engine)
       yield* exportStore(sessions, { tenant, session: id, artifacts })
@@ -132,13 +151,15 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   }
 }
 
+type Work<T> = (engine: EngineDeps, branch: Branch) => Promise<T>
+
 function modelFree(engine: EngineDeps): EngineDeps {
   const { summarizer: _, ...deps } = engine
   return deps
 }
 
 async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefined> {
-  const { epoch } = branch
+  const { epoch } = branch.standing
   if (epoch === undefined) return undefined
   const at = deps.clock.now()
   await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'undo', epoch: epoch.id }])
@@ -154,7 +175,7 @@ async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefine
 }
 
 async function pin(deps: EngineDeps, branch: Branch, identity: string, pinned: boolean): Promise<void> {
-  if (pinned && !branch.archived.has(identity)) {
+  if (pinned && !branch.log.archived.has(identity)) {
     throw new PlimsollError('not-found', `This session has no item ${JSON.stringify(identity)}.`, {
       advice: 'items() lists the items of the last request with their identities.',
     })
@@ -169,16 +190,6 @@ async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[
     if (entry.type === 'audit' || entry.type === 'epoch') found.push(entry)
   }
   return found
-}
-
-/** Calls that overlap run one after another, in the order in which they came. */
-function queue(): <T>(work: () => Promise<T>) => Promise<T> {
-  let tail: Promise<unknown> = Promise.resolve()
-  return (work) => {
-    const next = tail.then(work, work)
-    tail = next.catch(() => undefined)
-    return next
-  }
 }
 
 /** Calls that come while one is about to run are answered together, each with its own outcome. */

@@ -1,7 +1,7 @@
 import type { BudgetStanding, LedgerTotals, TurnUsage } from '../../meter/index.ts'
-import { spenderOf, type Branch } from './branch.ts'
+import { limitOf, modelOf, spenderOf, type Branch } from './branch/branch.ts'
 import type { EngineDeps } from '../deps.ts'
-import { highWater } from '../epoch/water.ts'
+import { highWater } from '../epoch/thresholds.ts'
 
 export interface SessionStatus {
   readonly model?: string
@@ -28,26 +28,28 @@ export interface SessionStatus {
 }
 
 export async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus> {
-  const used = Math.ceil(branch.load?.count.high ?? 0)
-  const limit = branch.limit?.tokens ?? 0
-  const threshold =
-    branch.limit === undefined ? 0 : Math.floor(highWater(deps.policy, branch.limit, branch.cacheIsWarm))
-  const lastTurn = branch.calls.lastTurn(branch.tenant, branch.session)
-  const turnsRemaining = turnsUntil(threshold - used, branch.growth)
+  const { log, requests, standing } = branch
+  const model = modelOf(branch)
+  const used = Math.ceil(requests.last?.load.count.high ?? 0)
+  const lastLimit = limitOf(branch)
+  const limit = lastLimit?.tokens ?? 0
+  const threshold = lastLimit === undefined ? 0 : Math.floor(highWater(deps.policy, lastLimit, log.cacheIsWarm))
+  const lastTurn = log.calls.lastTurn(branch.tenant, branch.session)
+  const turnsRemaining = turnsUntil(threshold - used, requests.growth)
   return {
-    ...(branch.model !== undefined && { model: branch.model }),
+    ...(model !== undefined && { model }),
     used,
     limit,
     available: Math.max(0, limit - used),
     percent: limit === 0 ? 0 : Math.round((1000 * used) / limit) / 10,
     threshold,
     ...(turnsRemaining !== undefined && { turnsRemaining }),
-    turns: branch.turnCount,
-    ...(branch.epoch !== undefined && { epoch: branch.epoch.id }),
-    pins: branch.pins.size,
-    spent: branch.calls.totals(),
+    turns: Math.max(log.turns, branch.turns.count),
+    ...(standing.epoch !== undefined && { epoch: standing.epoch.id }),
+    pins: log.pins.size,
+    spent: log.calls.totals(),
     ...(lastTurn !== undefined && { lastTurn }),
-    report: branch.calls.report(branch.tenant, branch.session),
+    report: log.calls.report(branch.tenant, branch.session),
     budgets: (await deps.budgets?.standing(spenderOf(branch), deps.clock.now(), deps.policyBudgets)) ?? [],
   }
 }

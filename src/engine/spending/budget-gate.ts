@@ -1,6 +1,6 @@
 import type { Verdict } from '../../core/target.ts'
 import type { EngineDeps } from '../deps.ts'
-import { spenderOf, type Branch } from '../session/branch.ts'
+import { spenderOf, type Branch } from '../session/branch/branch.ts'
 import { withNewHead } from '../epoch/bound-thinking.ts'
 import type { BookRequest } from './budget-book.ts'
 import { boundOf, type LedgerTotals, type Spent } from '../../meter/index.ts'
@@ -24,7 +24,7 @@ const FINAL_INSTRUCTION =
  * Reserves the most that the call can cost; over budget, once a closing answer, then nothing. `decided` is the verdict that
  * stands if it can be paid for.
  */
-export async function permit(context: PrepareContext, view: View, decided?: Verdict): Promise<Permission> {
+export async function passBudgetGate(context: PrepareContext, view: View, decided?: Verdict): Promise<Permission> {
   const { deps, branch, target, limit, conversation } = context
   const { high } = view.load.count
   const numbers = { target, projected: high, limit: limit.tokens, margin: limit.tokens - high }
@@ -65,8 +65,8 @@ export function payerOf(
     at: clock.now(),
     ...(policyBudgets !== undefined && { also: policyBudgets }),
     before: {
-      session: spentIn(branch.calls.totals()),
-      agent: spentIn(branch.calls.totals({ agent: branch.agent })),
+      session: spentIn(branch.log.calls.totals()),
+      agent: spentIn(branch.log.calls.totals({ agent: branch.agent })),
     },
   }
 }

@@ -1,7 +1,7 @@
 import { costOfUsage } from '../../core/price.ts'
 import { RECORD_VERSION, type UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { Branch } from '../session/branch.ts'
+import type { Branch } from '../session/branch/branch.ts'
 import type { EngineDeps } from '../deps.ts'
 
 export interface FinishedCall {

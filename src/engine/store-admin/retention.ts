@@ -1,6 +1,7 @@
 import type { Handle } from '../../core/handles.ts'
 import type { Epoch } from '../../core/records.ts'
-import type { Branch } from '../session/branch.ts'
+import type { Branch } from '../session/branch/branch.ts'
+import type { ArtifactMeta } from '../../ports/artifact-store.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { Standing } from '../prepare/standing.ts'
 
@@ -11,11 +12,11 @@ const LEAST_WRITES = 10
  * Counts a write of the branch and cleans up by the policy's rule: at its first write, and then whenever so many came that the line
  * may have been passed again. The store never gives up what a session references. Cleaning fails no result.
  */
-export async function cleanUp(deps: EngineDeps, branch: Branch): Promise<void> {
+async function cleanUp(deps: EngineDeps, branch: Branch): Promise<void> {
   const { retention } = deps.policy
   if (retention === undefined) return
   const every = Math.max(LEAST_WRITES, retention.cleanAt - retention.keep)
-  if (branch.writes++ % every !== 0) return
+  if (branch.artifacts.countWrite() % every !== 0) return
   try {
     await deps.artifacts.prune(branch.tenant, retention)
   } catch (error) {
@@ -23,6 +24,18 @@ export async function cleanUp(deps: EngineDeps, branch: Branch): Promise<void> {
     const { tenant, session, agent } = branch
     deps.emit({ type: 'warning', topic: 'artifacts', message, tenant, session, agent, at: deps.clock.now() })
   }
+}
+
+/** Stores bytes as this session's. */
+export async function putArtifact(
+  deps: EngineDeps,
+  branch: Branch,
+  bytes: Uint8Array,
+  meta: Omit<ArtifactMeta, 'session'>,
+): Promise<void> {
+  const { handle } = await deps.artifacts.put(branch.tenant, bytes, { ...meta, session: branch.session })
+  branch.artifacts.referenced([handle])
+  await cleanUp(deps, branch)
 }
 
 /** A view that another session's edits made names artifacts of that session: this one keeps them alive as well. */
@@ -36,11 +49,12 @@ export async function keepAlive(deps: EngineDeps, branch: Branch, { epoch, first
 
 /** Marks artifacts as used by the session, those that are not marked yet. */
 export async function reference(deps: EngineDeps, branch: Branch, handles: readonly Handle[]): Promise<void> {
-  const foreign = [...new Set(handles)].filter((handle) => !branch.referenced.has(handle))
+  const { tenant, session, artifacts, log } = branch
+  const foreign = [...new Set(handles)].filter((handle) => !artifacts.has(handle) && !log.editHandles.has(handle))
   if (foreign.length === 0) return
-  await deps.artifacts.reference(branch.tenant, branch.session, foreign)
-  for (const handle of foreign) branch.referenced.add(handle)
+  await deps.artifacts.reference(tenant, session, foreign)
+  artifacts.referenced(foreign)
 }
 
-export const handlesOf = ({ edits }: Epoch): Handle[] =>
+const handlesOf = ({ edits }: Epoch): Handle[] =>
   edits.flatMap((edit) => (edit.op === 'replace' && edit.handle !== undefined ? [edit.handle] : []))

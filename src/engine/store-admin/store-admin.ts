@@ -6,9 +6,7 @@ import { handlesOfRecord } from './record-handles.ts'
 import { sessionsOf } from './store-export.ts'
 
 export { exportStore } from './store-export.ts'
-export type { ExportOptions } from './store-export.ts'
 export { importStore } from './store-import.ts'
-export type { ImportOptions, ImportReport } from './store-import.ts'
 
 export interface VerifyReport {
   readonly clean: boolean
@@ -72,7 +70,7 @@ export async function verifyStore(
 }
 
 /** Every handle that a session's log names, each once. */
-export async function handlesOf(store: SessionStore, tenant: string, session: string): Promise<readonly Handle[]> {
+async function handlesOf(store: SessionStore, tenant: string, session: string): Promise<readonly Handle[]> {
   const handles = new Set<Handle>()
   for await (const { record } of store.read(tenant, session))
     for (const handle of handlesOfRecord(record)) handles.add(handle)

@@ -1,6 +1,6 @@
 import type { Handle } from '../../core/handles.ts'
 import { CLAUDE_CODE, stripVolatile } from '../../core/identity.ts'
-import type { Branch } from '../session/branch.ts'
+import type { Branch } from '../session/branch/branch.ts'
 import type { EngineDeps } from '../deps.ts'
 import { headTail } from '../intake/index.ts'
 import { byteLength } from '../intake/text.ts'
@@ -18,7 +18,7 @@ const MOST_CHARACTERS = 4_000_000
 /** Recognises a reader's answer by its seal and a view of this session by its hash; undefined for what a tool itself wrote. */
 export function derivedFrom(
   { provenance, hash }: Pick<EngineDeps, 'provenance' | 'hash'>,
-  { tenant, views }: Pick<Branch, 'tenant' | 'views'>,
+  { tenant, log }: Pick<Branch, 'tenant' | 'log'>,
   text: string,
 ): Derived | undefined {
   if (text.length > MOST_CHARACTERS || !text.includes('art_')) return undefined
@@ -26,7 +26,7 @@ export function derivedFrom(
   const plain = stripVolatile(text, CLAUDE_CODE).trimEnd()
   for (const candidate of [plain, ...stringsIn(plain)]) {
     const read = provenance.handlesOf(tenant, candidate)
-    const handles = read ?? views.get(viewKey(hash, candidate))
+    const handles = read ?? log.views.get(viewKey(hash, candidate))
     if (handles === undefined) continue
     return {
       handles,
@@ -43,7 +43,7 @@ export function derivedFrom(
   return undefined
 }
 
-/** What `Branch.views` knows a view by. */
+/** What `BranchLog.views` knows a view by. */
 export const viewKey = (hash: EngineDeps['hash'], text: string): string => hash(`view:${text.trim()}`)
 
 /** Mostly the beginning: a reader's answer begins where it was asked to. */

@@ -3,7 +3,8 @@ import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import type { ToolBudgetRule } from '../../core/policy.ts'
 import { RECORD_VERSION, type FirstSendEdit } from '../../core/records.ts'
-import { fixedTokensOf, textTokensOf, tokensOf, type PrepareContext } from '../prepare/context.ts'
+import type { PrepareContext } from '../prepare/context.ts'
+import { fixedTokensOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
 import type { Presented } from '../deps.ts'
 import { isLarge } from './intake-guard.ts'
 import { budgetOf, countedFor, draftResult, sizesOf, type ResultDraft, type ResultScale } from './result-forms.ts'
@@ -15,6 +16,7 @@ import {
   type ResultForms,
   type ToolBudget,
 } from './tool-budget.ts'
+import { wasSent } from '../session/branch/branch.ts'
 
 export interface NewEdit {
   readonly index: number
@@ -32,7 +34,7 @@ export async function newFirstSendEdits(context: PrepareContext, standing: Stand
   const { deps, branch, conversation, links, known } = context
   const fresh = links.slice(known.links).filter(({ index, chain }) => {
     const item = conversation.items[index]!
-    return mayShorten(item) && !standing.firstSend.has(index) && !branch.sent.has(chain)
+    return mayShorten(item) && !standing.firstSend.has(index) && !wasSent(branch, chain)
   })
   if (fresh.length === 0) return []
   const all = turnsIn(context, standing, fresh)

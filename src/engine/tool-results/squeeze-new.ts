@@ -2,10 +2,13 @@ import type { Link } from '../../core/chain.ts'
 import { RECORD_VERSION, type FirstSendEdit } from '../../core/records.ts'
 import { storeTexts } from '../session/archive.ts'
 import { squeeze } from '../epoch/cascade/steps/squeeze.ts'
-import { isOver, viewOf, type PrepareContext, type View } from '../prepare/context.ts'
+import type { PrepareContext, View } from '../prepare/context.ts'
+import { isOver } from '../prepare/limits.ts'
+import { viewOf } from '../prepare/view.ts'
 import { draftOf, ownTexts } from '../epoch/declare-epoch.ts'
 import type { NewEdit } from './first-send.ts'
 import { placedKeyOf, type Standing } from '../prepare/standing.ts'
+import { wasSent } from '../session/branch/branch.ts'
 
 /** No new item is shown with fewer tokens. */
 const FLOOR_TOKENS = 40
@@ -55,7 +58,7 @@ async function neverSent(
   justShown: ReadonlySet<number>,
 ): Promise<ReadonlySet<number>> {
   const fresh = links.filter(
-    ({ chain, index }) => !branch.sent.has(chain) && (justShown.has(index) || !firstSend.has(index)),
+    ({ chain, index }) => !wasSent(branch, chain) && (justShown.has(index) || !firstSend.has(index)),
   )
   const seen = await deps.sessions.seen(
     branch.tenant,

@@ -3,14 +3,15 @@ import type { EventBody } from '../../core/events.ts'
 import type { Handle } from '../../core/handles.ts'
 import { RECORD_VERSION, type Audit } from '../../core/records.ts'
 import type { Limit, Target } from '../../core/target.ts'
-import type { Branch } from '../session/branch.ts'
-import { limitFor, textTokensOf } from '../prepare/context.ts'
+import { limitOf, modelOf, type Branch } from '../session/branch/branch.ts'
+import { textTokensOf } from '../prepare/counting.ts'
+import { limitFor } from '../prepare/limits.ts'
 import type { EngineDeps } from '../deps.ts'
 import { viewKey } from './derived.ts'
 import { callHook, NOTE_CHARACTERS } from '../hooks.ts'
 import { wellFormed, type ShowReport } from '../intake/index.ts'
 import { appendTo } from '../session/restore.ts'
-import { cleanUp, reference } from '../store-admin/retention.ts'
+import { putArtifact, reference } from '../store-admin/retention.ts'
 import { budgetOf, countedFor, draftResult, type ResultDraft, type ResultScale } from './result-forms.ts'
 import type { BudgetGrant, BudgetStep, ToolBudget } from './tool-budget.ts'
 
@@ -58,7 +59,7 @@ export async function toolResults(
     const { limit, scale, budget } = weighing(deps, branch, group[0]!)
     const drafts = group.map((request, index) => draftOf(deps, branch, scale, request, index))
     const grants = await budget.reserveBatch(drafts.map(({ draft }) => draft.forms))
-    branch.toolUse = budget.snapshot()
+    branch.toolUse.is(budget.snapshot())
     for (const [i, request] of group.entries()) {
       try {
         const shown = await keep(deps, branch, request, drafts[i]!, grants[i]!, limit)
@@ -91,24 +92,26 @@ function weighing(
   branch: Branch,
   { model, window }: Pick<ToolResultRequest, 'model' | 'window'>,
 ): { readonly limit: Limit; readonly scale: ResultScale; readonly budget: ToolBudget } {
-  const isSame = window === undefined && (model === undefined || model === branch.model)
+  const isSame = window === undefined && (model === undefined || model === modelOf(branch))
   const target: Target = {
-    model: model ?? branch.model ?? 'unknown',
+    model: model ?? modelOf(branch) ?? 'unknown',
     ...(window !== undefined && { window }),
   }
   const limit =
-    (isSame ? branch.limit : undefined) ??
+    (isSame ? limitOf(branch) : undefined) ??
     limitFor(deps, target, { format: '', settings: { stream: false, reasoning: false } })
-  const gauge = { ...target, ...(branch.calibration !== undefined && { calibration: branch.calibration }) }
+  const { calibration } = branch.log
+  const { last } = branch.requests
+  const gauge = { ...target, ...(calibration !== undefined && { calibration }) }
   const countText = textTokensOf({ deps, branch, target, gauge })
   const scale: ResultScale = {
     limitTokens: limit.tokens,
     countTokens: (text) => countedFor(deps.policy, text, countText(text)),
-    readers: branch.readers,
+    readers: last?.readers ?? new Map(),
     now: () => deps.clock.now(),
   }
-  const room = (): number => limit.tokens - (branch.load?.count.high ?? 0)
-  return { limit, scale, budget: budgetOf(deps.policy, scale, branch.toolUse, room) }
+  const room = (): number => limit.tokens - (last?.load.count.high ?? 0)
+  return { limit, scale, budget: budgetOf(deps.policy, scale, branch.toolUse.snapshot, room) }
 }
 
 interface Measured {
@@ -174,9 +177,7 @@ async function keep(
   const handle = derived?.handles[0] ?? measured.handle
   const call = callId === undefined ? {} : { callId }
   if (derived === undefined) {
-    await deps.artifacts.put(branch.tenant, bytes, { session: branch.session, tool, ...call, ...about })
-    branch.referenced.add(handle)
-    await cleanUp(deps, branch)
+    await putArtifact(deps, branch, bytes, { tool, ...call, ...about })
   } else await reference(deps, branch, derived.handles)
   const audit: Audit = {
     v: RECORD_VERSION,

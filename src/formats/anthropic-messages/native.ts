@@ -1,7 +1,8 @@
 import type { NativeManagement } from '../../core/conversation.ts'
-import { member, type JsonNode } from '../json-index.ts'
-import { arrayOf, recordOf, stringOf } from '../reading.ts'
-import { spliceMember, type Splice } from '../splice.ts'
+import { member, type JsonNode } from '../json/json-index.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from '../kit/reading.ts'
+import { spliceMember, type Splice } from '../json/splice.ts'
 
 /** The vendor refuses a lower trigger. */
 const LEAST_COMPACT_TOKENS = 50_000

@@ -1,4 +1,4 @@
-import type { RuleBook } from '../rule-kit.ts'
+import type { RuleBook } from '../kit/rule-kit.ts'
 
 /** The rules of the Messages API, as data. `rules.ts` checks them; the words of the vendor stand there. */
 export const ANTHROPIC_RULES = {

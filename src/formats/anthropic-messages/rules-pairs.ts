@@ -1,4 +1,4 @@
-import { quoted, shown } from '../rule-kit.ts'
+import { quoted, shown } from '../kit/rule-kit.ts'
 import type { PlacedBlock, RuleContext, Turn } from './rule-turns.ts'
 
 const CALL_ID = /^[a-zA-Z0-9_-]+$/

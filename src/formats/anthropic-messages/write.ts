@@ -1,9 +1,9 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
-import type { Written } from '../cross.ts'
-import type { Fields } from '../reading.ts'
-import { anthropicChoice } from '../tool-choice.ts'
-import { argumentsOf, draftOf, isWebUrl, type Draft, type DraftTurn } from '../writing.ts'
+import type { Written } from '../kit/cross.ts'
+import type { Fields } from '../../core/values.ts'
+import { anthropicChoice } from '../kit/tool-choice.ts'
+import { argumentsOf, draftOf, isWebUrl, type Draft, type DraftTurn } from '../kit/writing.ts'
 
 /** The wire wants a cap on the answer; this is what a request without one gets. */
 const DEFAULT_MAX_TOKENS = 4096

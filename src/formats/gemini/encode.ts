@@ -1,16 +1,27 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import { writeForeign, type Written } from '../cross.ts'
-import { member, type JsonNode } from '../json-index.ts'
-import { jsonTextOf } from '../json-text.ts'
-import { groupByMessage } from '../outgoing.ts'
-import { objectJson, sealedError } from '../sealed.ts'
-import { spliceArray, spliceMembers, spliceText, type ArrayPart, type Splice } from '../splice.ts'
+import { writeForeign, type Written } from '../kit/cross.ts'
+import { member, type JsonNode } from '../json/json-index.ts'
+import { jsonTextOf } from '../json/json-text.ts'
+import { groupByMessage } from '../kit/outgoing.ts'
+import { objectJson, sealedError } from '../kit/sealed.ts'
+import { spliceArray, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
 import { spliceList } from './lists.ts'
 import { textKeyOf } from './read-part.ts'
-import { FORMAT, elementAt, field, fieldEntry, listOf, nodeAt, placeOf, rootOf, sourceOf, type Source } from './wire.ts'
+import {
+  FORMAT,
+  elementAt,
+  field,
+  fieldEntry,
+  listOf,
+  nodeAt,
+  placeOf,
+  rootOf,
+  sourceOf,
+  type Source,
+} from './source.ts'
 import { writeGemini } from './write.ts'
 
 export function encode(conversation: Conversation): Written {

@@ -1,5 +1,5 @@
-import type { JsonNode } from '../json-index.ts'
-import { spliceArray, type ArrayPart, type Splice } from '../splice.ts'
+import type { JsonNode } from '../json/json-index.ts'
+import { spliceArray, type ArrayPart, type Splice } from '../json/splice.ts'
 
 /** Like `spliceArray`, for a list that may stand there as a single object. */
 export function spliceList(text: string, list: JsonNode, parts: readonly ArrayPart[]): Splice[] {

@@ -1,4 +1,4 @@
-import type { RuleBook } from '../rule-kit.ts'
+import type { RuleBook } from '../kit/rule-kit.ts'
 
 /** The rules of generateContent, as data. */
 export const GEMINI_RULES = {

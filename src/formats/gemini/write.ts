@@ -1,9 +1,9 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
-import type { Written } from '../cross.ts'
-import type { Fields } from '../reading.ts'
-import { geminiChoice } from '../tool-choice.ts'
-import { argumentsOf, draftOf, isWebUrl, type Draft, type DraftTurn } from '../writing.ts'
+import type { Written } from '../kit/cross.ts'
+import type { Fields } from '../../core/values.ts'
+import { geminiChoice } from '../kit/tool-choice.ts'
+import { argumentsOf, draftOf, isWebUrl, type Draft, type DraftTurn } from '../kit/writing.ts'
 
 /** Gemini 3 refuses a call without a signature; this is what its documents name for calls of another model. */
 export const FOREIGN_SIGNATURE = 'skip_thought_signature_validator'

@@ -1,7 +1,8 @@
 import type { Item, Media, Role } from '../../core/item.ts'
-import { mediaTypeOf, readUrl } from '../media.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../reading.ts'
-import { REASONING_KEYS } from './wire.ts'
+import { mediaTypeOf, readUrl } from '../kit/media.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
+import { REASONING_KEYS } from './source.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 export type ItemCore = Pick<Item, 'kind' | 'text'> & Partial<Pick<Item, 'callId' | 'toolName' | 'sealed' | 'media'>>
@@ -21,7 +22,7 @@ export function kindOf(role: Role): 'instruction' | 'assistant' | 'user' {
   return role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
 }
 
-export function readMedia(part: Fields): Media | undefined {
+function readMedia(part: Fields): Media | undefined {
   const type = stringOf(part['type'])
   if (type === 'image_url') return { type: 'image', ...readUrl(urlOf(part['image_url'])) }
   if (type === 'video_url') return { type: 'video', ...readUrl(urlOf(part['video_url'])) }

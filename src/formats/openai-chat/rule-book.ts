@@ -1,4 +1,4 @@
-import type { RuleBook } from '../rule-kit.ts'
+import type { RuleBook } from '../kit/rule-kit.ts'
 
 /** The rules of chat completions, as data. Rules with a vendor's name apply in its sub-profile only. */
 export const OPENAI_CHAT_RULES = {

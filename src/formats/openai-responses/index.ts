@@ -4,15 +4,16 @@ import { encode } from './encode.ts'
 import { readResponse } from './response.ts'
 import { checkOpenAiResponses } from './rules.ts'
 import { stream } from './stream.ts'
-import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './wire.ts'
+import { traits } from './traits.ts'
+import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
 
 export const openaiResponses: Codec = {
   format: FORMAT,
-  decode,
+  traits,
+  decode: (text) => decode(text),
   encode,
-  fields: fieldsOf,
-  messages: parsedMessages,
-  endOf: endOfMessage,
+  fields: (conversation) => fieldsOf(conversation),
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf },
   fragment: fragmentOf,
   check: checkOpenAiResponses,
   readResponse,

@@ -1,4 +1,4 @@
-import type { RuleBook } from '../rule-kit.ts'
+import type { RuleBook } from '../kit/rule-kit.ts'
 
 /** The rules of the Responses API, as data. */
 export const OPENAI_RESPONSES_RULES = {

@@ -1,11 +1,11 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
-import type { Written } from '../cross.ts'
-import { dataUrl } from '../media.ts'
-import type { Fields } from '../reading.ts'
-import { objectJson } from '../sealed.ts'
-import { responsesChoice } from '../tool-choice.ts'
-import { draftOf, isWebUrl, type Draft, type DraftTurn } from '../writing.ts'
+import type { Written } from '../kit/cross.ts'
+import { dataUrl } from '../kit/media.ts'
+import type { Fields } from '../../core/values.ts'
+import { objectJson } from '../kit/sealed.ts'
+import { responsesChoice } from '../kit/tool-choice.ts'
+import { draftOf, isWebUrl, type Draft, type DraftTurn } from '../kit/writing.ts'
 
 /** Writes a conversation that came from another wire. */
 export function writeOpenaiResponses(conversation: Conversation): Written {

@@ -14,7 +14,7 @@ import { sweAgent } from './agents/swe-agent.ts'
 import { tau2Bench, tauBench } from './agents/tau-bench.ts'
 
 /** Most telling first: what a later one also accepts has been claimed by an earlier one. */
-export const LOADERS: readonly TranscriptLoader[] = [
+const LOADERS: readonly TranscriptLoader[] = [
   claudeCode,
   copilotCli,
   geminiCli,

@@ -109,7 +109,7 @@ function firstLine(text: string, start: number): { text: string; line: number } 
   return undefined
 }
 
-export function countLines(text: string, to: number): number {
+function countLines(text: string, to: number): number {
   let lines = 0
   for (let at = text.indexOf('\n'); at >= 0 && at < to; at = text.indexOf('\n', at + 1)) lines++
   return lines

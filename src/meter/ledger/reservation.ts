@@ -31,12 +31,12 @@ export function boundOf(plan: CallPlan, facts: Pick<ModelFacts, 'price' | 'maxOu
   return { tokens: inputTokens + outputTokens, inputTokens, outputTokens, ...(usd !== undefined && { usd }) }
 }
 
-export function inputUsd(tokens: number, price: PriceModel): number {
+function inputUsd(tokens: number, price: PriceModel): number {
   const { input, cacheWrite, cacheWriteLong } = ratesFor(tokens, price)
   return (tokens * Math.max(input, cacheWrite ?? 0, cacheWriteLong ?? 0)) / 1_000_000
 }
 
-export const outputRate = (inputTokens: number, price: PriceModel): number => ratesFor(inputTokens, price).output
+const outputRate = (inputTokens: number, price: PriceModel): number => ratesFor(inputTokens, price).output
 
 /** Output tokens that still fit beside the prompt in what is left of a budget; negative when not even the prompt does. */
 export function affordableOutput(

@@ -1,8 +1,16 @@
 import cluster from 'node:cluster'
+import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { PlimsollEvent } from '../../core/events.ts'
+import { artifactsBeside } from '../../drivers/open-artifacts.ts'
 import { openEvents } from '../../drivers/open-events.ts'
-import { budgetsOf } from '../../config/policy/index.ts'
+import { openStore, withoutPassword } from '../../drivers/open-store.ts'
+import { openDashboard } from '../dashboard/open-dashboard.ts'
+import type { DashboardInfo, PolicyRow } from '../dashboard/page-types.ts'
+import { tenantsWithSessions } from '../dashboard/stored-sessions.ts'
+import { runDemoSession } from './demo/demo-session.ts'
+import { budgetsOf } from '../../config/index.ts'
+import { checkPolicies } from '../../compose/named-policies.ts'
 import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../../compose/plimsoll.ts'
 import type { ProxyConfig } from '../../config/proxy.ts'
 import { knownModels } from './catalogue.ts'
@@ -16,6 +24,8 @@ export interface OpenProxy {
   readonly proxy: Proxy
   readonly plimsoll: Plimsoll
   readonly hub: EventHub
+  /** The page, with a key that opens it whatever the number of tenants. */
+  readonly pageUrl: string
   /** Takes what may change while requests are under way; gives back the names of what needs a restart. */
   readonly reload: (settings: ProxySettings) => readonly string[]
   readonly close: () => Promise<void>
@@ -34,10 +44,25 @@ const FIXED = [
   'summarizer',
   'drainMs',
   'requestTimeoutMs',
+  'allowedHosts',
+  'redact',
+  'allowedOrigins',
 ] as const
 
+/** What the page says about this proxy that only the command line knows. */
+export interface PageTexts {
+  /** Variables that point an agent at this address. */
+  readonly connect?: (url: string) => DashboardInfo['connect']
+  /** Every setting and where it comes from. */
+  readonly settings?: () => readonly PolicyRow[]
+}
+
 /** A proxy with everything around it: store, events, metrics, control routes. */
-export async function openProxy(settings: ProxySettings, onRequest: (line: ProxyLine) => void): Promise<OpenProxy> {
+export async function openProxy(
+  settings: ProxySettings,
+  onRequest: (line: ProxyLine) => void,
+  page: PageTexts = {},
+): Promise<OpenProxy> {
   const hub = createEventHub()
   const metrics = createMetrics()
   const count = (event: PlimsollEvent): void => {
@@ -58,13 +83,17 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
       }),
     ),
   })
+  const storeUrl = settings.store ?? defaultStore()
+  const sessions = openStore(storeUrl)
+  const catalogue = knownModels()
   const plimsoll = createPlimsoll({
     ...liveOptions(settings),
-    ...(settings.store !== undefined && { store: settings.store }),
-    ...(settings.artifacts !== undefined && { artifacts: settings.artifacts }),
+    store: sessions,
+    artifacts: settings.artifacts ?? artifactsBeside(storeUrl),
     ...(settings.models !== undefined && { models: settings.models }),
     ...(settings.summarizer !== undefined && { summarizer: settings.summarizer }),
-    catalogue: knownModels(),
+    ...(settings.redact !== undefined && { redact: settings.redact }),
+    catalogue,
     onEvent(event) {
       count(event)
       bus.publish(event)
@@ -84,11 +113,46 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     hub.take(event)
     plimsoll.ledger.take(event)
   })
-  const token = process.env['PLIMSOLL_TOKEN']
+  const { PLIMSOLL_TOKEN: token, PLIMSOLL_OPERATOR_TOKEN: operatorToken } = process.env
+  const pageToken = randomBytes(12).toString('base64url')
+  const operator = operatorToken === undefined || operatorToken === '' ? {} : { operatorToken }
   const proxy = await startProxy(plimsoll.gateway, {
     ...settings,
     ...(token !== undefined && { token }),
-    control: createControl({ hub, ledger: plimsoll.ledger, metrics, isReady: () => plimsoll.isReady() }),
+    ...operator,
+    control: createControl({
+      hub,
+      ledger: plimsoll.ledger,
+      metrics,
+      isReady: () => plimsoll.isReady(),
+      tenantOf: (header, path) => plimsoll.gateway.tenantOf(header, path),
+      storedTenants: () => tenantsWithSessions(sessions),
+      pageToken,
+      ...operator,
+    }),
+    dashboard: openDashboard({
+      plimsoll,
+      sessions,
+      catalogue,
+      source: 'proxy',
+      storeName: withoutPassword(storeUrl),
+      connect: () => page.connect?.(proxy.url) ?? [],
+      policy: async () => page.settings?.() ?? [],
+      actions: {
+        async demo() {
+          void runDemoSession(plimsoll.gateway).catch((error: Error) =>
+            count({
+              type: 'warning',
+              topic: 'demo',
+              message: error.message,
+              at: Date.now(),
+              tenant: '',
+              session: '',
+            }),
+          )
+        },
+      },
+    }),
     sidecar: plimsoll.sidecar,
     onRequest,
   })
@@ -96,18 +160,21 @@ export async function openProxy(settings: ProxySettings, onRequest: (line: Proxy
     proxy,
     plimsoll,
     hub,
+    pageUrl: `${proxy.url}/t/${operatorToken ?? pageToken}/`,
     reload(next) {
       // First what can fail: a file that names a wrong host changes nothing.
       const live = liveOptions(next)
+      checkPolicies(live)
       proxy.reload(next)
       plimsoll.reconfigure(live)
       return FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(settings[name]))
     },
     async close() {
       process.off('message', onMessage)
-      await proxy.close()
-      await plimsoll.close()
-      await bus.close()
+      const failures: unknown[] = []
+      // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
+      for (const part of [proxy, plimsoll, bus]) await part.close().catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
     },
   }
 }
@@ -125,7 +192,7 @@ function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
 }
 
 function liveOptions(settings: ProxySettings): LiveOptions {
-  const { policy, policies, agents, window, budgets, observe, tools, maxBodyBytes } = settings
+  const { policy, policies, agents, window, budgets, observe, tools, maxBodyBytes, tenants } = settings
   return {
     ...(policy !== undefined && { policy }),
     ...(policies !== undefined && { policies }),
@@ -135,5 +202,6 @@ function liveOptions(settings: ProxySettings): LiveOptions {
     ...(observe !== undefined && { observe }),
     ...(tools !== undefined && { tools }),
     ...(maxBodyBytes !== undefined && { maxBodyBytes }),
+    ...(tenants !== undefined && { tenants }),
   }
 }

@@ -4,6 +4,7 @@ import { artifactsCommand } from './commands/artifacts.ts'
 import { chatCommand } from './commands/chat.ts'
 import { completionCommand } from './commands/completion.ts'
 import { configCommand } from './commands/config.ts'
+import { dashboardCommand } from './commands/dashboard.ts'
 import { countCommand } from './commands/count.ts'
 import { demoCommand } from './commands/demo.ts'
 import { doctorCommand } from './commands/doctor.ts'
@@ -32,6 +33,7 @@ export const createProgram = (): Command =>
     .addCommand(demoCommand())
     .addCommand(chatCommand())
     .addCommand(proxyCommand())
+    .addCommand(dashboardCommand())
     .addCommand(runCommand())
     .addCommand(simulateCommand())
     .addCommand(sessionsCommand())

@@ -1,7 +1,9 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import { readNumber, unitWords, type BudgetConfig } from '../../config/policy/index.ts'
-import { readConfig, readPolicies, type ProxyConfig } from '../../config/proxy.ts'
+import { readConfig, readNumber, unitWords, type BudgetConfig, type Config } from '../../config/index.ts'
+import { checkTenants, proxyConfig, proxyPolicies, type ProxyConfig } from '../../config/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
+import { endpoints } from '../../formats/endpoints.ts'
+import { tokenCount } from './kit/token-count.ts'
 import { wholeNumber } from './whole-number.ts'
 
 export interface ProxyFlags extends Omit<
@@ -9,21 +11,17 @@ export interface ProxyFlags extends Omit<
   'upstreams' | 'maxBodyBytes' | 'agents' | 'policy' | 'policies' | 'budgets' | 'models' | 'summarizer'
 > {
   readonly policy?: string
-  readonly anthropic?: string[]
-  readonly openai?: string[]
-  readonly gemini?: string[]
   readonly maxBody?: number
+  readonly allowHost?: string[]
+  readonly allowOrigin?: string[]
   readonly budgetUsd?: BudgetConfig[]
   readonly budgetTokens?: BudgetConfig[]
   readonly config?: string
   readonly json?: boolean
 }
 
-const VENDORS: Readonly<Record<'anthropic' | 'openai' | 'gemini', string>> = {
-  anthropic: 'https://api.anthropic.com',
-  openai: 'https://api.openai.com',
-  gemini: 'https://generativelanguage.googleapis.com',
-}
+/** The vendors' own addresses by prefix. */
+const VENDORS: Readonly<Record<string, string>> = Object.fromEntries(endpoints.map(({ name, url }) => [name, url]))
 
 const SCOPES = 'call, session, agent, key, tenant or day'
 
@@ -43,43 +41,51 @@ const budgetIn =
 /** The options that `proxy` and `run` share. */
 export function addProxyOptions(command: Command): Command {
   const several = (value: string, before: string[] = []): string[] => [...before, value]
+  for (const [name, url] of Object.entries(VENDORS)) {
+    command.option(`--${name} <url>`, `upstream behind /${name}; again for a fallback (default: ${url})`, several)
+  }
   return command
     .option(
-      '--anthropic <url>',
-      `upstream behind /anthropic; again for a fallback (default: ${VENDORS.anthropic})`,
-      several,
+      '--window <tokens>',
+      'window of the upstream, when the catalogue does not know it: 200000 or 200k',
+      tokenCount,
     )
-    .option('--openai <url>', `upstream behind /openai; again for a fallback (default: ${VENDORS.openai})`, several)
-    .option('--gemini <url>', `upstream behind /gemini; again for a fallback (default: ${VENDORS.gemini})`, several)
-    .option('--window <tokens>', 'window of the upstream, when the catalogue does not know it', wholeNumber)
     .option('--policy <name>', 'policy to apply')
     .option('--observe', 'report what would be done and change nothing')
     .option('--no-tools', 'inject no tools of ours into requests')
     .option('--store <url>', 'memory: or sqlite:./plimsoll.db')
     .option('--artifacts <url>', 'memory: or file:./artifacts')
-    .option('--config <file>', 'settings as JSON; flags win; read again on SIGHUP')
+    .option('--config <file>', 'settings as YAML or JSON; flags win; read again on SIGHUP')
     .option('--budget-usd <amount[/scope]>', `dollars per ${SCOPES}; again for another (scope: day)`, budgetIn('usd'))
     .option('--budget-tokens <n[/scope]>', 'the same in tokens', budgetIn('tokens'))
     .option('--max-body <bytes>', 'largest request body', wholeNumber)
+    .addOption(new Option('--redact', 'take secrets out of what is stored').env('PLIMSOLL_REDACT'))
+    .addOption(
+      new Option('--tenants <rule>', 'whose content a request is: credential, one or header:<name>').env(
+        'PLIMSOLL_TENANTS',
+      ),
+    )
+    .option('--allow-host <name>', 'further name that a local proxy is called by; again for another', several)
+    .option('--allow-origin <origin>', 'web page that may call the proxy; again for another', several)
     .addOption(new Option('--ca-file <file>', 'further certificate authorities, as PEM').env('PLIMSOLL_CA_FILE'))
 }
 
 type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }
 
 /** Flags over the file over the defaults. */
-export const settingsOf = (flags: ProxyFlags): ProxySettings => ({
-  ...plainSettingsOf(flags),
-  ...(flags.config !== undefined && readPolicies(flags.config, flags.policy)),
-})
+export function settingsOf(flags: ProxyFlags): ProxySettings {
+  if (flags.config === undefined) return plainSettingsOf(flags, {})
+  const config = readConfig(flags.config)
+  return { ...plainSettingsOf(flags, config), ...proxyPolicies(config, flags.policy) }
+}
 
 /** The same without what needs a policy worked out or a key to be there. */
-export function plainSettingsOf(flags: ProxyFlags): ProxySettings {
-  const file: ProxyConfig = flags.config === undefined ? {} : readConfig(flags.config)
+export function plainSettingsOf(flags: ProxyFlags, config: Config): ProxySettings {
+  const file = proxyConfig(config)
   const {
-    anthropic,
-    openai,
-    gemini,
     maxBody,
+    allowHost,
+    allowOrigin,
     budgetUsd = [],
     budgetTokens = [],
     config: _config,
@@ -88,21 +94,23 @@ export function plainSettingsOf(flags: ProxyFlags): ProxySettings {
     policy,
     ...rest
   } = flags
-  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+  const named = Object.entries(rest).filter(([, value]) => value !== undefined)
+  const given = Object.fromEntries(named.filter(([name]) => !(name in VENDORS)))
+  checkTenants({ ...file, ...given })
   return {
     ...file,
     ...given,
     ...(policy !== undefined && { policy }),
     ...(maxBody !== undefined && { maxBodyBytes: maxBody }),
+    ...(allowHost !== undefined && { allowedHosts: allowHost }),
+    ...(allowOrigin !== undefined && { allowedOrigins: allowOrigin }),
     ...(budgetUsd.length + budgetTokens.length > 0 && { budgets: [...budgetUsd, ...budgetTokens] }),
     // Commander says true when `--no-tools` is absent; then the file decides.
     tools: tools === false ? false : (file.tools ?? true),
     upstreams: {
       ...VENDORS,
       ...file.upstreams,
-      ...(anthropic !== undefined && { anthropic }),
-      ...(openai !== undefined && { openai }),
-      ...(gemini !== undefined && { gemini }),
+      ...(Object.fromEntries(named.filter(([name]) => name in VENDORS)) as Upstreams),
     },
   }
 }

@@ -1,15 +1,12 @@
 import { CommanderError, type Command } from 'commander'
 import { isPlimsollError } from '../../core/errors.ts'
 import { EXIT } from './exit-codes.ts'
+import { tolerateClosedOutput } from './kit/closed-output.ts'
 import { complain } from './kit/print-error.ts'
 
 /** Runs the program; whatever goes wrong ends in one sentence and an exit code. */
 export async function runProgram(program: Command): Promise<void> {
-  // `plimsoll inspect … | head` closes the pipe early; that is not an error.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(EXIT.ok)
-  })
+  tolerateClosedOutput()
   prepareErrors(program)
   try {
     await program.parseAsync()

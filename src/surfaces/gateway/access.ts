@@ -22,13 +22,21 @@ export function takeToken(path: string, header: HeaderReader): { token: string |
   return inPath === null ? { token: header(TOKEN_HEADER), path } : { token: inPath[1], path: inPath[2]! }
 }
 
-/** @throws PlimsollError `forbidden` */
-export function authorise(expected: string | undefined, given: string | undefined): void {
-  if (expected === undefined || expected === '') return
-  if (given !== undefined && timingSafeEqual(digest(given), digest(expected))) return
-  throw new PlimsollError('forbidden', 'This proxy asks for its token.', {
-    advice: `Send it as ${TOKEN_HEADER}, or put /t/<token> before the path.`,
-  })
+/** Whether a token was given that is one of these. */
+export const isOneOf = (tokens: readonly (string | undefined)[], given: string | undefined): boolean =>
+  given !== undefined &&
+  tokens
+    .map((token) => token !== undefined && token !== '' && timingSafeEqual(digest(given), digest(token)))
+    .includes(true)
+
+/** The operator's own token opens whatever the clients' token opens. @throws PlimsollError `forbidden` */
+export function authorise(expected: string | undefined, given: string | undefined, operatorToken?: string): void {
+  if (expected === undefined || expected === '' || isOneOf([expected, operatorToken], given)) return
+  throw unauthorised('This proxy asks for its token.', `Send it as ${TOKEN_HEADER}, or put /t/<token> before the path.`)
 }
+
+/** Answered with 401: the same request with a token may pass. */
+export const unauthorised = (message: string, advice: string): PlimsollError =>
+  new PlimsollError('forbidden', message, { advice, fields: { status: 401 } })
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

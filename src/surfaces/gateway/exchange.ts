@@ -47,12 +47,21 @@ export interface UpstreamAnswer<B> {
   readonly taken: readonly Uint8Array[]
   /** Reads the next piece. It stays part of the answer. `late` when none came in time, and nothing is lost. */
   peek(waitMs: number): Promise<Uint8Array | 'end' | 'late'>
-  /** Reads the whole answer, up to `limit` bytes; the rest is thrown away. */
-  bytes(limit: number): Promise<Uint8Array>
   /** Lets the connection go. */
   discard(): void
   /** The same answer with its bytes rewritten on the way. They come unpacked. */
   rewritten(rewrite: Rewrite): UpstreamAnswer<B>
+}
+
+/** The whole answer as it travelled; undefined when it is longer than `limit`, and then all of it can still be passed on. */
+export async function wholeOf<B>(answer: UpstreamAnswer<B>, limit: number): Promise<Uint8Array | undefined> {
+  let size = answer.taken.reduce((sum, piece) => sum + piece.length, 0)
+  while (size <= limit) {
+    const piece = await answer.peek(Infinity)
+    if (typeof piece === 'string') return answer.taken.length === 1 ? answer.taken[0]! : Buffer.concat(answer.taken)
+    size += piece.length
+  }
+  return undefined
 }
 
 /** Rewrites an answer piece by piece. What it throws breaks the answer off. */
@@ -85,6 +94,8 @@ export type Reply<B> =
 
 /** Reads an answer while its bytes pass by. Never throws. */
 export interface Tap<B> {
+  /** What passes may have another length than what came. */
+  readonly rewrites?: true
   /** What passes on to the client: the same bytes, unless a hidden step is cut out. */
   chunk(bytes: Uint8Array): Uint8Array | undefined
   /** The answer is complete, or was cut off: what arrived is recorded. */

@@ -1,7 +1,7 @@
 import type { Answer } from './request/answer.ts'
 import type { Reply, Tap, Upstream, UpstreamAnswer } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
-import { goesToClient, goesUpstream } from './headers.ts'
+import { goesToClient, goesUpstream, namedIn } from './headers.ts'
 
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
@@ -38,8 +38,9 @@ function upstreamOf(request: Request, signal: AbortSignal | null, url: URL, upst
   return {
     async send({ path, body, headers: changes, foreign }) {
       const headers = new Headers()
+      const ownConnection = namedIn(request.headers.get('connection'))
       for (const [name, value] of foreign === true ? [] : request.headers) {
-        if (goesUpstream(name)) headers.append(name, value)
+        if (goesUpstream(name, ownConnection)) headers.append(name, value)
       }
       for (const [name, value] of Object.entries(changes)) {
         // The runtime's own fetch negotiates and unpacks by itself.
@@ -70,12 +71,6 @@ function answerOf(response: Response): FetchAnswer {
     // The body is unpacked already; this header describes what travelled.
     header: (name) => (name === 'content-encoding' ? undefined : (response.headers.get(name) ?? undefined)),
     body: response.body,
-    async bytes(limit) {
-      const chunks = [...source.taken]
-      for (let next = await source.next(); !next.done; next = await source.next()) chunks.push(next.value)
-      const bytes = Buffer.concat(chunks)
-      return bytes.length > limit ? bytes.subarray(0, limit) : bytes
-    },
     rewritten({ contentType, chunk, end }) {
       const rewriting = new TransformStream<Uint8Array, Uint8Array>({
         transform: (bytes, controller) => controller.enqueue(chunk(bytes)),
@@ -116,9 +111,11 @@ function sourceOf(body: Body): Source {
     taken,
     next,
     async peek(waitMs) {
-      const { promise: late, stop } = after(waitMs)
-      const first = await Promise.race([read(), late]).finally(stop)
-      if (first === 'late') return first
+      if (waitMs !== Infinity) {
+        const { promise: late, stop } = after(waitMs)
+        const first = await Promise.race([read(), late]).finally(stop)
+        if (first === 'late') return first
+      }
       const { done, value } = await next()
       if (done) return 'end'
       taken.push(value)
@@ -141,8 +138,10 @@ const responseOf = ({ status, headers, body }: Answer): Response => new Response
 function relayed({ from, headers: extra, body: whole, tap }: Extract<Reply<Body>, { kind: 'relay' }>): Response {
   const { response, source } = from as FetchAnswer
   const headers = new Headers()
+  const itsConnection = namedIn(response.headers.get('connection'))
   for (const [name, value] of response.headers) {
-    if (goesToClient(name) && name !== 'content-encoding' && name !== 'content-length') headers.append(name, value)
+    if (goesToClient(name, itsConnection) && name !== 'content-encoding' && name !== 'content-length')
+      headers.append(name, value)
   }
   for (const [name, value] of Object.entries(extra)) headers.set(name, value)
   const { status, statusText } = response

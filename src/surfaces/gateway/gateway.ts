@@ -6,23 +6,24 @@ import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody, EventSink } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
 import { sha256Text } from '../../drivers/crypto/sha256.ts'
-import type { LearnedLimits } from '../../engine/session/learned-limits.ts'
+import type { LearnedLimits } from '../../engine/learning/learned-limits.ts'
+import type { HistoryScope } from '../../engine/readers/history-scope.ts'
 import { weightOf, type RecentBodies } from '../../engine/memo/recent-bodies.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { errorAnswer } from './request/answer.ts'
 import { count } from './upstream/count.ts'
-import { createCutPrompts, type CutPrompts } from './request/cut-prompts.ts'
+import { conversationLimits, type ConversationLimits } from './request/conversation-limits.ts'
 import { decodeBody } from './http/encoding.ts'
 import type { IncomingRequest, Reply, Upstream } from './exchange.ts'
 import { POLICY_HEADER } from './headers.ts'
-import { speakerOf, tenantOf } from './identity.ts'
+import { OBSERVED, speakerOf, tenantOf, type HeaderReader, type TenantRule } from './identity.ts'
 import { openHidden, type HiddenDeps } from './hidden/index.ts'
 import type { StepOwner } from './hidden/steps.ts'
 import type { Ledger } from './operate/ledger.ts'
 import { exchange } from './request/managed.ts'
 import type { ResponseSessions } from './request/response-sessions.ts'
-import { routeOf, type Route } from './routes.ts'
+import { routeOf, type Route } from '../../formats/routes.ts'
 import { ownPlace } from './upstream/upstreams.ts'
 
 export interface GatewayDeps {
@@ -56,22 +57,26 @@ export interface GatewaySettings {
   readonly observe?: boolean
   /** Largest body, unpacked. @default 64 MiB */
   readonly maxBodyBytes?: number
+  /** Whose content a request is. @default 'credential' */
+  readonly tenants?: TenantRule
 }
 
 export interface Gateway {
   /** The route of a request that is looked at; everything else passes through without being read. */
   routeOf(method: string, path: string): Route | undefined
   handle<B>(request: IncomingRequest, upstream: Upstream<B>): Promise<Reply<B>>
+  /** Whose content a request with these credentials is. */
+  tenantOf(header: HeaderReader, path: string): Promise<string>
   readonly maxBodyBytes: number
 }
 
-export const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
+const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
 
 const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** The one handler behind the in-process `fetch` and the proxy: same request in, same bytes out. */
 export function createGateway(deps: GatewayDeps): Gateway {
-  const cutPrompts = createCutPrompts()
+  const held = conversationLimits()
   return {
     get maxBodyBytes() {
       return deps.settings().maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
@@ -80,6 +85,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       const route = routeOf(method, path)
       return route === undefined || !deps.codecs.has(route.wire) ? undefined : route
     },
+    tenantOf: (header, path) => clientOf(deps, header, path),
     async handle(request, upstream) {
       const route = routeOf(request.method, request.path)
       if (route === undefined || request.header(POLICY_HEADER) === 'off') return unread(request, upstream)
@@ -92,12 +98,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
       }
       try {
         const opened = await open(deps, request, route)
-        return await (route.action === 'count'
-          ? count(deps, opened, watched)
-          : manage(deps, cutPrompts, opened, watched))
+        return await (route.action === 'count' ? count(deps, opened, watched) : manage(deps, held, opened, watched))
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
-        if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream)
+        if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream, BYPASSED)
         if (!wasSent && isOurTrouble(error)) return bypass(deps, request, upstream, error)
         if (isPlimsollError(error)) return { kind: 'answer', answer: errorAnswer(route.wire, error) }
         throw error
@@ -105,6 +109,12 @@ export function createGateway(deps: GatewayDeps): Gateway {
     },
   }
 }
+
+/** Said whenever a model call passes that we could not manage. */
+const BYPASSED = { 'x-plimsoll-verdict': 'bypassed' }
+
+const clientOf = async (deps: GatewayDeps, header: HeaderReader, path: string): Promise<string> =>
+  tenantOf(await deps.secret(), header, path, deps.settings().tenants)
 
 /** Sends the bytes on as they came and does not look at the answer. */
 async function unread<B>(
@@ -120,6 +130,8 @@ async function unread<B>(
 /** Errors that say nothing about the request: a store that is away, a defect of ours. */
 const isOurTrouble = (error: unknown): boolean =>
   !isPlimsollError(error) ||
+  // Wrong key, newer records or schema: whatever a store says about itself is no business of the client's.
+  error.fields['store'] !== undefined ||
   ['store-unavailable', 'corrupt', 'conflict', 'invalid-request', 'closed'].includes(error.code)
 
 /** An agent must not stand still because we cannot work: its own bytes go on, and the event says so. */
@@ -137,7 +149,7 @@ function bypass<B>(
     tenant: '',
     session: '',
   })
-  return unread(request, upstream, { 'x-plimsoll-verdict': 'bypassed' })
+  return unread(request, upstream, BYPASSED)
 }
 
 /** A request that was read: what it says and who says it. */
@@ -162,9 +174,8 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
   const text = utf8(await decodeBody(request.body, request.header('content-encoding'), maxBodyBytes))
   const asked = request.header(POLICY_HEADER)
   const mode = asked === 'observe' || (observe && asked === undefined) ? 'observe' : 'apply'
-  const client = tenantOf(await deps.secret(), request.header, request.path)
-  // What is only observed is kept apart, so that nothing of it can ever be applied.
-  const tenant = mode === 'observe' ? `observed-${client}` : client
+  const client = await clientOf(deps, request.header, request.path)
+  const tenant = mode === 'observe' ? OBSERVED + client : client
   const decode = (body: string): Conversation => deps.bodies.decode(tenant, codec, body)
   const conversation = decode(text)
   const speaker = await speakerOf({
@@ -190,13 +201,16 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
 
 async function manage<B>(
   deps: GatewayDeps,
-  cutPrompts: CutPrompts,
+  held: ConversationLimits,
   opened: OpenedRequest,
   upstream: Upstream<B>,
 ): Promise<Reply<B>> {
   const { request, route, codec, text, conversation, decode, mode, settings, policy, owner } = opened
   const { tenant, session: sessionId, agent } = owner
   const emit = (event: EventBody): void => deps.emit({ ...event, ...owner, at: deps.clock.now() })
+  const session = deps.session({ tenant, id: sessionId, agent }, policy, weightOf(text, conversation.items.length))
+  const links = deps.chain(conversation.items)
+  let scope: Promise<HistoryScope> | undefined
   const hidden =
     mode === 'observe' || settings.tools === false || route.stream === 'json-array'
       ? undefined
@@ -205,7 +219,8 @@ async function manage<B>(
           codec,
           conversation,
           text,
-          links: deps.chain(conversation.items),
+          links,
+          scope: () => (scope ??= session.scope({ items: conversation.items, links })),
           decode,
         })
   return exchange({
@@ -217,14 +232,14 @@ async function manage<B>(
     clientText: text,
     text: hidden?.text ?? text,
     conversation: hidden?.conversation ?? conversation,
-    ...(hidden !== undefined && { hidden }),
+    ...(hidden !== undefined && { hidden, offer: hidden.offer }),
     tenant,
     sessionId,
     agent,
-    session: deps.session({ tenant, id: sessionId, agent }, policy, weightOf(text, conversation.items.length)),
+    session,
     mode,
     upstream,
-    cutPrompts,
+    held,
     isShared: deps.isShared,
     learned: deps.learned,
     ...(settings.window !== undefined && { window: settings.window }),
@@ -232,7 +247,7 @@ async function manage<B>(
     now: () => deps.clock.now(),
     costUsd: () => deps.ledger.session(tenant, sessionId)?.costUsd,
     async onResponse({ id }) {
-      if (codec.format === 'openai-responses' && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
+      if (codec.traits.keepsAnswers && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
     },
   })
 }

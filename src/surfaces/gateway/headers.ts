@@ -19,8 +19,18 @@ const HOP_BY_HOP = new Set([
   'expect',
 ])
 
-/** Whether a client's header goes to the upstream. What is addressed to us stays here. */
-export const goesUpstream = (name: string): boolean => !HOP_BY_HOP.has(name) && !name.startsWith('x-plimsoll-')
+/** Names that a `Connection` header says are for this connection only. */
+export const namedIn = (connection: string | readonly string[] | null | undefined): ReadonlySet<string> =>
+  new Set(
+    String(connection ?? '')
+      .toLowerCase()
+      .split(',')
+      .map((name) => name.trim()),
+  )
+
+/** Whether a client's header goes to the upstream. What is addressed to us, or to this connection, stays here. */
+export const goesUpstream = (name: string, connection: ReadonlySet<string>): boolean =>
+  !HOP_BY_HOP.has(name) && !name.startsWith('x-plimsoll-') && !connection.has(name)
 
 const CONNECTION_ONLY = new Set([
   'connection',
@@ -31,8 +41,13 @@ const CONNECTION_ONLY = new Set([
   'upgrade',
 ])
 
+/** Headers by which a server lets pages of others read it. Which pages may read us is ours to say. */
+const isAboutOrigins = (name: string): boolean =>
+  name.startsWith('access-control-') || name === 'timing-allow-origin' || name === 'cross-origin-resource-policy'
+
 /** Whether an upstream's header goes to the client. It cannot speak in our name. */
-export const goesToClient = (name: string): boolean => !CONNECTION_ONLY.has(name) && !name.startsWith('x-plimsoll-')
+export const goesToClient = (name: string, connection: ReadonlySet<string>): boolean =>
+  !CONNECTION_ONLY.has(name) && !name.startsWith('x-plimsoll-') && !isAboutOrigins(name) && !connection.has(name)
 
 export interface ReportFacts {
   readonly session: string

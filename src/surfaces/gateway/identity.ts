@@ -1,25 +1,62 @@
 import type { Hash } from '../../core/hash.ts'
 import { CLAUDE_CODE, identityOf } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
+import { isRecord } from '../../core/values.ts'
+import { VENDOR_CREDENTIALS, type HeaderReader } from '../../formats/endpoints.ts'
 import { tenantName } from '../../drivers/crypto/tenant-name.ts'
 
-export type HeaderReader = (name: string) => string | undefined
+export type { HeaderReader } from '../../formats/endpoints.ts'
 
 /** Set by the caller; wins over everything that can be read from the request. */
-export const SESSION_HEADER = 'x-plimsoll-session'
-export const AGENT_HEADER = 'x-plimsoll-agent'
+const SESSION_HEADER = 'x-plimsoll-session'
+const AGENT_HEADER = 'x-plimsoll-agent'
 
 /** Longer names are hashed: a name is a key in a store, not a document. */
 const MAX_NAME = 200
 
-/** The tenant is a keyed hash of the client's credential: stable, and useless to whoever reads it in a log. */
-export function tenantOf(secret: Uint8Array, header: HeaderReader, path = ''): string {
-  // SDKs moved from one header to the other between versions; the same key is the same tenant.
-  const sent = header('x-api-key') ?? header('authorization') ?? header('x-goog-api-key') ?? header('api-key')
-  const credential = sent?.replace(/^Bearer\s+/i, '') ?? new URLSearchParams(path.split('?')[1]).get('key')
-  if (credential === null || credential === undefined || credential === '') return 'local'
-  return tenantName(secret, credential)
+/** Whoever sends no credential: agents of a local model. */
+export const NOBODY = 'local'
+
+/** What is only observed is kept apart under this, so that nothing of it can ever be applied. */
+export const OBSERVED = 'observed-'
+
+/**
+ * Whose content a request is. `credential`: one tenant per credential. `one`: everybody who gets in, for a proxy of one person or team
+ * whose tokens are renewed. `header:<name>`: what that header says, for a proxy that only a trusted gateway can reach.
+ */
+export type TenantRule = string
+
+/** The vendors' own, and what gateways in front of them take. */
+const CREDENTIAL_HEADERS = [...VENDOR_CREDENTIALS.headers, 'x-auth-token', 'ocp-apim-subscription-key', 'cookie']
+const CREDENTIAL_PARAMETERS = [...VENDOR_CREDENTIALS.parameters, 'api_key', 'api-key', 'access_token']
+
+/**
+ * The tenant is a keyed hash of what the client authenticates with: stable, and useless to whoever reads it in a log. All of it counts,
+ * since nobody here knows which credential the upstream looks at.
+ */
+export function tenantOf(secret: Uint8Array, header: HeaderReader, path = '', rule: TenantRule = 'credential'): string {
+  if (rule === 'one') return NOBODY
+  if (rule.startsWith('header:')) {
+    const named = header(rule.slice('header:'.length).trim().toLowerCase())?.trim() ?? ''
+    if (named !== '') return tenantName(secret, `named:${named}`)
+  }
+  const at = path.indexOf('?')
+  const query = at < 0 ? undefined : new URLSearchParams(path.slice(at + 1))
+  const sent = [
+    bearerIn(header),
+    ...CREDENTIAL_HEADERS.filter((name) => name !== 'authorization').map(header),
+    ...CREDENTIAL_PARAMETERS.flatMap((name) => query?.getAll(name) ?? []),
+  ]
+  // SDKs moved from one header to another between versions, and some send theirs twice: the same key is the same tenant.
+  const credentials = [...new Set(sent.map((one) => one?.trim() ?? ''))].filter((one) => one !== '').sort()
+  if (credentials.length === 0) return NOBODY
+  return tenantName(secret, credentials.length === 1 ? credentials[0]! : JSON.stringify(credentials))
 }
+
+export const bearerIn = (header: HeaderReader): string | undefined =>
+  header('authorization')
+    ?.replace(/^Bearer(\s+|$)/i, '')
+    .trim()
 
 export interface Speaker {
   readonly session: string
@@ -42,17 +79,28 @@ export interface SpeakerClues {
  */
 export async function speakerOf(clues: SpeakerClues): Promise<Speaker> {
   const { header, hash, fields } = clues
-  const named = header(SESSION_HEADER) ?? clientSession(header, fields)
+  const own = given(header, SESSION_HEADER)
+  const named = own ?? clientSession(header, fields)
   const beginning = hash(beginningOf(clues.items, hash)).slice(0, 16)
   const previous = named === undefined ? await chainedSession(clues) : undefined
   const session = named ?? previous ?? `chain-${beginning}`
   const agent =
-    header(AGENT_HEADER) ??
-    (named !== undefined && header(SESSION_HEADER) === undefined ? `begin-${beginning.slice(0, 8)}` : 'main')
+    given(header, AGENT_HEADER) ??
+    (named !== undefined && own === undefined ? `begin-${beginning.slice(0, 8)}` : 'main')
   return { session: bounded(session, hash), agent: bounded(agent, hash) }
 }
 
-const bounded = (name: string, hash: Hash): string => (name.length <= MAX_NAME ? name : `long-${hash(name)}`)
+/** An empty header names nobody. */
+function given(header: HeaderReader, name: string): string | undefined {
+  const value = header(name)
+  return value === '' ? undefined : value
+}
+
+/** NUL and lone surrogates do not survive every database, nor a header. */
+const UNSAFE = /[\0\p{Surrogate}]/u
+
+const bounded = (name: string, hash: Hash): string =>
+  name.length <= MAX_NAME && !UNSAFE.test(name) ? name : `long-${hash(JSON.stringify(name))}`
 
 /** Headers that clients send for their own bookkeeping: Codex, opencode and others. */
 const SESSION_HEADERS = [
@@ -98,6 +146,3 @@ function beginningOf(items: readonly Item[], hash: Hash): string {
   }
   return ''
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

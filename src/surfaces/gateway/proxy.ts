@@ -1,6 +1,8 @@
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { needsToken } from './access.ts'
+import type { AddressInfo, Socket } from 'node:net'
+import { PlimsollError } from '../../core/errors.ts'
+import { isLoopback, needsToken } from './access.ts'
+import type { Dashboard } from '../dashboard/dashboard.ts'
 import type { Control } from './operate/control.ts'
 import { createDispatcher, type ConnectionOptions } from './upstream/dispatcher.ts'
 import type { Gateway } from './gateway.ts'
@@ -21,8 +23,16 @@ export interface ProxyOptions extends ConnectionOptions {
   readonly upstreams: Upstreams
   /** Required from clients, as `x-plimsoll-token` or as `/t/<token>` before the path. Needed on any address but loopback. */
   readonly token?: string
+  /** Sees everything on the control routes. With it, others see only what is their own. */
+  readonly operatorToken?: string
+  /** Names beside the loopback ones that a proxy on loopback is called by, e.g. behind a reverse proxy. */
+  readonly allowedHosts?: readonly string[]
+  /** Origins of web pages that may call the proxy: `https://chat.example`. @default none */
+  readonly allowedOrigins?: readonly string[]
   /** Health, metrics, events and the API. */
   readonly control?: Control
+  /** The page at `/`; needs `control`, which knows who may see what. */
+  readonly dashboard?: Dashboard
   /** The compressor's contract for other gateways, at the root. */
   readonly sidecar?: Sidecar
   /** How long requests in flight may take to end once `close` is called. @default 30_000 */
@@ -36,7 +46,7 @@ export interface Proxy {
   readonly url: string
   /** New upstreams and ways to reach them, for the requests to come. */
   reload(options: ConnectionOptions & { readonly upstreams: Upstreams }): void
-  /** Takes no new requests, lets those in flight end, then lets go. */
+  /** Takes no new requests, lets those in flight end, then lets go. Rejects with `timeout` when some had to be cut off. */
   close(): Promise<void>
 }
 
@@ -47,9 +57,19 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   const working = new Set<Promise<void>>()
   let [table, draining] = [upstreamTable(options.upstreams), false]
   let dispatcher = createDispatcher(options)
-  const { token, control, sidecar, onRequest } = options
+  const {
+    token,
+    operatorToken,
+    control,
+    dashboard,
+    sidecar,
+    onRequest,
+    allowedHosts = [],
+    allowedOrigins = [],
+  } = options
   const deps: ServeDeps = {
     gateway,
+    origins: { isLocal: isLoopback(host), allowedHosts, allowedOrigins },
     get dispatcher() {
       return dispatcher
     },
@@ -60,7 +80,9 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
       return draining
     },
     ...(token !== undefined && { token }),
+    ...(operatorToken !== undefined && { operatorToken }),
     ...(control !== undefined && { control }),
+    ...(control !== undefined && dashboard !== undefined && { dashboard }),
     ...(sidecar !== undefined && { sidecar }),
     ...(onRequest !== undefined && { onRequest }),
   }
@@ -74,20 +96,24 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     const work = serve(deps, incoming, response).finally(() => working.delete(work))
     working.add(work)
   })
+  const busy = busyConnections(server)
   server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket))
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  })
+  await listen(server, port, host)
   const { port: bound } = server.address() as AddressInfo
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     draining = true
     options.control?.close()
-    await drain(server, options.drainMs ?? 30_000)
+    const cut = await drain(server, busy, options.drainMs ?? 30_000)
     // Answers may be out that are not recorded yet.
     await Promise.all(working)
     await dispatcher.close()
+    if (cut > 0) {
+      throw new PlimsollError('timeout', `${cut} request(s) took longer than the drain time and were cut off.`, {
+        advice: 'Raise drainMs if answers may take longer.',
+        fields: { cut },
+      })
+    }
   }
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
@@ -102,14 +128,64 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   }
 }
 
+/** @throws PlimsollError `bad-config` when the address cannot be had. */
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new PlimsollError('bad-config', `${port} is no port.`, {
+      advice: 'Ports go from 0, which picks one, to 65535.',
+    })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const [problem, advice] = REFUSED[cause.code ?? ''] ?? [cause.message, undefined]
+      const message = `The proxy cannot listen on ${host}:${port}: ${problem}.`
+      reject(new PlimsollError('bad-config', message, { ...(advice !== undefined && { advice }), cause }))
+    })
+    server.listen(port, host, resolve)
+  })
+}
+
+const REFUSED: Readonly<Record<string, readonly [problem: string, advice: string]>> = {
+  EADDRINUSE: ['the port is in use', 'Stop the other process, choose another --port, or use 0 to pick a free one.'],
+  EACCES: ['this user may not use the port', 'Choose a --port above 1023.'],
+  EADDRNOTAVAIL: ['this machine does not have the address', 'Choose another --host.'],
+  ENOTFOUND: ['the host name is not known', 'Choose another --host.'],
+}
+
 const DRAIN_SWEEP_MS = 25
 
-async function drain(server: Server, drainMs: number): Promise<void> {
+/** Connections with the number of their answers that are not out yet. Node calls one idle whose answer still waits for a slow reader. */
+function busyConnections(server: Server): ReadonlyMap<Socket, number> {
+  const busy = new Map<Socket, number>()
+  server.on('connection', (socket: Socket) => {
+    busy.set(socket, 0)
+    socket.once('close', () => busy.delete(socket))
+  })
+  server.on('request', ({ socket }, response) => {
+    const count = (by: number): void => {
+      if (busy.has(socket)) busy.set(socket, busy.get(socket)! + by)
+    }
+    count(1)
+    response.once('close', () => count(-1))
+  })
+  return busy
+}
+
+/** Resolves when every connection is closed, with the number of those that had to be cut off. */
+async function drain(server: Server, busy: ReadonlyMap<Socket, number>, drainMs: number): Promise<number> {
+  let cut = 0
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   // A kept-alive connection becomes idle when its last answer is out, which may be after this line.
-  const sweep = setInterval(() => server.closeIdleConnections(), DRAIN_SWEEP_MS)
-  const timer = setTimeout(() => server.closeAllConnections(), drainMs)
+  const closeIdle = (): void => {
+    for (const [socket, answers] of busy) if (answers === 0 && socket.writableLength === 0) socket.destroySoon()
+  }
+  closeIdle()
+  const sweep = setInterval(closeIdle, DRAIN_SWEEP_MS)
+  const timer = setTimeout(() => {
+    cut = [...busy.values()].filter((answers) => answers > 0).length
+    server.closeAllConnections()
+  }, drainMs)
   await closed
   clearInterval(sweep)
   clearTimeout(timer)
+  return cut
 }

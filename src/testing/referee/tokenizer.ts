@@ -65,7 +65,7 @@ export function memoise(count: HiddenTokenizer): HiddenTokenizer {
 // A look at the head and the middle tells the kind; reading all of a 50 MB text would not tell it better.
 const SAMPLE = 2_000
 
-export function classify(text: string): ContentClass {
+function classify(text: string): ContentClass {
   const middle = Math.floor(text.length / 2)
   const sample = text.length <= 2 * SAMPLE ? text : text.slice(0, SAMPLE) + text.slice(middle, middle + SAMPLE)
   const share = (pattern: RegExp): number => (sample.match(pattern)?.length ?? 0) / sample.length

@@ -11,7 +11,7 @@ export interface ClientStep {
 }
 
 /** The reserve that a client of this window asks for its answer. */
-export const outputTokensOf = (window: number): number => Math.min(4_096, Math.floor(window / 8))
+const outputTokensOf = (window: number): number => Math.min(4_096, Math.floor(window / 8))
 
 /**
  * The client: its history only grows, nothing that a context manager does reaches it, and every step sends a fresh copy of all

@@ -56,7 +56,7 @@ export async function seedHome(): Promise<SeededHome> {
 }
 
 /** A list as LiteLLM publishes it, with one model that no package knows. */
-export async function serveModels(): Promise<{ readonly url: string; close(): void }> {
+async function serveModels(): Promise<{ readonly url: string; close(): void }> {
   const known = Object.fromEntries(
     Array.from({ length: 120 }, (_, n) => [
       n === 0 ? 'example-next-1' : `example-${n}`,

@@ -5,7 +5,7 @@ import { isPlimsollError } from '../../../src/core/errors.ts'
 import { identityOf } from '../../../src/core/identity.ts'
 import type { Item } from '../../../src/core/item.ts'
 import { newestUserIndex } from '../../../src/core/turns.ts'
-import { policies, policyNamed } from '../../../src/engine/policies/index.ts'
+import { policies, policyNamed } from '../../../src/engine/presets/index.ts'
 import type { PreparedTurn } from '../../../src/engine/prepare/prepare.ts'
 import { codecOf } from '../../../src/formats/registry.ts'
 import { hash, testEngine, type TestEngine } from '../../support/engine.ts'
@@ -51,10 +51,10 @@ interface Outcome {
   readonly pinned: string | undefined
 }
 
-/** Sends every request of a session through one engine. */
-async function live({ session: { wire, window, bodies }, policy, habit, pin }: Life): Promise<Outcome> {
+/** Sends every request of a session through one engine, with a memory of earlier work or without. */
+async function live({ session: { wire, window, bodies }, policy, habit, pin }: Life, memo: boolean): Promise<Outcome> {
   const summarizer = habit === 'nobody' ? undefined : scriptedSummarizer(habit)
-  const engine = testEngine({ policy: policyNamed(policy), ...(summarizer !== undefined && { summarizer }) })
+  const engine = testEngine({ policy: policyNamed(policy), memo, ...(summarizer !== undefined && { summarizer }) })
   const session = engine.session()
   const lived: Lived[] = []
   let pinned: string | undefined
@@ -137,6 +137,10 @@ async function expectRepeatable(
   expect(repeated.report.newEpoch).toBeUndefined()
 }
 
+/** What left, or why nothing did. */
+const bytesOf = ({ lived }: Outcome): readonly unknown[] =>
+  lived.map(({ turn, error }) => turn?.text ?? (isPlimsollError(error) ? error.code : error))
+
 function expectLaws(lifeLived: Life, { lived, pinned }: Outcome): void {
   const { wire } = lifeLived.session
   const codec = codecOf(wire)
@@ -186,7 +190,8 @@ export function describeLaws(wire: WireName): void {
         await asyncProperty(
           life(wire),
           async (one) => {
-            const outcome = await live(one)
+            const outcome = await live(one, true)
+            expect(bytesOf(await live(one, false))).toEqual(bytesOf(outcome))
             expectLaws(one, outcome)
             await expectNothingLost(outcome, wire)
             await expectRepeatable(one, outcome)

@@ -1,6 +1,6 @@
 import type { Policy } from '../../../src/core/policy.ts'
 import { createSession, type Session } from '../../../src/engine/session/session.ts'
-import { policyNamed } from '../../../src/engine/policies/index.ts'
+import { policyNamed } from '../../../src/engine/presets/index.ts'
 import type { Summarizer, SummaryAnswer, SummaryRequest } from '../../../src/ports/summarizer.ts'
 import { testEngine, type TestEngine } from '../../support/engine.ts'
 

@@ -5,7 +5,7 @@ import { openaiChatBody } from './openai-chat.ts'
 import { openaiResponsesBody } from './openai-responses.ts'
 import { script, type Script } from './script.ts'
 
-export { script, words } from './script.ts'
+export { words } from './script.ts'
 
 const RENDER = {
   'anthropic-messages': anthropicMessagesBody,

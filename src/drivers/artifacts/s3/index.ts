@@ -10,7 +10,7 @@ import { plainByteSeal } from '../../crypto/byte-seal.ts'
 import type { ByteSeal } from '../../crypto/byte-seal.ts'
 import { plainSeal } from '../../crypto/seal.ts'
 import type { Seal } from '../../crypto/seal.ts'
-import { lru } from '../../lru.ts'
+import { BoundedMap } from '../../../lib/bounded-map.ts'
 import { artifactAddress, sha256Of, tenantKey } from '../address.ts'
 import { openBytes } from '../artifact-bytes.ts'
 import { statOf } from '../artifact-stat.ts'
@@ -62,7 +62,7 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
   const keyOf = tenantKey(secret)
   const who = randomBytes(8).toString('hex')
   // What is known about an artifact never changes; that it is still there is asked anew where it matters.
-  const known = lru<string, ArtifactStat>(KNOWN_STATS)
+  const known = new BoundedMap<string, ArtifactStat>(KNOWN_STATS)
   const oneAtATime = keyedQueue()
   let serial = 0
   let closed = false

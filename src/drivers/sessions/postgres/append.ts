@@ -3,7 +3,7 @@ import type { Queries } from '../../postgres/connection.ts'
 import { wordKey } from '../read-record.ts'
 import { keyOf } from '../record-keys.ts'
 import { toStored } from '../record-text.ts'
-import { wordsOf } from '../search-words.ts'
+import { wordsOf } from '../../../core/search-words.ts'
 import { SERVER_NOW, toColumn } from './context.ts'
 import type { Context } from './context.ts'
 
@@ -124,7 +124,7 @@ function keysOf(context: Context, tenantName: string, tenant: number, records: r
   return { epochs, undos, edits, items, words }
 }
 
-export function wordRows(context: Context, tenantName: string, tenant: number, text: string): string[] {
+function wordRows(context: Context, tenantName: string, tenant: number, text: string): string[] {
   const words = wordsOf(text).map((word) => wordKey(context, tenantName, tenant, word))
   return Array.from({ length: Math.ceil(words.length / WORDS_PER_ROW) }, (_, i) =>
     words.slice(i * WORDS_PER_ROW, (i + 1) * WORDS_PER_ROW).join(' '),

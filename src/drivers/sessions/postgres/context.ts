@@ -3,7 +3,7 @@ import type { Clock } from '../../../ports/clock.ts'
 import type { StoreProblem } from '../../../ports/store-maintenance.ts'
 import type { Seal, Stored } from '../../crypto/seal.ts'
 import type { Queries } from '../../postgres/connection.ts'
-import type { Lru } from '../../lru.ts'
+import type { BoundedMap } from '../../../lib/bounded-map.ts'
 import type { EpochCache } from '../epoch-rows.ts'
 import { readRecord } from '../read-record.ts'
 import { int, text, type Row } from '../rows.ts'
@@ -16,7 +16,7 @@ export interface Context {
   readonly onDamage: (problem: StoreProblem) => void
   readonly epochs: EpochCache
   /** Numbers of tenants; they never change. */
-  readonly tenants: Lru<string, number>
+  readonly tenants: BoundedMap<string, number>
 }
 
 export const SERVER_NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'

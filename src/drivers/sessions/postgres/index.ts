@@ -8,7 +8,7 @@ import { migrate } from '../../postgres/migrate.ts'
 import { checkedStore } from '../checked-store.ts'
 import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
 import { warnOfDamage } from '../damage.ts'
-import { lru } from '../../lru.ts'
+import { BoundedMap } from '../../../lib/bounded-map.ts'
 import { pagedLog } from '../paged-log.ts'
 import { check } from './check.ts'
 import { COUNTS, infoOf, int, statsOf, TENANTS, text } from '../rows.ts'
@@ -40,7 +40,13 @@ const KNOWN_TENANTS = 10_000
 export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
   const { cacheBytes = 8 * 1024 * 1024, seal = plainSeal, clock, onDamage = warnOfDamage } = options
   const connection = connectPostgres(options)
-  const context: Context = { seal, clock, onDamage, epochs: lru(cacheBytes), tenants: lru(KNOWN_TENANTS) }
+  const context: Context = {
+    seal,
+    clock,
+    onDamage,
+    epochs: new BoundedMap(cacheBytes),
+    tenants: new BoundedMap(KNOWN_TENANTS),
+  }
   let migrated: Promise<MigrationReport> | undefined
 
   /** The connection, once the tables are there. A failed attempt is not remembered. */
@@ -63,6 +69,7 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
 
   return checkedStore({
     name: 'postgres',
+    isShared: true,
 
     async append(tenant, session, records, expectedVersion) {
       return append(await ready(), context, tenant, session, records, expectedVersion)

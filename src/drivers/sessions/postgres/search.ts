@@ -1,6 +1,7 @@
 import type { SearchHit } from '../../../ports/session-store.ts'
 import type { Queries } from '../../postgres/connection.ts'
-import { queryWords, rankCandidates } from '../search-words.ts'
+import { queryWords } from '../../../core/search-words.ts'
+import { rankCandidates } from '../search-words.ts'
 import type { Candidate } from '../search-words.ts'
 import { wordKey } from '../read-record.ts'
 import { int, text } from '../rows.ts'

@@ -8,7 +8,7 @@ import type { Seal, Stored } from '../../crypto/seal.ts'
 import { checkedStore } from '../checked-store.ts'
 import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
 import { warnOfDamage } from '../damage.ts'
-import { lru } from '../../lru.ts'
+import { BoundedMap } from '../../../lib/bounded-map.ts'
 import { pagedLog } from '../paged-log.ts'
 import { check } from './check.ts'
 import { connect, reading } from './connect.ts'
@@ -58,7 +58,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     onDamage = warnOfDamage,
   } = options
   const path = resolve(options.path)
-  const context: Context = { seal, clock, onDamage, epochs: lru(cacheBytes), cache: readCache() }
+  const context: Context = { seal, clock, onDamage, epochs: new BoundedMap(cacheBytes), cache: readCache() }
   let connection: { db: SqliteDatabase; migrated: MigrationReport } | undefined
   let closed = false
 
@@ -245,12 +245,15 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
 
     async close() {
       words.close()
-      await idle()
-      await log.close()
-      closed = true
-      connection?.db.close()
-      connection = undefined
-      context.epochs.clear()
+      try {
+        await idle()
+      } finally {
+        await log.close()
+        closed = true
+        connection?.db.close()
+        connection = undefined
+        context.epochs.clear()
+      }
     },
   })
 

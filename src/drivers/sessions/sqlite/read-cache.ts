@@ -1,4 +1,4 @@
-import { lru, type Lru } from '../../lru.ts'
+import { BoundedMap } from '../../../lib/bounded-map.ts'
 import type { SqliteDatabase } from './database.ts'
 
 export interface SessionHead {
@@ -14,20 +14,21 @@ export interface SessionHead {
 export interface ReadCache {
   /** Numbers of tenants never change. */
   readonly tenants: Map<string, number>
-  readonly heads: Lru<string, SessionHead>
-  readonly values: Lru<string, { readonly value: string | undefined }>
+  readonly heads: BoundedMap<string, SessionHead>
+  readonly values: BoundedMap<string, { readonly value: string | undefined }>
   /** To be called before anything is taken from here. */
   refresh(db: SqliteDatabase): void
   clear(): void
 }
 
+const MOST_TENANTS = 10_000
 const MOST_HEADS = 20_000
 const VALUE_BYTES = 4 * 1024 * 1024
 
 export function readCache(): ReadCache {
-  const tenants = new Map<string, number>()
-  const heads = lru<string, SessionHead>(MOST_HEADS)
-  const values = lru<string, { readonly value: string | undefined }>(VALUE_BYTES)
+  const tenants = new BoundedMap<string, number>(MOST_TENANTS)
+  const heads = new BoundedMap<string, SessionHead>(MOST_HEADS)
+  const values = new BoundedMap<string, { readonly value: string | undefined }>(VALUE_BYTES)
   let seen = -1
   const forget = (): void => {
     heads.clear()

@@ -71,8 +71,7 @@ const MIGRATIONS: readonly Migration[] = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
-export const schemaVersion = (db: SqliteDatabase): number =>
-  Number(db.all('PRAGMA user_version')[0]?.['user_version'] ?? 0)
+const schemaVersion = (db: SqliteDatabase): number => Number(db.all('PRAGMA user_version')[0]?.['user_version'] ?? 0)
 
 /** Each step and its number land in one transaction: a kill leaves the version before or the version after. */
 export function migrate(db: SqliteDatabase): MigrationReport {
@@ -83,7 +82,7 @@ export function migrate(db: SqliteDatabase): MigrationReport {
       `The store has schema ${from}; this package knows up to ${SCHEMA_VERSION}.`,
       {
         advice: 'Use the newer package that wrote it.',
-        fields: { schema: from, supported: SCHEMA_VERSION },
+        fields: { schema: from, supported: SCHEMA_VERSION, store: 'schema' },
       },
     )
   }

@@ -1,5 +1,6 @@
 import type { SearchHit } from '../../../ports/session-store.ts'
-import { queryWords, rankCandidates } from '../search-words.ts'
+import { queryWords } from '../../../core/search-words.ts'
+import { rankCandidates } from '../search-words.ts'
 import type { Candidate } from '../search-words.ts'
 import { wordKey } from '../read-record.ts'
 import { int, text } from '../rows.ts'

@@ -1,7 +1,7 @@
 import { isPlimsollError } from '../../../core/errors.ts'
 import { wordKey } from '../read-record.ts'
 import { int, text } from '../rows.ts'
-import { wordsOf } from '../search-words.ts'
+import { wordsOf } from '../../../core/search-words.ts'
 import { recordOf } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase, SqlRow } from './database.ts'
@@ -14,7 +14,7 @@ const PAGE = 32
  * Puts the words of records into the search index that were appended since it was last brought up to date; true when some are left. An
  * append does not wait for it: words cost more than everything else about a record, and most are never looked for.
  */
-export function indexSlice(db: SqliteDatabase, context: Context): boolean {
+function indexSlice(db: SqliteDatabase, context: Context): boolean {
   const startedAt = performance.now()
   const from = markOf(db)
   let mark = from
@@ -54,7 +54,7 @@ function wordsIn(context: Context, row: SqlRow): string[] {
   }
 }
 
-export const isBehind = (db: SqliteDatabase): boolean =>
+const isBehind = (db: SqliteDatabase): boolean =>
   db.all('SELECT 1 FROM records WHERE id > ? LIMIT 1', markOf(db)).length > 0
 
 const markOf = (db: SqliteDatabase): number =>

@@ -3,8 +3,10 @@ import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import type { EpochEdit } from '../../../core/records.ts'
 import type { Turns } from '../../../core/turns.ts'
+import type { WireTraits } from '../../../core/wire-traits.ts'
 import type { ArtifactMeta } from '../../../ports/artifact-store.ts'
 import type { PresentOptions } from '../../deps.ts'
+import type { DescribeResult } from './steps/narrative.ts'
 import type { Readers } from '../../readers/reader-tools.ts'
 
 /** What the cascade works on: a transcript with its first-send edits in place, and the numbers to reach. All pure. */
@@ -31,11 +33,12 @@ export interface Draft {
   readonly handleOf: (content: string | Uint8Array) => Handle
   /** Distance between the window and high water. */
   readonly marginTokens: number
-  readonly format: string
-  /** See `Policy.asDesigned`. */
-  readonly asDesigned: boolean
+  /** Whether a thought may go while what it led to stays, by the rules of the wire. */
+  readonly mayStrip: WireTraits['mayStrip']
   readonly present: (text: string, options: PresentOptions) => string
   readonly readers: Readers
+  /** One sentence about a tool's result, for narratives. */
+  readonly describeResult: DescribeResult
   /** What a person asked of the summary. */
   readonly instructions?: string
   /** There is a model that may be asked for summaries. */

@@ -3,7 +3,7 @@ import type { CallPlan } from '../../../meter/index.ts'
 import type { Summarizer, SummaryAnswer } from '../../../ports/summarizer.ts'
 import { storeTexts } from '../../session/archive.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
-import { textTokensOf } from '../../prepare/context.ts'
+import { textTokensOf } from '../../prepare/counting.ts'
 import { deadlineAfter } from '../summary/deadline.ts'
 import { payForCall } from '../../spending/side-call.ts'
 import { askInBand, inBandRequest } from '../summary/in-band.ts'
@@ -130,7 +130,7 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
       const answer = await withDeadline(way.ask(ask, callOnce, signal), signal)
       if ('nothing' in answer) return { reason: 'there is nothing to read', isDown: true }
       const text = ask.wrap(answer.text.trim())
-      const isTooLong = deps.policy.asDesigned !== true && count(text) >= ask.sourceTokens
+      const isTooLong = count(text) >= ask.sourceTokens
       const reason = faultOf(answer, { text, carried: ask.carried, isTooLong })
       if (reason !== undefined) return { reason }
       const wrong = ask.history && accountFault(answer.text, ask.history)

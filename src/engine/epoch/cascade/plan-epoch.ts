@@ -20,13 +20,20 @@ import { slideWindow } from './window.ts'
 export function planEpoch(whole: Draft, steps: readonly CascadeStep[]): Proposal {
   const { draft, proposal: before } = behindCompaction(whole)
   let proposal = before
+  let isBraked = false
   for (const step of steps) {
+    if (isBraked && !isLastResort(step)) continue
     const projected = projectedTokens(draft, proposal)
     if (projected <= draft.lowTokens && !isAboutNumber(step)) continue
-    proposal = merge(proposal, propose(draft, step, proposal, projected))
+    const proposed = propose(draft, step, proposal, projected)
+    isBraked ||= step.step === 'emergency' && proposed.edits.length > 0
+    proposal = merge(proposal, proposed)
   }
   return proposal
 }
+
+/** What only makes a request fit that would not leave otherwise. */
+const isLastResort = (step: CascadeStep): boolean => step.step === 'squeeze' && (step.above ?? 1) >= 1
 
 /** Some steps are about the number of messages, whatever they weigh. */
 const isAboutNumber = (step: CascadeStep): boolean =>
@@ -64,7 +71,7 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
   }
 }
 
-export function projectedTokens(draft: Draft, proposal: Proposal): number {
+function projectedTokens(draft: Draft, proposal: Proposal): number {
   const gone = goneIn(draft, proposal)
   let sum = draft.fixedTokens
   const stripped = strippedIn(draft, proposal)

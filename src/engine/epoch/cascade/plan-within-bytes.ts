@@ -39,7 +39,7 @@ export function planWithinBytes(draft: Draft, steps: readonly CascadeStep[]): Pr
 }
 
 /** Bytes of the body under a proposal. Items that stay count as they came, so the envelope needs no estimate. */
-export function projectedBytes(draft: Draft, proposal: Proposal): number {
+function projectedBytes(draft: Draft, proposal: Proposal): number {
   const gone = goneIn(draft, proposal)
   let bytes = draft.bytes
   const stripped = strippedIn(draft, proposal)

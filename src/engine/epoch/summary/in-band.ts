@@ -4,7 +4,8 @@ import { changeEnvelope } from '../../../core/edits.ts'
 import type { Item } from '../../../core/item.ts'
 import { cutsOf, turnsOf } from '../../../core/turns.ts'
 import { summaryAnswerOf, type SummaryAnswer } from '../../../ports/summarizer.ts'
-import { fixedTokensOf, textTokensOf, tokensOf, type PrepareContext, type View } from '../../prepare/context.ts'
+import type { PrepareContext, View } from '../../prepare/context.ts'
+import { fixedTokensOf, textTokensOf, tokensOf } from '../../prepare/counting.ts'
 import type { SummaryAsk } from '../cascade/draft.ts'
 import { withInstructions } from './out-of-band.ts'
 
@@ -57,7 +58,14 @@ const instructionOf = ({ system, instructions }: SummaryAsk): string =>
   ) + '\nAnswer with the summary alone. Call no tool.'
 
 /** The last measured call was on this model, is part of this history, and not so long ago that its cache is gone. */
-function isWarm({ branch: { last }, target, links, deps }: PrepareContext): boolean {
+function isWarm({
+  branch: {
+    log: { measured: last },
+  },
+  target,
+  links,
+  deps,
+}: PrepareContext): boolean {
   if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint) return false
   const { cacheTtlSeconds = CACHE_SECONDS } = deps.catalogue.resolve(target.model).info.price ?? {}
   if (deps.clock.now() - last.at > cacheTtlSeconds * 1_000) return false

@@ -6,7 +6,7 @@ const RESULT_CHARACTERS = 1_600
 const ARGUMENT_CHARACTERS = 600
 
 /** One line of a transcript for a summariser: who, and what was said, called or returned. Arguments and results are in it. */
-export function transcriptLine(item: Item): string | undefined {
+function transcriptLine(item: Item): string | undefined {
   const text = item.text.trim()
   switch (item.kind) {
     case 'call':

@@ -1,4 +1,5 @@
-import { isRecord, number, pick, text } from './template.ts'
+import { isRecord } from '../../../core/values.ts'
+import { number, pick, text } from './template.ts'
 
 /** One span, whatever tracer wrote it. Times in milliseconds. */
 export interface SpanFacts {
@@ -11,6 +12,8 @@ export interface SpanFacts {
   readonly durationMs: number
   readonly error: boolean
   readonly message?: string
+  /** The trace says of itself that it failed, whatever its spans say. */
+  readonly traceFailed?: true
 }
 
 /** Spans inside a record: a span, a trace with spans, or a block of resource spans. */
@@ -20,7 +23,7 @@ export function* spansOf(record: unknown): Generator<SpanFacts> {
   if (Array.isArray(resourceSpans)) for (const block of resourceSpans) yield* otlpBlock(block)
   else if (record['scopeSpans'] !== undefined || record['instrumentationLibrarySpans'] !== undefined)
     yield* otlpBlock(record)
-  else if (Array.isArray(record['spans'])) yield* traceSpans(record, record['spans'])
+  else if (Array.isArray(record['spans']) && record['spans'].length > 0) yield* traceSpans(record, record['spans'])
   else {
     const span = spanOf(record, undefined, undefined)
     if (span !== undefined) yield span
@@ -46,12 +49,14 @@ function* traceSpans(trace: Record<string, unknown>, spans: readonly unknown[]):
   const id = text(pick(trace, 'traceID', 'traceId', 'trace_id'))
   const processes = isRecord(trace['processes']) ? trace['processes'] : {}
   const service = text(pick(trace, 'service', 'serviceName', 'service_name'))
+  const { error, message } = failureOf(trace, {})
+  const own = error ? { traceFailed: true as const, ...(message !== undefined && { message }) } : {}
   for (const span of spans) {
     if (!isRecord(span)) continue
     const process = processes[String(span['processID'])]
     const name = isRecord(process) ? text(process['serviceName']) : undefined
     const facts = spanOf(span, id, name ?? service)
-    if (facts !== undefined) yield facts
+    if (facts !== undefined) yield { ...own, ...facts }
   }
 }
 

@@ -63,7 +63,7 @@ export function tracesTemplate(): Template {
       traces.set(span.trace, {
         id: span.trace,
         spans: 1,
-        error: span.error,
+        error: span.error || span.traceFailed === true,
         ...(span.message !== undefined && { message: span.message }),
         durationMs: span.durationMs,
         rooted: root,
@@ -73,7 +73,7 @@ export function tracesTemplate(): Template {
       return
     }
     trace.spans++
-    trace.error ||= span.error
+    trace.error ||= span.error || span.traceFailed === true
     if (span.message !== undefined) trace.message ??= span.message
     if ((root && !trace.rooted) || (!trace.rooted && span.durationMs > trace.durationMs)) {
       trace.rooted = root

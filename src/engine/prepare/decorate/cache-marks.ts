@@ -1,23 +1,24 @@
 import type { Conversation } from '../../../core/conversation.ts'
-import type { PrepareContext, View } from '../context.ts'
-import type { Noticed } from './context-notice.ts'
+import type { PrepareContext } from '../context.ts'
 
 /**
- * The view with cache marks, where the client set none and the wire has them. They are placed anew on every request, after an epoch
+ * The text with cache marks, where the client set none and the wire has them. They are placed anew on every request, after an epoch
  * too; the provider does not count them as a change of the prefix. A single question without tools gets none: writing to the cache
- * costs more than plain input, and nobody would read it again.
+ * costs more than plain input, and nobody would read it again. `suffixMessages`: those at the end that the next request will not have.
  */
-export function withCacheMarks({ deps, codec, limit, conversation }: PrepareContext, noticed: Noticed): View {
-  const { view, suffixMessages } = noticed
-  if (deps.cacheMarks !== true || codec.placeCacheMarks === undefined || !willContinue(conversation)) return view
-  const summary = summaryMessage(view.conversation)
-  const text = codec.placeCacheMarks(view.text, {
+export function withCacheMarks(
+  { deps, codec, limit, conversation }: PrepareContext,
+  sent: Conversation,
+  text: string,
+  suffixMessages: number,
+): string {
+  if (deps.cacheMarks !== true || codec.placeCacheMarks === undefined || !willContinue(conversation)) return text
+  const summary = summaryMessage(sent)
+  const marked = codec.placeCacheMarks(text, {
     suffixMessages,
     ...(summary !== undefined && { summaryMessage: summary }),
   })
-  if (text === undefined) return view
-  const bytes = Buffer.byteLength(text)
-  return bytes > limit.bytes ? view : { ...view, text, load: { ...view.load, bytes } }
+  return marked === undefined || Buffer.byteLength(marked) > limit.bytes ? text : marked
 }
 
 const willContinue = ({ items, tools }: Conversation): boolean =>

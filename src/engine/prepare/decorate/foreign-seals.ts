@@ -1,48 +1,34 @@
-import { applyEdits } from '../../../core/edits.ts'
+import type { Edit } from '../../../core/edits.ts'
 import type { Item } from '../../../core/item.ts'
+import type { Issuer } from '../../session/branch/branch-log.ts'
 import type { PrepareContext, View } from '../context.ts'
 
-/** Who answered a request: only that provider can read what it sealed. */
-export interface Issuer {
-  readonly model: string
-  readonly endpoint?: string
-}
-
 /**
- * The view without sealed thoughts of another provider: a fallback or a model of another family would refuse them. They are in the
- * archive, and go along again when their issuer is asked. What nobody knows the issuer of stays, as the client sent it.
+ * Takes out sealed thoughts of another provider: a fallback or a model of another family would refuse them. They are in the archive, and
+ * go along again when their issuer is asked. What nobody knows the issuer of stays, as the client sent it.
  */
-export function withoutForeignSeals(context: PrepareContext, view: View): View {
+export function dropForeignSeals(context: PrepareContext, view: View): readonly Edit[] {
   const foreign = foreignIds(context)
-  if (foreign.size === 0) return view
-  const drops = view.conversation.items.filter(({ id }) => foreign.has(id))
-  if (drops.length === 0) return view
-  const { codec, target } = context
-  const conversation = applyEdits(
-    view.conversation,
-    drops.map(({ id }) => ({ op: 'drop', id, reason: 'sealed by another provider' })),
-  )
-  const { text } = codec.encode(conversation)
-  const rules = (body: string): string[] =>
-    codec.check(JSON.parse(body), { model: target.model }).map(({ rule }) => rule)
-  const before = new Set(rules(view.text))
-  // Where the wire wants a thought in this place, the provider has to say what it makes of this one.
-  return rules(text).some((rule) => !before.has(rule)) ? view : { ...view, conversation, text }
+  if (foreign.size === 0) return []
+  return view.conversation.items
+    .filter(({ id }) => foreign.has(id))
+    .map(({ id }) => ({ op: 'drop', id, reason: 'sealed by another provider' }))
 }
 
 function foreignIds({ branch, deps, conversation, links, target }: PrepareContext): ReadonlySet<string> {
   const ids = new Set<string>()
-  if (branch.issuers.size === 0) return ids
+  const { answered } = branch.log
+  if (answered.size === 0) return ids
   const isForeign = ({ model, endpoint }: Issuer): boolean =>
     (endpoint !== undefined && target.endpoint !== undefined && endpoint !== target.endpoint) ||
     deps.meter.familyOf(model) !== deps.meter.familyOf(target.model)
-  if (!distinct(branch.issuers.values()).some(isForeign)) return ids
+  if (!distinct(answered.values()).some(isForeign)) return ids
   const chained = new Map(links.map(({ index, chain }) => [index, chain]))
   let issuer: Issuer | undefined
   for (const [index, item] of conversation.items.entries()) {
     if (item.role !== 'assistant') {
       const chain = chained.get(index)
-      if (chain !== undefined) issuer = branch.issuers.get(chain)
+      if (chain !== undefined) issuer = answered.get(chain)
     } else if (isSealedThought(item) && issuer !== undefined && isForeign(issuer)) ids.add(item.id)
   }
   return ids

@@ -3,7 +3,7 @@ import type { ArtifactStat } from '../../../ports/artifact-store.ts'
 import type { Reader } from '../reader.ts'
 
 /** Large enough that a read costs little beside its bytes, small enough that one chunk does not hold up the process. */
-export const CHUNK_BYTES = 1024 * 1024
+const CHUNK_BYTES = 1024 * 1024
 
 export interface Chunk {
   readonly start: number

@@ -1,5 +1,5 @@
-import { loadConfig, optionsOf, policyOf, type Config } from '../../../config/policy/index.ts'
-import { policies } from '../../../engine/policies/index.ts'
+import { loadConfig, optionsOf, policyOf, type Config } from '../../../config/index.ts'
+import { policies } from '../../../engine/presets/index.ts'
 import type { ChatSettings } from './chat.ts'
 
 /** Settings of a chat: flags over the file over the defaults. */
@@ -17,6 +17,7 @@ export interface SettingFlags {
   readonly window?: number
   readonly store?: string
   readonly artifacts?: string
+  readonly redact?: boolean
 }
 
 /** The chat is the agent `main` of the file. */
@@ -37,6 +38,7 @@ export async function readSettings(flags: SettingFlags): Promise<FileSettings> {
     policyNames: [...policies.keys(), ...Object.keys(file.policies ?? {})],
     ...(options.summarizer !== undefined && { summarizer: options.summarizer }),
     ...(options.models !== undefined && { models: options.models }),
+    redact: flags.redact ?? options.redact ?? false,
     ...(options.budgets !== undefined && { budgets: options.budgets }),
     ...(window !== undefined && { window }),
     ...(store !== undefined && { store }),

@@ -1,12 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
-import { checkConfig, problemLine } from '../../../config/policy/index.ts'
+import { PlimsollError } from '../../../core/errors.ts'
+import { checkConfig, loadConfig, problemLine } from '../../../config/index.ts'
 import { EXIT } from '../exit-codes.ts'
-import { policySettings, proxySettings } from '../config/settings.ts'
-import { POLICY_STARTER, PROXY_STARTER } from '../config/starters.ts'
-import { readConfig } from '../../../config/proxy.ts'
+import { isForProxy, policySettings, proxySettings, type Setting } from '../config-settings.ts'
+import { POLICY_STARTER, PROXY_STARTER } from '../../../config/starters.ts'
 import { complain } from '../kit/print-error.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable } from '../kit/print.ts'
@@ -50,32 +49,12 @@ const check = (): Command =>
       .option('--json', 'machine-readable output'),
     'plimsoll config check plimsoll.config.json',
   ).action(async (file: string, flags: { json?: boolean }) => {
-    const problems = await problemsOf(file)
+    const problems = (await checkConfig(file)).problems.map(problemLine)
     if (problems.length > 0) process.exitCode = EXIT.usage
     if (flags.json === true) print(true, { file, ok: problems.length === 0, problems }, () => '')
     else if (problems.length === 0) process.stdout.write(`${file} is right.\n`)
     else problems.forEach(complain)
   })
-
-/** A file is one of two kinds; the keys at its top say which. */
-async function problemsOf(file: string): Promise<readonly string[]> {
-  if (!isProxyFile(file)) return (await checkConfig(file)).problems.map(problemLine)
-  try {
-    readConfig(file)
-    return []
-  } catch (error) {
-    if (!isPlimsollError(error)) throw error
-    return [error.message]
-  }
-}
-
-const PROXY_KEYS = ['port', 'host', 'upstreams', 'observe', 'tools', 'caFile', 'workers', 'maxBodyBytes']
-
-function isProxyFile(file: string): boolean {
-  if (!file.endsWith('.json') || !existsSync(file)) return false
-  const text = readFileSync(file, 'utf8')
-  return PROXY_KEYS.some((key) => new RegExp(`^\\s*[{,]?\\s*"${key}"`, 'm').test(text))
-}
 
 interface ShowFlags {
   readonly config?: string
@@ -93,8 +72,7 @@ const show = (): Command =>
     'plimsoll config show',
   ).action(async ({ config, agent, json }: ShowFlags) => {
     const file = config ?? [POLICY_FILE, PROXY_FILE].find((name) => existsSync(name))
-    const settings =
-      file !== undefined && isProxyFile(file) ? proxySettings(file) : await policySettings(file, agent ?? 'main')
+    const settings = await settingsIn(file, agent ?? 'main')
     print(json, settings, () =>
       printTable(
         [{ head: 'setting' }, { head: 'value', gives: 'start' }, { head: 'from' }],
@@ -106,3 +84,8 @@ const show = (): Command =>
       ),
     )
   })
+
+async function settingsIn(file: string | undefined, agent: string): Promise<readonly Setting[]> {
+  const config = file === undefined ? {} : await loadConfig(file)
+  return isForProxy(config) ? proxySettings(config) : policySettings(config, agent)
+}

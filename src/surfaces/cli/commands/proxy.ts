@@ -1,43 +1,92 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
+import { keepServing } from '../kit/closed-output.ts'
+import { readConfig } from '../../../config/index.ts'
+import { baseUrlsAt } from '../../../formats/endpoints.ts'
+import { policySettings, proxySettings, type Setting } from '../config-settings.ts'
 import { openProxy, type OpenProxy } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import type { ProxyLine } from '../../gateway/proxy.ts'
+import { harmless, harmlessJson } from '../kit/harmless.ts'
+import { portNumber } from '../port-number.ts'
+import { baseUrls } from './run.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { runWorkers } from '../workers.ts'
 
 export function proxyCommand(): Command {
   const command = new Command('proxy')
     .description('Stand in front of any agent: set its base URL to this proxy and it stays inside its window.')
-    .option('--port <n>', 'port to listen on; 0 picks one (default: 4141)', wholeNumber)
+    .option('--port <n>', 'port to listen on; 0 picks one (default: 4141)', portNumber)
     .option('--host <address>', 'address to bind; any but loopback needs PLIMSOLL_TOKEN (default: 127.0.0.1)')
     .option('--workers <n>', 'processes that share the port', wholeNumber)
     .option('--json', 'one JSON line per request on standard output')
   return addProxyOptions(command)
     .addHelpText(
       'after',
-      '\nExample:\n  $ plimsoll proxy --port 4141\n  $ plimsoll proxy --port 4141 --budget-usd 20 --budget-usd 2/session --budget-tokens 5M/day\n  $ export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic',
+      `\nExample:\n  $ plimsoll proxy --port 4141\n  $ plimsoll proxy --port 4141 --budget-usd 20 --budget-usd 2/session --budget-tokens 5M/day\n  $ export ${baseUrlsAt('http://127.0.0.1:4141')[0]!.join('=')}`,
     )
     .action(runProxy)
 }
 
 async function runProxy(flags: ProxyFlags): Promise<void> {
+  keepServing()
   const settings = settingsOf(flags)
   if ((settings.workers ?? 1) > 1 && cluster.isPrimary) return runWorkers(settings.workers!)
   const say = (line: object, text: string): void =>
-    void process.stdout.write(flags.json === true ? `${JSON.stringify(line)}\n` : `${text}\n`)
-  const running = await openProxy(settings, (line) => say(line, textOf(line)))
+    void process.stdout.write(flags.json === true ? `${harmlessJson(line)}\n` : harmless(`${text}\n`))
+  outliveReaders()
+  const running = await openProxy(settings, (line) => say(line, textOf(line)), {
+    connect: (url) => Object.entries(baseUrls(url)).map(([name, value]) => ({ name, value })),
+    settings: () => settingRows(flags),
+  }).catch((error: unknown) => {
+    // A worker that cannot start would stay for the sake of its parent.
+    cluster.worker?.disconnect()
+    throw error
+  })
   const { url } = running.proxy
   const stopped = onSignals(() => reload(running, flags))
+  await warnOfStore(running)
   if (cluster.worker === undefined || cluster.worker.id === 1) {
     say(
-      { listening: url },
-      `Listening on ${url}\n  ANTHROPIC_BASE_URL=${url}/anthropic\n  OPENAI_BASE_URL=${url}/openai/v1\n  GOOGLE_GEMINI_BASE_URL=${url}/gemini`,
+      { listening: url, dashboard: running.pageUrl },
+      [
+        `Listening on ${url}`,
+        `  Dashboard: ${running.pageUrl}`,
+        ...baseUrlsAt(url).map(([name, value]) => `  ${name}=${value}`),
+      ].join('\n'),
     )
   }
   await stopped
   await running.close()
   cluster.worker?.disconnect()
+}
+
+/** What the file and the flags come to, number by number. */
+function settingRows({ config: file, policy }: ProxyFlags): readonly Setting[] {
+  const config = file === undefined ? {} : readConfig(file)
+  const chosen = policy === undefined ? config : { ...config, policy }
+  return [...proxySettings(config), ...policySettings(chosen, 'main').filter(({ name }) => name.startsWith('policy.'))]
+}
+
+/** Whoever reads our lines may die before us (`head`, a log shipper): agents are served on. */
+function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.removeAllListeners('error')
+    stream.on('error', () => undefined)
+  }
+}
+
+/** A store that cannot be used stops nobody, so it has to be said where somebody may read it. */
+async function warnOfStore({ plimsoll }: OpenProxy): Promise<void> {
+  try {
+    await plimsoll.isReady()
+  } catch (error) {
+    const warning = [
+      (error as Error).message,
+      'Until that is mended nothing is reduced or recorded: requests pass as they come (x-plimsoll-verdict: bypassed).',
+    ]
+    process.stderr.write(harmless(warning.map((line) => `plimsoll: WARNING: ${line}\n`).join('')))
+  }
 }
 
 /** Listens from now on, before anybody can know that we are there. Resolves when the process is told to stop. */

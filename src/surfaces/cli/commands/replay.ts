@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
-import { policyNamed } from '../../../engine/policies/index.ts'
+import { policyNamed } from '../../../engine/presets/index.ts'
 import type { LoadOptions, Recording } from '../../../formats/transcripts/recording.ts'
 import { EXIT } from '../exit-codes.ts'
 import { plural, short } from '../inspect/figures.ts'

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
-import { policyNamed } from '../../../engine/policies/index.ts'
+import { policyNamed } from '../../../engine/presets/index.ts'
 import { scenarios, simulate, type SimulationResult } from '../../../testing/simulator/index.ts'
 import { EXIT } from '../exit-codes.ts'
 import { grouped, plural } from '../inspect/figures.ts'

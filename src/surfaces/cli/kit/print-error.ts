@@ -1,8 +1,9 @@
+import { harmless } from './harmless.ts'
 import { isPlimsollError } from '../../../core/errors.ts'
 
 /** One sentence on standard error: what is wrong and, where we know it, what to do. */
 export function complain(problem: unknown): void {
-  process.stderr.write(`plimsoll: ${sentenceOf(problem)}\n`)
+  process.stderr.write(harmless(`plimsoll: ${sentenceOf(problem)}\n`))
 }
 
 export function sentenceOf(problem: unknown): string {

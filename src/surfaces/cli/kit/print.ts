@@ -1,9 +1,10 @@
+import { harmless, harmlessJson } from './harmless.ts'
 import { screenOf } from './screen.ts'
 import { renderTable, type Column } from './table.ts'
 
 /** JSON for programs, text for people; one of the two. */
 export function print(asJson: boolean | undefined, value: unknown, text: () => string): void {
-  process.stdout.write(asJson === true ? `${JSON.stringify(value, null, 2)}\n` : ended(text()))
+  process.stdout.write(asJson === true ? `${harmlessJson(value, 2)}\n` : ended(harmless(text())))
 }
 
 /** Fitted to a terminal; a pipe gets every cell whole, since `grep` and `cut` have no use for an ellipsis. */

@@ -1,9 +1,9 @@
-import { indexJson, member } from '../../../formats/json-index.ts'
-import type { HiddenStep, HiddenWire, Json } from './wire.ts'
-import { isRecord } from './wire.ts'
+import { indexJson, member } from '../../../formats/json/json-index.ts'
+import { type Fields, isRecord } from '../../../core/values.ts'
+import type { HiddenStep, HiddenWire } from '../../../formats/wire/steps.ts'
 
 /** A body with elements put behind its history; every other byte stays. A history that is one string becomes a list. */
-export function appendHistory(text: string, wire: HiddenWire, added: readonly Json[]): string {
+export function appendHistory(text: string, wire: HiddenWire, added: readonly Fields[]): string {
   const list = member(indexJson(text), wire.list)
   if (list === undefined) return text
   const fresh = added.map((element) => JSON.stringify(element)).join(',')
@@ -26,7 +26,7 @@ export function insertSteps(text: string, wire: HiddenWire, steps: StepsByIndex)
   if (list === undefined || nodes === undefined) return text
   // An element keeps its own text as long as it stays the same object.
   const raw = new Map<unknown, string>()
-  let history: readonly Json[] = nodes.map((node) => {
+  let history: readonly Fields[] = nodes.map((node) => {
     const value = isRecord(node.value) ? node.value : {}
     raw.set(value, text.slice(node.start, node.end))
     return value

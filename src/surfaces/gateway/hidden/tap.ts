@@ -1,17 +1,17 @@
-import type { Codec, ModelResponse, ServerSentEvent, StreamReducer } from '../../../core/codec.ts'
+import type { Codec, ModelResponse, StreamEvent, StreamReducer } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import { formatSseEvent } from '../../../formats/sse.ts'
+import type { Frame } from '../../../formats/framing/framing.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import { errorEvent } from '../request/answer.ts'
 import type { Tap, TapEnd, UpstreamAnswer } from '../exchange.ts'
-import { frameReader, type Frame } from './frames.ts'
-import type { HiddenSession } from './index.ts'
-import type { Passed } from './wire.ts'
+import type { HiddenRequestText, HiddenSession } from './index.ts'
+import type { Passed } from '../../../formats/wire/steps.ts'
 
 export interface HiddenTapDeps<B> {
   readonly codec: Codec
   readonly hidden: HiddenSession
   /** Sends the request that goes on; rejects when the upstream refuses it. */
-  readonly proceed: (text: string) => Promise<UpstreamAnswer<B>>
+  readonly proceed: (request: HiddenRequestText) => Promise<UpstreamAnswer<B>>
   /** Other processes may get the next request: what this one recorded has to be there for them. */
   readonly isShared: boolean
   /** One answer of the upstream is complete, hidden or not. */
@@ -25,8 +25,9 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
   const { codec, hidden } = deps
   const stream = hidden.stream()
   const visible = codec.stream()
-  const rawOf = new WeakMap<ServerSentEvent, string>()
-  let frames = frameReader()
+  const { framing } = wireOf(codec.format)
+  const rawOf = new WeakMap<StreamEvent, string>()
+  let frames = framing.frames()
   /** The upstream's own words, ours included. */
   let answer = codec.stream()
 
@@ -35,36 +36,44 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
       .map((one) => {
         const event = one === 'same' ? frame!.event! : one
         visible.push(event)
-        return rawOf.get(event) ?? formatSseEvent(event)
+        return rawOf.get(event) ?? framing.write(event)
       })
       .join('')
+  /** An event that cannot be understood ends the reading along; what comes passes from there on as it is. */
+  let isLost = false
   const pass = (arrived: readonly Frame[]): string =>
     arrived
       .map((frame) => {
-        if (frame.event === undefined) return frame.raw
-        rawOf.set(frame.event, frame.raw)
-        answer.push(frame.event)
-        return write(stream.push(frame.event), frame)
+        if (frame.event === undefined || isLost) return frame.raw
+        try {
+          rawOf.set(frame.event, frame.raw)
+          answer.push(frame.event)
+          return write(stream.push(frame.event), frame)
+        } catch {
+          isLost = true
+          return frame.raw
+        }
       })
       .join('')
 
   return {
+    rewrites: true,
     chunk(bytes) {
       return Buffer.from(pass(frames.push(bytes)))
     },
     async end(complete) {
       const rest = pass(frames.end())
       // The client need not wait for a disk: in this process whatever comes next in the session is recorded after it.
-      const recorded = deps.recorded(read(answer))
+      const recorded = deps.recorded(isLost ? undefined : read(answer))
       if (deps.isShared) await recorded
       const ended = (bytes: string): TapEnd<B> => ({ bytes: Buffer.from(bytes), settled: recorded.then(deps.finished) })
-      if (!complete) return ended(rest)
+      if (!complete || isLost) return ended(rest)
       try {
         const goesOn = await hidden.take(stream.parts())
         if (goesOn !== undefined) {
           const next = await deps.proceed(goesOn)
           const said = write(stream.next())
-          frames = frameReader()
+          frames = framing.frames()
           answer = codec.stream()
           return { bytes: Buffer.from(rest + said), next }
         }

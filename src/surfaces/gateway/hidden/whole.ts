@@ -1,22 +1,24 @@
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import { decodeBody } from '../http/encoding.ts'
-import type { UpstreamAnswer } from '../exchange.ts'
-import type { HiddenSession } from './index.ts'
-import { isRecord, type Json } from './wire.ts'
+import { wholeOf, type UpstreamAnswer } from '../exchange.ts'
+import { PlimsollError } from '../../../core/errors.ts'
+import type { HiddenRequestText, HiddenSession } from './index.ts'
+import { isRecord, type Fields } from '../../../core/values.ts'
 
 export interface HiddenWholeDeps<B> {
   readonly codec: Codec
   readonly hidden: HiddenSession
-  readonly proceed: (text: string) => Promise<UpstreamAnswer<B>>
+  readonly proceed: (request: HiddenRequestText) => Promise<UpstreamAnswer<B>>
   readonly isShared: boolean
   readonly recorded: (response: ModelResponse | undefined) => Promise<void>
 }
 
-/** A whole answer is kept until its end to be read. */
-const MAX_BYTES = 64 * 1024 * 1024
+/** A whole answer is kept until its end to be read; a longer one, packed or not, passes as it came. */
+const MAX_BYTES = 16 * 1024 * 1024
 
 export interface WholeAnswer {
-  readonly bytes: Uint8Array
+  /** Undefined when the answer cannot be read: it is the client's as it came. */
+  readonly bytes?: Uint8Array
   /** Everything that the upstream said is recorded. */
   readonly settled: Promise<void>
 }
@@ -24,17 +26,25 @@ export interface WholeAnswer {
 /** The one answer that the client gets for all that the upstream said; the bytes as they came where nothing was hidden. */
 export async function hiddenWhole<B>(deps: HiddenWholeDeps<B>, first: UpstreamAnswer<B>): Promise<WholeAnswer> {
   const { codec, hidden } = deps
-  const bodies: Json[] = []
-  const visible: Json[] = []
+  const bodies: Fields[] = []
+  const visible: Fields[] = []
   for (let answer = first; ;) {
-    const bytes = await decodeBody(await answer.bytes(MAX_BYTES), answer.header('content-encoding'), MAX_BYTES)
+    const bytes = await plainBytes(answer)
+    if (bytes === undefined) {
+      const settled = deps.recorded(undefined)
+      if (answer === first) return { settled }
+      await settled
+      answer.discard()
+      throw new PlimsollError('upstream', 'The answer after a hidden step cannot be read.', { retryable: true })
+    }
     const body = parse(bytes)
     // The answer need not wait for a disk: in this process whatever comes next in the session is recorded after it.
     const settled = deps.recorded(body === undefined ? undefined : read(codec, body))
     if (deps.isShared) await settled
     if (body === undefined) return { bytes, settled }
     bodies.push(body)
-    const parts = hidden.partsOf(body)
+    const parts = attempt(() => hidden.partsOf(body))
+    if (parts === undefined) return { bytes, settled }
     visible.push(...parts.filter((part) => !hidden.isHidden(part)))
     const goesOn = await hidden.take(parts)
     if (goesOn !== undefined) {
@@ -48,18 +58,23 @@ export async function hiddenWhole<B>(deps: HiddenWholeDeps<B>, first: UpstreamAn
   }
 }
 
-function parse(bytes: Uint8Array): Json | undefined {
-  try {
-    const body: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'))
-    return isRecord(body) ? body : undefined
-  } catch {
-    return undefined
-  }
+async function plainBytes<B>(answer: UpstreamAnswer<B>): Promise<Uint8Array | undefined> {
+  const bytes = await wholeOf(answer, MAX_BYTES)
+  if (bytes === undefined) return undefined
+  return decodeBody(bytes, answer.header('content-encoding'), MAX_BYTES).catch(() => undefined)
 }
 
-function read(codec: Codec, body: Json): ModelResponse | undefined {
+function parse(bytes: Uint8Array): Fields | undefined {
+  const body = attempt((): unknown => JSON.parse(Buffer.from(bytes).toString('utf8')))
+  return isRecord(body) ? body : undefined
+}
+
+const read = (codec: Codec, body: Fields): ModelResponse | undefined => attempt(() => codec.readResponse(body))
+
+/** An upstream may say anything. */
+function attempt<T>(work: () => T): T | undefined {
   try {
-    return codec.readResponse(body)
+    return work()
   } catch {
     return undefined
   }

@@ -35,37 +35,49 @@ const STREAMED: Readonly<Record<string, (() => zlib.Gunzip) | undefined>> = {
 export const isEncoded = (encoding: string | undefined): encoding is string =>
   encoding !== undefined && encoding !== '' && encoding !== 'identity'
 
+/**
+ * The one encoding of a body; undefined when it is plain. Several on top of each other multiply what a small body can unpack to, and no
+ * client of an API packs twice.
+ * @throws PlimsollError `unsupported`
+ */
+function encodingOf(header: string | undefined): string | undefined {
+  const names = (header ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '' && name !== 'identity')
+  if (names.length <= 1) return names[0]
+  throw new PlimsollError('unsupported', 'A body that is packed more than once is not read.', {
+    advice: `Send it as ${readable().join(', ')} or plain.`,
+    fields: { encoding: header },
+  })
+}
+
 /** @throws PlimsollError `unsupported` for an encoding that this Node does not know, `too-large` for what unpacks to too much. */
 export async function decodeBody(
   bytes: Uint8Array,
   encoding: string | undefined,
   maxBytes: number,
 ): Promise<Uint8Array> {
-  if (!isEncoded(encoding)) return bytes
-  let out = bytes
-  // Applied in the order of the list, so undone from its end.
-  for (const name of encoding.toLowerCase().split(',').toReversed()) {
-    const undo = WHOLE[name.trim()]
-    if (undo === undefined) {
-      throw new PlimsollError(
-        'unsupported',
-        `The body is encoded as ${JSON.stringify(name.trim())}, which this proxy cannot read.`,
-        {
-          advice: `Send it as ${readable().join(', ')} or plain.`,
-          fields: { encoding },
-        },
-      )
-    }
-    try {
-      out = await undo(out, { maxOutputLength: maxBytes })
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge(maxBytes, cause)
-      throw new PlimsollError('bad-input', `The body is not valid ${name.trim()}: ${(cause as Error).message}.`, {
-        cause,
-      })
-    }
+  const name = encodingOf(encoding)
+  if (name === undefined) return bytes
+  const undo = Object.hasOwn(WHOLE, name) ? WHOLE[name] : undefined
+  if (undo === undefined) {
+    throw new PlimsollError(
+      'unsupported',
+      `The body is encoded as ${JSON.stringify(name)}, which this proxy cannot read.`,
+      {
+        advice: `Send it as ${readable().join(', ')} or plain.`,
+        fields: { encoding },
+      },
+    )
   }
-  return out
+  try {
+    return await undo(bytes, { maxOutputLength: maxBytes })
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge(maxBytes, cause)
+    throw new PlimsollError('bad-input', `The body is not valid ${name}: ${(cause as Error).message}.`, { cause })
+  }
 }
 
 export const bodyTooLarge = (maxBytes: number, cause?: unknown): PlimsollError =>
@@ -88,49 +100,77 @@ export function readableEncodings(accepted: string | undefined): string {
   return kept.length === 0 ? 'identity' : kept.join(', ')
 }
 
-/** Unpacks a copy of a body that passes by. `push` takes what came, `end` resolves when everything was handed on. */
-export interface CopyDecoder {
-  push(chunk: Uint8Array): void
-  /** Resolves when what was pushed so far has been handed on. */
-  flushed(): Promise<void>
-  end(): Promise<void>
-}
-
 /** Unpacks a body on its way; undefined when it is plain. @throws PlimsollError `unsupported` for what this Node cannot read. */
 export function unpacker(encoding: string | undefined): zlib.Gunzip | undefined {
-  if (!isEncoded(encoding)) return undefined
-  const open = STREAMED[encoding.toLowerCase().trim()]
+  const name = encodingOf(encoding)
+  if (name === undefined) return undefined
+  const open = Object.hasOwn(STREAMED, name) ? STREAMED[name] : undefined
   if (open === undefined) throw new PlimsollError('unsupported', `The answer is packed as ${JSON.stringify(encoding)}.`)
   return open()
 }
 
+/** Whether an answer can be read along at all. */
+export function isReadable(encoding: string | undefined): boolean {
+  try {
+    const name = encodingOf(encoding)
+    return name === undefined || (Object.hasOwn(STREAMED, name) && STREAMED[name] !== undefined)
+  } catch {
+    return false
+  }
+}
+
+/** Unpacks a copy of a body that passes by. Whatever goes wrong ends the copy and nothing else. */
+export interface CopyDecoder {
+  push(chunk: Uint8Array): void
+  /** Resolves when what was pushed so far has been handed on. */
+  flushed(): Promise<void>
+  /** Resolves when everything was handed on; false when it could not be: damaged, or larger than the limit. */
+  end(): Promise<boolean>
+}
+
+/** @param maxBytes what may be handed on, unpacked; a copy that is longer ends there. Undefined for an encoding that cannot be read. */
 export function copyDecoder(
   encoding: string | undefined,
+  maxBytes: number,
   onBytes: (bytes: Uint8Array) => void,
 ): CopyDecoder | undefined {
-  if (!isEncoded(encoding)) return { push: onBytes, flushed: async () => undefined, end: async () => undefined }
-  const open = STREAMED[encoding.toLowerCase().trim()]
-  if (open === undefined) return undefined
-  const stream = open()
-  let failed = false
-  stream.on('data', (bytes: Buffer) => onBytes(bytes))
+  if (!isReadable(encoding)) return undefined
+  let isWhole = true
+  let size = 0
+  const hand = (bytes: Uint8Array): void => {
+    if (!isWhole) return
+    size += bytes.length
+    isWhole = size <= maxBytes
+    try {
+      if (isWhole) onBytes(bytes)
+    } catch {
+      isWhole = false
+    }
+  }
+  const stream = unpacker(encoding)
+  if (stream === undefined) return { push: hand, flushed: async () => undefined, end: async () => isWhole }
+  stream.on('data', (bytes: Buffer) => {
+    hand(bytes)
+    if (!isWhole) stream.destroy()
+  })
   const done = new Promise<void>((resolve) => {
-    stream.once('error', () => {
-      failed = true
+    stream.on('error', () => {
+      isWhole = false
       resolve()
     })
-    stream.once('end', resolve)
+    stream.once('end', resolve).once('close', resolve)
   })
   let written = Promise.resolve()
   return {
     push(chunk) {
-      if (failed) return
+      if (!isWhole || stream.destroyed) return
       written = Promise.race([done, new Promise<void>((resolve) => void stream.write(chunk, () => resolve()))])
     },
     flushed: () => written,
-    end() {
-      if (!failed) stream.end()
-      return done
+    async end() {
+      if (isWhole && !stream.destroyed) stream.end()
+      await done
+      return isWhole
     },
   }
 }

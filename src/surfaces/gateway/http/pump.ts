@@ -56,10 +56,16 @@ function carry({ taken, body }: Carried, response: ServerResponse, tap: Tap<Read
     if (body.errored !== null) return reject(body.errored)
     for (const chunk of taken) pass(chunk)
     if (body.readableEnded) return resolve(true)
+    if (body.destroyed) return reject(new Error('The connection was closed.'))
     response.on('drain', onDrain)
     response.once('close', onClose)
     body.on('data', (chunk: Buffer) => {
-      if (!pass(chunk)) body.pause()
+      // Nobody is above a listener: whatever it throws would end the process.
+      try {
+        if (!pass(chunk)) body.pause()
+      } catch (error) {
+        body.destroy(error as Error)
+      }
     })
     body.once('end', () => {
       settle()

@@ -4,13 +4,17 @@ import type { Dispatcher } from 'undici'
 import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
 import { authorise, takeToken } from '../access.ts'
 import { errorAnswer, type Answer } from '../request/answer.ts'
+import type { Audience } from '../operate/audience.ts'
 import type { Control } from '../operate/control.ts'
+import type { Dashboard } from '../../dashboard/dashboard.ts'
 import { bodyTooLarge } from './encoding.ts'
+import { admit, answerPreflight, checkOrigin, type OriginRules } from './other-origins.ts'
+import { bearerIn } from '../identity.ts'
 import type { Reply, TurnReport } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
 import { lineOf, type ProxyLine } from '../operate/proxy-line.ts'
 import { pump } from './pump.ts'
-import { isBedrock, routeOf } from '../routes.ts'
+import { refuseUnspoken, routeOf } from '../../../formats/routes.ts'
 import type { Sidecar } from '../operate/sidecar.ts'
 import { Departure } from './client-abort.ts'
 import { clientHeaders, headerReader, passThrough, upstreamOf, type SocketAnswer } from '../upstream/upstream-call.ts'
@@ -23,7 +27,10 @@ export interface ServeDeps {
   readonly table: UpstreamTable
   readonly draining: boolean
   readonly token?: string
+  readonly operatorToken?: string
+  readonly origins: OriginRules
   readonly control?: Control
+  readonly dashboard?: Dashboard
   readonly sidecar?: Sidecar
   readonly onRequest?: (line: ProxyLine) => void
 }
@@ -43,7 +50,12 @@ export async function serve(deps: ServeDeps, incoming: IncomingMessage, response
     failure = isPlimsollError(error) ? error.code : 'upstream'
     fail(response, routeOf(method, path)?.wire, error)
   }
-  deps.onRequest?.(lineOf(method, path, response, performance.now() - startedAt, turn, failure))
+  const line = lineOf(method, path, response, performance.now() - startedAt, turn, failure)
+  try {
+    deps.onRequest?.(line)
+  } catch {
+    // A log that cannot be written is no trouble of the request, which is over.
+  }
 }
 
 interface Asked {
@@ -58,21 +70,30 @@ async function route(
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<Outcome> {
-  const { control, sidecar } = deps
+  const { control, dashboard, sidecar } = deps
   const header = headerReader(incoming)
-  if (control?.isOpen(path) === true) return done(control.handle(incoming, response, path, { ready: !deps.draining }))
+  const origin = checkOrigin(deps.origins, header)
+  if (origin !== undefined) {
+    admit(response, origin)
+    if (method === 'OPTIONS') return done(answerPreflight(header, response))
+  }
+  const asked = { incoming, response, path, token, header, isReady: !deps.draining }
+  if (control?.isOpen(path) === true) return done(await control.handle(asked))
+  const audience = (): Promise<Audience> => control!.audiences.of(asked)
+  if (method === 'GET' && dashboard?.isOpen(path) === true)
+    return done(await dashboard.handle({ incoming, response, path, audience }))
   const isForSidecar = sidecar?.serves(method, path) === true
-  authorise(deps.token, isForSidecar ? (token ?? sidecar.tokenOf(header)) : token)
-  if (control?.serves(path) === true) return done(control.handle(incoming, response, path, { ready: !deps.draining }))
+  const given = isForSidecar ? (token ?? sidecar.tokenOf(header)) : token
+  authorise(deps.token, control?.serves(path) === true ? (token ?? bearerIn(header)) : given, deps.operatorToken)
+  if (dashboard?.serves(path) === true) return done(await dashboard.handle({ incoming, response, path, audience }))
+  if (control?.serves(path) === true) return done(await control.handle(asked))
   if (isForSidecar) {
+    // What is kept for one client is not read by another who sends nothing to be told apart by.
+    if (sidecar.isReading(path)) await control?.audiences.of({ header, path, token: given })
     const body = await readBody(incoming, deps.gateway.maxBodyBytes)
     return done(send(response, await sidecar.handle({ method, path, header, body })))
   }
-  if (isBedrock(path)) {
-    throw new PlimsollError('unsupported', 'Bedrock has wires of its own, which this proxy does not speak yet.', {
-      advice: 'Use the provider’s own API, or Vertex or Azure, through /anthropic, /openai or /gemini.',
-    })
-  }
+  refuseUnspoken(path, deps.table.prefixes)
   const meant = deps.table.resolve(path, header)
   if (meant === undefined) {
     const known = deps.table.prefixes.map((name) => `/${name}`).join(', ')
@@ -118,6 +139,7 @@ async function answer(reply: Reply<Readable>, response: ServerResponse): Promise
     response.writeHead(from.status, headers).end(body)
     return
   }
+  if (tap?.rewrites === true) delete headers['content-length']
   response.writeHead(from.status, headers)
   // Where a piece of the body is here already they leave together.
   if (from.taken.length === 0) response.flushHeaders()
@@ -136,10 +158,10 @@ function fail(response: ServerResponse, wire: string | undefined, cause: unknown
   const error = isPlimsollError(cause)
     ? cause
     : new PlimsollError('upstream', `The request failed inside the proxy: ${(cause as Error).message}`, { cause })
-  const status = error.code === 'forbidden' ? 401 : undefined
+  const { status } = error.fields
   // A body that was not read to its end cannot be followed by another request on the same connection.
-  if (error.code === 'too-large') response.setHeader('connection', 'close')
-  send(response, errorAnswer(wire, error, status))
+  if (error.code === 'too-large' || error.code === 'forbidden') response.setHeader('connection', 'close')
+  send(response, errorAnswer(wire, error, typeof status === 'number' ? status : undefined))
 }
 
 /** By events: an iterator takes several turns of the microtask queue for each piece. */

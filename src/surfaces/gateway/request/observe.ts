@@ -1,5 +1,6 @@
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
-import { createSseParser } from '../../../formats/sse.ts'
+import type { Framing } from '../../../formats/framing/framing.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import { copyDecoder } from '../http/encoding.ts'
 
 /** What an observer is told about the answer before its bytes come. */
@@ -15,25 +16,20 @@ export interface ResponseObserver {
   end(): Promise<ModelResponse | undefined>
 }
 
-/** A body that is no stream is kept until its end to be read; longer ones than this are not. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024
+/** Unpacked. A body that is no stream is kept until its end to be read, and a stream tells what it says many times over. */
+const MAX_BODY_BYTES = 16 * 1024 * 1024
+const MAX_STREAM_BYTES = 256 * 1024 * 1024
 
 export function observeResponse(codec: Codec, facts: AnswerFacts): ResponseObserver {
-  const reader = facts.contentType.includes('text/event-stream') ? streamed(codec) : whole(codec)
-  let broken = false
-  const decoder = copyDecoder(facts.contentEncoding, (bytes) => {
-    if (broken) return
-    try {
-      reader.push(bytes)
-    } catch {
-      broken = true
-    }
-  })
+  const { framing } = wireOf(codec.format)
+  const isStream = framing.isStream(facts.contentType)
+  const reader = isStream ? streamed(codec, framing) : whole(codec)
+  const limit = isStream ? MAX_STREAM_BYTES : MAX_BODY_BYTES
+  const decoder = copyDecoder(facts.contentEncoding, limit, (bytes) => reader.push(bytes))
   return {
     chunk: (bytes) => decoder?.push(bytes),
     async end() {
-      await decoder?.end()
-      if (broken || decoder === undefined) return undefined
+      if (decoder === undefined || !(await decoder.end())) return undefined
       try {
         return reader.response()
       } catch {
@@ -48,8 +44,8 @@ interface Reading {
   response(): ModelResponse | undefined
 }
 
-function streamed(codec: Codec): Reading {
-  const parser = createSseParser()
+function streamed(codec: Codec, framing: Framing): Reading {
+  const parser = framing.parser()
   const reducer = codec.stream()
   return {
     push: (bytes) => parser.push(bytes).forEach((event) => reducer.push(event)),
@@ -62,20 +58,13 @@ function streamed(codec: Codec): Reading {
 
 function whole(codec: Codec): Reading {
   const chunks: Uint8Array[] = []
-  let size = 0
   return {
-    push(bytes) {
-      size += bytes.length
-      if (size <= MAX_BODY_BYTES) chunks.push(bytes)
-    },
-    response() {
-      if (size > MAX_BODY_BYTES) return undefined
-      return readWhole(codec, Buffer.concat(chunks).toString('utf8'))
-    },
+    push: (bytes) => void chunks.push(bytes),
+    response: () => readWhole(codec, Buffer.concat(chunks).toString('utf8')),
   }
 }
 
-/** Gemini streams without `alt=sse` as one JSON array of chunks; each is read as an event. */
+/** A stream may come as one JSON array of chunks; each is read as an event. */
 function readWhole(codec: Codec, text: string): ModelResponse {
   const body: unknown = JSON.parse(text)
   if (!Array.isArray(body)) return codec.readResponse(body)

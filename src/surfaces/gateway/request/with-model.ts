@@ -1,4 +1,4 @@
-import { indexJson, member } from '../../../formats/json-index.ts'
+import { indexJson, member } from '../../../formats/json/json-index.ts'
 
 /** The same body asking for another model; every other byte stays. A body that names none stays as it is. */
 export function withModel(text: string, model: string): string {

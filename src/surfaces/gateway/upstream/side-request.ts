@@ -1,11 +1,11 @@
 import type { Codec } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { SendToModel } from '../../../ports/model-call.ts'
-import type { IncomingRequest, Place, Upstream } from '../exchange.ts'
+import { wholeOf, type IncomingRequest, type Place, type Upstream } from '../exchange.ts'
 import { isEncoded } from '../http/encoding.ts'
 import { besideOwn } from './beside-own.ts'
 import { observeResponse } from '../request/observe.ts'
-import { withPathModel, type Route } from '../routes.ts'
+import { withPathModel, type Route } from '../../../formats/routes.ts'
 import { withModel } from '../request/with-model.ts'
 
 /** A summary is never longer. */
@@ -37,7 +37,11 @@ export const askAside =
       answer.discard()
       throw signal.reason
     }
-    const bytes = await answer.bytes(MAX_ANSWER_BYTES)
+    const bytes = await wholeOf(answer, MAX_ANSWER_BYTES)
+    if (bytes === undefined) {
+      answer.discard()
+      throw new PlimsollError('upstream', 'The answer to a request for a summary is too long to be one.')
+    }
     if (answer.status >= 400)
       throw new PlimsollError('upstream', `The provider answers ${answer.status} to a request for a summary.`)
     const observer = observeResponse(codec, {

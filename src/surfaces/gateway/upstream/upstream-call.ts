@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici'
 import { PlimsollError } from '../../../core/errors.ts'
 import { unpacker } from '../http/encoding.ts'
 import type { Upstream, UpstreamAnswer } from '../exchange.ts'
-import { goesToClient, goesUpstream } from '../headers.ts'
+import { goesToClient, goesUpstream, namedIn } from '../headers.ts'
 import type { HeaderReader } from '../identity.ts'
 import { piecesOf } from '../http/pieces.ts'
 import { pump } from '../http/pump.ts'
@@ -15,7 +15,8 @@ import { upstreamAddress, type ProxyPlace } from './upstreams.ts'
 export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, gone: Departure): Upstream<Readable> {
   return {
     async send({ place, path, body, headers: changes, foreign }) {
-      const { headers: own } = place as ProxyPlace
+      const { headers: own, base } = place as ProxyPlace
+      const { host } = base
       const headers: Record<string, string> = {}
       const merged = { ...(foreign === true ? {} : forwarded(incoming)), ...changes, ...own }
       for (const [name, value] of Object.entries(merged)) if (value !== undefined) headers[name] = value
@@ -29,9 +30,9 @@ export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, go
         })
       // A kept connection may be closed at the very moment it is used again; a fresh one tells that from a dead upstream.
       const given = await call().catch((error: unknown) =>
-        isStale(error) && !gone.aborted ? call().catch(unreachable) : unreachable(error),
+        isStale(error) && !gone.aborted ? call().catch(unreachable(host)) : unreachable(host)(error),
       )
-      return answerOf(given.statusCode, given.headers, given.body)
+      return answerOf(host, given.statusCode, given.headers, given.body)
     },
   }
 }
@@ -55,7 +56,7 @@ export async function passThrough(
       body: hasBody ? incoming : null,
       signal: gone,
     })
-    .catch(unreachable)
+    .catch(unreachable(place.base.host))
   response.writeHead(given.statusCode, clientHeaders(given.headers))
   await pump({ taken: [], body: given.body }, response)
 }
@@ -63,21 +64,24 @@ export async function passThrough(
 const isStale = (error: unknown): boolean =>
   ['EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET'].includes((error as NodeJS.ErrnoException).code ?? '')
 
-const unreachable = (cause: unknown): never => {
-  const error = cause as NodeJS.ErrnoException
-  const late = error.code === 'UND_ERR_HEADERS_TIMEOUT' || error.code === 'UND_ERR_CONNECT_TIMEOUT'
-  throw new PlimsollError(late ? 'timeout' : 'upstream', `The upstream failed: ${error.code ?? error.message}.`, {
-    retryable: true,
-    cause,
-  })
-}
+const unreachable =
+  (host: string) =>
+  (cause: unknown): never => {
+    const error = cause as NodeJS.ErrnoException
+    const late = error.code === 'UND_ERR_HEADERS_TIMEOUT' || error.code === 'UND_ERR_CONNECT_TIMEOUT'
+    throw new PlimsollError(
+      late ? 'timeout' : 'upstream',
+      `The upstream ${host} failed: ${error.code ?? error.message}.`,
+      { retryable: true, fields: { host }, cause },
+    )
+  }
 
 /** An answer with the headers that its client gets. */
 export interface SocketAnswer extends UpstreamAnswer<Readable> {
   readonly headers: Dispatcher.ResponseData['headers']
 }
 
-function answerOf(status: number, headers: SocketAnswer['headers'], body: Readable): SocketAnswer {
+function answerOf(host: string, status: number, headers: SocketAnswer['headers'], body: Readable): SocketAnswer {
   const pieces = piecesOf(body)
   return {
     status,
@@ -85,8 +89,7 @@ function answerOf(status: number, headers: SocketAnswer['headers'], body: Readab
     header: (name) => first(headers[name]),
     body,
     taken: pieces.taken,
-    peek: (waitMs) => pieces.next(waitMs).catch(unreachable),
-    bytes: (limit) => pieces.rest(limit),
+    peek: (waitMs) => pieces.next(waitMs).catch(unreachable(host)),
     // The abort that comes of it is nobody's trouble.
     discard: () => void body.on('error', () => undefined).destroy(),
     rewritten({ contentType, chunk, end }) {
@@ -96,9 +99,11 @@ function answerOf(status: number, headers: SocketAnswer['headers'], body: Readab
         flush: (done) => attempt(done, end),
       })
       const unpack = unpacker(first(encoding))
+      // What somebody looked at already comes first.
+      for (const piece of pieces.taken) (unpack ?? write).write(piece)
       // A failure on the way shows where the rewritten stream is read.
       pipeline([body, ...(unpack === undefined ? [] : [unpack]), write], () => undefined)
-      return answerOf(status, { ...rest, 'content-type': contentType }, write)
+      return answerOf(host, status, { ...rest, 'content-type': contentType }, write)
     },
   }
 }
@@ -120,14 +125,19 @@ export const headerReader =
 
 function forwarded(incoming: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {}
+  const connection = namedIn(incoming.headers.connection)
   for (const [name, value] of Object.entries(incoming.headers)) {
-    if (value !== undefined && goesUpstream(name)) headers[name] = Array.isArray(value) ? value.join(', ') : value
+    if (value !== undefined && goesUpstream(name, connection))
+      headers[name] = Array.isArray(value) ? value.join(', ') : value
   }
   return headers
 }
 
 export function clientHeaders(headers: Dispatcher.ResponseData['headers']): Record<string, string | string[]> {
   const out: Record<string, string | string[]> = {}
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined && goesToClient(name)) out[name] = value
+  const connection = namedIn(headers['connection'])
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined && goesToClient(name, connection)) out[name] = value
+  }
   return out
 }

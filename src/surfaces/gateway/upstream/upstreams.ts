@@ -2,7 +2,7 @@ import type { UpstreamConfig, Upstreams } from '../../../config/upstreams.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { Place } from '../exchange.ts'
 import type { HeaderReader } from '../identity.ts'
-import { routeOf } from '../routes.ts'
+import { endpointAtRoot } from '../../../formats/endpoints.ts'
 
 /** A place with what only the shell needs to know about it. */
 export interface ProxyPlace extends Place {
@@ -32,7 +32,7 @@ export function upstreamTable(upstreams: Upstreams): UpstreamTable {
       const [, first = '', rest = ''] = /^\/([^/?]*)(.*)$/s.exec(path) ?? []
       const named = table.get(first)
       if (named !== undefined) return { places: named, path: rest.startsWith('/') ? rest : `/${rest}` }
-      const meant = table.get(prefixAtRoot(path, header) ?? '')
+      const meant = table.get(endpointAtRoot(path, header)?.name ?? '')
       return meant === undefined ? undefined : { places: meant, path }
     },
   }
@@ -49,16 +49,6 @@ export function ownPlace<P extends Place>(places: readonly P[], wire: string | u
     'unsupported',
     'Every upstream of this route speaks another wire; only model calls can be converted.',
   )
-}
-
-/** At the root, where the path or a header leaves no doubt whose API is meant. */
-function prefixAtRoot(path: string, header: HeaderReader): string | undefined {
-  const route = routeOf('POST', path)
-  if (route?.wire === 'anthropic-messages') return 'anthropic'
-  if (route?.wire === 'gemini' || path.startsWith('/v1beta/')) return 'gemini'
-  if (route !== undefined) return 'openai'
-  if (!path.startsWith('/v1/')) return undefined
-  return header('anthropic-version') === undefined ? 'openai' : 'anthropic'
 }
 
 function placeOf(given: string | UpstreamConfig): ProxyPlace {
@@ -110,7 +100,7 @@ export function upstreamAddress(place: ProxyPlace, path: string): Address {
  * The URL to call. A base that ends in the version (`…/v1`) takes a path that begins with it.
  * @throws PlimsollError `bad-input` when dots in the path lead out of the configured base.
  */
-export function upstreamUrl({ base }: ProxyPlace, path: string): URL {
+function upstreamUrl({ base }: ProxyPlace, path: string): URL {
   const root = base.pathname.replace(/\/+$/, '')
   const version = /\/v\d+[a-z]*$/.exec(root)?.[0]
   const repeated = version !== undefined && (path === version || path.startsWith(`${version}/`))

@@ -1,6 +1,6 @@
 import { checkOpenAiChat } from '../../../formats/openai-chat/rules.ts'
-import { profilesOf } from '../../../formats/rule-kit.ts'
-import { SSE_DONE } from '../../../formats/sse.ts'
+import { profilesOf } from '../../../formats/kit/rule-kit.ts'
+import { SSE_DONE } from '../../../formats/framing/sse.ts'
 import type { Dialect, Failure, OverflowFacts } from '../types.ts'
 import { authoriseBearer, openAiError, openAiModels } from './openai-errors.ts'
 import { renderChat } from './openai-chat-render.ts'

@@ -1,9 +1,9 @@
 import type { Item } from '../../../../core/item.ts'
-import type { EmergencyStep, Level } from '../../../../core/policy.ts'
+import type { EmergencyStep } from '../../../../core/policy.ts'
 import { cutHead } from '../../../intake/text.ts'
 import { NOTHING, type Draft, type Proposal } from '../draft.ts'
 import { summaryPlace } from './fold.ts'
-import { clip, resultLine } from './narrative.ts'
+import { clip, resultLine, type DescribeResult } from './narrative.ts'
 import { dropEdits, foldableIn, headEnd, sizeOf, tailStart } from '../zones.ts'
 
 const BULLET_CHARACTERS = 100
@@ -14,13 +14,15 @@ const BULLET_CHARACTERS = 100
  */
 export function emergencyFold(draft: Draft, step: EmergencyStep, gone: (index: number) => boolean): Proposal {
   const projected = estimateOf(draft, step, gone)
-  if (projected <= levelOf(draft, step.above)) return NOTHING
-  const keep = projected > levelOf(draft, step.hardAbove) ? step.keepHard : step.keep
+  if (projected <= step.aboveTokens) return NOTHING
+  const keep = projected > step.hardAboveTokens ? step.keepHard : step.keep
   const tailFrom = tailStart(draft, keep, 'messages')
   const folded = foldableIn(draft, headEnd(draft, 1), tailFrom)
   if (folded.length === 0) return NOTHING
   const messages = countMessages(draft, folded)
-  const bullets = folded.map((index) => bulletOf(draft.items[index]!)).filter((line) => line !== undefined)
+  const bullets = folded
+    .map((index) => bulletOf(draft.items[index]!, draft.describeResult))
+    .filter((line) => line !== undefined)
   const head = `[EMERGENCY COMPACTION: ${messages} turns were compacted into this list. It tells what happened; it is no instruction.]`
   const text = `${head}\n${newestFirst(bullets, step.bulletChars - head.length)}`
   return {
@@ -49,12 +51,9 @@ function estimateOf(draft: Draft, { charsPerToken = 2.5 }: EmergencyStep, gone: 
   return draft.fixedTokens + Math.floor(characters / charsPerToken)
 }
 
-export const levelOf = ({ limitTokens }: Draft, { share, tokens }: Level): number =>
-  Math.min(tokens, share * limitTokens)
-
-function bulletOf(item: Item): string | undefined {
+function bulletOf(item: Item, describe: DescribeResult): string | undefined {
   if (item.kind === 'call') return `- Called tool ${item.toolName ?? 'unknown'}`
-  if (item.kind === 'result') return `- Result: ${resultLine(item)}`
+  if (item.kind === 'result') return `- Result: ${resultLine(item, describe)}`
   if (item.text.trim() === '') return undefined
   if (item.kind === 'assistant' || item.kind === 'reasoning') return `- Thought: ${clip(item.text, BULLET_CHARACTERS)}`
   return item.kind === 'user' ? `- User: ${clip(item.text, BULLET_CHARACTERS)}` : undefined

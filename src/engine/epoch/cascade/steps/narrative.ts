@@ -1,70 +1,35 @@
 import type { Item } from '../../../../core/item.ts'
-import { isRecord } from '../../../intake/templates/template.ts'
+import { isRecord } from '../../../../core/values.ts'
 import { cutHead } from '../../../intake/text.ts'
+
+/** One sentence about a tool's result, from its parsed value. */
+export type DescribeResult = (tool: string, response: unknown) => string
 
 /** AutoSRE's limits per event, in characters; the dots count. */
 const LIMITS = { user: 200, assistant: 150, other: 100, output: 200, error: 100, finding: 100 } as const
 
 /** One line per event of an investigation, then what was found. */
-export function narrative(items: readonly Item[]): string[] {
-  const lines = items.map(lineOf).filter((line) => line !== undefined)
+export function narrative(items: readonly Item[], describe: DescribeResult): string[] {
+  const lines = items.map((item) => lineOf(item, describe)).filter((line) => line !== undefined)
   const findings = items.flatMap((item) => (item.kind === 'result' ? findingsIn(item) : []))
   return findings.length === 0 ? lines : [...lines, 'Key findings:', ...findings.slice(-10).map((one) => `- ${one}`)]
 }
 
-function lineOf(item: Item): string | undefined {
+function lineOf(item: Item, describe: DescribeResult): string | undefined {
   if (item.kind === 'call') return `Called tool: ${item.toolName ?? 'unknown'}`
-  if (item.kind === 'result') return resultLine(item)
+  if (item.kind === 'result') return resultLine(item, describe)
   if (item.text.trim() === '') return undefined
   if (item.kind === 'user') return `User: ${clip(item.text, LIMITS.user)}`
   if (item.kind === 'assistant' || item.kind === 'reasoning') return `Thought: ${clip(item.text, LIMITS.assistant)}`
   return clip(item.text, LIMITS.other)
 }
 
-export function resultLine({ toolName = 'unknown', text, isError }: Item): string {
+export function resultLine({ toolName = 'unknown', text, isError }: Item, describe: DescribeResult): string {
   if (isError === true) return `${toolName} failed: ${clip(text, LIMITS.error)}`
   const response = parse(text)
   if (response === undefined) return `${toolName}: ${clip(text, LIMITS.output)}`
-  const result = isRecord(response) && 'result' in response ? response['result'] : response
-  const strategy = STRATEGIES[toolName]
-  try {
-    return `${toolName}: ${(strategy ?? unknownTool)(result)}`
-  } catch {
-    return `${toolName}: ${unknownTool(result)}`
-  }
-}
-
-/** What the design takes from the outputs of the tools that it knows. */
-const STRATEGIES: Readonly<Record<string, (result: unknown) => string>> = {
-  fetch_trace: (result) => {
-    const spans = listIn(result, 'spans')
-    const duration = field(result, 'duration_ms')
-    const errors = spans.filter(
-      (span) => isRecord(span) && (span['error'] === true || span['status'] === 'ERROR'),
-    ).length
-    return `Trace with ${spans.length} spans${duration === undefined ? '' : `, ${duration} ms`}, ${errors} errors`
-  },
-  list_traces: (result) => `Found ${listIn(result, 'traces').length} traces`,
-  list_log_entries: (result) => {
-    const count = isRecord(result) && typeof result['entry_count'] === 'number' ? result['entry_count'] : undefined
-    return `Retrieved ${count ?? listIn(result, 'entries').length} log entries`
-  },
-  analyze_aggregate_metrics: (result) =>
-    `Analysed ${listIn(result, 'services').length} services, ${listIn(result, 'issues').length} issues`,
-  analyze_trace_comprehensive: (result) =>
-    `p99 ${field(result, 'p99') ?? 'unknown'}, ${field(result, 'error_count') ?? 0} errors, critical path of ${listIn(result, 'critical_path').length}`,
-  extract_log_patterns: (result) => `Found ${listIn(result, 'patterns').length} patterns`,
-  query_promql: (result) =>
-    `${listIn(result, 'data').length} results of type ${field(result, 'resultType') ?? 'unknown'}`,
-  list_time_series: (result) => `Found ${listIn(result, 'time_series').length} time series`,
-}
-
-function unknownTool(result: unknown): string {
-  if (Array.isArray(result)) return `${result.length} items`
-  if (!isRecord(result)) return clip(String(result), LIMITS.output)
-  const status = result['status']
-  const keys = Object.keys(result).slice(0, 5).join(', ')
-  return typeof status === 'string' ? `status ${status}; ${keys}` : keys
+  const line = clip(describe(toolName, response), LIMITS.output)
+  return line.startsWith(toolName) ? line : `${toolName}: ${line}`
 }
 
 function findingsIn({ text, toolName = 'unknown' }: Item): string[] {
@@ -93,17 +58,6 @@ function parse(text: string): unknown {
 }
 
 const asText = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
-
-function field(result: unknown, key: string): string | undefined {
-  const value = isRecord(result) ? result[key] : undefined
-  return value === undefined || value === null ? undefined : asText(value)
-}
-
-function listIn(result: unknown, key: string): readonly unknown[] {
-  if (Array.isArray(result)) return result
-  const value = isRecord(result) ? result[key] : undefined
-  return Array.isArray(value) ? value : []
-}
 
 /** Cut inside the limit, dots included. */
 export const clip = (text: string, characters: number): string => {

@@ -84,12 +84,18 @@ export function mediaLines(
     const content = Buffer.from(media.data, 'base64')
     const handle = draft.handleOf(content)
     lines.push(
-      `[${nameOf(media)}, ${content.length.toLocaleString('en')} bytes, taken out of view: stored as ${handle}${how}]`,
+      `[${nameOf(media)}, ${content.length.toLocaleString('en')} bytes, taken out of view: stored as ${handle}${how}${adviceOn(media)}]`,
     )
     files.push({ handle, stored: { text: '', content, ...metaOf(item, media) } })
   }
   return { lines, files }
 }
+
+/** Nobody reads a picture's bytes as text; of a document the model can ask for less. */
+const adviceOn = ({ type }: Media): string =>
+  type === 'document' || type === 'file'
+    ? '. It did not fit into the context window; the user can send fewer pages of it, or its text'
+    : ''
 
 const nameOf = ({ type, mime, name }: Media): string =>
   [type, mime, name === undefined ? undefined : JSON.stringify(name.slice(0, 80))]

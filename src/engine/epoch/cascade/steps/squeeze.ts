@@ -106,7 +106,7 @@ function shedPictures(
   const stored = new Map<Handle, StoredText>()
   let excess = excessTokens
   let left = inView.filter(({ item }) => canShorten(item) || holdsMedia(item))
-  while (excess > 0 && !draft.asDesigned) {
+  while (excess > 0) {
     const cap = levelFor(sizesOf(left), excess, floorTokens)
     const oldest = left.find(({ item, tokens }) => holdsMedia(item) && tokens > cap)
     if (oldest === undefined) break

@@ -10,7 +10,7 @@ import { sourceOf, STYLES, WORDS_PER_TOKEN, type StyleSource } from '../../summa
 import { excerptOf } from '../../summary/transcript.ts'
 import { dropEdits, foldableIn, headEnd, placeFrom, sizeOf, tailStart } from '../zones.ts'
 
-export const SUMMARY_OPEN = '[Previous conversation summary. It tells what happened; it is no instruction.]'
+const SUMMARY_OPEN = '[Previous conversation summary. It tells what happened; it is no instruction.]'
 const CONTINUATION =
   'The conversation was compacted to stay within the context window. The summary above says what was done and what comes ' +
   'next. Continue working now; do not ask the user to repeat anything.'
@@ -29,14 +29,14 @@ export function summarise(draft: Draft, step: SummariseStep, gone: (index: numbe
   const sourceTokens = source.items.reduce((sum, item) => sum + draft.tokensOf(item), 0)
   const cap = Math.max(MIN_SUMMARY_TOKENS, Math.min(capOf(draft, step), sourceTokens * 0.8))
   const style = STYLES[step.style]
-  const facts = step.facts === false || draft.asDesigned ? '' : factsBlock(draft, source, cap * FACTS_SHARE)
+  const facts = step.facts === false ? '' : factsBlock(draft, source, cap * FACTS_SHARE)
   const room = cap - draft.countText(SUMMARY_OPEN) - (facts === '' ? 0 : draft.countText(facts))
   const asked = askedFor(draft)
   const wrap = (body: string): string => [SUMMARY_OPEN, asked, body, facts].filter((part) => part !== '').join('\n\n')
   const text = wrap(style.fallback(source, Math.max(0, room), draft.countText))
   const next = step.continuation === undefined ? undefined : continuation(draft, source.request)
   const inserted = draft.countText(text) + (next === undefined ? 0 : draft.countText(next.text))
-  if (inserted >= sourceTokens && !draft.asDesigned) return NOTHING
+  if (inserted >= sourceTokens) return NOTHING
   const ask: SummaryAsk = {
     text,
     system: style.system(Math.floor(cap * WORDS_PER_TOKEN)),
@@ -65,7 +65,7 @@ function foldedBy(
   if (sizeOf(draft, 0, items.length, tailUnit) < minimum) return []
   const tailFrom = tail === 0 ? draft.openFrom : tailStart(draft, tail, tailUnit)
   if (scope === 'middle') return foldableIn(draft, headEnd(draft, 1), tailFrom)
-  if (scope === 'all') return everything(draft, tail === 0 && draft.asDesigned ? items.length : tailFrom)
+  if (scope === 'all') return everything(draft, tailFrom)
   return foldableIn(draft, 0, Math.min(oldestEnd(draft, scope, gone), tailFrom))
 }
 
@@ -84,7 +84,7 @@ function everything(draft: Draft, to: number): number[] {
   const indexes: number[] = []
   for (const step of draft.turns.steps) {
     if (step.to > to || mustStayWhole(bare, step.from, step.to)) continue
-    if (step.pending && !draft.asDesigned) continue
+    if (step.pending) continue
     for (let i = step.from; i < step.to; i++) if (!draft.pinned.has(i)) indexes.push(i)
   }
   return indexes
@@ -125,7 +125,7 @@ interface Continuation {
 }
 
 function continuation(draft: Draft, request: string): Continuation {
-  if (draft.asDesigned || request === '') return { text: CONTINUATION, stored: new Map() }
+  if (request === '') return { text: CONTINUATION, stored: new Map() }
   const quote = excerptOf(request, QUOTE_BYTES)
   const isCut = quote !== request
   const handle = draft.handleOf(request)
@@ -145,10 +145,10 @@ function inserts(
   text: string,
   next: string | undefined,
 ): EpochEdit[] {
-  const openPlace = placeFrom(draft, draft.asDesigned ? draft.items.length : draft.openFrom)
+  const openPlace = placeFrom(draft, draft.openFrom)
   const at = scope === 'all' ? placeFrom(draft, folded[0]!) : summaryPlace(draft, folded[0]!, folded.at(-1)! + 1)
   const summary: EpochEdit = { op: 'insert', at, role: 'user', text, reason: `stands for ${folded.length} items` }
   if (next === undefined) return [summary]
   const closing: EpochEdit = { op: 'insert', at: openPlace, role: 'user', text: next, reason: 'says how to go on' }
-  return [summary, draft.asDesigned ? { ...closing, once: true } : closing]
+  return [summary, closing]
 }

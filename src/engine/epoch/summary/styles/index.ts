@@ -20,6 +20,7 @@ export function sourceOf(draft: Draft, folded: readonly number[]): StyleSource {
   return {
     items,
     request: newest < 0 ? '' : draft.items[newest]!.text,
+    describeResult: draft.describeResult,
     ...(plan !== undefined && { plan: plan.text }),
   }
 }

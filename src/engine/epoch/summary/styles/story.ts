@@ -5,5 +5,6 @@ import { LANGUAGE, newestWithin, type Style } from './style.ts'
 export const story: Style = {
   system: () => `Tell what happened in this investigation so far, findings first. ${LANGUAGE}`,
   prompt: (_source, transcript) => transcript,
-  fallback: ({ items }, capTokens, countText) => newestWithin(narrative(items), capTokens, countText),
+  fallback: ({ items, describeResult }, capTokens, countText) =>
+    newestWithin(narrative(items, describeResult), capTokens, countText),
 }

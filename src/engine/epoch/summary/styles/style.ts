@@ -1,4 +1,5 @@
 import type { Item } from '../../../../core/item.ts'
+import type { Draft } from '../../cascade/draft.ts'
 
 /** What a style asks a model for, and what code writes where there is none. */
 export interface Style {
@@ -15,6 +16,7 @@ export interface StyleSource {
   readonly items: readonly Item[]
   /** The newest thing that the user asked for. */
   readonly request: string
+  readonly describeResult: Draft['describeResult']
   /** The plan as last written, if any. */
   readonly plan?: string
 }

@@ -23,7 +23,7 @@ const exit: Slash = {
 }
 
 /** In the order in which /help shows them. */
-export const SLASHES: readonly Slash[] = [
+const SLASHES: readonly Slash[] = [
   tokens,
   context,
   compact,

@@ -7,7 +7,7 @@ import { renderTable } from '../../kit/table.ts'
 import { TENANT } from '../chat.ts'
 import { listChats, newChatId } from '../journal.ts'
 import { safeText } from '../safe-text.ts'
-import type { Entry } from '../transcript.ts'
+import type { Entry } from '../../../../formats/wire/chat.ts'
 import { say, type Slash } from './slash.ts'
 
 const PREVIEW_CHARACTERS = 2_000
@@ -131,7 +131,7 @@ export const exporting: Slash = {
   },
 }
 
-export function markdownOf(id: string, entries: readonly Entry[]): string {
+function markdownOf(id: string, entries: readonly Entry[]): string {
   const blocks = entries.map((entry) => {
     if (entry.type === 'user') return `## You\n\n${entry.text}`
     if (entry.type === 'result')

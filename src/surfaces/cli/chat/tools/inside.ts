@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, isAbsolute } from 'node:path'
 
 /** The path as the file system sees it, symbolic links followed; what is not there yet is resolved from its nearest folder. */
-export async function realPath(cwd: string, path: string): Promise<string> {
+async function realPath(cwd: string, path: string): Promise<string> {
   const wanted = resolve(cwd, path)
   try {
     return await realpath(wanted)

@@ -41,7 +41,7 @@ export const routedTool = (name: string): Tool => ({
 })
 
 /** `{ args: [...] }` as it stands; other fields as `--name value`, single letters as `-x value`. */
-export function argumentsOf(input: Fields): readonly string[] {
+function argumentsOf(input: Fields): readonly string[] {
   return Object.entries(input).flatMap(([key, value]): string[] => {
     if (key === 'args' || key === 'arguments')
       return Array.isArray(value) ? value.map(textOf) : textOf(value).split(/\s+/)

@@ -1,0 +1,93 @@
+import { render } from 'preact'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { DashboardInfo } from '../../src/surfaces/dashboard/page-types.ts'
+import { get } from './api.ts'
+import { followEvents, type LiveEvent, type LiveState, type Subscribe } from './live.ts'
+import { useLoad } from './load.ts'
+import { Problem } from './parts/basics.tsx'
+import { Artifacts } from './pages/artifacts.tsx'
+import { Compare } from './pages/compare.tsx'
+import { Login } from './pages/login.tsx'
+import { Meter } from './pages/meter.tsx'
+import { PolicyPage } from './pages/policy.tsx'
+import { SessionView } from './pages/session.tsx'
+import { Sessions } from './pages/sessions.tsx'
+import { Spending } from './pages/spending.tsx'
+import { linkTo, PAGES, usePlace } from './route.ts'
+import { SchemeButton } from './scheme.tsx'
+import './style.css'
+
+function Page() {
+  const info = useLoad((signal) => get<DashboardInfo>('info', {}, signal), [])
+  const place = usePlace()
+  const [state, setState] = useState<LiveState>('connecting')
+  const { subscribe, publish } = useMemo(listeners, [])
+  const isOpen = info.value !== undefined
+  useEffect(() => (isOpen ? followEvents(publish, setState) : undefined), [isOpen])
+  useEffect(() => {
+    document.title = place.page === 'session' ? `${place.query['session']} · Plimsoll` : `Plimsoll: ${place.page}`
+  }, [place])
+  if (info.error?.status === 401) return <Login />
+  const { page, query } = place
+  const body = (value: DashboardInfo) => {
+    if (page === 'session') return <SessionView query={query} subscribe={subscribe} />
+    if (page === 'artifacts') return <Artifacts query={query} />
+    if (page === 'spending') return <Spending />
+    if (page === 'meter') return <Meter />
+    if (page === 'policy') return <PolicyPage />
+    if (page === 'compare') return <Compare info={value} query={query} />
+    return <Sessions info={value} subscribe={subscribe} />
+  }
+  return (
+    <>
+      <a
+        class="skip"
+        href="#content"
+        onClick={(event) => (event.preventDefault(), document.getElementById('content')?.focus())}
+      >
+        Skip to content
+      </a>
+      <header class="top">
+        <a class="brand" href={linkTo('sessions')}>
+          <svg viewBox="0 0 32 32" aria-hidden="true">
+            <circle cx="16" cy="16" r="9" />
+            <path d="M2 16h28" />
+          </svg>
+          Plimsoll
+        </a>
+        <nav aria-label="Pages">
+          {PAGES.map((name) => (
+            <a
+              href={linkTo(name)}
+              aria-current={name === page || (name === 'sessions' && page === 'session') ? 'page' : undefined}
+            >
+              {name}
+            </a>
+          ))}
+        </nav>
+        <span class={`live ${state}`} role="status">
+          {state === 'live' ? 'live' : state === 'away' ? 'reconnecting' : 'connecting'}
+        </span>
+        <SchemeButton />
+      </header>
+      <main id="content" tabindex={-1}>
+        <h1 class="unseen">{page}</h1>
+        <Problem of={info} />
+        {info.value !== undefined && body(info.value)}
+      </main>
+    </>
+  )
+}
+
+function listeners(): { subscribe: Subscribe; publish: (event: LiveEvent) => void } {
+  const all = new Set<(event: LiveEvent) => void>()
+  return {
+    subscribe(listener) {
+      all.add(listener)
+      return () => all.delete(listener)
+    },
+    publish: (event) => all.forEach((listener) => listener(event)),
+  }
+}
+
+render(<Page />, document.getElementById('page')!)

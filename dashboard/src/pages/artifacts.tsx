@@ -1,0 +1,186 @@
+import { useState } from 'preact/hooks'
+import type { ArtifactStat } from '../../../src/ports/artifact-store.ts'
+import type { SessionRow } from '../../../src/surfaces/dashboard/page-types.ts'
+import { downloadUrl, get, post } from '../api.ts'
+import { bytes, clock, tokens } from '../format.ts'
+import { useLoad } from '../load.ts'
+import { Card, Figure, Problem, Table, Text } from '../parts/basics.tsx'
+import { linkTo } from '../route.ts'
+
+export function Artifacts({ query }: { query: Readonly<Record<string, string>> }) {
+  const { handle, session } = query
+  const tenants = useLoad(async (signal) => {
+    const { rows } = await get<{ rows: SessionRow[] }>('sessions', {}, signal)
+    return [...new Set(rows.map(({ tenant }) => tenant))]
+  }, [])
+  const tenant = query['tenant'] ?? tenants.value?.[0]
+  if (handle !== undefined && tenant !== undefined) return <Artifact tenant={tenant} handle={handle} />
+  return (
+    <>
+      {query['tenant'] === undefined && (tenants.value?.length ?? 0) > 1 && (
+        <nav class="toolbar" aria-label="Tenants">
+          {tenants.value?.map((name) => (
+            <a href={linkTo('artifacts', { tenant: name })}>{name}</a>
+          ))}
+        </nav>
+      )}
+      {tenant === undefined ? (
+        <Card title="No artifacts">Nothing has been taken out of any conversation yet.</Card>
+      ) : (
+        <List tenant={tenant} session={session} />
+      )}
+    </>
+  )
+}
+
+function List({ tenant, session }: { tenant: string; session: string | undefined }) {
+  const [pages, setPages] = useState<readonly string[]>([''])
+  const list = useLoad(
+    async (signal) => {
+      const found: ArtifactStat[] = []
+      for (const after of pages)
+        found.push(...(await get<{ rows: ArtifactStat[] }>('artifacts', { tenant, session, after }, signal)).rows)
+      return found
+    },
+    [tenant, session, pages.length],
+  )
+  const [wanted, setWanted] = useState('')
+  const rows = (list.value ?? []).filter(({ handle, tool = '', contentKind = '' }) =>
+    `${handle} ${tool} ${contentKind}`.toLowerCase().includes(wanted.toLowerCase()),
+  )
+  return (
+    <Card title={session === undefined ? 'Artifacts' : `Artifacts of ${session}`}>
+      <Problem of={list} />
+      <div class="toolbar">
+        <input
+          type="search"
+          placeholder="Search by tool, kind or handle"
+          aria-label="Search artifacts"
+          value={wanted}
+          onInput={(event) => setWanted(event.currentTarget.value)}
+        />
+      </div>
+      <Table
+        label="Artifacts"
+        rows={rows}
+        keyOf={({ handle }) => handle}
+        columns={[
+          { name: 'handle', cell: ({ handle }) => <a href={linkTo('artifacts', { tenant, handle })}>{handle}</a> },
+          { name: 'tool', cell: ({ tool = '' }) => tool },
+          { name: 'kind', cell: ({ contentKind = '' }) => contentKind },
+          { name: 'size', isNumber: true, cell: (row) => bytes(row.bytes) },
+          { name: 'lines', isNumber: true, cell: ({ lines }) => (lines === undefined ? '' : tokens(lines)) },
+          { name: 'stored', cell: ({ createdAt }) => clock(createdAt) },
+        ]}
+      />
+      {(list.value?.length ?? 0) === pages.length * 200 && (
+        <button onClick={() => setPages([...pages, list.value!.at(-1)!.handle])}>Show more</button>
+      )}
+    </Card>
+  )
+}
+
+interface Answer {
+  readonly ok: boolean
+  readonly text: string
+}
+
+const ASK = {
+  search: { label: 'Search lines (regular expression)', field: 'pattern', sample: 'error|timeout' },
+  query: { label: 'SQL over the records (empty: the tables)', field: 'sql', sample: '' },
+  run: { label: 'JavaScript in the sandbox; `data` holds the content', field: 'code', sample: 'return data.length' },
+} as const
+
+function Artifact({ tenant, handle }: { tenant: string; handle: string }) {
+  const [start, setStart] = useState(0)
+  const part = useLoad(
+    (signal) =>
+      get<{ stat: ArtifactStat; start: number; end: number; text: string }>(
+        'artifact',
+        { tenant, handle, start },
+        signal,
+      ),
+    [tenant, handle, start],
+  )
+  const value = part.value
+  return (
+    <>
+      <Card title={handle} actions={<a href={downloadUrl(tenant, handle)}>Download</a>}>
+        <Problem of={part} />
+        {value !== undefined && (
+          <>
+            <dl class="figures">
+              <Figure name="size" value={bytes(value.stat.bytes)} hint={`${value.stat.bytes} bytes`} />
+              <Figure name="tool" value={value.stat.tool ?? '–'} />
+              <Figure name="kind" value={value.stat.contentKind ?? '–'} />
+              <Figure name="stored" value={clock(value.stat.createdAt)} />
+              {value.stat.session !== undefined && (
+                <Figure
+                  name="session"
+                  value={<a href={linkTo('session', { tenant, session: value.stat.session })}>{value.stat.session}</a>}
+                />
+              )}
+            </dl>
+            <Text text={value.text} />
+            <div class="toolbar">
+              <button disabled={start === 0} onClick={() => setStart(Math.max(0, start - (value.end - value.start)))}>
+                Before
+              </button>
+              <span class="dim">
+                bytes {tokens(value.start)}–{tokens(value.end)} of {tokens(value.stat.bytes)}
+              </span>
+              <button disabled={value.end >= value.stat.bytes} onClick={() => setStart(value.end)}>
+                After
+              </button>
+            </div>
+          </>
+        )}
+      </Card>
+      {(['search', 'query', 'run'] as const).map((name) => (
+        <AskBox key={name} tenant={tenant} handle={handle} name={name} />
+      ))}
+    </>
+  )
+}
+
+function AskBox({ tenant, handle, name }: { tenant: string; handle: string; name: keyof typeof ASK }) {
+  const { label, field, sample } = ASK[name]
+  const [asked, setAsked] = useState<string>(sample)
+  const [answer, setAnswer] = useState<Answer>()
+  const [busy, setBusy] = useState(false)
+  const ask = async (): Promise<void> => {
+    setBusy(true)
+    setAnswer(
+      await post<Answer>(`artifact/${name}`, { tenant, handle, [field]: asked }).catch((error: Error) => ({
+        ok: false,
+        text: error.message,
+      })),
+    )
+    setBusy(false)
+  }
+  return (
+    <Card title={name === 'query' ? 'Query' : name === 'run' ? 'Run' : 'Search'}>
+      <form
+        class="toolbar"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void ask()
+        }}
+      >
+        <label class="wide">
+          {label}
+          <textarea
+            rows={name === 'run' ? 4 : 1}
+            value={asked}
+            onInput={(event) => setAsked(event.currentTarget.value)}
+            spellcheck={false}
+          />
+        </label>
+        <button disabled={busy}>{name === 'query' ? 'Query' : name === 'run' ? 'Run' : 'Search'}</button>
+      </form>
+      <div aria-live="polite" class={answer?.ok === false ? 'bad' : ''}>
+        {answer !== undefined && <Text text={answer.text} />}
+      </div>
+    </Card>
+  )
+}

@@ -1,0 +1,76 @@
+import { useState } from 'preact/hooks'
+import type { LearnedRow, MeterRow } from '../../../src/surfaces/dashboard/page-types.ts'
+import { get, post } from '../api.ts'
+import { clock, tokens } from '../format.ts'
+import { useLoad } from '../load.ts'
+import { Action, Card, Problem, Table } from '../parts/basics.tsx'
+
+export function Meter() {
+  const [changes, setChanges] = useState(0)
+  const page = useLoad((signal) => get<{ models: MeterRow[]; learned: LearnedRow[] }>('meter', {}, signal), [changes])
+  const value = page.value
+  return (
+    <>
+      <Problem of={page} />
+      {value !== undefined && (
+        <>
+          <Card title="Provider's count against our estimate">
+            <p class="dim">
+              1.00 means that the estimate is right. The estimate is corrected by what was measured before it decides
+              anything.
+            </p>
+            <Table
+              label="Models"
+              rows={value.models}
+              keyOf={({ model }) => model}
+              columns={[
+                { name: 'model', cell: ({ model }) => model },
+                { name: 'calls', isNumber: true, cell: ({ calls }) => tokens(calls) },
+                { name: 'middle', isNumber: true, cell: ({ ratio }) => ratio.median.toFixed(2) },
+                {
+                  name: 'nine of ten calls',
+                  isNumber: true,
+                  cell: ({ ratio }) => `${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)}`,
+                },
+              ]}
+            />
+          </Card>
+          <Card title="Learned windows">
+            {value.learned.length === 0 ? (
+              <p>No endpoint has refused a request for its size.</p>
+            ) : (
+              <Table
+                label="Learned windows"
+                rows={value.learned}
+                keyOf={({ id }) => id}
+                columns={[
+                  { name: 'endpoint', cell: ({ endpoint = '' }) => endpoint },
+                  { name: 'model', cell: ({ model }) => model },
+                  {
+                    name: 'window',
+                    isNumber: true,
+                    cell: ({ window }) => (window === undefined ? '' : tokens(window)),
+                  },
+                  { name: 'learned', cell: ({ at }) => (at === undefined ? '' : clock(at)) },
+                  {
+                    name: '',
+                    cell: ({ id }) => (
+                      <Action
+                        name="Forget"
+                        run={async () => {
+                          await post('limits/forget', { id })
+                          setChanges((before) => before + 1)
+                          return ''
+                        }}
+                      />
+                    ),
+                  },
+                ]}
+              />
+            )}
+          </Card>
+        </>
+      )}
+    </>
+  )
+}

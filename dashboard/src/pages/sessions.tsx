@@ -1,0 +1,134 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { DashboardInfo, SessionFigures, SessionRow } from '../../../src/surfaces/dashboard/page-types.ts'
+import { get, post } from '../api.ts'
+import { ago, bytes, dollars, plural } from '../format.ts'
+import { useLoad } from '../load.ts'
+import { useChanges, type Subscribe } from '../live.ts'
+import { LoadBar, Problem, Saved } from '../parts/basics.tsx'
+import { VirtualList } from '../parts/virtual-list.tsx'
+import { linkTo } from '../route.ts'
+import { Welcome } from './welcome.tsx'
+
+const keyOf = ({ tenant, session }: { tenant: string; session: string }): string => JSON.stringify([tenant, session])
+
+const FILTERS = ['all', 'near the limit', 'compacted', 'no usage reported'] as const
+type Filter = (typeof FILTERS)[number]
+
+export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: Subscribe }) {
+  const [query, setQuery] = useState('')
+  const [filter, setFilter] = useState<Filter>('all')
+  const changes = useChanges((event) => event.session !== '', subscribe)
+  const list = useLoad(
+    (signal) => get<{ total: number; rows: SessionRow[] }>('sessions', { q: query }, signal),
+    [query, changes],
+  )
+  const { figures, want } = useFigures()
+  const rows = useMemo(
+    () => (list.value?.rows ?? []).filter((row) => passes(filter, figures.get(keyOf(row)))),
+    [list.value, filter, figures],
+  )
+  const total = list.value?.total ?? 0
+  if (list.value !== undefined && total === 0 && query === '') return <Welcome info={info} />
+  return (
+    <>
+      <div class="toolbar">
+        <input
+          type="search"
+          placeholder="Search sessions"
+          aria-label="Search sessions"
+          value={query}
+          onInput={(event) => setQuery(event.currentTarget.value)}
+        />
+        <select aria-label="Filter" value={filter} onChange={(event) => setFilter(event.currentTarget.value as Filter)}>
+          {FILTERS.map((name) => (
+            <option value={name}>{name}</option>
+          ))}
+        </select>
+        <span class="dim" role="status">
+          {rows.length === total ? plural(total, 'session') : `${rows.length} of ${plural(total, 'session')}`}
+        </span>
+      </div>
+      <Problem of={list} />
+      <div class="rows-head" aria-hidden="true">
+        <span>session</span>
+        <span>prompt against limit</span>
+        <span>model</span>
+        <span class="number">calls</span>
+        <span class="number">compactions</span>
+        <span class="number">cost</span>
+        <span class="number">saved</span>
+        <span class="number">last call</span>
+      </div>
+      <VirtualList
+        rows={rows}
+        keyOf={keyOf}
+        label="Sessions"
+        onView={want}
+        row={(row) => <Row row={row} figures={figures.get(keyOf(row))} />}
+      />
+    </>
+  )
+}
+
+function passes(filter: Filter, figures: SessionFigures | undefined): boolean {
+  if (filter === 'all' || figures === undefined) return true
+  if (filter === 'near the limit') return figures.limit > 0 && figures.load > 0.7 * figures.limit
+  if (filter === 'compacted') return figures.compactions > 0
+  return figures.withoutUsage > 0
+}
+
+function Row({ row, figures }: { row: SessionRow; figures: SessionFigures | undefined }) {
+  const { tenant, session } = row
+  return (
+    <a class="session-row" href={linkTo('session', { tenant, session })}>
+      <span class="name" title={`${session} (tenant ${tenant})`}>
+        {session}
+        {figures !== undefined && figures.agents.length > 1 && <em> {figures.agents.length} agents</em>}
+      </span>
+      {figures === undefined ? (
+        <span class="dim">{bytes(row.bytes)}</span>
+      ) : (
+        <LoadBar load={figures.load} limit={figures.limit} window={figures.window} />
+      )}
+      <span class="model">{figures?.models.join(', ')}</span>
+      <span class="number" data-name="calls">
+        {figures?.calls}
+      </span>
+      <span class="number" data-name="compactions">
+        {figures?.compactions}
+      </span>
+      <span class="number" data-name="cost">
+        {figures === undefined ? '' : dollars(figures.costUsd)}
+      </span>
+      <span class="number" data-name="saved">
+        {figures === undefined ? '' : <Saved usd={figures.savedUsd} />}
+      </span>
+      <time class="number" dateTime={new Date(row.updatedAt).toISOString()}>
+        {ago(row.updatedAt)}
+      </time>
+    </a>
+  )
+}
+
+/** Figures of the rows in view, asked for together; those of rows that changed are asked for again. */
+function useFigures(): { figures: ReadonlyMap<string, SessionFigures>; want: (rows: readonly SessionRow[]) => void } {
+  const [figures, setFigures] = useState<ReadonlyMap<string, SessionFigures>>(new Map())
+  const known = useRef(figures)
+  known.current = figures
+  const waiting = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  useEffect(() => () => clearTimeout(waiting.current), [])
+  const want = useCallback((rows: readonly SessionRow[]): void => {
+    clearTimeout(waiting.current)
+    waiting.current = setTimeout(() => {
+      const missing = rows.filter((row) => known.current.get(keyOf(row))?.version !== row.version)
+      if (missing.length === 0) return
+      const sessions = missing.map(({ tenant, session }) => ({ tenant, session }))
+      void post<{ figures: SessionFigures[] }>('figures', { sessions }).then(
+        ({ figures: found }) =>
+          setFigures((before) => new Map([...before, ...found.map((each) => [keyOf(each), each] as const)])),
+        () => undefined,
+      )
+    }, 60)
+  }, [])
+  return { figures, want }
+}

@@ -1,0 +1,91 @@
+import type { SpendingPage, SpendingRow } from '../../../src/surfaces/dashboard/page-types.ts'
+import { get } from '../api.ts'
+import { dollars, percent, short, tokens } from '../format.ts'
+import { useLoad } from '../load.ts'
+import { Card, Figure, Problem, Table } from '../parts/basics.tsx'
+
+export function Spending() {
+  const page = useLoad((signal) => get<SpendingPage>('spending', {}, signal), [])
+  const value = page.value
+  return (
+    <>
+      <Problem of={page} />
+      {page.isLoading && value === undefined && <p role="status">Adding up all sessions …</p>}
+      {value !== undefined && (
+        <>
+          <dl class="figures">
+            <Figure name="spent" value={dollars(value.total.costUsd)} hint={`Exactly $${value.total.costUsd}`} />
+            <Figure name="calls" value={tokens(value.total.calls)} />
+            <Figure name="sessions" value={tokens(value.sessions)} />
+            <Figure
+              name="prompt tokens"
+              value={short(value.total.usage.input)}
+              hint={tokens(value.total.usage.input)}
+            />
+            <Figure
+              name="from the cache"
+              value={
+                value.total.usage.input === 0 ? '–' : percent(value.total.usage.cacheRead / value.total.usage.input)
+              }
+            />
+            <Figure
+              name="answer tokens"
+              value={short(value.total.usage.output)}
+              hint={tokens(value.total.usage.output)}
+            />
+          </dl>
+          {value.budgets.length > 0 && (
+            <Card title="Budgets">
+              {value.budgets.map(({ name, used, of, unit }) => (
+                <label class="budget">
+                  <span>
+                    {name}:{' '}
+                    {unit === 'usd' ? `${dollars(used)} of ${dollars(of)}` : `${tokens(used)} of ${tokens(of)} tokens`}
+                  </span>
+                  <meter min={0} max={of} value={Math.min(used, of)} low={0.7 * of} high={0.9 * of} optimum={0} />
+                </label>
+              ))}
+            </Card>
+          )}
+          <Split title="By day" first="day" rows={value.byDay.toReversed()} />
+          <Split title="By model" first="model" rows={value.byModel} />
+          <Split title="By agent" first="agent" rows={value.byAgent} />
+          <Split title="By key" first="key" rows={value.byKey} />
+        </>
+      )}
+    </>
+  )
+}
+
+function Split({ title, first, rows }: { title: string; first: string; rows: readonly SpendingRow[] }) {
+  const most = Math.max(...rows.map(({ costUsd }) => costUsd), 0)
+  return (
+    <Card title={title}>
+      <Table
+        label={title}
+        rows={rows}
+        keyOf={({ name }) => name}
+        columns={[
+          { name: first, cell: ({ name }) => name },
+          {
+            name: 'share',
+            cell: ({ costUsd }) => (
+              <div class="share">
+                <i style={{ width: most === 0 ? '0' : `${(100 * costUsd) / most}%` }} />
+              </div>
+            ),
+          },
+          { name: 'cost', isNumber: true, cell: ({ costUsd }) => dollars(costUsd) },
+          { name: 'calls', isNumber: true, cell: ({ calls }) => tokens(calls) },
+          { name: 'prompt', isNumber: true, cell: ({ usage }) => short(usage.input) },
+          {
+            name: 'cached',
+            isNumber: true,
+            cell: ({ usage }) => (usage.input === 0 ? '' : percent(usage.cacheRead / usage.input)),
+          },
+          { name: 'answer', isNumber: true, cell: ({ usage }) => short(usage.output) },
+        ]}
+      />
+    </Card>
+  )
+}

@@ -1,0 +1,110 @@
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { short, tokens } from '../format.ts'
+
+export interface Line {
+  readonly name: string
+  readonly values: readonly (number | null)[]
+  /** A custom property of the style sheet, so that both colour schemes have their own. */
+  readonly colour: string
+  readonly isDashed?: boolean
+  readonly isFilled?: boolean
+  /** One of several that lie on each other: what is drawn later covers what is below it. */
+  readonly isLayer?: boolean
+  readonly isStepped?: boolean
+}
+
+export interface Mark {
+  /** On the x axis. */
+  readonly at: number
+  readonly colour: string
+}
+
+const colourOf = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+
+/** Tokens over calls. Drawn on a canvas, so the same figures stand in a table below for whoever cannot see it. */
+export function Chart({
+  x,
+  lines,
+  marks = [],
+  label,
+  height = 260,
+}: {
+  x: readonly number[]
+  lines: readonly Line[]
+  marks?: readonly Mark[]
+  label: string
+  height?: number
+}) {
+  const box = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot | undefined>(undefined)
+  const drawn = useRef<readonly Mark[]>(marks)
+  drawn.current = marks
+  const shape = lines.map(({ name }) => name).join('\n')
+  const scheme = document.documentElement.dataset['scheme'] ?? ''
+  useEffect(() => {
+    const element = box.current
+    if (element === null) return undefined
+    const axis = { stroke: colourOf('--dim'), grid: { stroke: colourOf('--grid'), width: 1 }, ticks: { show: false } }
+    const chart = new uPlot(
+      {
+        width: element.clientWidth || 600,
+        height,
+        legend: { live: true },
+        scales: { x: { time: false }, y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.06)] } },
+        axes: [
+          { ...axis, values: (_plot, splits) => splits.map((value) => (Number.isInteger(value) ? String(value) : '')) },
+          { ...axis, size: 56, values: (_plot, splits) => splits.map(short) },
+        ],
+        series: [
+          { label: 'call' },
+          ...lines.map(({ name, colour, isDashed, isFilled, isLayer, isStepped }) => ({
+            label: name,
+            stroke: colourOf(colour),
+            width: isLayer === true ? 0.5 : 2,
+            spanGaps: true,
+            points: { show: false },
+            value: (_plot: uPlot, value: number | null) => (value === null ? '–' : tokens(value)),
+            ...(isDashed === true && { dash: [6, 4] }),
+            ...(isFilled === true && { fill: `${colourOf(colour)}33` }),
+            ...(isLayer === true && { fill: colourOf(colour) }),
+            ...(isStepped === true && { paths: uPlot.paths.stepped!({ align: 1 }) }),
+          })),
+        ],
+        hooks: {
+          draw: [
+            (self) => {
+              const { ctx, bbox } = self
+              ctx.save()
+              for (const { at, colour } of drawn.current) {
+                const left = Math.round(self.valToPos(at, 'x', true))
+                ctx.strokeStyle = colourOf(colour)
+                ctx.lineWidth = 2 * devicePixelRatio
+                ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio])
+                ctx.beginPath()
+                ctx.moveTo(left, bbox.top)
+                ctx.lineTo(left, bbox.top + bbox.height)
+                ctx.stroke()
+              }
+              ctx.restore()
+            },
+          ],
+        },
+      },
+      [[...x], ...lines.map(({ values }) => [...values])] as uPlot.AlignedData,
+      element,
+    )
+    plot.current = chart
+    const watch = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height }))
+    watch.observe(element)
+    return () => {
+      watch.disconnect()
+      chart.destroy()
+    }
+  }, [shape, scheme, height])
+  useEffect(() => {
+    plot.current?.setData([[...x], ...lines.map(({ values }) => [...values])] as uPlot.AlignedData)
+  }, [x, lines, marks])
+  return <div class="chart" ref={box} role="img" aria-label={label} />
+}

@@ -1,0 +1,31 @@
+import { useEffect, useState } from 'preact/hooks'
+
+export const PAGES = ['sessions', 'artifacts', 'spending', 'meter', 'policy', 'compare'] as const
+export type PageName = (typeof PAGES)[number] | 'session'
+
+export interface Place {
+  readonly page: PageName
+  readonly query: Readonly<Record<string, string>>
+}
+
+/** Where the page stands is behind the #, so that a link can be kept and the server needs to know nothing of it. */
+export function placeOf(hash: string): Place {
+  const [name = '', query = ''] = hash.replace(/^#\/?/, '').split('?')
+  const page = [...PAGES, 'session' as const].find((one) => one === name) ?? 'sessions'
+  return { page, query: Object.fromEntries(new URLSearchParams(query)) }
+}
+
+export function linkTo(page: PageName, query: Readonly<Record<string, string>> = {}): string {
+  const search = new URLSearchParams(query).toString()
+  return `#/${page}${search === '' ? '' : `?${search}`}`
+}
+
+export function usePlace(): Place {
+  const [place, setPlace] = useState(() => placeOf(location.hash))
+  useEffect(() => {
+    const follow = (): void => setPlace(placeOf(location.hash))
+    addEventListener('hashchange', follow)
+    return () => removeEventListener('hashchange', follow)
+  }, [])
+  return place
+}

@@ -1,0 +1,7 @@
+export { optionsOf, policyOf, targetOf, windowOf, type PlimsollSettings } from './apply.ts'
+export { budgetsOf } from './budgets.ts'
+export type { BudgetConfig, Config, KnownModel, Override } from './config.ts'
+export { configJsonSchema } from './schema/json-schema.ts'
+export { checkConfig, checkConfigText, loadConfig, problemLine, readConfig, type CheckedConfig } from './load.ts'
+export { readNumber, unitWords } from './schema/read-number.ts'
+export type { ConfigProblem } from './schema/validate.ts'

@@ -1,7 +1,0 @@
-export { optionsOf, policyOf, targetOf, windowOf, type PlimsollSettings } from './apply.ts'
-export { budgetsOf } from './budgets.ts'
-export type { BudgetConfig, Config, KnownModel, Override } from './config.ts'
-export { configJsonSchema } from './json-schema.ts'
-export { checkConfig, checkConfigText, loadConfig, problemLine, type CheckedConfig } from './load.ts'
-export { readNumber, unitWords } from './read-number.ts'
-export type { ConfigProblem } from './validate.ts'

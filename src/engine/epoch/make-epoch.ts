@@ -1,0 +1,84 @@
+import type { Conversation } from '../../core/conversation.ts'
+import { declaredCount } from '../../core/epochs.ts'
+import { announceEpoch, type DeclaredEpoch } from './announce-epoch.ts'
+import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from './breaker.ts'
+import type { PrepareContext, View } from '../prepare/context.ts'
+import { isOver } from '../prepare/limits.ts'
+import { declareEpoch } from './declare-epoch.ts'
+import { askBeforeEpoch } from './epoch-hooks.ts'
+import { priceGate } from './price-gate.ts'
+import type { Standing } from '../prepare/standing.ts'
+import { isHigh, messagesOf, messagesSinceSummary } from './thresholds.ts'
+
+/** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
+export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
+  const { deps, branch, limit } = context
+  if (branch.wish.request !== undefined) return true
+  if (wasAnswered(context, standing)) return false
+  if (epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
+  if (isOver(load, limit)) return true
+  if (branch.background.isWriting) return false
+  const { policy } = deps
+  if (hasManyMessages(context, standing, conversation)) return true
+  if (!isHigh(policy, limit, load, branch.log.cacheIsWarm)) return false
+  const { rest } = policy.water
+  return rest === 0 || load.count.high - (standing.epoch?.after ?? 0) >= rest * limit.tokens
+}
+
+/**
+ * The same request got an answer as it stands, from the same model and with no more room: it is sent as it was. A process that has just
+ * started may count it otherwise than the one that sent it, and must not rewrite it for that.
+ */
+function wasAnswered({ branch, links, target, limit }: PrepareContext, { epoch }: Standing): boolean {
+  const before = branch.log.answered.get(links.at(-1)?.chain ?? '')
+  if (before === undefined || before.limitTokens === undefined) return false
+  const isSamePlace = before.model === target.model && before.endpoint === target.endpoint
+  return isSamePlace && before.epoch === epoch?.id && before.limitTokens <= limit.tokens
+}
+
+/** A window of messages is full, and a tenth of it has come in since the last epoch. */
+function hasManyMessages({ deps, links }: PrepareContext, { epoch }: Standing, view: Conversation): boolean {
+  const { messages, messagesSince = 'start' } = deps.policy.water
+  if (messages === undefined) return false
+  const count = messagesSince === 'start' ? messagesOf(view.items) : messagesSinceSummary(view.items)
+  if (count < messages) return false
+  return links.length - (epoch === undefined ? 0 : declaredCount(epoch)) >= messages * 0.1
+}
+
+/** Makes an epoch; where none makes the request fit, the smallest view that was found. */
+export async function makeEpoch(
+  context: PrepareContext,
+  standing: Standing,
+  before: View,
+  log: () => Promise<void>,
+): Promise<{ readonly declared?: DeclaredEpoch; readonly smallest?: View }> {
+  const { branch, limit } = context
+  const { background, wish } = branch
+  const forced = isOver(before.load, limit)
+  // Whoever has to fit now does not wait for a summary that another call has started.
+  const modelFree = background.isWriting || isOverheadHigh(context)
+  background.drop()
+  const { request: requested } = wish
+  const why = forced ? 'overflow' : requested !== undefined ? 'requested' : 'high-water'
+  const hooked = await askBeforeEpoch(context, before, why)
+  if (hooked === undefined) return {}
+  const gate = forced || requested !== undefined ? undefined : priceGate(context, before)
+  const epoch = await declareEpoch(context, standing, {
+    ...(gate !== undefined && { accepts: (planned) => gate.accepts(planned) }),
+    forced,
+    loadBefore: before.load.count.high,
+    bytesBefore: before.load.bytes,
+    before,
+    modelFree,
+    ...(requested !== undefined && { requested }),
+    preserve: hooked.preserve,
+    alongside: log,
+  })
+  wish.answer('nothing' in epoch ? epoch.nothing : undefined)
+  if ('nothing' in epoch) {
+    return epoch.view === undefined ? {} : { smallest: epoch.view }
+  }
+  const price = gate?.quote()
+  const about = { forced, ...(price !== undefined && { price }) }
+  return { declared: await announceEpoch(context, standing, before, epoch, { why, ...about }) }
+}

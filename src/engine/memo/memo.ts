@@ -1,0 +1,58 @@
+import { chainOf, extendChain, linksBefore, type Link } from '../../core/chain.ts'
+import type { EditedItems } from '../../core/edits.ts'
+import type { Hash } from '../../core/hash.ts'
+import type { ClientProfile } from '../../core/identity.ts'
+import type { Item } from '../../core/item.ts'
+import { createPrefixes, noPrefixes, type Prefixes } from '../../lib/prefix-memo.ts'
+import { createRecentBodies, forgetfulBodies, type RecentBodies } from './recent-bodies.ts'
+
+/**
+ * Memory of work: what a prefix decoded to, what it counted, what it was written as.
+ *
+ * One invariant: **it changes no byte**. Whatever is remembered is found by item objects, and a decoder gives the same object again only
+ * where two bodies are the same up to it; so what was worked out for that object is what would be worked out now. A process without
+ * any of it, or with `memo: false`, sends and stores the same (`test/engine/laws`, `test/engine/edited-prefix-memo.test.ts`).
+ */
+export interface Memo {
+  /** Bodies that were read before. */
+  readonly bodies: RecentBodies
+  /** The content chain of a history. */
+  readonly chain: (items: readonly Item[]) => readonly Link[]
+  /** Work found again by the beginning of a history. */
+  readonly prefixes: Prefixes<Item>
+  readonly edited: EditedItems | undefined
+  /** Parsed messages whose text was found to be well formed. */
+  readonly wellFormed: WeakSet<object> | undefined
+}
+
+export interface MemoOptions {
+  readonly hash: Hash
+  readonly profile: ClientProfile
+}
+
+export function createMemo({ hash, profile }: MemoOptions): Memo {
+  const prefixes = createPrefixes<Item>()
+  const chains = prefixes.memo<readonly Link[]>()
+  return {
+    bodies: createRecentBodies(prefixes),
+    chain(items) {
+      const near = chains.nearest(items)
+      const kept = near === undefined ? [] : near.value.slice(0, linksBefore(near.value, near.shared))
+      const links = extendChain(kept, items, near?.shared ?? 0, hash, profile)
+      chains.keep(items, links, near)
+      return links
+    },
+    prefixes,
+    edited: new WeakMap(),
+    wellFormed: new WeakSet(),
+  }
+}
+
+/** The off switch: everything is worked out anew. */
+export const noMemo = ({ hash, profile }: MemoOptions): Memo => ({
+  bodies: forgetfulBodies,
+  chain: (items) => chainOf(items, hash, profile),
+  prefixes: noPrefixes(),
+  edited: undefined,
+  wellFormed: undefined,
+})

@@ -1,0 +1,88 @@
+import type { Conversation } from '../../core/conversation.ts'
+import { declareTools } from '../../core/edits.ts'
+import type { Item } from '../../core/item.ts'
+import type { Load } from '../../core/target.ts'
+import { occupancy, occupancyByDifference, type Anchor, type Measurement, type Occupancy } from '../../meter/index.ts'
+import type { Measured } from '../learning/teach.ts'
+import type { PrepareContext, View, Weighing } from './context.ts'
+import { itemWithMargin, loadWithMargin, marginFor, textWithMargin, type CountedLoad } from './unknown-model-margin.ts'
+
+/** The last measured call on the same model, whatever became of its bytes. */
+function lastOn({
+  branch: {
+    log: { measured: last },
+  },
+  target,
+}: Weighing): Measured | undefined {
+  return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
+}
+
+/** The last measured call, if this transcript continues from it under the same epoch and on the same model. */
+export function anchorFor({ branch, links, target }: PrepareContext, epoch: string | undefined): Anchor | undefined {
+  const { measured: last } = branch.log
+  if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint || last.epoch !== epoch)
+    return undefined
+  // Looked for from the end: it is the last request's.
+  return links.findLast((link) => link.chain === last.chain) === undefined ? undefined : last
+}
+
+/** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
+function occupancyOf(
+  context: PrepareContext,
+  conversation: Conversation,
+  measurement: Measurement,
+  anchor?: Anchor,
+  epoch?: string,
+): Occupancy {
+  const { deps, gauge } = context
+  const grown = occupancy(deps.meter, gauge, conversation, measurement, anchor, epoch)
+  if (grown.measured !== undefined) return grown
+  return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))
+}
+
+/** What is known of a view's load, and the same with caution: a guess may cost a reduction, not the request. */
+export function loadsOf(
+  context: PrepareContext,
+  conversation: Conversation,
+  measurement: Measurement,
+  { anchor, epoch }: { readonly anchor: Anchor | undefined; readonly epoch: string | undefined },
+): Pick<View, 'estimate' | 'load'> {
+  const { deps, target, gauge } = context
+  const { design } = deps.meter
+  const counted = occupancyOf(context, conversation, measurement, anchor, epoch)
+  const careful = (load: CountedLoad): Load => loadWithMargin(load, conversation.items, marginFor(context))
+  if (design === undefined) return { estimate: counted, load: careful(counted) }
+  const input = { target, gauge, conversation, measurement, occupancy: counted, last: lastOn(context), anchor }
+  const load = design.load(input)
+  return { estimate: design.certain(input) ?? load, load: careful(load) }
+}
+
+/** Tokens outside the history: instructions, tools, framing. */
+export function fixedTokensOf(context: PrepareContext): number {
+  const { deps, gauge, conversation } = context
+  const bare = { ...declareTools(conversation, context.offer.withEpoch), items: [] }
+  const measurement = deps.meter.measure(gauge, bare, 0)
+  const factor = deps.meter.design?.factor(lastOn(context))
+  const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)
+  return loadWithMargin(load, [], marginFor(context)).count.high
+}
+
+const scaled = (measurement: Measurement, factor: number): Measurement => ({
+  ...measurement,
+  count: { ...measurement.count, high: measurement.count.high * factor },
+})
+
+/** Upper bound of an item's tokens on the request's model. */
+export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
+  const { deps, gauge } = context
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  const caution = marginFor(context)
+  return (item) => itemWithMargin(item, deps.meter.countItem(gauge, item).high * factor, caution)
+}
+
+export const textTokensOf = (context: Weighing): ((text: string) => number) => {
+  const { deps, gauge } = context
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  const caution = marginFor(context)
+  return (text) => textWithMargin(text, deps.meter.countText(gauge, text).high * factor, caution)
+}

@@ -1,0 +1,38 @@
+import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { Limit, Load, Target } from '../../core/target.ts'
+import type { EngineDeps } from '../deps.ts'
+import { reserved } from '../epoch/thresholds.ts'
+
+/** What fits. A policy that holds back a share of the window first has to know the window. */
+export function limitFor(
+  { meter, policy, codecs }: Pick<EngineDeps, 'meter' | 'policy' | 'codecs'>,
+  target: Target,
+  { format, settings }: Pick<Conversation, 'format' | 'settings'>,
+): Limit {
+  const { buffer, reserve = 'request', defaultWindow } = policy
+  const bare = (at: Target): Limit => meter.limitOf(at, { ...settings, maxOutputTokens: 0 }, buffer)
+  const isUnknown = defaultWindow !== undefined && target.window === undefined && bare(target).source === 'default'
+  const known: Target = isUnknown ? { ...target, window: defaultWindow } : target
+  if (reserve === 'request') return meter.limitOf(known, settings, buffer)
+  return meter.limitOf(known, reserved(policy, codecs.get(format)?.traits, settings, bare(known).window), buffer)
+}
+
+/** The limit with the request's own output cap, or with another one. */
+export const limitsOf =
+  (deps: EngineDeps, target: Target, { format, settings }: Conversation) =>
+  (maxOutputTokens?: number): Limit =>
+    limitFor(deps, target, {
+      format,
+      settings: maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens },
+    })
+
+export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
+
+/**
+ * Whether nobody could send it: not even the least that it may be fits into the window beside the output that it asks for. What only may be
+ * too large is the provider's to decide, and an overflow is recovered.
+ */
+export function isCertainlyOver({ count, bytes }: Load, limit: Limit, { maxOutputTokens }: RequestSettings): boolean {
+  const room = limit.tokens + limit.buffer + (maxOutputTokens === undefined ? limit.outputReserve : 0)
+  return count.low > room || bytes > limit.bytes
+}

@@ -1,0 +1,64 @@
+import { sharedLinks } from '../../../core/chain.ts'
+import type { Codec } from '../../../core/codec.ts'
+import { PlimsollError } from '../../../core/errors.ts'
+import type { EngineDeps } from '../../deps.ts'
+import { openOffer, readersFor } from '../../readers/offered-tools.ts'
+import type { Branch } from '../../session/branch/branch.ts'
+import type { ContextRequest, PrepareContext } from '../context.ts'
+import { limitsOf } from '../limits.ts'
+import { openLimit } from '../output-reserve.ts'
+import type { PrepareRequest } from '../prepared-turn.ts'
+
+/** A request that was read: what came in, where it goes and what fits there. */
+export interface Opened {
+  readonly request: PrepareRequest
+  readonly context: PrepareContext
+}
+
+/** Reads the body, and makes ready whatever counts its tokens. */
+export async function open(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<Opened> {
+  return { request, context: await openContext(deps, branch, request) }
+}
+
+export async function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): Promise<PrepareContext> {
+  const codec = codecFor(deps, request.format)
+  const text = typeof request.body === 'string' ? request.body : JSON.stringify(request.body)
+  const decoded = request.conversation ?? deps.memo.bodies.decode(branch.tenant, codec, text)
+  const target = request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' }
+  const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
+  const links = deps.memo.chain(conversation.items)
+  const { calibration, decisions, sealedTokens } = branch.log
+  const trail = branch.requests.trail(decisions)
+  const shared = trail === undefined ? 0 : sharedLinks(trail.links, links)
+  await deps.loadTokenizer?.(target.model)
+  const gauge = { ...target, hidden: sealedTokens, ...(calibration !== undefined && { calibration }) }
+  const offer = openOffer(deps, gauge, conversation, request.tools)
+  return {
+    deps,
+    branch,
+    codec,
+    text,
+    bytes: conversation.bytes ?? Buffer.byteLength(text),
+    conversation,
+    links,
+    known: { items: (links[shared - 1]?.index ?? -1) + 1, links: shared },
+    target,
+    gauge,
+    limit,
+    offer,
+    readers: readersFor(conversation, offer.withEdits),
+    epochReaders: readersFor(conversation, offer.withEpoch),
+    ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
+    ...(request.send !== undefined && { send: request.send }),
+    emit: (body) =>
+      deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
+  }
+}
+
+function codecFor(deps: EngineDeps, format: string): Codec {
+  const codec = deps.codecs.get(format)
+  if (codec !== undefined) return codec
+  throw new PlimsollError('unsupported', `There is no codec for ${JSON.stringify(format)}.`, {
+    advice: `Known formats: ${[...deps.codecs.keys()].join(', ')}.`,
+  })
+}

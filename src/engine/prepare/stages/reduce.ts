@@ -1,0 +1,57 @@
+import type { Epoch } from '../../../core/records.ts'
+import { takeSummary } from '../../epoch/background-summary.ts'
+import type { DeclaredEpoch } from '../../epoch/announce-epoch.ts'
+import { makeEpoch, needsEpoch } from '../../epoch/make-epoch.ts'
+import { journalOf, type Journal } from '../../session/journal.ts'
+import { squeezeNew } from '../../tool-results/squeeze-new.ts'
+import type { PrepareContext, View } from '../context.ts'
+import { isOver } from '../limits.ts'
+import type { Standing } from '../standing.ts'
+import type { Measured } from './measure.ts'
+
+/** A request as small as it gets. */
+export interface Reduced extends Measured {
+  /** The view before. */
+  readonly before: View
+  /** The epoch that this request declared. */
+  readonly epoch: Epoch | undefined
+  /** Where no epoch makes the request fit, the smallest view that was found. */
+  readonly smallest: View | undefined
+  /** What the log needs about it. */
+  readonly journal: Journal
+}
+
+/** Above a threshold: an epoch, from a summary that is ready or from a new plan; where there is none, the new items alone give way. */
+export async function reduce(measured: Measured): Promise<Reduced> {
+  const { context, standing, view: before, edits, moved, found } = measured
+  const decided = { standing: moved === undefined ? found : withoutEpoch(found), edits }
+  const journal = journalOf(context, decided)
+  const { declared, smallest } = await epochFor(measured, journal)
+  if (declared !== undefined)
+    return { ...measured, before, view: declared.view, epoch: declared.epoch, smallest, journal }
+  const squeezed = isOver(before.load, context.limit) ? await squeezeNew(context, standing, before, edits) : undefined
+  const view = squeezed?.view ?? before
+  if (moved !== undefined) await keepMoved(context, moved, view)
+  const kept = { ...measured, before, epoch: undefined, smallest }
+  if (squeezed === undefined) return { ...kept, view, journal }
+  return { ...kept, ...squeezed, journal: journalOf(context, { ...decided, edits: squeezed.edits }) }
+}
+
+async function epochFor(
+  { context, standing, view, isOutputLowered }: Measured,
+  { write }: Journal,
+): Promise<{ readonly declared?: DeclaredEpoch; readonly smallest?: View }> {
+  const isAsked = context.branch.wish.request !== undefined
+  const ready = isAsked ? undefined : await takeSummary(context, standing, view, write)
+  if (ready !== undefined) return { declared: ready }
+  if (isOutputLowered || !needsEpoch(context, standing, view)) return {}
+  return makeEpoch(context, standing, view, write)
+}
+
+const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({ epochs, anchors, firstSend })
+
+/** An epoch that was moved, and stands: from here on it is found by what the client sends now. */
+async function keepMoved({ deps, branch }: PrepareContext, moved: Epoch, { load }: View): Promise<void> {
+  const { epoch } = await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...moved, after: load.count.high })
+  branch.standing.take(epoch)
+}

@@ -1,0 +1,46 @@
+import type { Policy } from '../../../core/policy.ts'
+import { AI_AGENT_MAX_BYTES } from './truncate.ts'
+import { isTrue, type Environment } from '../environment.ts'
+
+/** The tool that a closing turn may still call, as the design names it. */
+export const FINAL_REPORT_TOOL = 'agent__final_report'
+
+export const FINAL_INSTRUCTION =
+  'The context window is used up. Answer now with what you have, even if it is incomplete: say so, and do not fill gaps by ' +
+  'guessing. The user may call again.'
+
+/**
+ * netdata ai-agent (TypeScript): a guard, no compaction. projected > window - buffer - max output forces a closing turn with the
+ * final report tool only; outputs above 12,288 bytes, and those that no longer fit, become handles.
+ *
+ * Choices: schemas are inside the projection (2.09 times their estimate); a limit of exactly the projection is fine; the buffer is
+ * 8,192 tokens, and a sixteenth of windows smaller than its own default of 131,072.
+ *
+ * Deviations, with the promise that each keeps: "still over limit after shrink" is logged in these words and ends in the typed error
+ * instead of being sent (1); a limit that is not positive is an error instead of switching the check off (1); handles give back the
+ * exact bytes, not a reformatted copy (3); results of a request that does not fit become handles, the largest first, so that the
+ * closing turn can be sent at all (1).
+ *
+ * Environment: CONTEXT_DEBUG=true writes the debug topics `context-guard/…`.
+ */
+export const aiAgent = (env: Environment = {}): Policy => ({
+  name: 'ai-agent',
+  water: { high: 1, low: 0.9, warn: 0.8, rest: 0, by: 'tokens' },
+  buffer: { fraction: 0.0625, min: 0, max: 8_192 },
+  reserve: 'request',
+  defaultWindow: 131_072,
+  intake: {
+    // The cap and what the window has left decide, nothing between them.
+    maxShare: Infinity,
+    previewShare: 0.1,
+    guard: { design: 'ai-agent', bytes: AI_AGENT_MAX_BYTES },
+    // Reserve under a lock; what no longer fits becomes a handle and forces the closing turn.
+    budget: { withinWindow: true },
+  },
+  estimator: { design: 'ai-agent', tokenizers: [] },
+  ...(isTrue(env, 'CONTEXT_DEBUG') && { debug: true }),
+  cascade: [
+    { step: 'squeeze', floorTokens: 120, above: 0.9, to: 0.9 },
+    { step: 'final', tools: [FINAL_REPORT_TOOL], instruction: FINAL_INSTRUCTION },
+  ],
+})

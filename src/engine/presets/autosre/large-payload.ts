@@ -1,0 +1,207 @@
+import { describeObject, writeBounded } from '../../intake/templates/generic.ts'
+import { runTemplate, TOOL_TEMPLATES } from '../../intake/templates/index.ts'
+import type { TemplateName } from '../../intake/templates/index.ts'
+import { isRecord } from '../../../core/values.ts'
+import { typeName } from '../../intake/json/fields.ts'
+import { cutHead } from '../../intake/text.ts'
+import { integerOf, type Environment } from '../environment.ts'
+import { itemCount, type IntakeTrigger } from '../large-output.ts'
+import { jsonLength } from '../../intake/json/json-size.ts'
+
+/** AutoSRE's large-payload handler: what is large becomes a statistical summary, or a sample with instructions. */
+export interface LargePayloadConfig {
+  readonly enabled: boolean
+  /** Strictly above is large. */
+  readonly thresholdItems: number
+  readonly thresholdChars: number
+}
+
+const LARGE_PAYLOAD_DEFAULTS: LargePayloadConfig = { enabled: true, thresholdItems: 50, thresholdChars: 100_000 }
+
+/** "false" in any case switches it off, any other value leaves it on, a number that is none is the default. */
+export function readLargePayloadConfig(env: Environment): LargePayloadConfig {
+  return {
+    enabled: env['SRE_AGENT_LARGE_PAYLOAD_ENABLED']?.trim().toLowerCase() !== 'false',
+    thresholdItems: integerOf(env, 'SRE_AGENT_LARGE_PAYLOAD_THRESHOLD_ITEMS', LARGE_PAYLOAD_DEFAULTS.thresholdItems),
+    thresholdChars: integerOf(env, 'SRE_AGENT_LARGE_PAYLOAD_THRESHOLD_CHARS', LARGE_PAYLOAD_DEFAULTS.thresholdChars),
+  }
+}
+
+/** When a result is large for the policy; switched off, never. */
+export function autosreTriggers(env: Environment): IntakeTrigger {
+  const { enabled, thresholdItems, thresholdChars } = readLargePayloadConfig(env)
+  return enabled ? { items: thresholdItems, chars: thresholdChars } : {}
+}
+
+export interface PayloadSize {
+  readonly items: number
+  readonly chars: number
+}
+
+/** Items: length of a list, keys of an object, none for text. Characters: of the JSON text. */
+export function payloadSize(value: unknown): PayloadSize {
+  if (value === null || value === undefined) return { items: 0, chars: 0 }
+  return { items: itemCount(value), chars: jsonLength(value) }
+}
+
+export const isLargePayload = (size: PayloadSize, config: LargePayloadConfig = LARGE_PAYLOAD_DEFAULTS): boolean =>
+  size.items > config.thresholdItems || size.chars > config.thresholdChars
+
+export type PayloadMode = 'template_sandbox' | 'generic_sandbox' | 'code_generation_prompt'
+
+export interface LargePayloadOptions {
+  readonly tool?: string
+  /** Whether analysis may run. Without it the model gets a sample and instructions. @default false */
+  readonly sandbox?: boolean
+  readonly config?: LargePayloadConfig
+  /** Address of the full data; the instructions name it. */
+  readonly handle?: string
+  /** Tools of the request that open the handle: the one that runs code over the data, and the one that reads it. */
+  readonly tools?: { readonly run?: string; readonly read?: string }
+  readonly now?: () => number
+  /** For tools beyond the known ones, or in place of a built-in analysis. */
+  readonly analyse?: Readonly<Record<string, (result: unknown) => Record<string, unknown>>>
+  readonly analyseGeneric?: (result: unknown) => Record<string, unknown>
+}
+
+export interface HandledPayload {
+  readonly response: unknown
+  readonly handled: boolean
+  readonly mode?: PayloadMode
+  readonly size: PayloadSize
+}
+
+/** Results that this handler made. A mark inside the data could be forged by a tool, so it does not count (promise 11). */
+const made = new WeakSet<object>()
+
+export function handleLargePayload(response: unknown, options: LargePayloadOptions = {}): HandledPayload {
+  const { config = LARGE_PAYLOAD_DEFAULTS } = options
+  const untouched = (size: PayloadSize = { items: 0, chars: 0 }): HandledPayload => ({ response, handled: false, size })
+  if (!config.enabled || !isRecord(response)) return untouched()
+  const result = response['result']
+  if (result === undefined || result === null) return untouched()
+  if (typeof result === 'object' && made.has(result)) return untouched()
+  const size = payloadSize(result)
+  if (!isLargePayload(size, config)) return untouched(size)
+  const started = options.now?.()
+  const analysis = analyse(result, options)
+  if (analysis === undefined) return untouched(size)
+  const { mode, template, content } = analysis
+  const facts = {
+    large_payload_handled: true,
+    handling_mode: mode,
+    original_items: size.items,
+    original_chars: size.chars,
+  }
+  const replaced = {
+    ...content,
+    ...facts,
+    ...(options.tool !== undefined && { tool_name: options.tool }),
+    ...(options.handle !== undefined && { full_output: options.handle }),
+  }
+  made.add(replaced)
+  const metadata = {
+    ...(isRecord(response['metadata']) && response['metadata']),
+    ...facts,
+    ...(template !== undefined && { template_used: template }),
+    ...(started !== undefined && { processing_ms: options.now!() - started }),
+  }
+  return { response: { ...response, result: replaced, metadata }, handled: true, mode, size }
+}
+
+interface Analysis {
+  readonly mode: PayloadMode
+  readonly template?: string
+  readonly content: Record<string, unknown>
+}
+
+/** Undefined when a known tool's analysis failed: the response then goes on to the truncation guard as it is. */
+function analyse(result: unknown, options: LargePayloadOptions): Analysis | undefined {
+  const { tool = '', sandbox = false } = options
+  if (!sandbox) return prompt(result, options)
+  const own = options.analyse?.[tool]
+  const template = TOOL_TEMPLATES[tool]
+  if (own !== undefined || template !== undefined) {
+    try {
+      const content = own === undefined ? runTemplate(template!, recordsOf(result)) : own(result)
+      return { mode: 'template_sandbox', template: own === undefined ? template! : tool, content }
+    } catch {
+      return undefined
+    }
+  }
+  try {
+    return { mode: 'generic_sandbox', content: (options.analyseGeneric ?? genericContent)(result) }
+  } catch {
+    return prompt(result, options)
+  }
+}
+
+const genericContent = (result: unknown): Record<string, unknown> =>
+  isRecord(result) && recordsOf(result).length === 0
+    ? describeObject(result)
+    : runTemplate('generic' satisfies TemplateName, recordsOf(result))
+
+/** The list that a result is, or holds. */
+function recordsOf(result: unknown): readonly unknown[] {
+  if (Array.isArray(result)) return result
+  if (!isRecord(result)) return typeof result === 'string' ? result.split('\n') : []
+  const lists = Object.values(result).filter((value) => Array.isArray(value))
+  return lists.sort((a, b) => b.length - a.length)[0] ?? []
+}
+
+const SAMPLE_ITEMS = 3
+const SAMPLE_CHARS = 2_000
+const SCHEMA_KEYS = 10
+
+/** No analysis at hand: three items, a schema, and how to work on the full data without reading it. */
+function prompt(result: unknown, { handle, tools }: LargePayloadOptions): Analysis {
+  return {
+    mode: 'code_generation_prompt',
+    content: { ...sampleOf(result), instructions: instructionsFor(handle, tools) },
+  }
+}
+
+function sampleOf(result: unknown): Record<string, unknown> {
+  if (Array.isArray(result)) {
+    const first: unknown = result[0]
+    return {
+      total_count: result.length,
+      sample: result.slice(0, SAMPLE_ITEMS).map((item) => clip(writeBounded(item, SAMPLE_CHARS))),
+      schema_hint: isRecord(first) ? typesOf(first, Object.keys(first).length) : typeName(first),
+    }
+  }
+  if (isRecord(result)) {
+    const keys = Object.keys(result)
+    const head = Object.fromEntries(keys.slice(0, SAMPLE_ITEMS).map((key) => [key, result[key]]))
+    return {
+      total_count: keys.length,
+      sample: clip(writeBounded(head, SAMPLE_CHARS)),
+      schema_hint: typesOf(result, SCHEMA_KEYS),
+    }
+  }
+  return { total_count: 1, sample: clip(String(result)), schema_hint: typeName(result) }
+}
+
+const clip = (text: string): string => (text.length <= SAMPLE_CHARS ? text : `${cutHead(text, SAMPLE_CHARS)}...`)
+
+const typesOf = (record: Record<string, unknown>, keys: number): Record<string, string> =>
+  Object.fromEntries(
+    Object.keys(record)
+      .slice(0, keys)
+      .map((key) => [key, typeName(record[key])]),
+  )
+
+/** The original told the model to pass "the full dataset", which it does not have. A handle it can name takes its place. */
+function instructionsFor(
+  handle: string | undefined,
+  { run, read }: NonNullable<LargePayloadOptions['tools']> = {},
+): string {
+  if (handle === undefined)
+    return 'This is a sample. The full data was not stored; ask for less, or for an aggregate, to see more.'
+  const stored = `This is a sample. The full data is stored as ${handle}.`
+  if (run !== undefined)
+    return `${stored} Call ${run} with this handle and JavaScript that works on \`data\` and returns only the answer.`
+  return read === undefined
+    ? stored
+    : `${stored} No tool here runs code; call ${read} with this handle to read parts of it.`
+}

@@ -1,0 +1,62 @@
+import type { Policy } from '../../../core/policy.ts'
+import { autosreTriggers } from './large-payload.ts'
+import { AUTOSRE_PRICES } from './prices.ts'
+import { CAUTION, integerOf, type Environment } from '../environment.ts'
+
+/**
+ * AutoSRE (Python, Google ADK). A sliding window of 5 events with a narrative for what is older, a brake before the model call, a
+ * large-payload handler and a truncation guard after each tool.
+ *
+ * Its absolute numbers were made for windows of a million tokens and a working context of 32,000. Those of the sliding window apply as the
+ * smaller of the number and its share (24,000 of 32,000 is 75 %); the brake's are absolute: a request that its own estimate (characters / 2.5)
+ * puts above 750,000 is braked before the window is asked, and leaves with the first message, one list and the newest 10 (6 above 900,000).
+ *
+ * Choices: from 10 events on and above 24,000 tokens the window moves (the code had two rules); the result is measured to be at most
+ * 32,000 (the code never enforced its budget); the narrative is capped at 2,000 tokens and keeps its newest lines.
+ *
+ * Deviations, with the promise that each keeps: the narrative persists as an epoch instead of being rebuilt every turn (5); events
+ * between an old summary and the window are never in neither (3); tool pairs stay together under the brake (2); a single giant
+ * message is shown as preview + handle (1); recent events stay whole instead of becoming 200-character previews (7); the
+ * code-generation prompt names a handle that really opens (3); over budget, one closing answer instead of a canned text.
+ *
+ * Environment: SRE_AGENT_TOKEN_BUDGET, SRE_AGENT_LARGE_PAYLOAD_ENABLED, SRE_AGENT_LARGE_PAYLOAD_THRESHOLD_ITEMS,
+ * SRE_AGENT_LARGE_PAYLOAD_THRESHOLD_CHARS.
+ */
+export function autosre(env: Environment = {}): Policy {
+  const tokenBudget = integerOf(env, 'SRE_AGENT_TOKEN_BUDGET', 0)
+  return {
+    name: 'autosre',
+    water: { high: 0.75, highTokens: 24_000, low: 0.25, lowTokens: 8_000, warn: 0.7, rest: 0.002, by: 'tokens' },
+    buffer: { fraction: 0.02, min: 0, max: 20_000 },
+    reserve: 'wire',
+    caution: CAUTION,
+    intake: { maxShare: 0.25, previewShare: 0.1, guard: { design: 'autosre', ...autosreTriggers(env) } },
+    estimator: { design: 'autosre' },
+    prices: AUTOSRE_PRICES,
+    ...(tokenBudget > 0 && { tokenBudget }),
+    cascade: [
+      {
+        step: 'emergency',
+        aboveTokens: 750_000,
+        keep: 10,
+        hardAboveTokens: 900_000,
+        keepHard: 6,
+        bulletChars: 4_000,
+        charsPerToken: 2.5,
+      },
+      {
+        step: 'summarise',
+        scope: 'middle',
+        tail: 5,
+        tailUnit: 'items',
+        minimum: 10,
+        style: 'narrative',
+        modelFree: true,
+        share: { of: 'limit', value: 0.0625 },
+        maxTokens: 2_000,
+      },
+      { step: 'squeeze', floorTokens: 120, above: 0.9, to: 0.85, tokens: 32_000, minimum: 10 },
+      { step: 'squeeze', floorTokens: 120 },
+    ],
+  }
+}

@@ -1,0 +1,96 @@
+import { isRecord } from '../../../core/values.ts'
+import { SRE_TRUNCATED } from '../../intake/markers.ts'
+import { cutHead } from '../../intake/text.ts'
+import { jsonLength, jsonText } from '../../intake/json/json-size.ts'
+import type { GuardCut, Guarded } from '../guarded.ts'
+
+/** The document's numbers. */
+export const SRE_GUARD_DEFAULTS = { maxChars: 200_000, maxItems: 500, previewChars: 100_000 } as const
+
+/** AutoSRE's safety net behind its payload handler. */
+export interface SreGuardOptions {
+  /** @default 200000 */
+  readonly maxChars?: number
+  /** @default 500 */
+  readonly maxItems?: number
+  /** @default 100000 */
+  readonly previewChars?: number
+  /** Address of the stored original, named beside the marker. */
+  readonly handle?: string
+}
+
+/**
+ * Cuts the `result` of a tool response: text above 200,000 characters, lists above 500 items, objects above 200,000
+ * characters of JSON. Everything else of the response stays. What is not an object with a result passes untouched.
+ *
+ * Deviation: the original let 500 items of any size through. A list whose JSON is above the limit gives up items from its
+ * end until it fits (promise 1, *fits*); a first item that is too large alone is shown as a preview like an object.
+ */
+export function guardSreResponse(response: unknown, options: SreGuardOptions = {}): Guarded<unknown> {
+  if (!isRecord(response)) return { value: response, cuts: [] }
+  const result = response['result']
+  if (result === undefined || result === null) return { value: response, cuts: [] }
+  if (typeof result === 'string') return guardText(response, result, options)
+  if (Array.isArray(result)) return guardList(response, result, options)
+  return isRecord(result) ? guardObject(response, result, options) : { value: response, cuts: [] }
+}
+
+function guardText(response: Record<string, unknown>, result: string, options: SreGuardOptions): Guarded<unknown> {
+  const { maxChars = SRE_GUARD_DEFAULTS.maxChars, handle } = options
+  if (result.length <= maxChars) return { value: response, cuts: [] }
+  const kept = cutHead(result, maxChars)
+  const where = handle === undefined ? '' : ` Full output: ${handle}`
+  const text = `${kept}\n${SRE_TRUNCATED}${where}`
+  return { value: { ...response, result: text }, cuts: [cut('string', result.length, kept.length, handle)] }
+}
+
+function guardList(
+  response: Record<string, unknown>,
+  result: readonly unknown[],
+  options: SreGuardOptions,
+): Guarded<unknown> {
+  const { maxChars, maxItems, handle } = { ...SRE_GUARD_DEFAULTS, ...options }
+  let kept = result.length > maxItems ? result.slice(0, maxItems) : result
+  if (jsonLength(kept) > maxChars) kept = withinChars(kept, maxChars)
+  if (kept.length === result.length) return { value: response, cuts: [] }
+  if (kept.length === 0) return guardObject(response, result, options)
+  const metadata = isRecord(response['metadata']) ? response['metadata'] : {}
+  const note = { truncated_count: result.length - kept.length, ...(handle !== undefined && { full_output: handle }) }
+  return {
+    value: { ...response, result: kept, metadata: { ...metadata, ...note } },
+    cuts: [cut('list', result.length, kept.length, handle)],
+  }
+}
+
+function withinChars(items: readonly unknown[], maxChars: number): readonly unknown[] {
+  let used = 2
+  for (let i = 0; i < items.length; i++) {
+    used += jsonLength(items[i]) + 1
+    if (used > maxChars) return items.slice(0, i)
+  }
+  return items
+}
+
+function guardObject(response: Record<string, unknown>, result: object, options: SreGuardOptions): Guarded<unknown> {
+  const { maxChars, previewChars, handle } = { ...SRE_GUARD_DEFAULTS, ...options }
+  const text = jsonText(result)
+  if (text.length <= maxChars) return { value: response, cuts: [] }
+  const where = handle === undefined ? '' : ` The full result is stored as ${handle}.`
+  const replaced = {
+    error: 'Result too large',
+    message: `The result has ${text.length} characters and ${maxChars} fit. Use a filter, a shorter time range or a smaller page.${where}`,
+    preview: `${cutHead(text, previewChars)}...`,
+  }
+  return {
+    value: { ...response, result: replaced },
+    cuts: [cut('object', text.length, replaced.preview.length, handle)],
+  }
+}
+
+const cut = (what: string, original: number, shown: number, handle: string | undefined): GuardCut => ({
+  guard: 'autosre',
+  what,
+  original,
+  shown,
+  ...(handle !== undefined && { handle }),
+})

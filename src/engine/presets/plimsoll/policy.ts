@@ -1,0 +1,23 @@
+import type { Policy } from '../../../core/policy.ts'
+
+/**
+ * The default. Everything is sent whole until the window is nearly full; then one deep epoch folds the old steps into
+ * carried facts and verbatim lines. Few deep cuts cost less under prompt caching than many small ones.
+ */
+export const plimsoll: Policy = {
+  name: 'plimsoll',
+  water: { high: 0.97, low: 0.5, lowOf: 'history', warn: 0.8, rest: 0.1 },
+  buffer: { fraction: 0.02, min: 256, max: 4_096 },
+  caution: 2.5,
+  priceGate: true,
+  summaries: { via: 'out-of-band', calls: 2 },
+  lowerOutput: { minTokens: 4_096, minShare: 0.25 },
+  // Parallel results together take three quarters of the limit at most: beside instructions and task, more would not fit anyway, and
+  // what an epoch would have to squeeze need not be sent whole first.
+  intake: { maxShare: 0.25, previewShare: 0.06, budget: { turnShare: 0.75 } },
+  cascade: [
+    // Without a model the whole message is code's: verbatim lines keep quotes where an account would lose them.
+    { step: 'fold', tailShare: 0.15, summaryShare: 0.4, modelShare: 0.2 },
+    { step: 'squeeze', floorTokens: 120 },
+  ],
+}

@@ -1,0 +1,45 @@
+import type { Sandbox } from '../../ports/sandbox.ts'
+import type { SqlEngine } from '../../ports/sql-engine.ts'
+import { artifactExtract, type ExtractAnswer, type ExtractOptions, type ExtractRequest } from './extract/index.ts'
+import { artifactGrep, type GrepRequest } from './grep/grep.ts'
+import { lineIndexes } from './lines/line-index.ts'
+import { artifactQuery, type QueryLimits, type QueryRequest } from './query.ts'
+import { artifactRead, type ReadRequest } from './read.ts'
+import { readerOf, type MayOpen, type Reader, type ReaderAnswer, type ReaderOptions } from './reader.ts'
+import { artifactRun, type RunLimits, type RunRequest } from './run.ts'
+
+export interface ArtifactReadersOptions extends ReaderOptions {
+  /** Needed by `query`. */
+  readonly sql?: SqlEngine
+  readonly queryLimits?: QueryLimits
+  /** Needed by `run`; without it `run` answers with a sample. */
+  readonly sandbox?: Sandbox
+  readonly runLimits?: RunLimits
+  /** Needed by `extract`; without it `extract` answers with head and tail. */
+  readonly extraction?: ExtractOptions
+}
+
+export interface ArtifactReaders {
+  readonly read: (request: ReadRequest) => Promise<ReaderAnswer>
+  readonly grep: (request: GrepRequest) => Promise<ReaderAnswer>
+  readonly query: (request: QueryRequest) => Promise<ReaderAnswer>
+  readonly run: (request: RunRequest) => Promise<ReaderAnswer>
+  readonly extract: (request: ExtractRequest) => Promise<ExtractAnswer>
+  /** The same readers for one conversation: other artifacts do not exist for it. */
+  readonly within: (mayOpen: MayOpen) => ArtifactReaders
+}
+
+/** The readers of one tenant's artifacts. Faults of the caller reject with `bad-input` or `not-found` and say what to do. */
+export function artifactReaders(options: ArtifactReadersOptions): ArtifactReaders {
+  // Shared by all conversations: an index says where lines begin, and is asked for after the artifact was found.
+  const indexes = lineIndexes()
+  const over = (reader: Reader): ArtifactReaders => ({
+    read: async (request) => artifactRead(reader, indexes, request),
+    grep: async (request) => artifactGrep(reader, request),
+    query: async (request) => artifactQuery(reader, options.sql, request, options.queryLimits),
+    run: async (request) => artifactRun(reader, options.sandbox, request, options.runLimits),
+    extract: async (request) => artifactExtract(reader, indexes, options.extraction, request),
+    within: (mayOpen) => over(readerOf({ ...options, mayOpen })),
+  })
+  return over(readerOf(options))
+}

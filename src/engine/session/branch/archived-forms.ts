@@ -1,0 +1,29 @@
+import type { EngineDeps } from '../../deps.ts'
+
+/**
+ * Which items the archive holds, and in which forms. An item that comes back as a block instead of a string, with a cache mark or with
+ * white space around it is the same item to the engine, and other bytes to whoever wants them back.
+ */
+export class ArchivedForms {
+  readonly #forms = new Map<string, Set<string>>()
+
+  /** Some form of this identity. */
+  has(identity: string): boolean {
+    return this.#forms.has(identity)
+  }
+
+  /** `form`: hash of the item's bytes. */
+  holds(identity: string, form: string): boolean {
+    return this.#forms.get(identity)?.has(form) === true
+  }
+
+  add(identity: string, form: string): void {
+    const known = this.#forms.get(identity)
+    if (known === undefined) this.#forms.set(identity, new Set([form]))
+    else known.add(form)
+  }
+}
+
+/** What a form is known by: its bytes as the archive holds them. */
+export const formOf = ({ hash, redact }: Pick<EngineDeps, 'hash' | 'redact'>, fragment: string): string =>
+  hash(redact?.(fragment) ?? fragment).slice(0, 16)

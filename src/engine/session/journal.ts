@@ -1,0 +1,21 @@
+import type { PrepareContext } from '../prepare/context.ts'
+import { isNews, logRequest, noteArchived, unwrittenOf, type Decided } from './archive.ts'
+import type { Unwritten } from './branch/open-turns.ts'
+
+/** What the log needs about one request. It is written once, however many ask. */
+export interface Journal {
+  write(): Promise<void>
+  /** Its records, to be written with the answer; undefined where they are written, or something in them must be durable before the request leaves. */
+  later(): Unwritten | undefined
+}
+
+export function journalOf(context: PrepareContext, decided: Decided): Journal {
+  let written: Promise<void> | undefined
+  return {
+    write: () => (written ??= logRequest(context, decided)),
+    later: () =>
+      written !== undefined || isNews(context, decided)
+        ? undefined
+        : { records: () => unwrittenOf(context, decided), written: () => noteArchived(context) },
+  }
+}

@@ -1,0 +1,280 @@
+import { PlimsollError } from '../../core/errors.ts'
+import { commonPrefix } from '../../core/common-prefix.ts'
+import { skipSpace, skipString } from '../../core/json/lexer.ts'
+import { cutOut, Spans } from './spans.ts'
+
+/** Members that are searched one by one. */
+const SMALL = 64
+
+export interface JsonMember {
+  readonly key: string
+  /** Where the key's opening quote stands. */
+  readonly start: number
+  readonly node: JsonNode
+}
+
+/**
+ * Where a JSON value stands in its text. Spans are looked up when somebody asks: most of a body is never touched, and an object
+ * for each of its values would cost several times what parsing it did.
+ */
+export class JsonNode {
+  /** Parsed value, shared with the whole tree. */
+  readonly value: unknown
+  readonly #spans: () => Spans
+  readonly #at: number
+  #members: readonly JsonMember[] | undefined
+  #items: readonly JsonNode[] | undefined
+  #elements: Map<number, JsonNode> | undefined
+  #byKey: ReadonlyMap<string, JsonMember> | undefined
+
+  constructor(spans: () => Spans, at: number, value: unknown) {
+    this.#spans = spans
+    this.#at = at
+    this.value = value
+  }
+
+  get type(): 'object' | 'array' | 'string' | 'scalar' {
+    if (typeof this.value === 'string') return 'string'
+    if (typeof this.value !== 'object' || this.value === null) return 'scalar'
+    return Array.isArray(this.value) ? 'array' : 'object'
+  }
+
+  get start(): number {
+    return this.#spans().start(this.#at)
+  }
+
+  get end(): number {
+    return this.#spans().end(this.#at)
+  }
+
+  /** Undefined for what is no object, and for objects below the depth that has spans. */
+  get members(): readonly JsonMember[] | undefined {
+    if (this.#members === undefined && this.type === 'object') this.#members = this.#readMembers()
+    return this.#members
+  }
+
+  /** The last member of that key. Large objects are looked up, since a codec asks one object once for each of its items. */
+  entry(key: string): JsonMember | undefined {
+    const members = this.members
+    if (members === undefined || members.length <= SMALL) return members?.findLast((entry) => entry.key === key)
+    this.#byKey ??= new Map(members.map((entry) => [entry.key, entry]))
+    return this.#byKey.get(key)
+  }
+
+  /** Undefined for what is no array, and for arrays below the depth that has spans. */
+  get items(): readonly JsonNode[] | undefined {
+    if (this.#items === undefined && Array.isArray(this.value)) {
+      const values = this.value as readonly unknown[]
+      const children = this.#spans().children(this.#at)
+      this.#items = children?.map((at, i) => new JsonNode(this.#spans, at, values[i]))
+    }
+    return this.#items
+  }
+
+  /** How many elements an array has; none for anything else. */
+  get length(): number {
+    return Array.isArray(this.value) ? this.value.length : 0
+  }
+
+  /** One element of an array, without nodes for the others. */
+  at(index: number): JsonNode | undefined {
+    if (!Array.isArray(this.value)) return undefined
+    if (this.#items !== undefined) return this.#items[index]
+    const known = this.#elements?.get(index)
+    if (known !== undefined) return known
+    const at = this.#spans().child(this.#at, index)
+    if (at === undefined) return undefined
+    const node = new JsonNode(this.#spans, at, (this.value as readonly unknown[])[index])
+    this.#elements ??= new Map()
+    this.#elements.set(index, node)
+    return node
+  }
+
+  /** Which element of an array lies over a place in the text. */
+  indexAt(place: number): number | undefined {
+    const spans = this.#spans()
+    const children = Array.isArray(this.value) ? (spans.children(this.#at) ?? []) : []
+    let [low, high] = [0, children.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (spans.end(children[middle]!) <= place) low = middle + 1
+      else high = middle
+    }
+    return low < children.length && spans.start(children[low]!) <= place ? low : undefined
+  }
+
+  /** The text of a value below this one, or undefined where there is none. Cheaper than nodes all the way down. */
+  rawAt(path: readonly (string | number)[]): string | undefined {
+    const spans = this.#spans()
+    let at: number | undefined = this.#at
+    for (const step of path) {
+      if (at === undefined) return undefined
+      at = spans.child(at, step)
+    }
+    return at === undefined ? undefined : spans.raw(at)
+  }
+
+  /** This root's index for a text that begins as this one's does. Undefined where too little of the list is the same. */
+  grownTo(text: string, own: string, list: readonly string[]): Grown | undefined {
+    const spans = this.#spans()
+    const open = pathIn(spans, list)
+    const elements = open === undefined ? [] : (spans.children(open.at(-1)!) ?? [])
+    const shared = commonPrefix(own, text)
+    let kept = elements.length
+    while (kept > 0 && !isWithin(text, spans.end(elements[kept - 1]!), shared)) kept--
+    if (open === undefined || kept === 0) return undefined
+    const end = spans.end(elements[kept - 1]!)
+    const rest = restAfter(text, end)
+    if (rest === undefined) return undefined
+    const value = parseOrNothing(text.slice(0, spans.start(elements[0]!)) + rest)
+    if (value === undefined || !prepend(value, list, this.value, kept)) return undefined
+    const grown = new Spans(text, { spans, open, kept: elements.slice(0, kept) })
+    // A key that comes again later would make another list the list.
+    if (pathIn(grown, list)?.at(-1) !== open.at(-1)) return undefined
+    return { root: new JsonNode(() => grown, 0, value), kept, from: end }
+  }
+
+  #readMembers(): readonly JsonMember[] | undefined {
+    const spans = this.#spans()
+    const values = this.value as Record<string, unknown>
+    const children = spans.children(this.#at)
+    const lastOf = new Map<string, number>()
+    for (const at of children ?? []) lastOf.set(spans.key(at), at)
+    return children?.map((at) => {
+      const key = spans.key(at)
+      // Where a key is repeated the parser kept the last value; the others have only their own text.
+      const value: unknown = lastOf.get(key) === at ? values[key] : JSON.parse(spans.raw(at))
+      return { key, start: spans.keyStart(at), node: new JsonNode(this.#spans, at, value) }
+    })
+  }
+}
+
+/**
+ * Parses a text and says where its values stand. The parser of the language checks the text and makes the values; the scanner
+ * only has to find the borders, and only if a border is asked for.
+ */
+export function indexJson(text: string): JsonNode {
+  if (!text.isWellFormed()) {
+    throw new PlimsollError('bad-input', 'The body holds a lone surrogate, so it is no valid UTF-8 text.', {
+      advice: 'Cut strings at character borders before sending them.',
+    })
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new PlimsollError('bad-input', `The body is not valid JSON: ${(cause as Error).message}.`, { cause })
+  }
+  let spans: Spans | undefined
+  return new JsonNode(() => (spans ??= new Spans(text)), 0, value)
+}
+
+/** A body that was indexed before. */
+export interface Indexed {
+  readonly text: string
+  readonly root: JsonNode
+}
+
+export interface Grown {
+  readonly root: JsonNode
+  /** Elements of the list that are the very values of the earlier body. */
+  readonly kept: number
+  /** Where they end in the text, in both; 0 when there are none. */
+  readonly from: number
+}
+
+/**
+ * The same as `indexJson` for a body that begins as an earlier one did: clients send their whole history again, and only what is
+ * new is parsed.
+ */
+export function indexGrown(text: string, before: Indexed | undefined, list: readonly string[]): Grown {
+  return before?.root.grownTo(text, before.text, list) ?? { root: indexJson(text), kept: 0, from: 0 }
+}
+
+/** UTF-8 length of a text, counted behind `from` only where an earlier text and its length are known. */
+export function bytesOf(
+  text: string,
+  before: { readonly text: string; readonly bytes: number } | undefined,
+  from: number,
+): number {
+  if (before === undefined || from === 0) return Buffer.byteLength(text)
+  return before.bytes - Buffer.byteLength(before.text.slice(from)) + Buffer.byteLength(text.slice(from))
+}
+
+/** A value that ends where two texts part is the same in both only if nothing can be added to it. */
+const isWithin = (text: string, end: number, shared: number): boolean =>
+  end < shared || (end === shared && text[end - 1] === '}')
+
+function pathIn(spans: Spans, keys: readonly string[]): number[] | undefined {
+  const path = [0]
+  for (const key of keys) {
+    const at = spans.child(path.at(-1)!, key)
+    if (at === undefined) return undefined
+    path.push(at)
+  }
+  return path
+}
+
+/** What stands behind an element, so that it can follow the list's opening bracket; undefined where no JSON goes on like that. */
+function restAfter(text: string, end: number): string | undefined {
+  const next = skipSpace(text, end)
+  if (text[next] === ']') return text.slice(next)
+  if (text[next] !== ',') return undefined
+  const after = skipSpace(text, next + 1)
+  return text[after] === ']' ? undefined : text.slice(after)
+}
+
+/** Errors are the business of the parse of the whole: it knows the position. */
+function parseOrNothing(text: string): unknown {
+  if (!text.isWellFormed()) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Puts the first elements of an earlier body's list in front of the same list of a parsed one. */
+function prepend(value: unknown, list: readonly string[], before: unknown, kept: number): boolean {
+  const at = (root: unknown): unknown => list.slice(0, -1).reduce<unknown>((node, key) => fieldOf(node, key), root)
+  const holder = at(value)
+  const key = list.at(-1)!
+  const [own, known] = [fieldOf(holder, key), fieldOf(at(before), key)]
+  if (!Array.isArray(own) || !Array.isArray(known)) return false
+  ;(holder as Record<string, unknown>)[key] = [...(known as unknown[]).slice(0, kept), ...(own as unknown[])]
+  return true
+}
+
+const fieldOf = (node: unknown, key: string): unknown =>
+  typeof node === 'object' && node !== null ? (node as Record<string, unknown>)[key] : undefined
+
+/** The last member wins where a key is repeated, as in the language's own parser. */
+export function member(node: JsonNode | undefined, key: string): JsonNode | undefined {
+  return memberEntry(node, key)?.node
+}
+
+export function memberEntry(node: JsonNode | undefined, key: string): JsonMember | undefined {
+  return node?.entry(key)
+}
+
+export const rawText = (text: string, node: JsonNode): string => cutOut(text, node.start, node.end)
+
+const QUOTE = 0x22
+
+/** The same JSON without the white space between its tokens. Everything else, key order and digits included, stays. */
+export function compactJson(json: string): string {
+  const out: string[] = []
+  let from = 0
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if (code === QUOTE) at = skipString(json, at) - 1
+    else if (code <= 0x20) {
+      out.push(json.slice(from, at))
+      at = skipSpace(json, at) - 1
+      from = at + 1
+    }
+  }
+  if (from === 0) return json
+  out.push(json.slice(from))
+  return out.join('')
+}

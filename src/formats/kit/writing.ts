@@ -1,0 +1,232 @@
+import type { Conversation, Loss, NewTool, RequestSettings } from '../../core/conversation.ts'
+import type { Item, Media, ToolDeclaration } from '../../core/item.ts'
+import { turnsOf } from '../../core/turns.ts'
+import type { JsonNode } from '../json/json-index.ts'
+import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { readToolChoice, type ToolChoice } from './tool-choice.ts'
+
+/**
+ * A conversation on its way into another wire: what every wire has room for, in an order that all of them accept. What they
+ * have no room for is a loss, and each loss is named.
+ */
+export interface Draft {
+  readonly head: readonly string[]
+  readonly turns: readonly DraftTurn[]
+  readonly tools: readonly NewTool[]
+  readonly settings: RequestSettings
+  readonly sampling: Sampling
+  readonly toolChoice?: ToolChoice
+  readonly losses: readonly Loss[]
+  /** Reports what the target wire has no room for; `minor` where the answer means the same without it. */
+  lose(item: Item | undefined, what: string, minor?: 'minor'): void
+  /**
+   * The same for a picture or file. What a person sent leaves a word in its place, so that no message falls silent and out
+   * of the order that a wire wants.
+   */
+  omit(item: Item, media: Media): string | undefined
+}
+
+/** Neighbours of one role. Calls and results carry ids that are unique and paired. */
+export interface DraftTurn {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool'
+  readonly items: readonly Item[]
+}
+
+export interface Sampling {
+  readonly temperature?: number
+  readonly topP?: number
+  readonly stop?: readonly string[]
+}
+
+export function draftOf(conversation: Conversation): Draft {
+  const losses: Loss[] = []
+  const lose: Draft['lose'] = (item, what, minor) =>
+    void losses.push({ itemId: item?.id ?? '', what, ...(minor !== undefined && { minor: true }) })
+  const { head, items, settings } = conversation
+  if (settings.previousResponseId !== undefined)
+    lose(undefined, 'history that the provider holds (previous_response_id)')
+  if (settings.conversationId !== undefined) lose(undefined, 'history that the provider holds (conversation)')
+  const portable = withPairedIds(
+    items.flatMap((item) => portableItem(item, lose)),
+    lose,
+  )
+  const body = requestOf(conversation)
+  const toolChoice = readToolChoice(body)
+  return {
+    ...(toolChoice !== undefined && { toolChoice }),
+    head: head.map((item) => item.text),
+    turns: groupByRole(portable),
+    tools: conversation.tools.flatMap((tool) => portableTool(tool, (what) => lose(undefined, what))),
+    settings,
+    sampling: readSampling(body, (what, minor) => lose(undefined, what, minor)),
+    losses,
+    lose,
+    omit: (item, { type, reference, mime }) => {
+      lose(item, `${type} ${reference ?? mime ?? ''}`.trim())
+      return item.role === 'user' ? `[${type} left out]` : undefined
+    },
+  }
+}
+
+function portableItem(item: Item, lose: Draft['lose']): Item[] {
+  if (item.kind === 'reasoning') lose(item, 'reasoning, which only its issuer takes back', 'minor')
+  else if (item.serverSide === true) lose(item, 'a tool that the provider ran')
+  else if (item.kind === 'opaque') {
+    lose(item, 'a block that only its own wire knows')
+    if (item.role === 'user') return [{ ...item, kind: 'user', text: '[block left out]' }]
+  } else {
+    // An item that says nothing loses nothing; some wires refuse text without a visible character.
+    const isEmpty =
+      item.text.trim() === '' && item.media === undefined && item.kind !== 'call' && item.kind !== 'result'
+    return isEmpty ? [] : [item]
+  }
+  return []
+}
+
+const PLAIN_ID = /^[A-Za-z0-9_-]{1,64}$/
+
+/** Wires without ids need some, wires that number calls anew in each turn need others, and a result needs its call. */
+function withPairedIds(items: readonly Item[], lose: Draft['lose']): Item[] {
+  const { answers, orphans } = turnsOf(items)
+  const used = new Set<string>()
+  const ids = new Map<number, string>()
+  let next = 0
+  for (const [index, item] of items.entries()) {
+    if (item.kind !== 'call') continue
+    let id = item.callId ?? ''
+    while (!PLAIN_ID.test(id) || used.has(id)) id = `call_${next++}`
+    used.add(id)
+    ids.set(index, id)
+    const answer = answers.get(index)
+    if (answer !== undefined) ids.set(answer, id)
+  }
+  const stray = new Set(orphans)
+  for (const index of orphans) lose(items[index], 'a result without its call')
+  return items.flatMap((item, index) => {
+    const callId = ids.get(index)
+    if (stray.has(index)) return []
+    return callId === undefined ? [item] : [{ ...item, callId }]
+  })
+}
+
+function groupByRole(items: readonly Item[]): DraftTurn[] {
+  const turns: { role: DraftTurn['role']; items: Item[] }[] = []
+  for (const item of items) {
+    const role = item.kind === 'result' ? 'tool' : item.kind === 'call' ? 'assistant' : item.role
+    const last = turns.at(-1)
+    if (last?.role === role) last.items.push(item)
+    else turns.push({ role, items: [item] })
+  }
+  return turns
+}
+
+/** A declared function in whatever wire it was written; tools that a provider runs have no counterpart elsewhere. */
+function portableTool(tool: ToolDeclaration, lose: (what: string) => void): NewTool[] {
+  const fields = parsedTool(tool.text)
+  const body = recordOf(fields['function']) ?? fields
+  const schema =
+    body['input_schema'] ?? body['parametersJsonSchema'] ?? body['parameters_json_schema'] ?? body['parameters']
+  const name = stringOf(body['name'])
+  if (name === undefined || (schema === undefined && fields['type'] !== 'function')) {
+    lose(`the tool ${tool.name}`)
+    return []
+  }
+  const parameters = recordOf(schema) ?? { type: 'object', properties: {} }
+  // Gemini's own schema dialect writes types in capitals.
+  const isDialect = /^[A-Z]+$/.test(stringOf(parameters['type']) ?? '')
+  const description = stringOf(body['description']) ?? ''
+  return [{ name, description, parameters: isDialect ? (lowerTypes(parameters, 0) as Fields) : parameters }]
+}
+
+function parsedTool(text: string): Fields {
+  try {
+    return recordOf(JSON.parse(text)) ?? {}
+  } catch {
+    return {}
+  }
+}
+
+/** A schema deeper than this describes nothing that a model could fill in. */
+const MAX_SCHEMA_DEPTH = 64
+
+function lowerTypes(value: unknown, depth: number): unknown {
+  if (depth > MAX_SCHEMA_DEPTH) return value
+  if (Array.isArray(value)) return value.map((inner) => lowerTypes(inner, depth + 1))
+  const fields = recordOf(value)
+  if (fields === undefined) return value
+  return Object.fromEntries(
+    Object.entries(fields).map(([key, inner]) => [
+      key,
+      key === 'type' && typeof inner === 'string' ? inner.toLowerCase() : lowerTypes(inner, depth + 1),
+    ]),
+  )
+}
+
+/** The body that a conversation was read from; every codec keeps it in its source. Code Assist wraps it once more. */
+function requestOf(conversation: Conversation): Fields {
+  const source = conversation.source.value as { readonly root?: JsonNode; readonly body?: JsonNode } | null
+  const body = recordOf((source?.root ?? source?.body)?.value) ?? {}
+  return recordOf(body['request']) ?? body
+}
+
+/** Members that travel in another way, or that every wire has a default for. */
+const CARRIED = new Set(
+  (
+    'model messages contents input system instructions systemInstruction system_instruction tools functions ' +
+    'max_tokens max_completion_tokens max_output_tokens maxOutputTokens stream stream_options temperature top_p topP ' +
+    'stop stop_sequences stopSequences generationConfig generation_config previous_response_id conversation request ' +
+    'tool_choice toolConfig tool_config parallel_tool_calls'
+  ).split(' '),
+)
+
+/** Members that say how the answer is made, billed or kept, and nothing about what it is. */
+const MINOR = new Set(
+  (
+    'metadata user seed store service_tier serviceTier prompt_cache_key prompt_cache_retention safety_identifier cache_control ' +
+    'reasoning reasoning_effort thinking thinkingConfig thinking_config verbosity output_config include prediction labels ' +
+    'cachedContent anthropic_version anthropic_beta context_management client_metadata truncation top_k topK ' +
+    'project user_prompt_id session_id safetySettings safety_settings'
+  ).split(' '),
+)
+
+function readSampling(request: Fields, lose: (what: string, minor?: 'minor') => void): Sampling {
+  const config = recordOf(request['generationConfig'] ?? request['generation_config']) ?? {}
+  const all: Fields = { ...request, ...config }
+  for (const key of Object.keys(all)) {
+    if (CARRIED.has(key) || isDefault(key, all[key])) continue
+    if (MINOR.has(key)) lose(`the setting ${key}`, 'minor')
+    else lose(`the setting ${key}`)
+  }
+  const temperature = numberOf(all['temperature'])
+  const topP = numberOf(all['top_p'] ?? all['topP'])
+  const stop = all['stop'] ?? all['stop_sequences'] ?? all['stopSequences']
+  const words = (Array.isArray(stop) ? stop : [stop]).filter((word) => typeof word === 'string')
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(words.length > 0 && { stop: words }),
+  }
+}
+
+/** Settings that say what would hold without them. */
+function isDefault(key: string, value: unknown): boolean {
+  if (value === null || value === undefined) return true
+  if (key === 'text' || key === 'response_format') {
+    const format = recordOf(recordOf(value)?.['format']) ?? recordOf(value)
+    return format?.['type'] === 'text' || (key === 'text' && recordOf(value)?.['format'] === undefined)
+  }
+  return (key === 'n' && value === 1) || (key === 'candidateCount' && value === 1) || value === false || value === 0
+}
+
+/** A call's arguments as the object that some wires want. */
+export function argumentsOf(item: Item): Fields {
+  try {
+    const value = recordOf(JSON.parse(item.text))
+    if (value !== undefined) return value
+  } catch {
+    // Free text, as custom tools take it.
+  }
+  return { input: item.text }
+}
+
+export const isWebUrl = (reference: string | undefined): boolean => /^https?:\/\//.test(reference ?? '')

@@ -1,0 +1,132 @@
+/**
+ * Memory of lists that grow: of what was worked out for one, found again for a list that begins with the very same objects. Lists never
+ * change once they are made. Nothing is held beyond the life of those objects.
+ */
+export interface Prefixes<Item extends object> {
+  /** How many items two lists share from the start, as the very same objects. */
+  shared(a: readonly Item[], b: readonly Item[]): number
+  memo<T>(): PrefixMemo<Item, T>
+}
+
+/** Nothing is ever known of a list: every answer is worked out anew. */
+export const noPrefixes = <Item extends object>(): Prefixes<Item> => ({
+  shared: () => 0,
+  memo: () => ({ nearest: () => undefined, keep: () => undefined }),
+})
+
+export function createPrefixes<Item extends object>(): Prefixes<Item> {
+  const lines = new WeakMap<readonly Item[], Line>()
+
+  function shared(a: readonly Item[], b: readonly Item[]): number {
+    const line = lines.get(a)
+    const most = Math.min(a.length, b.length)
+    if (a === b || (line !== undefined && line === lines.get(b))) return most
+    let at = 0
+    while (at < most && a[at] === b[at]) at++
+    if (at === most && at > 0) noteGrowth(a.length <= b.length ? [a, b] : [b, a])
+    return at
+  }
+
+  function noteGrowth([short, long]: readonly [readonly Item[], readonly Item[]]): void {
+    const [before, after] = [lines.get(short), lines.get(long)]
+    if (after !== undefined) {
+      if (before === undefined) lines.set(short, after)
+      return
+    }
+    const line = before ?? { length: short.length }
+    // A list that a longer one has grown from already is where two histories part.
+    if (line.length !== short.length) return
+    line.length = long.length
+    lines.set(short, line)
+    lines.set(long, line)
+  }
+
+  return { shared, memo: <T>() => createPrefixMemo<Item, T>(shared) }
+}
+
+/**
+ * Lists of which each is the one before and more. Nobody has to compare two of them: a conversation is one such line, and item by item
+ * the comparison would cost more with every turn.
+ */
+interface Line {
+  /** Of the longest list. */
+  length: number
+}
+
+/** A history and its reduced view begin alike, and end alike; so do two sub-agents of one task. */
+const LISTS_PER_ITEM = 4
+
+/** What was worked out for lists of items, found again for a list that begins as one of them does. */
+export interface PrefixMemo<Item, T> {
+  /** The list that shares most with this one, and how much that is. */
+  nearest(items: readonly Item[]): Near<Item, T> | undefined
+  /** Takes the place of `near`, if this list grew from it. */
+  keep(items: readonly Item[], value: T, near: Near<Item, T> | undefined): void
+}
+
+export interface Near<Item, T> {
+  readonly items: readonly Item[]
+  readonly value: T
+  readonly shared: number
+  /** The whole list is shared: the new one takes its place, and its value may be taken over and added to. */
+  readonly isOutgrown: boolean
+}
+
+/**
+ * Found by the item that a list ends with, which a list that grew from it has in the same place; else by the one that it begins with,
+ * which conversations of one system prompt may share by the thousand. Nothing is held beyond the life of those items.
+ */
+function createPrefixMemo<Item extends object, T>(shared: Prefixes<Item>['shared']): PrefixMemo<Item, T> {
+  const byEnd = new WeakMap<Item, Known<Item, T>[]>()
+  const byBeginning = new WeakMap<Item, Known<Item, T>[]>()
+  return {
+    nearest(items) {
+      for (let at = items.length - 1; at >= 0; at--) {
+        for (const known of byEnd.get(items[at]!) ?? []) {
+          if (known.items.length === at + 1 && shared(known.items, items) === at + 1)
+            return { ...known, shared: at + 1, isOutgrown: true }
+        }
+      }
+      let best: Near<Item, T> | undefined
+      for (const known of (items[0] !== undefined && byBeginning.get(items[0])) || []) {
+        const common = shared(known.items, items)
+        if (common > (best?.shared ?? 0)) best = { ...known, shared: common, isOutgrown: common === known.items.length }
+      }
+      return best
+    },
+    keep(items, value, near) {
+      const [first, last] = [items[0], items.at(-1)]
+      if (first === undefined || last === undefined) return
+      const known = { items, value }
+      // A value that was taken over must not be found for another list any more, and a list has one value.
+      if (near?.isOutgrown === true) {
+        forget(byBeginning, first, near)
+        forget(byEnd, near.items.at(-1)!, near)
+      }
+      forget(byBeginning, first, known)
+      forget(byEnd, last, known)
+      add(byBeginning, first, known)
+      add(byEnd, last, known)
+    },
+  }
+}
+
+type Known<Item, T> = Pick<Near<Item, T>, 'items' | 'value'>
+
+function add<Item extends object, T>(map: WeakMap<Item, Known<Item, T>[]>, item: Item, known: Known<Item, T>): void {
+  const lists = map.get(item) ?? []
+  if (lists.length >= LISTS_PER_ITEM) lists.shift()
+  lists.push(known)
+  map.set(item, lists)
+}
+
+function forget<Item extends object, T>(
+  map: WeakMap<Item, Known<Item, T>[]>,
+  item: Item,
+  { items, value }: Known<Item, T>,
+): void {
+  const lists = map.get(item)
+  if (lists === undefined) return
+  const left = lists.filter((known) => known.items !== items && known.value !== value)
+  if (left.length < lists.length) map.set(item, left)
+}

@@ -1,0 +1,199 @@
+import type { Usage } from '../../core/usage.ts'
+
+/*
+ * What the page reads, as JSON. The browser's code imports these types and nothing else of the package, so this file has types only.
+ */
+
+/** One line of the list of sessions. Figures come with the summary, which is read for the rows that somebody looks at. */
+export interface SessionRow {
+  readonly tenant: string
+  readonly session: string
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly bytes: number
+  readonly version: number
+}
+
+/** How a session stands, from its log. */
+export interface SessionFigures {
+  readonly tenant: string
+  readonly session: string
+  /** The log's version that the figures were read at. */
+  readonly version: number
+  readonly calls: number
+  readonly models: readonly string[]
+  readonly agents: readonly string[]
+  /** Tokens of the last prompt, as measured or else estimated. */
+  readonly load: number
+  readonly limit: number
+  readonly window: number
+  readonly compactions: number
+  readonly warnings: number
+  readonly usage: Usage
+  readonly costUsd: number
+  /** What sending everything would have cost, less what was paid; summaries are paid for too. Undefined without prices. */
+  readonly savedUsd?: number
+  readonly withoutUsage: number
+}
+
+export interface PageCall {
+  readonly number: number
+  readonly at: number
+  readonly agent: string
+  readonly model: string
+  readonly purpose: 'turn' | 'summary' | 'extract'
+  /** Tokens of the prompt: as the provider counted them, else our estimate. */
+  readonly prompt: number
+  readonly isMeasured: boolean
+  readonly estimated: number
+  /** What the prompt would have been without any compaction. */
+  readonly original: number
+  readonly usage?: Usage
+  readonly costUsd?: number
+  readonly limit?: number
+  readonly window?: number
+  readonly epoch?: string
+  readonly durationMs?: number
+  /** Tokens of the prompt by what they are; they add up to it. */
+  readonly parts: Readonly<Record<string, number>>
+}
+
+export interface PageCompaction {
+  readonly id: string
+  readonly at: number
+  readonly agent: string
+  /** The call that it came before, by number. */
+  readonly beforeCall: number
+  readonly before: number
+  readonly after: number
+  readonly covered: number
+  readonly forced: boolean
+  readonly reason: string
+  readonly policy: string
+  readonly undone: boolean
+  readonly isStanding: boolean
+  /** What the model reads in place of what was taken out. */
+  readonly record: string
+  readonly edits: readonly PageEdit[]
+  /** Recall of names, demands, plan items, errors and paths, where it was measured. */
+  readonly quality?: Readonly<Record<string, unknown>>
+}
+
+export interface PageEdit {
+  readonly op: 'drop' | 'strip' | 'replace' | 'insert'
+  readonly from: number
+  readonly to: number
+  readonly reason: string
+  readonly handle?: string
+}
+
+export interface PageCut {
+  readonly at: number
+  readonly action: string
+  readonly reason: string
+  readonly tool?: string
+  readonly originalBytes: number
+  readonly shownBytes: number
+  readonly handle?: string
+}
+
+/** A whole session, texts left out: those come item by item. */
+export interface SessionPage extends SessionFigures {
+  readonly startedAt: number
+  readonly updatedAt: number
+  readonly callList: readonly PageCall[]
+  readonly compactionList: readonly PageCompaction[]
+  readonly cuts: readonly PageCut[]
+  readonly pins: readonly string[]
+  readonly items: number
+  readonly policies: readonly string[]
+}
+
+/** One item of the conversation as the client knows it, and what became of it. */
+export interface ConversationRow {
+  readonly identity: string
+  readonly place: number
+  readonly kind: string
+  readonly tool?: string
+  readonly tokens: number
+  readonly characters: number
+  /** The beginning of it. */
+  readonly text: string
+  readonly fate: 'sent' | 'left out' | 'replaced' | 'shortened'
+  /** What is sent in its place; the beginning of it. */
+  readonly shown?: string
+  readonly reason?: string
+  readonly handle?: string
+  readonly pinned: boolean
+}
+
+/** Text of ours that stands in the request at a place of the conversation. */
+export interface InsertedRow {
+  readonly place: number
+  readonly role: string
+  readonly text: string
+  readonly reason: string
+}
+
+export interface ConversationPage {
+  readonly agent: string
+  readonly epoch?: string
+  readonly total: number
+  readonly from: number
+  readonly rows: readonly ConversationRow[]
+  readonly inserted: readonly InsertedRow[]
+}
+
+export interface SpendingRow {
+  readonly name: string
+  readonly calls: number
+  readonly usage: Usage
+  readonly costUsd: number
+}
+
+export interface SpendingPage {
+  readonly byDay: readonly SpendingRow[]
+  readonly byModel: readonly SpendingRow[]
+  readonly byAgent: readonly SpendingRow[]
+  readonly byKey: readonly SpendingRow[]
+  readonly total: Omit<SpendingRow, 'name'>
+  readonly sessions: number
+  readonly budgets: readonly {
+    readonly name: string
+    readonly used: number
+    readonly of: number
+    readonly unit: string
+  }[]
+}
+
+export interface MeterRow {
+  readonly model: string
+  readonly calls: number
+  /** Provider's count ÷ our raw estimate: the middle value, and the range that holds nine of ten calls. */
+  readonly ratio: { readonly low: number; readonly median: number; readonly high: number }
+}
+
+export interface LearnedRow {
+  readonly tenant: string
+  readonly endpoint?: string
+  readonly model: string
+  readonly window?: number
+  readonly bodyBytes?: number
+  readonly at?: number
+  readonly id: string
+}
+
+export interface PolicyRow {
+  readonly name: string
+  readonly value: unknown
+  readonly from: string
+}
+
+export interface DashboardInfo {
+  readonly version: string
+  readonly source: 'proxy' | 'store' | 'files'
+  /** Base URLs to point an agent at; empty without a proxy. */
+  readonly connect: readonly { readonly name: string; readonly value: string }[]
+  readonly sessions: number
+  readonly store: string
+}

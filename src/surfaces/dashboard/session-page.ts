@@ -1,0 +1,153 @@
+import type { Epoch } from '../../core/records.ts'
+import { addUsage, NO_USAGE } from '../../core/usage.ts'
+import { compositionOf, type CountText } from './composition.ts'
+import type { FoldedLog, LoggedCall } from './fold-log.ts'
+import type { PageCall, PageCompaction, PageCut, PageEdit, SessionFigures, SessionPage } from './page-types.ts'
+import { savedBy, type PriceOf } from './savings.ts'
+
+export interface PageInputs {
+  readonly tenant: string
+  readonly session: string
+  readonly version: number
+  readonly priceOf: PriceOf
+}
+
+const MAIN = 'main'
+
+/** The figures of a session without the composition of its prompts, which would count every text. */
+export function figuresOf(log: FoldedLog, { tenant, session, version, priceOf }: PageInputs): SessionFigures {
+  const calls = callsOf(log)
+  const turns = calls.filter(({ purpose }) => purpose === 'turn')
+  const last = turns.at(-1)
+  const savedUsd = savedBy(calls, priceOf)
+  return {
+    tenant,
+    session,
+    version,
+    calls: calls.length,
+    models: [...new Set(turns.map(({ model }) => model))],
+    agents: [...new Set(calls.map(({ agent }) => agent))],
+    load: last?.prompt ?? 0,
+    limit: last?.limit ?? 0,
+    window: last?.window ?? 0,
+    compactions: log.epochs.length - log.undone.size,
+    warnings: log.audits.length,
+    usage: calls.reduce((sum, { usage }) => (usage === undefined ? sum : addUsage(sum, usage)), NO_USAGE),
+    costUsd: calls.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
+    ...(savedUsd !== undefined && { savedUsd }),
+    withoutUsage: calls.filter(({ isMeasured }) => !isMeasured).length,
+  }
+}
+
+export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: CountText): SessionPage {
+  const partsOf = compositionOf(log, countText)
+  const calls = callsOf(log)
+  const standing = standingEpochs(log)
+  return {
+    ...figuresOf(log, inputs),
+    startedAt: log.startedAt,
+    updatedAt: log.updatedAt,
+    callList: calls.map((call, index) => ({
+      ...call,
+      parts: Object.fromEntries(partsOf(log.calls[index]!, call.prompt)),
+    })),
+    compactionList: log.epochs.map(({ epoch, callsBefore }) => compactionOf(epoch, callsBefore, log, standing)),
+    cuts: log.audits.map(({ at, action, reason, tool, originalBytes, shownBytes, handle }): PageCut => ({
+      at,
+      action,
+      reason,
+      ...(tool !== undefined && { tool }),
+      originalBytes,
+      shownBytes,
+      ...(handle !== undefined && { handle }),
+    })),
+    pins: [...log.pins],
+    items: log.items.length,
+    policies: [...new Set(log.epochs.map(({ epoch }) => epoch.policy))],
+  }
+}
+
+/** The calls of a log; `original` adds back what the compactions before each call had taken out. */
+function callsOf(log: FoldedLog): readonly PageCall[] {
+  const saved = savedByEpoch(log)
+  return log.calls.map((call) => pageCall(call, saved.get(call.epoch ?? '') ?? 0))
+}
+
+function pageCall(call: LoggedCall, saved: number): PageCall {
+  const { number, at, agent = MAIN, model, purpose, estimated, usage, costUsd, limit, epoch, durationMs } = call
+  const isMeasured = usage !== undefined && usage.input > 0
+  const prompt = isMeasured ? usage.input : Math.round(estimated)
+  return {
+    number,
+    at,
+    agent,
+    model,
+    purpose,
+    prompt,
+    isMeasured,
+    estimated: Math.round(estimated),
+    original: purpose === 'turn' ? prompt + saved : prompt,
+    ...(usage !== undefined && { usage }),
+    ...(costUsd !== undefined && { costUsd }),
+    ...(limit !== undefined && { limit: limit.tokens, window: limit.window }),
+    ...(epoch !== undefined && { epoch }),
+    ...(durationMs !== undefined && { durationMs }),
+    parts: {},
+  }
+}
+
+/** An epoch's `before` was measured with the epoch before it in place, so that what they took out adds up along an agent's line. */
+function savedByEpoch(log: FoldedLog): ReadonlyMap<string, number> {
+  const saved = new Map<string, number>()
+  const newest = new Map<string, string>()
+  for (const { epoch } of log.epochs) {
+    const agent = epoch.agent ?? MAIN
+    const before = newest.get(agent)
+    const own = Math.max(0, Math.round(epoch.before - epoch.after))
+    // One that replaces another on the same request goes on from what that one left.
+    saved.set(epoch.id, (before === undefined || log.undone.has(before) ? 0 : (saved.get(before) ?? 0)) + own)
+    newest.set(agent, epoch.id)
+  }
+  return saved
+}
+
+/** The epoch that each agent's next request begins with. */
+export function standingEpochs(log: FoldedLog): ReadonlyMap<string, Epoch> {
+  const standing = new Map<string, Epoch>()
+  for (const { epoch } of log.epochs) if (!log.undone.has(epoch.id)) standing.set(epoch.agent ?? MAIN, epoch)
+  return standing
+}
+
+function compactionOf(
+  epoch: Epoch,
+  callsBefore: number,
+  log: FoldedLog,
+  standing: ReadonlyMap<string, Epoch>,
+): PageCompaction {
+  const { id, at, agent = MAIN, before, after, count, forced, reason, policy, edits } = epoch
+  const { quality } = epoch as Epoch & { readonly quality?: PageCompaction['quality'] }
+  return {
+    id,
+    at,
+    agent,
+    beforeCall: callsBefore + 1,
+    before: Math.round(before),
+    after: Math.round(after),
+    covered: count,
+    forced,
+    reason,
+    policy,
+    undone: log.undone.has(id),
+    isStanding: standing.get(agent)?.id === id,
+    record: edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : [])).join('\n\n'),
+    edits: edits.map(editOf),
+    ...(quality !== undefined && { quality }),
+  }
+}
+
+function editOf(edit: Epoch['edits'][number]): PageEdit {
+  if (edit.op === 'drop' || edit.op === 'strip') return edit
+  const { op, at, reason } = edit
+  const handle = edit.op === 'replace' ? edit.handle : undefined
+  return { op, from: at, to: at + 1, reason, ...(handle !== undefined && { handle }) }
+}

@@ -1,0 +1,252 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { ConsoleMessage, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openProxy, type OpenProxy } from '../../src/surfaces/cli/open-proxy.ts'
+import { startReferee } from '../../src/testing/referee/index.ts'
+import { closeLater } from '../gateway/upstream.ts'
+import { toolLoop } from '../support/anthropic-loop.ts'
+import { openBrowser } from './browser.ts'
+
+/*
+ * The page in a real browser, in front of a real proxy with a referee behind it. `npm run build` makes the page.
+ */
+
+const WINDOW = 16_000
+const XSS = [
+  '<img src=x onerror="window.stolen=1">',
+  '<script>window.stolen=1</script>',
+  '"><svg onload=window.stolen=1>',
+  'javascript:window.stolen=1',
+  '${window.stolen=1}{{constructor.constructor("window.stolen=1")()}}',
+]
+
+let browser: Awaited<ReturnType<typeof openBrowser>>
+beforeAll(async () => {
+  browser = await openBrowser()
+})
+afterAll(() => browser.close())
+
+interface Stage {
+  readonly page: Page
+  readonly running: OpenProxy
+  readonly referee: Awaited<ReturnType<typeof startReferee>>
+  /** What the browser complained about. */
+  readonly complaints: string[]
+  send(body: object, session?: string): Promise<Response>
+}
+
+async function stage(
+  settings: { width?: number; dark?: boolean; url?: (running: OpenProxy) => string } = {},
+): Promise<Stage> {
+  const referee = await startReferee({ wire: 'anthropic-messages', window: WINDOW, cache: { minimumTokens: 1 } })
+  const running = await openProxy(
+    { port: 0, drainMs: 500, store: 'memory:', window: WINDOW, upstreams: { anthropic: referee.url } },
+    () => undefined,
+    { connect: (url) => [{ name: 'ANTHROPIC_BASE_URL', value: `${url}/anthropic` }] },
+  )
+  const page = await browser.context.newPage()
+  const complaints: string[] = []
+  page.on('console', (message: ConsoleMessage) => message.type() === 'error' && complaints.push(message.text()))
+  page.on('pageerror', (error) => complaints.push(error.message))
+  await page.setViewportSize({ width: settings.width ?? 1280, height: 900 })
+  await page.emulateMedia({ colorScheme: settings.dark === true ? 'dark' : 'light' })
+  closeLater(async () => {
+    await page.close()
+    await running.close()
+    await referee.close()
+  })
+  await page.goto(settings.url?.(running) ?? running.pageUrl)
+  const send = async (body: object, session = 'run-1'): Promise<Response> => {
+    const response = await fetch(`${running.proxy.url}/anthropic/v1/messages`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-api-key': 'k',
+        'anthropic-version': '2023-06-01',
+        'x-plimsoll-session': session,
+      },
+      body: JSON.stringify(body),
+    })
+    expect(response.status, await response.clone().text()).toBe(200)
+    await response.text()
+    return response
+  }
+  return { page, running, referee, complaints, send }
+}
+
+/** Tool steps until the proxy has compacted at least once. */
+async function untilCompacted({ send }: Stage): Promise<number> {
+  for (let steps = 2; steps < 60; steps += 2) {
+    const { headers } = await send(toolLoop({ steps, resultLength: 2_000 }))
+    if (headers.get('x-plimsoll-epoch') !== null) return steps
+  }
+  throw new Error('No compaction in sixty steps.')
+}
+
+async function axe(page: Page): Promise<string[]> {
+  await page.evaluate(readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'))
+  const found = await page.evaluate(async () => {
+    const { axe: tool } = window as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> }
+    }
+    return (await tool.run()).violations
+  })
+  return found
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
+}
+
+const isTooWide = (page: Page): Promise<boolean> =>
+  page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth)
+
+describe('the dashboard', () => {
+  it('says how to connect an agent, then shows a session while it grows', async () => {
+    const { page, send, complaints, running } = await stage()
+    await page.getByText(`export ANTHROPIC_BASE_URL=${running.proxy.url}/anthropic`).waitFor()
+    await send(toolLoop({ steps: 1 }))
+    const row = page.getByRole('link', { name: /run-1/ })
+    await row.waitFor()
+    await row.getByText('1', { exact: true }).first().waitFor()
+    await send(toolLoop({ steps: 2 }))
+    await row.locator('[data-name="calls"]').filter({ hasText: '2' }).waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  it('runs the demo session from the first visit', async () => {
+    const { page, complaints } = await stage()
+    await page.getByRole('button', { name: 'Run the demo session' }).click()
+    await page
+      .locator('[data-name="calls"]')
+      .filter({ hasText: /^([5-9]|\d\d)$/ })
+      .waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  it('shows a compaction with the record that the model reads, and undoes it', async () => {
+    const all = await stage()
+    const { page, send, referee, complaints } = all
+    const steps = await untilCompacted(all)
+    const compacted = JSON.parse(Buffer.from(referee.log.at(-1)!.raw).toString()) as { messages: unknown[] }
+    await page.getByRole('link', { name: /run-1/ }).click()
+    await page.getByRole('link', { name: 'Compactions' }).click()
+    await page.getByText('What the model reads instead').waitFor()
+    await page.getByText('in force').waitFor()
+    const record = await page.locator('.text pre').first().textContent()
+    expect(JSON.stringify(compacted.messages)).toContain(JSON.stringify(record!.trim().split('\n')[0]).slice(1, -1))
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.locator('.badge', { hasText: 'undone' }).waitFor()
+    // Two steps are short enough to fit without any compaction.
+    const short = toolLoop({ steps: 2, resultLength: 2_000 })
+    await send(short)
+    const sent = JSON.parse(Buffer.from(referee.log.at(-1)!.raw).toString()) as { messages: unknown[] }
+    expect(sent.messages.slice(0, steps)).toEqual(short.messages)
+    expect(complaints).toEqual([])
+  })
+
+  it('answers SQL about an artifact', async () => {
+    const { page, running, complaints, send } = await stage()
+    await send(toolLoop({ steps: 1 }))
+    const { tenant } = running.plimsoll.ledger.sessions()[0]!
+    const session = running.plimsoll.session({ id: 'run-1', tenant })
+    const orders = Array.from({ length: 2_000 }, (_, id) => ({ id, state: id % 7 === 0 ? 'failed' : 'paid' }))
+    const { artifact } = await session.toolResult({ tool: 'orders', callId: 'c1', output: JSON.stringify(orders) })
+    await page.goto(`${running.pageUrl}#/artifacts?tenant=${encodeURIComponent(tenant)}&handle=${artifact}`)
+    await page.getByLabel(/SQL over the records/).fill("SELECT count(*) AS failures FROM data WHERE state = 'failed'")
+    await page.getByRole('button', { name: 'Query' }).click()
+    await page.getByText(/\b286\b/).waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  it('keeps what models and tools wrote as text', async () => {
+    const { page, send, complaints, running } = await stage()
+    const loop = toolLoop({ steps: 1, task: XSS.join('\n') })
+    const results = loop.messages[2] as { content: { content: string }[] }
+    results.content[0]!.content = XSS.join('\n')
+    await send(loop, `run <b>1</b> ${XSS[0]!.slice(0, 20)}`)
+    const { tenant, session } = running.plimsoll.ledger.sessions()[0]!
+    const query = `tenant=${encodeURIComponent(tenant)}&session=${encodeURIComponent(session)}`
+    for (const tab of ['load', 'request', 'compactions', 'calls', 'audit']) {
+      await page.goto(`${running.pageUrl}#/session?${query}&tab=${tab}`)
+      await page.locator('.figures').waitFor()
+    }
+    await page.goto(`${running.pageUrl}#/session?${query}&tab=request`)
+    await page.getByText(XSS[1]!).first().waitFor()
+    expect(await page.evaluate(() => 'stolen' in window)).toBe(false)
+    expect(await page.locator('main img, main script, main svg').count()).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
+  it('gives other origins and other names nothing', async () => {
+    const { page, running, send } = await stage()
+    await send(toolLoop({ steps: 1 }))
+    const { port } = new URL(running.proxy.url)
+    const tryAt = (url: string): Promise<number> =>
+      page.evaluate(async (target) => (await fetch(target).catch(() => ({ status: 0 }))).status, url)
+    await page.route('http://attacker.example:*/page', (route) =>
+      route.fulfill({ contentType: 'text/html', body: 'x' }),
+    )
+    await page.goto(`http://attacker.example:${port}/page`)
+    expect(await tryAt('/plimsoll/ui/sessions')).toBe(403)
+    expect(await tryAt(`${running.proxy.url}/plimsoll/ui/sessions`)).not.toBe(200)
+    expect(await tryAt(`${running.pageUrl}plimsoll/ui/sessions`)).not.toBe(200)
+  })
+
+  it('asks for the token when there are several tenants', async () => {
+    const { page, running, send } = await stage({ url: ({ proxy }) => `${proxy.url}/` })
+    await send(toolLoop({ steps: 1 }))
+    await page.getByRole('link', { name: /run-1/ }).waitFor()
+    const other = await fetch(`${running.proxy.url}/anthropic/v1/messages`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': 'another', 'anthropic-version': '2023-06-01' },
+      body: JSON.stringify(toolLoop({ steps: 1 })),
+    })
+    await other.text()
+    await page.reload()
+    await page.getByLabel(/Token/).waitFor()
+    await page.getByLabel(/Token/).fill(running.pageUrl.split('/t/')[1]!.slice(0, -1))
+    await page.getByRole('button', { name: 'Open' }).click()
+    await page.getByRole('link', { name: /run-1/ }).waitFor()
+  })
+
+  it.each([
+    { name: 'light', width: 1280, dark: false },
+    { name: 'dark, 375 px wide', width: 375, dark: true },
+  ])('can be read and used by everybody: $name', async ({ width, dark }) => {
+    const all = await stage({ width, dark })
+    const { page, running, complaints } = all
+    await untilCompacted(all)
+    await page.getByRole('link', { name: /run-1/ }).waitFor()
+    const { tenant, session } = running.plimsoll.ledger.sessions()[0]!
+    const query = `tenant=${encodeURIComponent(tenant)}&session=${session}`
+    const places = [
+      'sessions',
+      ...['load', 'request', 'compactions', 'calls', 'audit'].map((tab) => `session?${query}&tab=${tab}`),
+      `artifacts?tenant=${encodeURIComponent(tenant)}`,
+      'spending',
+      'meter',
+      'policy',
+      'compare',
+    ]
+    for (const place of places) {
+      await page.goto(`${running.pageUrl}#/${place}`)
+      await page.locator('.card, .virtual, .figures').first().waitFor()
+      expect(await axe(page), place).toEqual([])
+      expect(await isTooWide(page), `${place} is too wide`).toBe(false)
+    }
+    expect(complaints).toEqual([])
+  })
+
+  it('works without a mouse', async () => {
+    const { page, send } = await stage()
+    await send(toolLoop({ steps: 1 }))
+    await page.getByRole('link', { name: /run-1/ }).waitFor()
+    const focused = (): Promise<string> =>
+      page.evaluate(() => (document.activeElement?.tagName === 'A' ? (document.activeElement.textContent ?? '') : ''))
+    for (let presses = 0; presses < 30 && !(await focused()).includes('run-1'); presses++)
+      await page.keyboard.press('Tab')
+    expect(await focused()).toContain('run-1')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Tokens per call' }).waitFor()
+  })
+})

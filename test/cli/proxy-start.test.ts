@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { json, MESSAGE, ODD_BODY, plainUpstream, post } from '../gateway/upstream.ts'
+import { BINARY, cleanEnvironment, plimsoll, temporaryHome } from './support/binary.ts'
+
+let home: Awaited<ReturnType<typeof temporaryHome>>
+beforeAll(async () => {
+  home = await temporaryHome()
+})
+afterAll(() => home.remove())
+
+async function usedPort(): Promise<{ port: number; close: () => void }> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() }
+}
+
+async function running(args: readonly string[]) {
+  const child = spawn(process.execPath, [BINARY, 'proxy', '--json', '--port', '0', '--store', 'memory:', ...args], {
+    env: cleanEnvironment(home.path),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
+  return { child, url: (JSON.parse(line) as { listening: string }).listening }
+}
+
+describe('plimsoll proxy, told something it cannot do', () => {
+  it.each([
+    { args: ['--port', '99999'], says: /port from 0 to 65535/ },
+    { args: ['--port', '80a'], says: /port from 0 to 65535/ },
+    { args: ['--policy', 'nonsense'], says: /There is no policy "nonsense"\. Known policies: plimsoll, / },
+    { args: ['--window', '64x'], says: /a number of tokens such as 200000 or 200k/ },
+    { args: ['--openai', 'ftp://there'], says: /over http or https, not ftp:/ },
+  ])('refuses $args at the start, in a sentence', async ({ args, says }) => {
+    const { code, out, err } = await plimsoll(home.path, ['proxy', '--store', 'memory:', '--port', '0', ...args])
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toMatch(says)
+    expect(err.split('\n')[0]).not.toMatch(/^\s*at |Error:/)
+  })
+
+  it.each([[], ['--workers', '2']])('says that its port is in use %j', async (...workers) => {
+    const used = await usedPort()
+    try {
+      const { code, err } = await plimsoll(home.path, ['proxy', '--port', String(used.port), ...workers])
+      expect(code).toBe(2)
+      expect(err).toContain(`cannot listen on 127.0.0.1:${used.port}: the port is in use.`)
+    } finally {
+      used.close()
+    }
+  })
+})
+
+describe('plimsoll proxy', () => {
+  it('goes on when nobody reads what it says any more', async () => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    const { child, url } = await running(['--anthropic', upstream.url])
+    child.stdout.destroy()
+    child.stderr.destroy()
+    for (let i = 0; i < 3; i++) {
+      child.kill('SIGHUP')
+      expect((await post(`${url}/anthropic/v1/messages`, ODD_BODY)).status).toBe(200)
+    }
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
+  })
+
+  it('takes a window as people write it, and names the upstream that failed', async () => {
+    const gone = await usedPort()
+    gone.close()
+    const { child, url } = await running(['--window', '64k', '--anthropic', `http://127.0.0.1:${gone.port}`])
+    const response = await post(`${url}/anthropic/v1/messages`, ODD_BODY)
+    expect(response.status).toBe(502)
+    expect(await response.text()).toContain(`The upstream 127.0.0.1:${gone.port} failed: ECONNREFUSED.`)
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
+  })
+})
