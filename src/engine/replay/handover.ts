@@ -59,7 +59,7 @@ export class HandoverTally {
   }
 }
 
-export function measureHandover({ before, after, inserted }: Compaction): Omit<Handover, 'compactions'> {
+function measureHandover({ before, after, inserted }: Compaction): Omit<Handover, 'compactions'> {
   const covered = before.slice(0, before.length - sharedEnd(before, after))
   const results = textResultsIn(covered)
   const users = covered.filter((item) => item.kind === 'user' && !results.has(item))

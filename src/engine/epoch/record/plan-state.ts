@@ -69,7 +69,7 @@ export function keepsPlan(call: Item): boolean {
 }
 
 /** A call that puts a plan forward in prose. */
-export const isPlanProse = (call: Item): boolean =>
+const isPlanProse = (call: Item): boolean =>
   call.kind === 'call' && PUTS_FORWARD.test(call.toolName ?? '') && typeof argumentsOf(call)?.['plan'] === 'string'
 
 export const isOpen = ({ status }: PlanItem): boolean => status === 'open' || status === 'in progress'

@@ -23,8 +23,8 @@ export interface HandoverRecord {
 /** Shares of the record's budget that its parts may take at most; what one leaves, those behind it have. */
 const USER_SHARE = 0.5
 const PLAN_SHARE = 0.12
-const PROSE_SHARE = 0.5
-const CALL_SHARE = 0.12
+const PROSE_SHARE = 0.65
+const CALL_SHARE = 0.16
 const FACTS_SHARE = 0.12
 /** Headings, blank lines and the closing line. */
 const FRAME_TOKENS = 20
