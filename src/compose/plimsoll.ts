@@ -9,9 +9,10 @@ import { amendedCatalogue } from '../drivers/catalogue/amended.ts'
 import { bundledCatalogue } from '../drivers/catalogue/bundled.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
 import { openStore } from '../drivers/open-store.ts'
+import { designLogFile, printDebugTopics } from '../drivers/logs/design-log.ts'
 import { sha256Text } from '../drivers/crypto/sha256.ts'
 import { openSummarizer, type SummarizerChoice } from '../drivers/open-summarizer.ts'
-import { createTokenizerById } from '../drivers/tokenizers/by-id.ts'
+import { createTokenizerById, vocabularyOf } from '../drivers/tokenizers/by-id.ts'
 import { createTokenizers } from '../drivers/tokenizers/index.ts'
 import { backgroundWork } from '../engine/session/background-work.ts'
 import { createBudgetBook, type BudgetBook } from '../engine/spending/budget-book.ts'
@@ -37,6 +38,7 @@ import type { PlimsollOptions, LiveOptions, Plimsoll } from '../options.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import { systemClock } from '../ports/clock.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
+import type { Tokenizer } from '../ports/tokenizer.ts'
 import { createFetch } from '../surfaces/gateway/fetch.ts'
 import { createGateway } from '../surfaces/gateway/gateway.ts'
 import { hiddenSteps } from '../surfaces/gateway/hidden/steps.ts'
@@ -73,6 +75,9 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const note = (body: EventBody): void => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' })
   const ledger = createLedger({ startedAt: clock.now() })
   listeners.add((event) => ledger.take(event))
+  const logFile = options.logFile === undefined ? undefined : designLogFile(options.logFile)
+  if (logFile !== undefined) listeners.add(logFile.take)
+  if (process.env['CONTEXT_DEBUG'] === 'true') listeners.add(printDebugTopics((text) => process.stderr.write(text)))
   let live: LiveOptions = options
   const openBook = (): BudgetBook =>
     createBudgetBook({
@@ -96,6 +101,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   // Opened here, so that a model that cannot work is an error at the start.
   const summarizer = openModel(options.summarizer)
   const extractionModel = openModel(options.extraction)
+  const tokenizers = options.exactTokens === false ? undefined : createTokenizers({ onEvent: note })
   const secret = once(() => findSecret(options.secret, sessions))
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
@@ -103,7 +109,6 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       typeof options.artifacts === 'string'
         ? options.artifacts
         : artifactsBeside(typeof options.store === 'object' ? 'memory:' : storeUrl)
-    const tokenizers = options.exactTokens === false ? undefined : createTokenizers({ onEvent: note })
     const meter = createMeter({
       catalogue: catalogue(),
       prefixes: memo.prefixes,
@@ -154,7 +159,13 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     return redactor === undefined ? all : redactingDeps(all, redactor)
   })
 
-  const tokenizerOf = createTokenizerById()
+  const tokenizerById = createTokenizerById({ ...(tokenizers !== undefined && { tokenizers }), onEvent: note })
+  /** A design's tokenizers count exactly where their vocabulary is installed. */
+  const tokenizersFor = async (ids: readonly string[]): Promise<(id: string) => Tokenizer> => {
+    const vocabularies = new Set(ids.flatMap((id) => vocabularyOf(id) ?? []))
+    await Promise.all([...vocabularies].map(async (name) => tokenizers?.load(name)))
+    return tokenizerById
+  }
   const under = (policy: Policy, window?: number): (() => Promise<EngineDeps>) => {
     const { estimator, tokenBudget } = policy
     const policyBudgets: readonly Budget[] | undefined =
@@ -171,7 +182,11 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         ...(policyBudgets !== undefined && { policyBudgets }),
       }
       if (estimator === undefined) return common
-      const meter = { ...all.meter, ...designNamed(estimator.design).meter(all.meter, estimator, { tokenizerOf }) }
+      const tokenizerOf = await tokenizersFor(Object.values(estimator.tokenizers ?? {}))
+      const meter = {
+        ...all.meter,
+        ...designNamed(estimator.design).meter(all.meter, estimator, { tokenizerOf, onEvent: note }),
+      }
       return { ...common, meter }
     }
   }
@@ -268,6 +283,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         () => readers.close(),
         async () => (deps.started() ? (await deps()).artifacts.close() : undefined),
         () => sessions.close(),
+        async () => logFile?.close(),
       ]
       const failures: unknown[] = unwritten === undefined ? [] : [unwritten]
       for (const closing of closings) await Promise.resolve(closing()).catch((error: unknown) => failures.push(error))

@@ -61,7 +61,13 @@ export type EventBody =
   | { readonly type: 'budget-reached'; readonly budget: string; readonly used: number; readonly of: number }
   | { readonly type: 'summary-rejected'; readonly reason: string }
   | { readonly type: 'degraded'; readonly what: string; readonly cause: string }
-  | { readonly type: 'warning'; readonly topic: string; readonly message: string }
+  | {
+      readonly type: 'warning'
+      readonly topic: string
+      readonly message: string
+      /** Of a log line that its design writes with a level. @default 'warning' */
+      readonly level?: 'info' | 'warning' | 'error'
+    }
 
 /** What is known about a call beside its usage. */
 export interface CallFacts {

@@ -183,6 +183,8 @@ export interface Audit extends Base {
   readonly callId?: string
   /** Hash of what was shown, so that the view is known for one when a request brings it back. */
   readonly view?: string
+  /** It was the window that had no room: the tool budget of this agent is exceeded, and stays so. */
+  readonly cause?: 'window'
 }
 
 /** What the meter knew when the session began: later usage builds on it, in the same way in every process. */

@@ -1,5 +1,6 @@
 import { declaredCount, exactAnchors } from '../../core/epochs.ts'
 import type { Handle } from '../../core/handles.ts'
+import type { Item } from '../../core/item.ts'
 import { RECORD_VERSION, type Epoch } from '../../core/records.ts'
 import { turnsOf } from '../../core/turns.ts'
 import { referenceHandles, storeTexts } from '../session/archive.ts'
@@ -195,6 +196,7 @@ export function epochOf(
 
 export function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
   const { deps, branch, conversation, links, limit } = context
+  const { design } = deps.meter
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
     const edit = standing.firstSend.get(index)
@@ -218,6 +220,10 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     countText: textTokensOf(context),
     fixedTokens,
     limitTokens: limit.tokens,
+    windowTokens: limit.window,
+    ...(design?.estimate !== undefined && {
+      estimate: (left: readonly Item[]) => design.estimate!({ ...conversation, items: left }, context.target.model),
+    }),
     lowTokens: lowWater(deps.policy, limit, fixedTokens),
     marginTokens: marginOf(deps.policy, limit),
     mayStrip: context.codec.traits.mayStrip,

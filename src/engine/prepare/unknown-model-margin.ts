@@ -30,7 +30,7 @@ export function marginFor({
 }
 
 /** A load with how much of it was measured, and how much of the rest is media; a design's formula says neither. */
-export type CountedLoad = Load & Partial<Pick<Occupancy, 'measured' | 'measuredItems' | 'mediaHigh'>>
+export type CountedLoad = Load & Partial<Pick<Occupancy, 'measured' | 'measuredItems' | 'mediaHigh' | 'counters'>>
 
 /** UnknownModelMargin is about what nobody has counted: the part that the provider measured stands as it is. */
 export function loadWithMargin(load: CountedLoad, items: readonly Item[], caution: UnknownModelMargin): Load {

@@ -9,6 +9,8 @@ export interface Place {
   /** Asks this place for another model than the client named. */
   readonly model?: string
   readonly window?: number
+  /** The name that it is configured under. */
+  readonly provider?: string
   /** The wire that this place speaks, where it is not the client's. */
   readonly wire?: string
 }

@@ -1,5 +1,5 @@
 import type { Item } from '../../../core/item.ts'
-import { commandOf } from './arguments.ts'
+import { callLine, commandOf } from './arguments.ts'
 
 /** A command that ran, and how it ended as far as its results say. */
 export interface RanCommand {
@@ -11,7 +11,8 @@ export interface RanCommand {
   readonly fixed?: string
 }
 
-const EXIT = /\bexit(?:ed)?(?:[ _](?:with|code|status))*["']?\s*[:=]?\s*(\d{1,3})\b/i
+const EXIT =
+  /\b(?:exit(?:ed)?(?:[ _]?(?:with|code|status))*|return[ _]?code|exit[ _]?value)["']?\s*[:=]?\s*(\d{1,3})\b/i
 const ERROR_LINE =
   /\b(?:error|exception|fatal|panic|failed|failure|traceback|denied|not found|cannot|undefined reference)\b/i
 const LONGEST = 160
@@ -24,8 +25,8 @@ export function ranCommands(items: readonly Item[]): RanCommand[] {
     const { callId } = item
     if (callId === undefined) continue
     if (item.kind === 'call') {
-      const command = commandOf(item)
-      if (command !== undefined) asked.set(callId, command.split('\n')[0]!.slice(0, LONGEST))
+      asked.set(callId, commandOf(item)?.split('
+')[0]!.slice(0, LONGEST) ?? callLine(item, LONGEST))
       continue
     }
     const command = item.kind === 'result' ? asked.get(callId) : undefined

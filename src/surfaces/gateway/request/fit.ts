@@ -46,6 +46,7 @@ async function targetAt<B>(managed: ManagedRequest<B>, place: Place): Promise<Ta
   const target: Target = {
     model,
     endpoint: place.endpoint,
+    ...(place.provider !== undefined && { provider: place.provider }),
     refusesOverflow: isVendor(place.endpoint),
     ...(window !== undefined && { window }),
     ...(learned !== undefined && { learned }),
