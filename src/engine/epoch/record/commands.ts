@@ -25,8 +25,7 @@ export function ranCommands(items: readonly Item[]): RanCommand[] {
     const { callId } = item
     if (callId === undefined) continue
     if (item.kind === 'call') {
-      asked.set(callId, commandOf(item)?.split('
-')[0]!.slice(0, LONGEST) ?? callLine(item, LONGEST))
+      asked.set(callId, commandOf(item)?.split('\n')[0]!.slice(0, LONGEST) ?? callLine(item, LONGEST))
       continue
     }
     const command = item.kind === 'result' ? asked.get(callId) : undefined

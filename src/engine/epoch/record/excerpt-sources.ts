@@ -2,7 +2,7 @@ import type { Item } from '../../../core/item.ts'
 import { stringsIn } from '../../../core/quotes.ts'
 import type { Draft } from '../cascade/draft.ts'
 import { argumentsOf, callLine } from './arguments.ts'
-import type { ExcerptContext, ExcerptSource, LineUse } from './excerpts.ts'
+import type { ExcerptSource } from './excerpts.ts'
 import { lineKey } from './line-key.ts'
 import { noiseIn } from './noise.ts'
 import { isReplaced, staleLines } from './stale.ts'
@@ -22,8 +22,8 @@ export interface ItemSource extends ExcerptSource {
 export interface SourceReader {
   /** A folded item as a source of excerpts; undefined for what stands elsewhere in the record, and for what has no text. */
   sourceAt(index: number): ItemSource | undefined
-  /** What stands in view anyway when these items leave it, and what the model has written so far. */
-  contextFor(folded: ReadonlySet<number>): ExcerptContext
+  /** Keys of the lines that stand in view anyway when these items leave it. */
+  shownWithout(folded: ReadonlySet<number>): ReadonlySet<string>
 }
 
 /** Reads a draft once, however many records are written from it. */
@@ -35,7 +35,6 @@ export function sourceReader(draft: Draft, textResults: ReadonlySet<Item>): Sour
   const isNoise = noiseIn(items)
   const staleFor = staleLines(items)
   const sources = new Map<number, ItemSource | undefined>()
-  const uses = usesIn(items, ages)
 
   function read(index: number): ItemSource | undefined {
     const item = items[index]!
@@ -60,14 +59,14 @@ export function sourceReader(draft: Draft, textResults: ReadonlySet<Item>): Sour
       if (!sources.has(index)) sources.set(index, read(index))
       return sources.get(index)
     },
-    contextFor(folded) {
+    shownWithout(folded) {
       const shown = new Set<string>()
       for (const [index, item] of items.entries()) {
         // What the model said stands in the record, as far as it has room.
         if (folded.has(index) && item.kind !== 'assistant') continue
         for (const line of linesOf(item)) shown.add(lineKey(line))
       }
-      return { shown, used: uses }
+      return shown
     },
   }
 }
@@ -96,22 +95,6 @@ function labelOf(draft: Draft, item: Item, call: Item | undefined): string {
   if (item.kind === 'call') return `» ${callLine(item, LABEL_CHARACTERS)}`
   const about = call === undefined ? (item.toolName ?? 'result') : callLine(call, LABEL_CHARACTERS)
   return `« ${about}${hasHandle(draft, item) ? ` ${draft.handleOf(item.text)}` : ''}`
-}
-
-/** Lines that the model wrote, by key: how often, and how long ago it last did. */
-function usesIn(items: readonly Item[], ages: readonly number[]): ReadonlyMap<string, LineUse> {
-  const used = new Map<string, LineUse>()
-  for (const [index, item] of items.entries()) {
-    if (item.role !== 'assistant') continue
-    for (const line of linesOf(item)) {
-      const key = lineKey(line)
-      const known = used.get(key)
-      const age = ages[index]!
-      // A line twice in one answer is one use.
-      if (key !== '' && known?.age !== age) used.set(key, { times: (known?.times ?? 0) + 1, age })
-    }
-  }
-  return used
 }
 
 function linesOf(item: Item): readonly string[] {

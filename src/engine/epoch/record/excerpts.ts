@@ -18,22 +18,8 @@ export interface ExcerptSource {
   readonly isStale?: IsStale
 }
 
-export interface ExcerptContext {
-  /** Lines that stand in view anyway, by key. */
-  readonly shown: ReadonlySet<string>
-  /** Lines that the model itself wrote, by key. */
-  readonly used: ReadonlyMap<string, LineUse>
-}
-
-/** How often the model wrote a line, and the calls since it last did. */
-export interface LineUse {
-  readonly times: number
-  readonly age: number
-}
-
-// Fitted on recorded sessions (bench/recall.ts): what the model has quoted it quotes again, so use weighs far more than age.
+/** Half of what a line is worth is gone after this many model calls. One round number: 10 and 40 measure the same. */
 const HALF_AGE = 20
-const USED_BONUS = 10
 /** A passage with fewer lines is shown with its neighbours. */
 const FEWEST = 4
 /** A longer line is data, not text; it has a handle. */
@@ -51,17 +37,17 @@ interface Candidate extends Passage {
 }
 
 /**
- * Chooses passages under a token budget, best worth per token first: newer before older, used before unused, what a newer copy or the view
- * shows anyway counting nothing. Returns the chosen runs of each source. Deterministic; n log n in the number of lines.
+ * Chooses passages under a token budget, best worth per token first: newer before older, what a newer copy or the view shows anyway (`shown`,
+ * by key) counting nothing. Returns the chosen runs of each source. Deterministic; n log n in the number of lines.
  */
 export function chooseExcerpts(
   sources: readonly ExcerptSource[],
   budget: number,
-  context: ExcerptContext,
+  shown: ReadonlySet<string>,
 ): Passage[][] {
   const chosen: Passage[][] = sources.map(() => [])
   let left = budget
-  for (const { source, from, to, cost } of candidatesOf(sources, context)) {
+  for (const { source, from, to, cost } of candidatesOf(sources, shown)) {
     const picked = chosen[source]!
     const price = picked.length === 0 ? cost + labelTokens(sources[source]!) : cost
     if (price > left) continue
@@ -72,7 +58,7 @@ export function chooseExcerpts(
   return chosen.map((passages, s) => joined(passages, sources[s]!.lines))
 }
 
-function candidatesOf(sources: readonly ExcerptSource[], { shown, used }: ExcerptContext): Candidate[] {
+function candidatesOf(sources: readonly ExcerptSource[], shown: ReadonlySet<string>): Candidate[] {
   const candidates: Candidate[] = []
   const taken = new Set(shown)
   for (let s = sources.length - 1; s >= 0; s--) {
@@ -85,9 +71,7 @@ function candidatesOf(sources: readonly ExcerptSource[], { shown, used }: Excerp
       const key = lineKey(line)
       if (key === '' || line.length > MAX_LENGTH || taken.has(key) || isNoise(line) || isStale?.(key) === true) continue
       taken.add(key)
-      const use = used.get(key)
-      const bonus = use === undefined ? 1 : 1 + (USED_BONUS * use.times) / (1 + use.age / HALF_AGE)
-      worths[l] = recency * bonus * (key.length < TELLING ? SHORT_WORTH : 1)
+      worths[l] = recency * (key.length < TELLING ? SHORT_WORTH : 1)
     }
     for (const passage of passagesOf(lines)) {
       const { from, to } = trimmed(passage, worths, lines.length)

@@ -136,7 +136,7 @@ function excerptsFrom(
   budget: number,
 ): { readonly text: string; readonly stored: ReadonlyMap<Handle, StoredText> } {
   const sources = folded.map((index) => reader.sourceAt(index)).filter((source) => source !== undefined)
-  const chosen = chooseExcerpts(sources, budget, reader.contextFor(new Set(folded)))
+  const chosen = chooseExcerpts(sources, budget, reader.shownWithout(new Set(folded)))
   const stored = new Map<Handle, StoredText>()
   const shown: string[] = []
   for (const [i, source] of sources.entries()) {
