@@ -5,6 +5,7 @@ import { codecs } from '../formats/registry.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
 import { createFetch } from '../surfaces/gateway/fetch.ts'
 import { createGateway } from '../surfaces/gateway/gateway.ts'
+import { stepReader } from '../surfaces/gateway/hidden/restore.ts'
 import { hiddenSteps } from '../surfaces/gateway/hidden/steps.ts'
 import { createSidecar } from '../surfaces/gateway/operate/sidecar.ts'
 import { responseSessions } from '../surfaces/gateway/request/response-sessions.ts'
@@ -45,6 +46,7 @@ export function openGateway(
     emit,
     hidden: {
       steps: hiddenSteps(content),
+      reader: stepReader(),
       tools: {
         readers: readers.of,
         names: (model = 'unknown') =>
