@@ -3,7 +3,7 @@ import type { Conversation } from '../../src/core/conversation.ts'
 import { showsWholePrompt } from '../../src/core/whole-prompt.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
 import { createTokenizers } from '../../src/drivers/tokenizers/tokenizers.ts'
-import { codecs } from '../../src/formats/registry.ts'
+import { codecs, framingOfWire } from '../../src/formats/registry.ts'
 import { createMeter } from '../../src/meter/index.ts'
 import { readLines } from './shared.ts'
 import { quantile } from './statistics.ts'
@@ -41,7 +41,7 @@ export async function benchRequests(data: string): Promise<void> {
   row('wire, kind', ['requests', 'exact', 'median error', 'tokens', 'p90', 'in interval', `from ${LARGE}`])
   const tokenizers = createTokenizers()
   await Promise.all(['o200k', 'cl100k', 'gemini'].map((family) => tokenizers.load(family)))
-  const meter = createMeter({ catalogue: bundledCatalogue(), tokenizerFor: tokenizers.get })
+  const meter = createMeter({ framingOf: framingOfWire, catalogue: bundledCatalogue(), tokenizerFor: tokenizers.get })
   for (const [wire, format] of Object.entries(FORMATS)) {
     const codec = codecs.get(format)!
     const rows = readLines<ExactRow>(join(data, `transcripts/token-usage/exact-${wire}.jsonl.gz`))

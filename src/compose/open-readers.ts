@@ -1,3 +1,4 @@
+import { BoundedMap } from '../lib/bounded-map.ts'
 import type { EventBody } from '../core/events.ts'
 import { costOfUsage } from '../core/price.ts'
 import { isInstalled } from '../drivers/sandbox/optional-package.ts'
@@ -51,7 +52,7 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
     ...(sandbox === false ? [] : ['artifact_run']),
     ...(options.canExtract ? ['artifact_extract'] : []),
   ]
-  const known = new Map<string, ArtifactReaders>()
+  const known = new BoundedMap<string, ArtifactReaders>(MOST_OWNERS)
 
   async function open(owner: ReaderOwner): Promise<ArtifactReaders> {
     const { artifacts, provenance, catalogue, meter, clock } = await options.deps()
@@ -101,9 +102,7 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
     async of(owner) {
       const key = JSON.stringify([owner.tenant, owner.session, owner.agent])
       const found = known.get(key) ?? (await open(owner))
-      known.delete(key)
       known.set(key, found)
-      if (known.size > MOST_OWNERS) known.delete(known.keys().next().value!)
       return found
     },
     names: (window) => (window < AMPLE_WINDOW ? [COMPACT_READER.name] : names),

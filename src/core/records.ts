@@ -65,14 +65,16 @@ export interface Epoch extends Base {
   readonly type: 'epoch'
   readonly id: string
   /**
-   * Chain hash of the transcript as it stood when the epoch was declared. It applies exactly where this hash occurs, so a
-   * rewind behind it finds the epoch that stood then.
+   * Chain hash of the history that the edits reach over. The epoch applies exactly where this hash occurs, whatever stands behind it:
+   * clients change their last message from turn to turn.
    */
   readonly cover: string
   /** Number of chained items covered. */
   readonly count: number
-  /** How many of them the edits reach over; the rest stands in the view as it came. */
+  /** How many of them the edits reach over; fewer only in epochs that were written before these were all that is covered. */
   readonly cut: number
+  /** The history as it stood when the epoch was declared: how long it was, and its chain hash. @default what is covered */
+  readonly declaredAt?: { readonly count: number; readonly chain: string }
   /** Identities of the covered items, for alignment when the chain does not match. */
   readonly identities: readonly string[]
   readonly edits: readonly EpochEdit[]
@@ -85,8 +87,24 @@ export interface Epoch extends Base {
   readonly limit?: number
   /** The epoch on the same cover that this one goes beyond: it left too much for the limit at hand. */
   readonly replaces?: string
+  /** What the view still says of what the epoch took out of it. Absent in records of earlier versions. */
+  readonly recall?: RecordRecall
   /** How many epochs were declared on requests one after another, this one included. @default 1 */
   readonly inARow?: number
+}
+
+/** Shares of what an epoch took out that the view behind it still says; 1 where there was nothing to keep. */
+export interface RecordRecall {
+  /** Names (paths, symbols, numbers, codes) that the model used. */
+  readonly names: number
+  /** Lines that people wrote, by characters. */
+  readonly demands: number
+  /** Entries of the plan that are not done. */
+  readonly plan: number
+  /** Errors of commands that failed when they last ran. */
+  readonly errors: number
+  /** Files that calls were about. */
+  readonly paths: number
 }
 
 export interface Undo extends Base {
@@ -172,6 +190,8 @@ export interface Audit extends Base {
   readonly callId?: string
   /** Hash of what was shown, so that the view is known for one when a request brings it back. */
   readonly view?: string
+  /** It was the window that had no room: the tool budget of this agent is exceeded, and stays so. */
+  readonly cause?: 'window'
 }
 
 /** What the meter knew when the session began: later usage builds on it, in the same way in every process. */

@@ -64,6 +64,8 @@ export interface EngineDeps {
   readonly cacheMarks?: boolean
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
+  /** Sessions that hold what a store which was away should have: each writes it, and says whether nothing is left. */
+  readonly outboxes?: Set<() => Promise<boolean>>
   /** Where work goes on that no request waits for; without it there is none. */
   readonly background?: BackgroundWork
 }

@@ -45,13 +45,14 @@ export {
   growthSince,
   looksTruncated,
   type MeasuredOnce,
+  answerLength,
   type Occupancy,
   occupancy,
   occupancyByDifference,
   occupancyOfChained,
 } from './occupancy.ts'
 export { refine, type RefineOptions, straddles } from './refine.ts'
-export { checkedUsage, isKnownUsage, mergeReported, readUsage } from './usage.ts'
+export { checkedUsage, isKnownUsage } from './usage.ts'
 export {
   type AccountHold,
   type Budget,

@@ -18,7 +18,7 @@ const MORE_ROOM = 1.2
  * this history was. The reason is sticky: a session that had to close does not open again.
  */
 export function isUsedUp(context: PrepareContext, standing: Standing, before: View): boolean {
-  const { limit, deps } = context
+  const { limit, deps, branch } = context
   const { tokens } = before.load.count
   return (
     tokens > limit.tokens ||
@@ -27,6 +27,7 @@ export function isUsedUp(context: PrepareContext, standing: Standing, before: Vi
       standing.epoch.policy === deps.policy.name &&
       !hasMoreRoom(limit, standing.epoch)) ||
     // A result that had no room: the design lets the model answer with what it has.
+    branch.log.toolBudgetExceeded ||
     [...standing.firstSend.values()].some((edit) => edit.cause === 'window' && !hasMoreRoom(limit, edit))
   )
 }

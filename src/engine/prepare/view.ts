@@ -1,5 +1,4 @@
 import { changeEnvelope, declareTools } from '../../core/edits.ts'
-import { STALE_THINKING_HEADERS } from '../epoch/bound-thinking.ts'
 import { outgoingOf } from '../memo/edited-prefix-memo.ts'
 import { shownItems } from '../memo/epoch-view-memo.ts'
 import { toolsFor } from '../readers/offered-tools.ts'
@@ -24,7 +23,7 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
     conversation,
     text,
     ...(editedPrefix !== undefined && { editedPrefix }),
-    headers: stale ? STALE_THINKING_HEADERS : {},
+    headers: stale ? context.codec.traits.staleThinkingHeaders : {},
     measurement,
     estimate,
     load,

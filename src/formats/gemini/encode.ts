@@ -4,13 +4,25 @@ import { writeForeign, type Written } from '../kit/cross.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
+import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceArray, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
 import { spliceList } from './lists.ts'
 import { textKeyOf } from './read-part.ts'
-import { FORMAT, elementAt, field, fieldEntry, listOf, nodeAt, placeOf, rootOf, sourceOf, type Source } from './wire.ts'
+import {
+  FORMAT,
+  elementAt,
+  field,
+  fieldEntry,
+  listOf,
+  nodeAt,
+  placeOf,
+  rootOf,
+  sourceOf,
+  type Source,
+} from './source.ts'
 import { writeGemini } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -27,7 +39,7 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   const splices: Splice[] = []
   for (const message of groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)) {
     if (message.own === undefined) {
-      parts.push(insertedContent(message.inserted))
+      parts.push('restored' in message ? writeRestored(encode, message.restored) : insertedContent(message.inserted))
       continue
     }
     parts.push(message.own)

@@ -5,11 +5,12 @@ import { writeForeign, type Written } from '../kit/cross.ts'
 import { member, rawText, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
+import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
-import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './source.ts'
 import { writeOpenaiChat } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -31,8 +32,13 @@ function historySplices(conversation: Conversation, source: Source, front: strin
   const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
   const marks = moveCacheMarks(markedWire(source), messages)
   for (const message of messages) {
-    if (message.own === undefined) parts.push(insertedMessage(message.inserted, marks.get(message.inserted.id)))
-    else {
+    if (message.own === undefined) {
+      parts.push(
+        'restored' in message
+          ? writeRestored(encode, message.restored)
+          : insertedMessage(message.inserted, marks.get(message.inserted.id)),
+      )
+    } else {
       parts.push(message.own)
       splices.push(...messageSplices(source, list.at(message.own)!, message.kept, marks))
     }

@@ -1,15 +1,11 @@
 import { ERROR_PATTERNS, OVERFLOW_WORDINGS } from './patterns.ts'
-import type { ErrorPattern } from './patterns.ts'
+import type { ErrorKind, ErrorPattern } from './patterns.ts'
 import type { ErrorWords, ProviderError } from './read-error.ts'
 import { readError } from './read-error.ts'
 
 export type { ProviderError } from './read-error.ts'
 
-/**
- * `overflow`: the prompt, or prompt and answer, does not fit the window. `throttle`: too much per time. `output-limit`: the
- * request's own cap on the answer is out of range. `body-size`: too many bytes. `other`: none of these.
- */
-export type ErrorKind = 'overflow' | 'throttle' | 'output-limit' | 'body-size' | 'other'
+export type { ErrorKind }
 
 export interface ClassifiedError {
   readonly kind: ErrorKind

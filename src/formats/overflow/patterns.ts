@@ -1,4 +1,8 @@
-import type { ErrorKind } from './classify.ts'
+/**
+ * `overflow`: the prompt, or prompt and answer, does not fit the window. `throttle`: too much per time. `output-limit`: the
+ * request's own cap on the answer is out of range. `body-size`: too many bytes. `other`: none of these.
+ */
+export type ErrorKind = 'overflow' | 'throttle' | 'output-limit' | 'body-size' | 'other'
 
 /**
  * One wording of one vendor. Named groups carry numbers: `limit` (what fits), `input`, `output`, `requested` (their sum).

@@ -23,7 +23,7 @@ import type { StepOwner } from './hidden/steps.ts'
 import type { Ledger } from './operate/ledger.ts'
 import { exchange } from './request/managed.ts'
 import type { ResponseSessions } from './request/response-sessions.ts'
-import { routeOf, type Route } from './routes.ts'
+import { routeOf, type Route } from '../../formats/routes.ts'
 import { ownPlace } from './upstream/upstreams.ts'
 
 export interface GatewayDeps {
@@ -130,6 +130,8 @@ async function unread<B>(
 /** Errors that say nothing about the request: a store that is away, a defect of ours. */
 const isOurTrouble = (error: unknown): boolean =>
   !isPlimsollError(error) ||
+  // Wrong key, newer records or schema: whatever a store says about itself is no business of the client's.
+  error.fields['store'] !== undefined ||
   ['store-unavailable', 'corrupt', 'conflict', 'invalid-request', 'closed'].includes(error.code)
 
 /** An agent must not stand still because we cannot work: its own bytes go on, and the event says so. */
@@ -216,10 +218,8 @@ async function manage<B>(
           owner,
           codec,
           conversation,
-          text,
           links,
           scope: () => (scope ??= session.scope({ items: conversation.items, links })),
-          decode,
         })
   return exchange({
     request,
@@ -228,7 +228,6 @@ async function manage<B>(
     codecs: deps.codecs,
     decode,
     clientText: text,
-    text: hidden?.text ?? text,
     conversation: hidden?.conversation ?? conversation,
     ...(hidden !== undefined && { hidden, offer: hidden.offer }),
     tenant,
@@ -245,7 +244,7 @@ async function manage<B>(
     now: () => deps.clock.now(),
     costUsd: () => deps.ledger.session(tenant, sessionId)?.costUsd,
     async onResponse({ id }) {
-      if (codec.format === 'openai-responses' && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
+      if (codec.traits.keepsAnswers && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
     },
   })
 }

@@ -16,11 +16,11 @@ export interface Permitted extends Reduced {
 
 /** Whether it fits and can be paid for; a policy's closing turn takes the place of what does not fit. */
 export async function permit(reduced: Reduced): Promise<Permitted> {
-  const { context, view, smallest } = reduced
+  const { context, before, view, smallest } = reduced
   const closing = closingOf(reduced)
   const leaving = closing?.view ?? view
   designLogOf(context.deps.policy)
-    .decided?.(context, leaving, closing?.verdict.kind ?? 'proceed')
+    .decided?.(context, before, closing?.verdict.kind ?? 'proceed')
     .forEach(context.emit)
   // A guess, and the margin of an unknown model, may cost an epoch, not the request.
   if (isCertainlyOver(leaving.estimate, context.limit)) throw tooLarge(context, smallest ?? leaving)

@@ -35,6 +35,8 @@ export interface BranchLog {
   readonly undone: ReadonlySet<string>
   /** Epochs and undos of this agent so far: whoever remembers what stood remembers this number with it. */
   readonly decisions: number
+  /** A result found no room in the window; where a policy says so, no further tool is run. */
+  readonly toolBudgetExceeded: boolean
   /** Views that `toolResult` gave out, by hash → the artifacts that they were made from. */
   readonly views: ReadonlyMap<string, readonly Handle[]>
   /** Turns that this agent has opened, by the highest number in their ids. */
@@ -45,10 +47,10 @@ export interface BranchLog {
   readonly measured: Measured | undefined
   /** A request of this session could only be decided by the exact vocabulary; since then all of them are counted with it. */
   readonly isExact: boolean
+  /** Requests of this agent that were answered, by the chain hash that they ended with. */
+  readonly answered: ReadonlyMap<string, AnsweredRequest>
   /** What the last answer counted, to tell a server that cuts prompts from one that counts in its own way. */
   readonly counted: CountedPrompt | undefined
-  /** Who answered a request, by the chain hash that it ended with. */
-  readonly issuers: ReadonlyMap<string, Issuer>
   /** Tokens of what answers of this session sealed, by seal. */
   readonly sealedTokens: ReadonlyMap<string, number>
   /** Learned from this agent's own calls, so that every process that reads the log counts alike. */
@@ -71,6 +73,14 @@ export interface Issuer {
   readonly endpoint?: string
 }
 
+/** How a request was sent that got an answer. */
+export interface AnsweredRequest extends Issuer {
+  /** The epoch that stood. */
+  readonly epoch?: string
+  /** What fitted then. */
+  readonly limitTokens?: number
+}
+
 const MOST_VIEWS = 1_000
 /** A session that goes on for longer has left its first thoughts behind. */
 const MOST_SEALS = 10_000
@@ -91,7 +101,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
   const pins = new Set<string>()
   const undone = new Set<string>()
   const views = new BoundedMap<string, readonly Handle[]>(MOST_VIEWS)
-  const issuers = new Map<string, Issuer>()
+  const answered = new Map<string, AnsweredRequest>()
   const sealedTokens = new BoundedMap<string, number>(MOST_SEALS)
 
   function absorb(record: LogRecord): EpochChange | undefined {
@@ -123,6 +133,8 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     } else if (record.type === 'pin') {
       if (record.pinned) pins.add(record.identity)
       else pins.delete(record.identity)
+    } else if ((record.type === 'audit' || record.type === 'edit') && record.cause === 'window') {
+      log.toolBudgetExceeded = true
     } else if (record.type === 'calibration') takeSeed(record)
     else if (record.type === 'usage') takeUsage(record)
     if (record.type !== 'epoch' && record.type !== 'undo') return undefined
@@ -147,7 +159,12 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     log.lastCall = { model: record.model, ...(limit !== undefined && { limit }) }
     const { usage, measured, epoch, endpoint } = record
     const issuer: Issuer = { model: record.model, ...(endpoint !== undefined && { endpoint }) }
-    if (measured !== undefined) issuers.set(measured.chain, issuer)
+    if (measured !== undefined)
+      answered.set(measured.chain, {
+        ...issuer,
+        ...(epoch !== undefined && { epoch }),
+        ...(record.limit !== undefined && { limitTokens: record.limit.tokens }),
+      })
     if (measured?.exact === true) log.isExact = true
     if (isKnownUsage(usage)) log.counted = cutEvidence(log.counted, { usage, estimated: record.estimated, epoch }).seen
     // What was measured before has less in common with the next request than our own count of it.
@@ -179,14 +196,15 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     pins,
     undone,
     decisions: 0,
+    toolBudgetExceeded: false,
     views,
     turns: 0,
     lastCall: undefined,
     cacheIsWarm: false,
     measured: undefined,
     isExact: false,
+    answered,
     counted: undefined,
-    issuers,
     sealedTokens,
     calibration: undefined,
     seed: undefined,

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { Command } from 'commander'
+import { baseUrlsAt } from '../../../formats/endpoints.ts'
 import { openProxy } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -25,12 +26,7 @@ async function runUnder([file = '', ...args]: string[], flags: ProxyFlags): Prom
 }
 
 /** The variables by which agents and SDKs find their provider. */
-export const baseUrls = (url: string): Record<string, string> => ({
-  ANTHROPIC_BASE_URL: `${url}/anthropic`,
-  OPENAI_BASE_URL: `${url}/openai/v1`,
-  OPENAI_API_BASE: `${url}/openai/v1`,
-  GOOGLE_GEMINI_BASE_URL: `${url}/gemini`,
-})
+export const baseUrls = (url: string): Record<string, string> => Object.fromEntries(baseUrlsAt(url, true))
 
 function exitOf(file: string, args: readonly string[], env: Record<string, string>): Promise<number> {
   return new Promise((resolve) => {

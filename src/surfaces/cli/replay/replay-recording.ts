@@ -14,10 +14,12 @@ import { memoryStore } from '../../../drivers/sessions/memory.ts'
 import { createTokenizers } from '../../../drivers/tokenizers/index.ts'
 import { COMPACT_READER } from '../../../engine/readers/reader-tools.ts'
 import { conversationView } from '../../../engine/replay/conversation-view.ts'
+import { HandoverTally, type Compaction, type Handover } from '../../../engine/replay/handover.ts'
 import { ReplayMeter } from '../../../engine/replay/replay-meter.ts'
 import { readableText } from '../../../engine/replay/source.ts'
-import { codecs } from '../../../formats/registry.ts'
+import { codecs, framingOfWire } from '../../../formats/registry.ts'
 import type { RecordedCall, Recording } from '../../../formats/transcripts/recording.ts'
+import type { Session } from '../../../engine/session/session.ts'
 import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../compose/plimsoll.ts'
 import { knownModels } from '../catalogue.ts'
@@ -44,8 +46,15 @@ export interface ReplayOptions {
   readonly reportsUsage?: boolean
   readonly onCall?: (call: ReplayedStep) => void
   readonly onEvent?: EventSink
+  /** Each compaction with what it covered and what it put in. */
+  readonly onCompaction?: (compaction: ReplayedCompaction) => void
   /** At the end: every cut and every epoch, oldest first. */
   readonly onAudit?: (log: readonly (Audit | Epoch)[]) => void
+}
+
+export interface ReplayedCompaction extends Compaction {
+  readonly call: number
+  readonly epoch: Epoch
 }
 
 export interface ReplayedStep {
@@ -85,6 +94,8 @@ export interface ReplayResult {
   readonly quoteRecall: number
   readonly nameRecall: number
   readonly recoverableRecall: number
+  /** What compactions left for whoever goes on. */
+  readonly handover: Handover
   readonly costUsd: number
   readonly unmanagedCostUsd: number
   readonly cacheHitRate: number
@@ -103,7 +114,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const catalogue = knownModels()
   const model = options.model ?? recording.model ?? DEFAULT_MODEL
   const price = catalogue.resolve(model).info.price ?? catalogue.resolve(DEFAULT_MODEL).info.price!
-  const counter = createMeter({ catalogue })
+  const counter = createMeter({ catalogue, framingOf: framingOfWire })
   const countText = (text: string): number => counter.countText(model, text).tokens
   const source = options.clock === true ? recording : withoutClock(recording)
   const meter = new ReplayMeter(source, { price, countText })
@@ -120,7 +131,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const session = plimsoll.session({ id: 'replay' })
   const target = { model, window, maxOutputTokens: reserve }
   const tokenizers = createTokenizers()
-  const exact = createMeter({ catalogue, tokenizerFor: tokenizers.get })
+  const exact = createMeter({ catalogue, framingOf: framingOfWire, tokenizerFor: tokenizers.get })
   /** Counted from what leaves, not taken from the engine's word; exactly, where an estimate leaves it open and a vocabulary is there. */
   const reference = options.reference === undefined ? undefined : await referenceTokens(tokenizers, options.reference)
   const isOver = async (view: Conversation, bytes: number, most: Limit): Promise<boolean> => {
@@ -141,6 +152,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   let peakLoad = 0
   let fixedLoad = 0
   let last: Conversation | undefined
+  const handover = new HandoverTally()
   /** Tools of ours that the requests so far had, as a proxy would remember. */
   let declared: readonly string[] | undefined
   const sent = createHash('sha256')
@@ -177,6 +189,13 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
         invalid,
         epochs: turn.report.newEpoch === undefined ? 0 : 1,
       })
+      const epoch = turn.report.newEpoch && (await epochOf(session, turn.report.newEpoch.id))
+      if (epoch !== undefined) {
+        const inserted = epoch.edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : []))
+        const compaction = { before: asked.items, after: view.items, inserted }
+        handover.add(compaction)
+        options.onCompaction?.({ ...compaction, call: call.index, epoch })
+      }
       options.onCall?.({
         call: call.index,
         calls: recording.calls.length,
@@ -216,6 +235,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
     window,
     limit,
     ...report,
+    handover: handover.total(),
     peakLoad,
     fixedLoad,
     lost: report.lost + lost,
@@ -232,6 +252,10 @@ function usageOf(
 ): Usage {
   const output = response.parts.reduce((sum, part) => sum + reference.text(readableText(part)), 0)
   return { input: reference.request(view), cacheRead: 0, cacheWrite: 0, output, reasoning: 0 }
+}
+
+async function epochOf(session: Pick<Session, 'audit'>, id: string): Promise<Epoch | undefined> {
+  return (await session.audit()).find((entry): entry is Epoch => entry.type === 'epoch' && entry.id === id)
 }
 
 /** The body as the client would send it, with the reserve as its output cap. */

@@ -1,5 +1,6 @@
 import { firstSendKey, type Link } from '../../../core/chain.ts'
 import type { Item } from '../../../core/item.ts'
+import { sha256Text } from '../../../drivers/crypto/sha256.ts'
 import { BoundedMap } from '../../../lib/bounded-map.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
 import type { HiddenStep } from '../../../formats/wire/steps.ts'
@@ -74,8 +75,9 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>):
     },
     async remember(owner, chain, answer) {
       const key = answerKey(owner, chain)
-      await store.setValue(owner.tenant, key, JSON.stringify(answer))
-      known.set(`${owner.tenant}\n${key}`, answer)
+      // What the store holds is what every later request gets, in this process too: it may have taken secrets out.
+      const stored = await store.setValue(owner.tenant, key, JSON.stringify(answer))
+      known.set(`${owner.tenant}\n${key}`, JSON.parse(stored) as HiddenAnswer)
       const chains = [...new Set([...(await this.chains(owner)), chain])]
       await store.setValue(owner.tenant, chainsKey(owner), JSON.stringify({ chains }))
     },
@@ -88,11 +90,9 @@ export function signOf(items: readonly Item[]): string {
     .filter((item) => item.kind === 'call')
     .map((item) => firstSendKey(item.callId, item.toolName ?? ''))
   if (calls.length > 0) return JSON.stringify(calls)
-  return items
-    .filter((item) => item.kind === 'assistant')
-    .map((item) => item.text)
-    .join('')
-    .replace(/\s+/g, '')
+  const text = items.flatMap((item) => (item.kind === 'assistant' ? [item.text] : [])).join('')
+  // By its hash: what the model said is kept in the archive, where secrets are taken out, and nowhere else.
+  return sha256Text(text.replace(/\s+/g, ''), 'hex')
 }
 
 /** Items of the model that follow a link, up to what the client added. */

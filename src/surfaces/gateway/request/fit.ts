@@ -6,7 +6,7 @@ import { isVendor } from '../../../formats/overflow/index.ts'
 import { askAside } from '../upstream/side-request.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import type { Place } from '../exchange.ts'
-import type { ManagedRequest } from './managed.ts'
+import type { ManagedRequest } from './managed-request.ts'
 
 /** A request that was made to fit one place. */
 export interface Attempt {
@@ -50,6 +50,7 @@ async function targetAt<B>(managed: ManagedRequest<B>, place: Place): Promise<Ta
   const target: Target = {
     model,
     endpoint: place.endpoint,
+    ...(place.provider !== undefined && { provider: place.provider }),
     refusesOverflow: isVendor(place.endpoint),
     ...(window !== undefined && { window }),
     ...(learned !== undefined && { learned }),
@@ -97,7 +98,7 @@ export async function prepareFor<B>(
       return managed.mode === 'apply' && !isForeign(place, managed.route) ? askAside(managed, place) : undefined
     },
     format: managed.codec.format,
-    body: managed.text,
+    body: managed.clientText,
     conversation: managed.conversation,
     targets,
     archive: 'meanwhile',

@@ -1,7 +1,7 @@
 import type { ModelResponse } from '../../../core/codec.ts'
 import { learn } from './deliver.ts'
 import type { Attempt } from './fit.ts'
-import type { ManagedRequest } from './managed.ts'
+import type { ManagedRequest } from './managed-request.ts'
 
 /** Best effort: an answer that cannot be recorded is the client's all the same. */
 export async function recorded<B>(
