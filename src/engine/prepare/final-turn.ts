@@ -27,7 +27,7 @@ export function isUsedUp(context: PrepareContext, standing: Standing, before: Vi
       standing.epoch.policy === deps.policy.name &&
       !hasMoreRoom(limit, standing.epoch)) ||
     // A result that had no room: the design lets the model answer with what it has.
-    branch.log.toolBudgetExceeded ||
+    (branch.log.toolBudgetExceeded && !hasMoreRoom(limit, { limit: branch.log.toolBudgetLimit })) ||
     [...standing.firstSend.values()].some((edit) => edit.cause === 'window' && !hasMoreRoom(limit, edit))
   )
 }

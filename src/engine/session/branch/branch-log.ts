@@ -37,6 +37,8 @@ export interface BranchLog {
   readonly decisions: number
   /** A result found no room in the window; where a policy says so, no further tool is run. */
   readonly toolBudgetExceeded: boolean
+  /** The largest limit under which that happened. */
+  readonly toolBudgetLimit: number
   /** Views that `toolResult` gave out, by hash → the artifacts that they were made from. */
   readonly views: ReadonlyMap<string, readonly Handle[]>
   /** Turns that this agent has opened, by the highest number in their ids. */
@@ -135,6 +137,10 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
       else pins.delete(record.identity)
     } else if ((record.type === 'audit' || record.type === 'edit') && record.cause === 'window') {
       log.toolBudgetExceeded = true
+      log.toolBudgetLimit = Math.max(
+        log.toolBudgetLimit,
+        (record.type === 'edit' ? record.limit : undefined) ?? Infinity,
+      )
     } else if (record.type === 'calibration') takeSeed(record)
     else if (record.type === 'usage') takeUsage(record)
     if (record.type !== 'epoch' && record.type !== 'undo') return undefined
@@ -197,6 +203,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     undone,
     decisions: 0,
     toolBudgetExceeded: false,
+    toolBudgetLimit: 0,
     views,
     turns: 0,
     lastCall: undefined,
