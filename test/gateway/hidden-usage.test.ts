@@ -23,7 +23,7 @@ it.each([true, false])(
     const answer = stream ? await client.messages.stream(request).finalMessage() : await client.messages.create(request)
     const { log } = on.referee
     expect(log).toHaveLength(3)
-    const { input_tokens = 0, cache_read_input_tokens, cache_creation_input_tokens } = answer.usage
+    const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens } = answer.usage
     expect(input_tokens + (cache_read_input_tokens ?? 0) + (cache_creation_input_tokens ?? 0)).toBe(log[2]!.inputTokens)
     const billed = on.events.flatMap((event) => (event.type === 'usage-recorded' ? [event] : []))
     expect(billed.map(({ usage }) => usage.input)).toEqual(log.map(({ inputTokens }) => inputTokens))
