@@ -6,16 +6,21 @@ import { reserved } from '../epoch/thresholds.ts'
 /** What fits. A policy that holds back a share of the window first has to know the window. */
 export function limitFor(
   { meter, policy, codecs }: Pick<EngineDeps, 'meter' | 'policy' | 'codecs'>,
-  target: Target,
+  given: Target,
   { format, settings }: Pick<Conversation, 'format' | 'settings'>,
 ): Limit {
   const { buffer, reserve = 'request', defaultWindow } = policy
+  const target = askedOf(given, settings)
   const bare = (at: Target): Limit => meter.limitOf(at, { ...settings, maxOutputTokens: 0 }, buffer)
   const isUnknown = defaultWindow !== undefined && target.window === undefined && bare(target).source === 'default'
   const known: Target = isUnknown ? { ...target, window: defaultWindow } : target
   if (reserve === 'request') return meter.limitOf(known, settings, buffer)
   return meter.limitOf(known, reserved(policy, codecs.get(format)?.traits, settings, bare(known).window), buffer)
 }
+
+/** A server gives a request the window that it asks for; who set a smaller one means that. */
+const askedOf = (target: Target, { window }: RequestSettings): Target =>
+  window === undefined ? target : { ...target, window: Math.min(window, target.window ?? window) }
 
 /** The limit with the request's own output cap, or with another one. */
 export const limitsOf =
