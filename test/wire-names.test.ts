@@ -26,7 +26,7 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'surfaces/cli/replay/replay-recording.ts': 'the model whose prices serve where a recording names none',
   },
   'clients: agents that people use, which are no vendors of wires': {
-    'compose/plimsoll.ts': 'passes the profile of a client on',
+    'compose/foundation.ts': 'passes the profile of a client on',
     'core/identity.ts': 'the profile of a client that changes its own history',
     'engine/tool-results/derived.ts': 'strips what that client adds',
     'surfaces/cli/commands/inspect.ts': 'says whose recordings it finds',

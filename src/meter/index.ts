@@ -45,6 +45,7 @@ export {
   growthSince,
   looksTruncated,
   type MeasuredOnce,
+  answerLength,
   type Occupancy,
   occupancy,
   occupancyByDifference,

@@ -3,6 +3,7 @@ import { type Count, exactly, sumCounts, withUnsure } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Usage } from '../core/usage.ts'
 import type { ClassTokens, Measurement, Meter, TargetRef, TokenClass } from './meter.ts'
+import type { Counters } from './counters.ts'
 import { isKnownUsage } from './usage.ts'
 
 /**
@@ -89,6 +90,8 @@ export interface Occupancy extends Measurement {
   readonly measured?: number
   /** Items at the front that this part covers. */
   readonly measuredItems?: number
+  /** Where a design keeps counters, those that the load was worked out from. */
+  readonly counters?: Counters
 }
 
 /**
@@ -176,7 +179,7 @@ function withUnseen(measurement: Measurement, likely: number): Measurement {
 }
 
 /** Items of the response itself: they stand first and the model made them. */
-function answerLength(since: readonly Item[]): number {
+export function answerLength(since: readonly Item[]): number {
   const end = since.findIndex((item) => item.role !== 'assistant')
   return end === -1 ? since.length : end
 }

@@ -183,7 +183,6 @@ const model = object('A model as ai-agent describes it', {
   contextWindowBufferTokens: tokens('Safety margin'),
   maxOutputTokens: tokens('Reserved for the answer', 1),
   tokenizer: text('Tokenizer id: tiktoken:…, anthropic, claude:…, gemini, approximate'),
-  reasoning: text('Extended thinking', ['none', 'minimal', 'low', 'medium', 'high']),
 })
 
 const budget = object('A limit on spending: in usd or in tokens', {
@@ -240,6 +239,7 @@ export const CONFIG: Shape & { kind: 'object' } = {
     window: tokens('Overrides the model’s window', 1),
     store: text('memory:, sqlite:…, postgres://…'),
     artifacts: text('memory:, file:…, postgres://…, s3://…'),
+    logFile: text('Log lines of the preset’s own design are appended here'),
     summarizer: object('A model that writes summaries', {
       format: text('Its wire', WIRES),
       model: text('Its name'),

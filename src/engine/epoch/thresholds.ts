@@ -53,7 +53,7 @@ export function reserved(
   window: number,
 ): RequestSettings {
   const { reserve = 'request' } = policy
-  if (reserve === 'request') return settings
+  if (reserve === 'request' || reserve === 'quarter') return settings
   const asked = wire?.windowHoldsAnswer === true ? (settings.maxOutputTokens ?? 0) : 0
   return { ...settings, maxOutputTokens: reserve === 'wire' ? asked : Math.max(asked, Math.floor(window * reserve)) }
 }

@@ -6,6 +6,7 @@ import { jsonTextOf } from '../json/json-text.ts'
 import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import { writeForeign, type Written } from '../kit/cross.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
+import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
@@ -29,8 +30,9 @@ function historySplices(conversation: Conversation, source: Source, front: strin
   ]
   const splices: Splice[] = []
   for (const message of groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)) {
-    if (message.own === undefined) parts.push(insertedMessage(message.inserted))
-    else {
+    if (message.own === undefined) {
+      parts.push('restored' in message ? writeRestored(encode, message.restored) : insertedMessage(message.inserted))
+    } else {
       parts.push(message.own)
       splices.push(...messageSplices(source, list.at(message.own)!, message.kept))
     }

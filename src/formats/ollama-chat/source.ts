@@ -2,6 +2,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
 import { messageList } from '../kit/message-list.ts'
+import { restoredFragment } from '../kit/restored.ts'
 
 export const FORMAT = 'ollama-chat'
 
@@ -44,7 +45,7 @@ export const { fieldsOf, parsedMessages, endOfMessage } = messageList('messages'
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)
-  if (place === undefined) return ''
+  if (place === undefined) return restoredFragment(item, fragmentOf)
   const { root, text } = sourceOf(conversation)
   const node = nodeAt(root, place)
   return text.slice(node.start, node.end)

@@ -29,25 +29,7 @@ export const steps: HiddenWire = {
     content,
   }),
   continuation: (parts, results) => [messageOf(parts), ...results],
-  insert(history, index, hidden) {
-    const answer = history[index]
-    if (answer?.['role'] !== 'assistant') return history
-    // The text of an answer is one string here, so steps stand before it and never inside.
-    const before = hidden
-      .filter((step) => !step.beside)
-      .flatMap((step) => [{ role: 'assistant', content: '', tool_calls: step.calls }, ...step.results])
-    const beside = hidden.filter((step) => step.beside)
-    const calls = beside.flatMap((step) => step.calls)
-    const whole =
-      calls.length === 0 ? answer : { ...answer, tool_calls: [...calls, ...recordsIn(answer['tool_calls'])] }
-    return [
-      ...history.slice(0, index),
-      ...before,
-      whole,
-      ...beside.flatMap((step) => step.results),
-      ...history.slice(index + 1),
-    ]
-  },
+  joinsResults: false,
   partsOf: (body) => partsOfMessage(body['message']),
   assemble: (bodies, visible) => ({ ...bodies.at(-1)!, message: messageOf(merged(visible)) }),
   stream: (isOurs) => new OllamaStream(isOurs),

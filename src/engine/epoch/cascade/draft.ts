@@ -26,6 +26,9 @@ export interface Draft {
   /** Tokens outside the history: instructions, tools, overhead. */
   readonly fixedTokens: number
   readonly limitTokens: number
+  readonly windowTokens: number
+  /** The design's own estimate of a request with these items; absent where its policy has none. */
+  readonly estimate?: (items: readonly Item[]) => number
   readonly lowTokens: number
   /** Size of the body with first-send edits in place, and what it may be. */
   readonly bytes: number
@@ -72,6 +75,8 @@ export interface SummaryAsk {
   readonly wrap: (answer: string) => string
   /** Facts that must stand in the result word for word. */
   readonly carried: readonly string[]
+  /** What the answer may speak of, and is held against. Absent where a design takes any answer that is a summary in form. */
+  readonly history?: readonly Item[]
 }
 
 export interface StoredText {

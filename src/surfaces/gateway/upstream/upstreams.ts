@@ -24,7 +24,11 @@ export function upstreamTable(upstreams: Upstreams): UpstreamTable {
   const table = new Map<string, readonly ProxyPlace[]>()
   for (const [prefix, given] of Object.entries(upstreams)) {
     const list = (Array.isArray(given) ? given : [given]) as readonly (string | UpstreamConfig)[]
-    if (list.length > 0) table.set(prefix, list.map(placeOf))
+    if (list.length > 0)
+      table.set(
+        prefix,
+        list.map((one) => placeOf(prefix, one)),
+      )
   }
   return {
     prefixes: [...table.keys()],
@@ -51,7 +55,7 @@ export function ownPlace<P extends Place>(places: readonly P[], wire: string | u
   )
 }
 
-function placeOf(given: string | UpstreamConfig): ProxyPlace {
+function placeOf(provider: string, given: string | UpstreamConfig): ProxyPlace {
   const { url, model, window, wire, headers = {} } = typeof given === 'string' ? { url: given } : given
   let base: URL
   try {
@@ -68,6 +72,7 @@ function placeOf(given: string | UpstreamConfig): ProxyPlace {
   return {
     endpoint: base.origin + base.pathname.replace(/\/+$/, ''),
     base,
+    provider,
     headers,
     ...(model !== undefined && { model }),
     ...(window !== undefined && { window }),
