@@ -5,6 +5,8 @@ export interface RequestSettings {
   readonly model?: string
   /** The request's own output cap. */
   readonly maxOutputTokens?: number
+  /** The window that the request asks the server for, on wires where it can. */
+  readonly window?: number
   readonly stream: boolean
   /** Extended thinking or reasoning is switched on. */
   readonly reasoning: boolean

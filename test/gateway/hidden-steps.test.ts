@@ -1,3 +1,4 @@
+import type { SdkWire as Wire } from '../support/sdk-wires.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,16 +9,7 @@ import type { ChatCompletionMessageParam } from 'openai/resources/chat/completio
 import type { ResponseInput, ResponseInputItem } from 'openai/resources/responses/responses'
 import { describe, expect, it } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
-import {
-  call,
-  calls,
-  createReferee,
-  say,
-  think,
-  type Answer,
-  type BrainTurn,
-  type Wire,
-} from '../../src/testing/referee/index.ts'
+import { call, calls, createReferee, say, think, type Answer, type BrainTurn } from '../../src/testing/referee/index.ts'
 import { stage, WAYS, type Stage } from '../sdks/ways.ts'
 
 /** A result that cannot be shown whole: the model has to read it with the tools that the gateway gives it. */
