@@ -38,6 +38,7 @@ import type { Catalogue } from '../ports/catalogue.ts'
 import { systemClock } from '../ports/clock.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
 import { createFetch } from '../surfaces/gateway/fetch.ts'
+import { createConversations } from '../surfaces/gateway/conversations/conversations.ts'
 import { createGateway } from '../surfaces/gateway/gateway.ts'
 import { hiddenSteps } from '../surfaces/gateway/hidden/steps.ts'
 import { createLedger } from '../surfaces/gateway/operate/ledger.ts'
@@ -208,6 +209,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     ...(options.sandbox !== undefined && { sandbox: options.sandbox }),
     emit: (body, { session: of = '', ...owner }) => emit({ ...body, ...owner, session: of, at: clock.now() }),
   })
+  const isShared = cluster.isWorker || sessions.isShared === true
   const gateway = createGateway({
     secret,
     codecs,
@@ -217,6 +219,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     glance: (wanted, policy) => session(wanted, policy, undefined),
     learned: learnedLimits(sessions, clock),
     responses: responseSessions(sessions),
+    conversations: createConversations({ store: sessions, hash, isShared }),
     ledger,
     clock,
     emit,
@@ -227,7 +230,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
         names: (model = 'unknown') => readers.names(live.window ?? catalogue().resolve(model).info.window),
       },
     },
-    isShared: cluster.isWorker || sessions.isShared === true,
+    isShared,
     settings: () => live,
   })
   return {

@@ -22,9 +22,10 @@ export async function recorded<B>(
       ...(window !== undefined && { cut: true }),
       durable: 'soon',
     })
-    if (response !== undefined) await managed.onResponse(response)
+    await managed.onResponse(response)
   } catch (error) {
     managed.emit({ type: 'warning', topic: 'record', message: (error as Error).message })
+    await managed.onResponse(undefined)
   }
 }
 
