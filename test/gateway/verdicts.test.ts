@@ -76,7 +76,7 @@ describe.each(Object.keys(ASK) as Wire[])('a budget that is used up, on %s', (wi
 })
 
 /** Whatever is spent is too much: one answer, a closing one, and then none. */
-const meagre: Budget = { name: 'meagre', scope: 'session', unit: 'tokens', hard: 1, enforce: 'settled' }
+const meagre: Budget = { name: 'meagre', scope: 'tenant', unit: 'tokens', hard: 1, enforce: 'settled' }
 
 /** How each wire says that no tool may be called. */
 const NO_TOOLS: Readonly<Record<Wire, object>> = {
