@@ -41,14 +41,11 @@ interface Outcome {
   readonly overflowsAtUpstream: number
   /** Requests that broke a rule after we had changed them. */
   readonly invalidOfOurs: number
-  /** Requests that broke a rule and have nothing of ours in them; gemini-cli's loop detection sends one. */
+  /** Side questions without tools that broke a rule; gemini-cli's loop detection sends one that begins with the model. */
   readonly invalidOfAgent: number
   readonly peakInputTokens: number
   readonly seconds: number
 }
-
-/** Our tools and handles. */
-const OURS = /"recall"|"artifact_\w+"|art_[0-9a-z]{26}/
 
 async function run(agent: CodingAgent): Promise<{ outcome: Outcome; output: string }> {
   const home = mkdtempSync(join(tmpdir(), `plimsoll-${agent.name}-`))
@@ -74,7 +71,9 @@ async function run(agent: CodingAgent): Promise<{ outcome: Outcome; output: stri
     exchange.answer?.parts.some((part) => part.type === 'call'),
   ).length
   const invalid = generated.filter((exchange) => exchange.violations.length > 0)
-  const invalidOfAgent = invalid.filter(({ raw }) => !OURS.test(Buffer.from(raw).toString())).length
+  const invalidOfAgent = invalid.filter(
+    ({ raw }) => !('tools' in (JSON.parse(Buffer.from(raw).toString()) as object)),
+  ).length
   const outcome: Outcome = {
     agent: agent.name,
     exit,

@@ -76,7 +76,7 @@ describe.each(Object.keys(ASK) as Wire[])('a budget that is used up, on %s', (wi
 })
 
 /** Whatever is spent is too much: one answer, a closing one, and then none. */
-const meagre: Budget = { name: 'meagre', scope: 'tenant', unit: 'tokens', hard: 1, enforce: 'settled' }
+const meagre: Budget = { name: 'meagre', scope: 'session', unit: 'tokens', hard: 1, enforce: 'settled' }
 
 /** How each wire says that no tool may be called. */
 const NO_TOOLS: Readonly<Record<Wire, object>> = {
@@ -97,7 +97,10 @@ describe.each(Object.keys(ASK) as Wire[])('a run that comes to its end, on %s', 
       const headers: Headers[] = []
       const real = on.fetch ?? globalThis.fetch
       const watching: typeof globalThis.fetch = async (input, init) => {
-        const response = await real(input, init)
+        // The same question three times is three conversations, unless somebody says that it is one.
+        const named = new Headers(init?.headers ?? (input instanceof Request ? input.headers : {}))
+        named.set('x-plimsoll-session', 'run')
+        const response = await real(input, { ...init, headers: named })
         headers.push(response.headers)
         return response
       }
