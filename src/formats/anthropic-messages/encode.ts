@@ -55,7 +55,7 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   }
   const { parts, splices: within } = mergeNeighbours(
     { messages, parts: written, splices: changes },
-    { text: source.text, nodeOf: (own) => list.at(own)!, merge },
+    { text: source.text, count: list.length, nodeOf: (own) => list.at(own)!, merge },
   )
   const splices = [...within]
   if (parts.length !== list.length || parts.some((part, i) => part !== i)) {

@@ -42,7 +42,13 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   }
   const { parts, splices: within } = mergeNeighbours(
     { messages, parts: written, splices: changes },
-    { text: source.text, nodeOf: (own) => elementAt(list, own)!, merge, assistant: 'model' },
+    {
+      text: source.text,
+      count: listOf(list.value).length,
+      nodeOf: (own) => elementAt(list, own)!,
+      merge,
+      assistant: 'model',
+    },
   )
   const splices = [...within]
   if (parts.length !== listOf(list.value).length || parts.some((part, i) => part !== i)) {

@@ -13,6 +13,8 @@ export interface WrittenHistory {
 
 export interface MessageList {
   readonly text: string
+  /** Messages of the original list. */
+  readonly count: number
   /** The message of the original list with this number. */
   readonly nodeOf: (own: number) => JsonNode
   /** The text of one message for several of one role; undefined where the wire has no room for that. */
@@ -22,11 +24,12 @@ export interface MessageList {
 }
 
 /**
- * Local chat templates and some gateways refuse two messages of one role side by side. What we inserted, and what met because we took
- * out what stood between, is written as one message; neighbours that the client itself wrote stay two.
+ * Local chat templates and some gateways refuse two messages of one role side by side. Where the client's own history has none, what we
+ * inserted, and what met because we took out what stood between, is written as one message.
  */
 export function mergeNeighbours(history: WrittenHistory, list: MessageList): Omit<WrittenHistory, 'messages'> {
   const { messages, parts } = history
+  if (isAsItWas(messages) || !alternates(list)) return history
   const out: ArrayPart[] = []
   let splices = history.splices
   for (let from = 0; from < messages.length;) {
@@ -50,11 +53,26 @@ export function mergeNeighbours(history: WrittenHistory, list: MessageList): Omi
   return { parts: out, splices }
 }
 
+const isAsItWas = (messages: readonly OutgoingMessage[]): boolean =>
+  messages.every((message, i) => i === 0 || stoodTogether(messages[i - 1]!, message))
+
+function alternates({ count, nodeOf, assistant = 'assistant' }: MessageList): boolean {
+  let before: string | undefined
+  for (let own = 0; own < count; own++) {
+    const role = wireRole(nodeOf(own))
+    if (role === before && (role === 'user' || role === assistant)) return false
+    before = role
+  }
+  return true
+}
+
+const wireRole = (node: JsonNode): string => stringOf(member(node, 'role')?.value) ?? 'user'
+
 const stoodTogether = (one: OutgoingMessage, next: OutgoingMessage): boolean =>
   one.own !== undefined && next.own === one.own + 1
 
 function roleOf(message: OutgoingMessage, { nodeOf, assistant = 'assistant' }: MessageList): string {
-  if (message.own !== undefined) return stringOf(member(nodeOf(message.own), 'role')?.value) ?? 'user'
+  if (message.own !== undefined) return wireRole(nodeOf(message.own))
   return message.inserted.role === 'assistant' ? assistant : 'user'
 }
 

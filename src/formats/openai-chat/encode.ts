@@ -41,7 +41,7 @@ function historySplices(conversation: Conversation, source: Source, front: strin
   }
   const merged = mergeNeighbours(
     { messages, parts: written, splices: changes },
-    { text: source.text, nodeOf: (own) => list.at(own)!, merge },
+    { text: source.text, count: list.length, nodeOf: (own) => list.at(own)!, merge },
   )
   const parts = [...head, ...merged.parts]
   const splices = [...merged.splices]
