@@ -1,4 +1,4 @@
-import type { FamilyFit } from '../../src/meter/estimator/estimate.ts'
+import type { FamilyFit } from '../../src/meter/estimator/kinds.ts'
 import { FEATURE_COUNT, FEATURES } from '../../src/meter/estimator/features.ts'
 import { CONTENT_KINDS, type ContentKind } from '../../src/meter/estimator/kinds.ts'
 import { featuresOfDelta, loadClaudeDeltas } from './claude-deltas.ts'

@@ -1,8 +1,9 @@
+import { BoundedMap } from '../lib/bounded-map.ts'
 import type { EventBody } from '../core/events.ts'
 import { costOfUsage } from '../core/price.ts'
 import { isInstalled } from '../drivers/sandbox/optional-package.ts'
 import type { EngineDeps } from '../engine/deps.ts'
-import { BASIC_READER_NAMES } from '../engine/readers/reader-tools.ts'
+import { COMPACT_READER } from '../engine/readers/reader-tools.ts'
 import type { ExtractAnswer } from '../engine/readers/extract/index.ts'
 import { artifactReaders, type ArtifactReaders } from '../engine/readers/artifact-readers.ts'
 import type { Sandbox } from '../ports/sandbox.ts'
@@ -36,7 +37,7 @@ export interface OpenReaders {
   close(): Promise<void>
 }
 
-/** The declarations of all readers take some 900 tokens of every request; below this window the basic ones have to do. */
+/** The declarations of all readers take some 500 tokens of every request; below this window the compact one has to do. */
 const AMPLE_WINDOW = 32_000
 /** Readers keep line indexes; those of tenants that were quiet for long are made again. */
 const MOST_OWNERS = 100
@@ -46,12 +47,12 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
   const sql = options.sql ?? (isInstalled('sql.js') ? lazySql() : false)
   const sandbox = options.sandbox ?? (isInstalled('quickjs-wasi') ? lazySandbox() : false)
   const names = [
-    ...BASIC_READER_NAMES,
+    COMPACT_READER.name,
     ...(sql === false ? [] : ['artifact_query']),
     ...(sandbox === false ? [] : ['artifact_run']),
     ...(options.canExtract ? ['artifact_extract'] : []),
   ]
-  const known = new Map<string, ArtifactReaders>()
+  const known = new BoundedMap<string, ArtifactReaders>(MOST_OWNERS)
 
   async function open(owner: ReaderOwner): Promise<ArtifactReaders> {
     const { artifacts, provenance, catalogue, meter, clock } = await options.deps()
@@ -101,12 +102,10 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
     async of(owner) {
       const key = JSON.stringify([owner.tenant, owner.session, owner.agent])
       const found = known.get(key) ?? (await open(owner))
-      known.delete(key)
       known.set(key, found)
-      if (known.size > MOST_OWNERS) known.delete(known.keys().next().value!)
       return found
     },
-    names: (window) => (window < AMPLE_WINDOW ? BASIC_READER_NAMES : names),
+    names: (window) => (window < AMPLE_WINDOW ? [COMPACT_READER.name] : names),
     async close() {
       known.clear()
       if (sql !== false) await sql.close()

@@ -15,6 +15,15 @@ export interface RequestSettings {
   readonly conversationId?: string
   /** A schema or a forced tool decides what the answer looks like: free text cannot be asked for. */
   readonly shapesAnswer?: true
+  /** The schema of the answer as a text that the models read. */
+  readonly answerSchema?: string
+  /** The model has to call a tool. */
+  readonly forcesTool?: true
+  /**
+   * What the provider puts into the prompt and the body does not show: history and templates that it holds, tools that it runs. It is in
+   * the provider's count and not in ours.
+   */
+  readonly unseen?: readonly string[]
 }
 
 /** What the provider is asked to do with a history by itself, in tokens of the prompt. */
@@ -62,6 +71,8 @@ export interface Conversation {
   readonly tools: readonly ToolDeclaration[]
   readonly settings: RequestSettings
   readonly changes?: EnvelopeChanges
+  /** Items stand in it that its text does not have. */
+  readonly isRestored?: true
   /** UTF-8 length of the body as it came. */
   readonly bytes?: number
   /** The codec's own index into the original text. Carried, never opened. */

@@ -1,11 +1,18 @@
 /** Where a number of tokens came from, strongest first. */
 export type CountSource = 'exact' | 'provider' | 'calibrated' | 'estimate' | 'unknown'
 
-/** A number of tokens with the interval it lies in. Decisions use `high`. */
+/** A number of tokens with the interval it lies in. */
 export interface Count {
+  /** The likely number; it lies in the interval. */
   readonly tokens: number
   readonly low: number
+  /** Upper bound of all that can be seen; decisions use it. */
   readonly high: number
+  /**
+   * So much more it may be, because of content whose size nobody can see: a document by id, a foreign seal. It stands in `high` with its
+   * likely size; nothing is refused, removed or shortened for the rest.
+   */
+  readonly unsure?: number
   readonly source: CountSource
 }
 
@@ -27,15 +34,34 @@ export function sumCounts(counts: Iterable<Count>): Count {
   let tokens = 0
   let below = 0
   let above = 0
+  let unsure = 0
   let source: CountSource = 'exact'
   for (const count of counts) {
+    unsure += count.unsure ?? 0
     tokens += count.tokens
     below += (count.tokens - count.low) ** 2
     above += (count.high - count.tokens) ** 2
     source = weaker(source, count.source)
   }
-  return { tokens, low: Math.max(0, tokens - Math.sqrt(below)), high: tokens + Math.sqrt(above), source }
+  return {
+    tokens,
+    low: Math.max(0, tokens - Math.sqrt(below)),
+    high: tokens + Math.sqrt(above),
+    ...withUnsure(unsure),
+    source,
+  }
 }
+
+export const withUnsure = (unsure: number): Pick<Count, 'unsure'> => (unsure > 0 ? { unsure } : {})
+
+/** Content whose size nobody can see: a likely number, and an interval that decides nothing. */
+export const unknownCount = (tokens: number, low: number, most: number): Count => ({
+  tokens,
+  low: Math.min(low, tokens),
+  high: tokens,
+  ...withUnsure(most - tokens),
+  source: 'unknown',
+})
 
 /** Scales a count by a learned factor; `spread` widens it by the factor's own relative uncertainty. */
 export function scaleCount(count: Count, factor: number, spread = 0): Count {
@@ -44,6 +70,7 @@ export function scaleCount(count: Count, factor: number, spread = 0): Count {
     tokens,
     low: Math.max(0, count.low * factor - tokens * spread),
     high: count.high * factor + tokens * spread,
+    ...withUnsure((count.unsure ?? 0) * factor),
     source: count.source === 'estimate' || count.source === 'exact' ? 'calibrated' : count.source,
   }
 }

@@ -13,6 +13,13 @@ export function exactAnchors(epoch: Epoch): Anchors {
   return anchors
 }
 
+/** How long the history was when the epoch was declared: what stands there was sent before it. */
+export const declaredCount = ({ declaredAt, count }: Epoch): number => declaredAt?.count ?? count
+
+/** Whether an epoch was declared for this very history. */
+export const isDeclaredOn = ({ declaredAt, cover }: Epoch, chain: string): boolean =>
+  (declaredAt?.chain ?? cover) === chain
+
 /** What of an epoch its plan is made from. */
 export type EpochPlan = Pick<Epoch, 'id' | 'count' | 'edits'>
 
@@ -165,10 +172,14 @@ function firstAnchored(from: number, count: number, { indexOf }: Transcript): nu
   return undefined
 }
 
-function afterLast(count: number, { indexOf }: Transcript): number | undefined {
+/** Behind the last covered item, and behind what is left of its message outside the chain: a message is not torn in two. */
+function afterLast(count: number, { items, indexOf, isUnchained }: Transcript): number | undefined {
   for (let k = count - 1; k >= 0; k--) {
     const index = indexOf(k)
-    if (index !== undefined) return index + 1
+    if (index === undefined) continue
+    let next = index + 1
+    while (isUnchained(next) && items[next]!.message === items[index]!.message) next++
+    return next
   }
   return undefined
 }

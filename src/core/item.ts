@@ -60,6 +60,10 @@ export type ItemCore = Pick<Item, 'kind' | 'text'> &
 export interface ToolDeclaration {
   readonly name: string
   readonly text: string
+  /** The declaration as the models of this wire's vendor read it, where that is known: what they count. */
+  readonly readAs?: string
+  /** The vendor describes this tool by itself: so many tokens, by its documents. */
+  readonly describedBy?: number
 }
 
 /** Media bytes as they travel: base64 characters, or nothing for a reference. */

@@ -63,14 +63,16 @@ export interface Epoch extends Base {
   readonly type: 'epoch'
   readonly id: string
   /**
-   * Chain hash of the transcript as it stood when the epoch was declared. It applies exactly where this hash occurs, so a
-   * rewind behind it finds the epoch that stood then.
+   * Chain hash of the history that the edits reach over. The epoch applies exactly where this hash occurs, whatever stands behind it:
+   * clients change their last message from turn to turn.
    */
   readonly cover: string
   /** Number of chained items covered. */
   readonly count: number
-  /** How many of them the edits reach over; the rest stands in the view as it came. */
+  /** How many of them the edits reach over; fewer only in epochs that were written before these were all that is covered. */
   readonly cut: number
+  /** The history as it stood when the epoch was declared: how long it was, and its chain hash. @default what is covered */
+  readonly declaredAt?: { readonly count: number; readonly chain: string }
   /** Identities of the covered items, for alignment when the chain does not match. */
   readonly identities: readonly string[]
   readonly edits: readonly EpochEdit[]
@@ -81,8 +83,24 @@ export interface Epoch extends Base {
   readonly after: number
   /** The epoch on the same cover that this one goes beyond: it left too much for the limit at hand. */
   readonly replaces?: string
+  /** What the view still says of what the epoch took out of it. Absent in records of earlier versions. */
+  readonly recall?: RecordRecall
   /** How many epochs were declared on requests one after another, this one included. @default 1 */
   readonly inARow?: number
+}
+
+/** Shares of what an epoch took out that the view behind it still says; 1 where there was nothing to keep. */
+export interface RecordRecall {
+  /** Names (paths, symbols, numbers, codes) that the model used. */
+  readonly names: number
+  /** Lines that people wrote, by characters. */
+  readonly demands: number
+  /** Entries of the plan that are not done. */
+  readonly plan: number
+  /** Errors of commands that failed when they last ran. */
+  readonly errors: number
+  /** Files that calls were about. */
+  readonly paths: number
 }
 
 export interface Undo extends Base {
@@ -116,6 +134,8 @@ export interface UsageSeen extends Base {
   readonly durationMs?: number
   /** Keyed hash of the API key that paid; absent where it is the tenant. */
   readonly key?: string
+  /** The server had cut the prompt: the number is billed, and measures nothing that was sent. */
+  readonly cut?: true
   /** Tokens of what the answer sealed, by its seal: nobody can count them when the client sends them back. */
   readonly hidden?: Readonly<Record<string, number>>
 }
@@ -144,6 +164,10 @@ export interface MeasuredRequest {
   readonly standing: number
   /** Raw tokens by content class. */
   readonly byClass: Readonly<Record<string, number>>
+  /** The provider counted more than the request shows: what it holds, or what its own tools found. */
+  readonly partial?: true
+  /** The count is far below what was sent; on some servers that is what a cut prompt looks like. */
+  readonly suspect?: true
 }
 
 /** Every cut, drop and refusal: what, why, how large, and the address of the original. */
@@ -159,6 +183,8 @@ export interface Audit extends Base {
   readonly callId?: string
   /** Hash of what was shown, so that the view is known for one when a request brings it back. */
   readonly view?: string
+  /** It was the window that had no room: the tool budget of this agent is exceeded, and stays so. */
+  readonly cause?: 'window'
 }
 
 /** What the meter knew when the session began: later usage builds on it, in the same way in every process. */

@@ -3,13 +3,17 @@ import type { Count } from './count.ts'
 /** A place a request can go to. */
 export interface Target {
   readonly model: string
+  /** Whose model, as the configuration names it: the path prefix behind a proxy. */
+  readonly provider?: string
   /** Base URL or another name of the endpoint; windows and calibration are learned per endpoint. */
   readonly endpoint?: string
   /** Overrides the catalogue. */
   readonly window?: number
   readonly maxOutputTokens?: number
-  /** What a refusal of this endpoint taught; wins over everything else. */
+  /** What this endpoint taught; it holds where nobody named a window. */
   readonly learned?: LearnedLimit
+  /** A vendor that refuses what is too long; others may cut it without a word. @default where no endpoint is named, what the catalogue knows */
+  readonly refusesOverflow?: boolean
 }
 
 export interface LearnedLimit {

@@ -5,13 +5,14 @@ import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/hash.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Target } from '../core/target.ts'
-import type { Budget, Calibration, DesignArithmetic, Ledger, Meter } from '../meter/index.ts'
+import type { Budget, DesignArithmetic, Ledger, Meter } from '../meter/index.ts'
 import type { ArtifactMeta, ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
 import type { BackgroundWork } from './session/background-work.ts'
+import type { TenantCalibrations } from './learning/tenant-calibrations.ts'
 import type { BudgetBook } from './spending/budget-book.ts'
 import type { Hooks } from './hooks.ts'
 import type { ShowReport } from './intake/types.ts'
@@ -44,10 +45,8 @@ export interface EngineDeps {
   readonly sharpen?: (model: string) => Promise<boolean>
   /** The provider's own count of a request, for the same place. Given only when the caller allows the call. */
   readonly countTokens?: CountTokens
-  /** Learns from reported usage; absent, estimates stay as fitted. */
-  readonly calibration?: Calibration
-  /** Told that `calibration` has learned something. */
-  readonly keepCalibration?: () => void
+  /** Learn from reported usage; absent, estimates stay as fitted. */
+  readonly calibrations?: TenantCalibrations
   /** One for the whole installation; absent when nothing is limited. */
   readonly budgets?: BudgetBook
   /** What the policy limits beside it. */
@@ -65,6 +64,8 @@ export interface EngineDeps {
   readonly cacheMarks?: boolean
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
+  /** Sessions that hold what a store which was away should have: each writes it, and says whether nothing is left. */
+  readonly outboxes?: Set<() => Promise<boolean>>
   /** Where work goes on that no request waits for; without it there is none. */
   readonly background?: BackgroundWork
 }

@@ -27,6 +27,11 @@ export class BoundedMap<K, V> extends Map<K, V> {
     return value
   }
 
+  /** The same, and the entry rests where it was. */
+  peek(key: K): V | undefined {
+    return super.get(key)
+  }
+
   override set(key: K, value: V, weight = 1): this {
     this.delete(key)
     super.set(key, value)

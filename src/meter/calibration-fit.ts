@@ -31,7 +31,11 @@ const RECENCY = 0.95
 const ROUNDS = 6
 const SAMPLES_FOR_CLASS = 4
 const SAMPLES_FOR_SPREAD = 3
+/** From so many on, the one that is furthest off says nothing about the next. */
+const SAMPLES_FOR_OUTLIERS = 5
 const LEAST_SPREAD = 0.015
+/** Numbers that contradict each other by more say nothing: no tokenizer is further off from one request to the next. */
+const MOST_SPREAD = 0.4
 /** The samples were fitted, so the next one misses by more than they do. */
 const SPREAD_MARGIN = 1.6
 
@@ -92,12 +96,15 @@ export function fit(samples: readonly Sample[], clamp: readonly [number, number]
   const misses = weighted
     .map((sample) => Math.abs(missOf(sample, { ...factors, text: byKind[sample.kind] ?? factors.text })))
     .sort((a, b) => a - b)
-  const usual = misses[Math.min(misses.length - 1, Math.floor(misses.length * 0.9))]!
+  const usual =
+    misses[misses.length < SAMPLES_FOR_OUTLIERS ? misses.length - 1 : Math.floor((misses.length - 1) * 0.9)]!
   return {
     ...factors,
     byKind,
     hasTools,
-    ...(samples.length >= SAMPLES_FOR_SPREAD && { spread: Math.max(LEAST_SPREAD, usual * SPREAD_MARGIN) }),
+    ...(samples.length >= SAMPLES_FOR_SPREAD && {
+      spread: Math.min(MOST_SPREAD, Math.max(LEAST_SPREAD, usual * SPREAD_MARGIN)),
+    }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../lib/bounded-map.ts'
 import type { EventBody } from '../core/events.ts'
 import type { Target } from '../core/target.ts'
 import { countedOf, fit, missOf, PRIOR_WEIGHT, speaks, UNLEARNED, type Fit, type Sample } from './calibration-fit.ts'
@@ -77,11 +78,12 @@ const MODELS_KEPT = 200
 
 export function createCalibration(options: CalibrationOptions = {}): Calibration {
   const { clamp = [0.4, 3], window = 20, onEvent = () => {} } = options
-  const models = new Map<string, ModelState>(Object.entries(options.state?.models ?? {}))
+  const models = new BoundedMap<string, ModelState>(MODELS_KEPT)
+  for (const [key, state] of Object.entries(options.state?.models ?? {})) models.set(key, state)
   const fits = new WeakMap<readonly Sample[], Fit>()
 
   function fitOf(target: Pick<Target, 'model' | 'endpoint'>): Fit | undefined {
-    const samples = models.get(keyOf(target))?.samples
+    const samples = models.peek(keyOf(target))?.samples
     if (samples === undefined || samples.length === 0) return undefined
     const known = fits.get(samples) ?? fit(samples, clamp)
     fits.set(samples, known)
@@ -95,7 +97,7 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
       const { text, fixed, tools, media } = parts
       if (text + tools + media < LEAST_TOKENS || !(real > fixed / 4)) return
       const key = keyOf(target)
-      const before = models.get(key)
+      const before = models.peek(key)
       const aged = before === undefined ? [] : age(before, at)
       const sample: Sample = {
         ...parts,
@@ -107,9 +109,7 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
         const [from, to] = [fit(outdated, clamp).text, fit(kept, clamp).text]
         onEvent({ type: 'calibration-drifted', model: target.model, from, to })
       }
-      models.delete(key)
       models.set(key, { samples: kept.slice(-window), at })
-      if (models.size > MODELS_KEPT) models.delete(models.keys().next().value!)
     },
     predict(target, estimated) {
       const learned = fitOf(target)
@@ -129,7 +129,7 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
       return { factor: learned.media, spread: Math.max(MEDIA_SPREAD, learned.spread ?? 0) }
     },
     evidenceOf: (target) =>
-      (models.get(keyOf(target))?.samples ?? []).reduce(
+      (models.peek(keyOf(target))?.samples ?? []).reduce(
         (sum, sample) => sum + (sample.weight * (sample.text + sample.fixed)) / countedOf(sample),
         0,
       ),

@@ -1,7 +1,7 @@
-import { type Count, exactly, NO_TOKENS, sumCounts } from '../core/count.ts'
+import { type Count, exactly, NO_TOKENS, sumCounts, unknownCount, withUnsure } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
-import { countMedia } from './media/count-media.ts'
 import type { Overhead } from './overhead.ts'
+import { countMedia } from './media/count-media.ts'
 
 /** What counting an item needs to know about where it goes. */
 export interface ItemContext {
@@ -17,7 +17,7 @@ export interface ItemContext {
 /** Sealed content shows its length at best: a ciphertext is about five characters per token that it hides. */
 const SEALED_TOKENS_PER_CHARACTER = 0.2
 /** Sealed content of which not even a length is seen. */
-const SEALED_UNSEEN: Count = { tokens: 400, low: 0, high: 4000, source: 'unknown' }
+const SEALED_UNSEEN: Count = unknownCount(400, 0, 4000)
 
 /** An item's words, and what it shows beside them. */
 export interface ItemCount {
@@ -40,6 +40,7 @@ export function addMedia(counts: readonly Count[]): Count {
     tokens: sum(({ tokens }) => tokens),
     low: sum(({ low }) => low),
     high: sum(({ high }) => high),
+    ...withUnsure(sum(({ unsure = 0 }) => unsure)),
     source: sumCounts(counts).source,
   }
 }
@@ -52,6 +53,7 @@ function countWords(item: Item, context: ItemContext): Count {
         context.countText(item.text),
         context.countText(item.toolName ?? ''),
         exactly(context.overhead.perCall, 'estimate'),
+        signatureOf(item, context.overhead),
       )
       break
     case 'result':
@@ -71,6 +73,12 @@ function countWords(item: Item, context: ItemContext): Count {
   return parts.length === 1 ? parts[0]! : sumCounts(parts)
 }
 
+/** A signature on a call brings the thoughts before it back, unseen. */
+function signatureOf({ sealedCharacters = 0 }: Item, { perSealedCharacter }: Overhead): Count {
+  const tokens = Math.round(sealedCharacters * perSealedCharacter)
+  return tokens === 0 ? NO_TOKENS : { tokens, low: tokens * 0.4, high: tokens * 1.6, source: 'estimate' }
+}
+
 function countSealed(item: Item, context: ItemContext): Count {
   const reported = item.seal === undefined ? undefined : context.hidden?.get(item.seal)
   if (reported !== undefined) return exactly(reported, 'provider')
@@ -79,10 +87,6 @@ function countSealed(item: Item, context: ItemContext): Count {
   const seen = Math.max(item.text.length, sealedCharacters) * SEALED_TOKENS_PER_CHARACTER
   // Readable thinking with a signature counts as its text; a ciphertext as what it hides. Either may be true of sealed text.
   const text = context.countText(item.text)
-  return {
-    tokens: Math.max(text.tokens, Math.ceil(seen)),
-    low: 0,
-    high: Math.max(text.high, Math.ceil(seen * 2)),
-    source: 'unknown',
-  }
+  const tokens = Math.max(text.tokens, Math.ceil(seen))
+  return { ...unknownCount(tokens, 0, Math.max(text.high, Math.ceil(seen * 2))), high: Math.max(tokens, text.high) }
 }

@@ -8,7 +8,14 @@ export {
   type TokenClass,
 } from './meter.ts'
 export type { DesignArithmetic, DesignInput } from './design.ts'
-export { bufferOf, type BufferSetting, DEFAULT_BODY_BYTES, limitOf, type LimitKnowledge } from './limit.ts'
+export {
+  bufferOf,
+  type BufferSetting,
+  DEFAULT_BODY_BYTES,
+  limitOf,
+  type LimitKnowledge,
+  MOST_OF_WINDOW,
+} from './limit.ts'
 export {
   type Calibration,
   type CalibrationOptions,
@@ -38,12 +45,13 @@ export {
   growthSince,
   looksTruncated,
   type MeasuredOnce,
+  answerLength,
   type Occupancy,
   occupancy,
   occupancyByDifference,
 } from './occupancy.ts'
 export { refine, type RefineOptions, straddles } from './refine.ts'
-export { isKnownUsage, mergeReported, readUsage } from './usage.ts'
+export { isKnownUsage } from './usage.ts'
 export {
   type AccountHold,
   type Budget,

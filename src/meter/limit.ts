@@ -9,7 +9,7 @@ export const DEFAULT_BODY_BYTES = 32_000_000
 
 /** What is known about a target beside the catalogue, strongest first. */
 export interface LimitKnowledge {
-  /** A window that a rejection of this endpoint named. */
+  /** A window that this endpoint taught; it holds where nobody set one. */
   readonly learnedWindow?: number
   /** A window from the endpoint's own metadata. */
   readonly endpointWindow?: number
@@ -20,9 +20,9 @@ export interface LimitKnowledge {
 export type BufferSetting = number | BufferRule
 
 /**
- * What fits: window - buffer - output reserve. The reserve is the request's own cap, else the target's, else the catalogue's,
- * else a quarter of the window. Where the vendor limits the prompt apart from the output, that limit holds too. A limit that
- * is not positive is an error with its numbers: a request cannot be cut down to less than nothing.
+ * What fits: window - buffer - output reserve. The reserve is the request's own cap, else the target's, else what an answer needs. Where the
+ * vendor limits the prompt apart from the output, that limit holds too, unless somebody set the window. A limit that is not positive is an
+ * error with its numbers: a request cannot be cut down to less than nothing.
  */
 export function limitOf(
   target: Target,
@@ -32,8 +32,8 @@ export function limitOf(
   knowledge: LimitKnowledge = {},
 ): Limit {
   const { info, match } = catalogue.resolve(target.model)
-  const [window, source] = windowOf(target, knowledge, info.window, match === 'default')
-  const outputReserve = settings.maxOutputTokens ?? target.maxOutputTokens ?? reserveOf(info.maxOutputTokens, window)
+  const [window, source] = windowOf(target, knowledge, info, match === 'default')
+  const outputReserve = settings.maxOutputTokens ?? target.maxOutputTokens ?? answerReserve(info, window)
   const bufferTokens = bufferOf(buffer, window)
   const tokens = roomOf(source === 'catalogue' ? info : { window }, outputReserve) - bufferTokens
   if (tokens <= 0) {
@@ -59,13 +59,14 @@ export function limitOf(
 function windowOf(
   target: Target,
   knowledge: LimitKnowledge,
-  catalogued: number,
+  info: Pick<ModelFacts, 'window' | 'windowIsSet'>,
   unknown: boolean,
 ): [number, LimitSource] {
-  if (knowledge.learnedWindow !== undefined) return [knowledge.learnedWindow, 'learned']
   if (target.window !== undefined) return [target.window, 'config']
+  if (info.windowIsSet === true) return [info.window, 'config']
+  if (knowledge.learnedWindow !== undefined) return [knowledge.learnedWindow, 'learned']
   if (knowledge.endpointWindow !== undefined) return [knowledge.endpointWindow, 'endpoint']
-  return [catalogued, unknown ? 'default' : 'catalogue']
+  return [info.window, unknown ? 'default' : 'catalogue']
 }
 
 /** Gemini's output stands beside its input limit; GPT-5's stands in the window but its prompt is limited as well. */
@@ -75,9 +76,16 @@ function roomOf(info: Pick<ModelFacts, 'window' | 'inputLimit' | 'maxOutputToken
   return Math.min(info.inputLimit, whole - outputReserve)
 }
 
-/** Some catalogued output limits are as large as the window they share; holding that back would leave no room at all. */
-function reserveOf(catalogued: number | undefined, window: number): number {
-  return catalogued === undefined || catalogued >= window ? Math.floor(window / 4) : catalogued
+/** Long answers are seldom longer; models that think first need more, and vendors advise to leave them 25,000. */
+const ANSWER_TOKENS = 8_192
+const REASONED_ANSWER_TOKENS = 25_000
+/** With the buffer beside it, at least four fifths of a window are left for the prompt. */
+export const MOST_OF_WINDOW = 0.15
+
+/** What an answer needs where nobody said how long it may be: what a model could write at most would leave half of some windows unused. */
+function answerReserve({ maxOutputTokens, reasoning }: ModelFacts, window: number): number {
+  const needed = reasoning ? REASONED_ANSWER_TOKENS : ANSWER_TOKENS
+  return Math.floor(Math.min(needed, maxOutputTokens ?? Infinity, window * MOST_OF_WINDOW))
 }
 
 export function bufferOf(buffer: BufferSetting, window: number): number {

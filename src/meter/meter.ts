@@ -1,12 +1,15 @@
+import { BoundedMap } from '../lib/bounded-map.ts'
 import type { Conversation } from '../core/conversation.ts'
-import { type Count, NO_TOKENS, scaleCount, sumCounts } from '../core/count.ts'
+import { type Count, NO_TOKENS, scaleCount, sumCounts, withUnsure } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Load, Target } from '../core/target.ts'
 import type { Usage } from '../core/usage.ts'
 import { createPrefixes, type Prefixes } from '../lib/prefix-memo.ts'
 import type { Calibration } from './calibration.ts'
 import type { ContentKind } from './estimator/kinds.ts'
+import { widened } from './family-bias.ts'
 import { ignoreEvents, type MeterEvents, type ModelFacts, type ModelLookup, type TextCounter } from './needs.ts'
+import type { PromptFraming } from '../core/wire-traits.ts'
 import { framingOf, itemFramingOf, type Overhead, overheadOf } from './overhead.ts'
 import { createRawCounter, type Lens } from './raw-counter.ts'
 import { addItem, addSums, type ClassTokens, countOf, createTally, NOTHING, type Tally, withTokens } from './tally.ts'
@@ -17,6 +20,8 @@ export interface MeterOptions {
   readonly catalogue: ModelLookup
   /** An exact tokenizer for a family, when one is loaded. Without it the estimator counts. */
   readonly tokenizerFor?: (family: string) => TextCounter | undefined
+  /** How a wire frames its prompts. Without it every wire is taken for the chat format that most vendors imitate. */
+  readonly framingOf?: (format: string) => PromptFraming | undefined
   /** What was learned from reported usage. */
   readonly calibration?: Calibration
   /** Texts whose count is remembered. @default 20000 */
@@ -27,6 +32,10 @@ export interface MeterOptions {
 }
 
 const MOST_TALLIES = 64
+/** What is left of a declaration's JSON in the form that models read, where nobody wrote it in that form. */
+const READ_SHARE = 0.62
+/** Whole samples after which a model is as well known as it will be. */
+const SAMPLES_WITHOUT_DOUBT = 2
 
 /**
  * A model id, or a target with the endpoint whose calibration applies; a calibration of its own goes before the meter's. `hidden` has the
@@ -69,6 +78,8 @@ export interface Meter {
   measure(target: TargetRef, conversation: Conversation, bytes: number, lastUsage?: Usage): Measurement
   /** Tokens that only their raw number by class is left of. */
   countClasses(target: TargetRef, byClass: ClassTokens): Count
+  /** Tokens around a response that comes back in the next prompt, beyond the output that was reported for it. */
+  perAnswer(target: TargetRef, format: string): number
   factsOf(model: string): ModelFacts
   /** Tokenizer family of a model. */
   familyOf(model: string): string
@@ -78,7 +89,9 @@ export interface Meter {
 export function createMeter(options: MeterOptions): Meter {
   const { catalogue, tokenizerFor, calibration, cachedTexts = 20_000, onEvent = ignoreEvents } = options
   const { prefixes = createPrefixes<Item>() } = options
-  const raw = createRawCounter({ catalogue, tokenizerFor, cachedTexts, onEvent })
+  const overheadFor = ({ model, family }: Pick<Lens, 'model' | 'family'>, format: string): Overhead =>
+    overheadOf(options.framingOf?.(format) ?? 'messages', model, family)
+  const raw = createRawCounter({ catalogue, tokenizerFor, cachedTexts, onEvent, overheadFor })
 
   const lensFor = (target: TargetRef): Lens => {
     const lens = raw.lensOf(refOf(target).model)
@@ -92,22 +105,26 @@ export function createMeter(options: MeterOptions): Meter {
     byClass: ClassTokens,
   ): { readonly count: Count; readonly mediaHigh: number } {
     const own = typeof target === 'string' ? calibration : (target.calibration ?? calibration)
-    const text = own === undefined ? words : calibratedWords(own, target, words, byClass)
+    const text = calibratedWords(own, target, words, byClass)
     if (media.tokens === 0) return { count: text, mediaHigh: 0 }
     const shown = own === undefined ? media : calibratedMedia(own, target, media)
     return { count: sumCounts([text, shown]), mediaHigh: shown.high }
   }
 
-  function calibratedWords(own: Calibration, target: TargetRef, count: Count, byClass: ClassTokens): Count {
+  function calibratedWords(own: Calibration | undefined, target: TargetRef, count: Count, byClass: ClassTokens): Count {
     if (count.tokens === 0) return count
+    const { family } = lensFor(target)
     const { media: _, ...words } = byClass
-    const learned = own.predict(refOf(target), words)
-    if (learned === undefined) return count
+    const learned = own?.predict(refOf(target), words)
+    if (own === undefined || learned === undefined) return widened(count, family, 1)
     const { tokens, spread } = learned
+    const doubt = 1 - own.evidenceOf(refOf(target)) / SAMPLES_WITHOUT_DOUBT
     // What is unknown stays as wide as it was: usage of other requests says nothing about sealed content.
-    if (spread === undefined || count.source === 'unknown') return scaleCount(count, tokens / count.tokens)
+    if (spread === undefined || count.source === 'unknown')
+      return widened(scaleCount(count, tokens / count.tokens), family, doubt)
     const half = tokens * spread + 4
-    return { tokens, low: Math.max(0, tokens - half), high: tokens + half, source: 'calibrated' }
+    const known: Count = { tokens, low: Math.max(0, tokens - half), high: tokens + half, source: 'calibrated' }
+    return widened(known, family, doubt)
   }
 
   /** Media that this endpoint was seen to count is as sure as what was seen; any other keeps the width of its rule. */
@@ -116,32 +133,32 @@ export function createMeter(options: MeterOptions): Meter {
     if (learned === undefined) return count
     const tokens = count.tokens * learned.factor
     const half = tokens * learned.spread
-    return { tokens, low: Math.max(0, tokens - half), high: tokens + half, source: 'calibrated' }
+    const unsure = withUnsure((count.unsure ?? 0) * learned.factor)
+    return { tokens, low: Math.max(0, tokens - half), high: tokens + half, ...unsure, source: 'calibrated' }
   }
 
   /** Lists are added up once for each way of counting their items. */
-  const tallies = new Map<string, ReturnType<typeof createTally>>()
+  const tallies = new BoundedMap<string, ReturnType<typeof createTally>>(MOST_TALLIES)
   function tallyOf(lens: Lens, format: string, items: readonly Item[]): Tally {
     const key = `${lens.key}|${lens.model}|${format}`
-    if (tallies.size >= MOST_TALLIES && !tallies.has(key)) tallies.clear()
     const tally = tallies.get(key) ?? createTally(prefixes)
     tallies.set(key, tally)
     return tally(items, {
       count: (item) => raw.item(lens, item, format),
       forgetsThinking: !keepsOlderThinking(lens.model, lens.family),
-      callsInMessages: overheadOf(format, lens.model, lens.family).callsInMessages,
+      callsInMessages: overheadFor(lens, format).callsInMessages,
       hidden: lens.hidden,
     })
   }
 
   function measureWhole(target: TargetRef, conversation: Conversation, bytes: number): Measurement {
     const lens = lensFor(target)
-    const overhead = overheadOf(conversation.format, lens.model, lens.family)
+    const overhead = overheadFor(lens, conversation.format)
     const { format } = conversation
     const before = conversation.head.reduce((sum, item) => addItem(sum, raw.item(lens, item, format)), NOTHING)
     const history = tallyOf(lens, format, conversation.items)
     const [head, own] = [countOf(before), countOf(history.sum)]
-    const tools = countTools(lens, conversation)
+    const tools = countDeclared(lens, conversation)
     const framing = slackened(framingOf(overhead, conversation.head, history.messages), overhead)
     const { media, byClass: counted } = addSums(before, history.sum)
     const byClass = withTokens(withTokens(counted, 'tools', tools.tokens), 'fixed', framing.tokens)
@@ -178,12 +195,42 @@ export function createMeter(options: MeterOptions): Meter {
     }
   }
 
-  function countTools(lens: Lens, { format, tools }: Conversation): Count {
-    if (tools.length === 0) return NO_TOKENS
-    const { toolsFactor, toolsOnce, perTool, toolsSpread } = overheadOf(format, lens.model, lens.family)
-    const declared = sumCounts(tools.map(({ text }) => raw.text(lens, text).count))
-    const tokens = Math.ceil(declared.tokens * toolsFactor) + toolsOnce + perTool * tools.length
-    const half = tokens * toolsSpread
+  /** What is declared beside the messages: tools, a forced choice among them, the schema of the answer, thinking. */
+  function countDeclared(lens: Lens, conversation: Conversation): Count {
+    const overhead = overheadFor(lens, conversation.format)
+    const { answerSchema, reasoning } = conversation.settings
+    const parts: Count[] = []
+    if (conversation.tools.length > 0) parts.push(countTools(lens, conversation, overhead))
+    if (answerSchema !== undefined) parts.push(countSchema(lens, answerSchema, overhead))
+    if (reasoning && overhead.thinkingOn > 0) {
+      const half = overhead.thinkingOn / 2
+      parts.push({ tokens: overhead.thinkingOn, low: half, high: overhead.thinkingOn + half, source: 'estimate' })
+    }
+    return parts.length === 1 ? parts[0]! : sumCounts(parts)
+  }
+
+  function countTools(lens: Lens, { tools, settings }: Conversation, overhead: Overhead): Count {
+    const { toolsFactor, toolsOnce, perTool, toolsSpread, toolsReadAs, toolsSlack, forcedTool } = overhead
+    const declared = tools.reduce((sum, { text, readAs }) => {
+      if (!toolsReadAs) return sum + raw.text(lens, text).count.tokens
+      return (
+        sum +
+        (readAs === undefined ? raw.text(lens, text).count.tokens * READ_SHARE : raw.text(lens, readAs).count.tokens)
+      )
+    }, 0)
+    const described = tools.reduce((sum, { describedBy = 0 }) => sum + describedBy, 0)
+    const written = Math.ceil(declared * toolsFactor) + perTool * tools.length
+    const tokens = written + toolsOnce + described + (settings.forcesTool === true ? forcedTool : 0)
+    const half = (written + described) * toolsSpread
+    const [below, above] = toolsSlack
+    return { tokens, low: Math.max(0, tokens - half - below), high: tokens + half + above, source: 'estimate' }
+  }
+
+  function countSchema(lens: Lens, schema: string, overhead: Overhead): Count {
+    const { schemaOnce, schemaFactor, schemaSpread, schemaSlack } = overhead
+    const written = raw.text(lens, schema).count.tokens * schemaFactor
+    const tokens = Math.max(0, Math.round(written) + schemaOnce)
+    const half = written * schemaSpread + schemaSlack
     return { tokens, low: Math.max(0, tokens - half), high: tokens + half, source: 'estimate' }
   }
 
@@ -199,7 +246,7 @@ export function createMeter(options: MeterOptions): Meter {
     measureItems(target, items, format = '') {
       const lens = lensFor(target)
       const own = items.reduce((sum, item) => addItem(sum, raw.item(lens, item, format)), NOTHING)
-      const overhead = overheadOf(format, lens.model, lens.family)
+      const overhead = overheadFor(lens, format)
       const framing = slackened(itemFramingOf(overhead, items), overhead)
       const byClass = withTokens(own.byClass, 'fixed', framing.tokens)
       return { ...calibrated(target, sumCounts([countOf(own), framing]), own.media, byClass), byClass }
@@ -217,6 +264,7 @@ export function createMeter(options: MeterOptions): Meter {
       const parts = Object.entries(rest).map(([name, tokens]) => guess(tokens, CLASS_SPREAD[name] ?? TEXT_SPREAD))
       return whole(calibrated(target, sumCounts(parts), guess(pictures, MEDIA_CLASS_SPREAD), byClass).count)
     },
+    perAnswer: (target, format) => overheadFor(lensFor(target), format).perAnswer,
     factsOf: (model) => raw.lensOf(model).facts,
     familyOf: (model) => raw.lensOf(model).family,
     contentKindOf: (target, item) => raw.item(lensFor(target), item, '').kind,
@@ -243,6 +291,12 @@ function slackened(tokens: number, { framingSlack }: Overhead): Count {
 const refOf = (target: TargetRef): Pick<Target, 'model' | 'endpoint'> =>
   typeof target === 'string' ? { model: target } : target
 
-function whole({ tokens, low, high, source }: Count): Count {
-  return { tokens: Math.round(tokens), low: Math.floor(low), high: Math.ceil(high), source }
+function whole({ tokens, low, high, unsure = 0, source }: Count): Count {
+  return {
+    tokens: Math.round(tokens),
+    low: Math.floor(low),
+    high: Math.ceil(high),
+    ...withUnsure(Math.ceil(unsure)),
+    source,
+  }
 }

@@ -6,6 +6,8 @@ import type { PriceModel } from '../core/price.ts'
 export interface ModelFacts {
   readonly id: string
   readonly window: number
+  /** The user set it; nothing that is catalogued or learned goes over it. */
+  readonly windowIsSet?: true
   readonly inputLimit?: number
   readonly maxOutputTokens?: number
   readonly price?: PriceModel

@@ -1,9 +1,9 @@
 import type { Conversation } from '../core/conversation.ts'
-import { type Count, exactly, sumCounts } from '../core/count.ts'
+import { type Count, exactly, sumCounts, withUnsure } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Usage } from '../core/usage.ts'
 import type { ClassTokens, Measurement, Meter, TargetRef, TokenClass } from './meter.ts'
-import { overheadOf } from './overhead.ts'
+import type { Counters } from './counters.ts'
 import { isKnownUsage } from './usage.ts'
 
 /**
@@ -20,6 +20,8 @@ export interface Anchor {
   /** Raw tokens of system text and tools in it: both may change between calls. */
   readonly standing: number
   readonly rawTokens: number
+  /** The provider counted more than the request showed; how much of that the next one holds is unknown. */
+  readonly partial?: true
 }
 
 export interface AnchorInput {
@@ -88,6 +90,8 @@ export interface Occupancy extends Measurement {
   readonly measured?: number
   /** Items at the front that this part covers. */
   readonly measuredItems?: number
+  /** Where a design keeps counters, those that the load was worked out from. */
+  readonly counters?: Counters
 }
 
 /**
@@ -104,10 +108,17 @@ export function occupancy(
 ): Occupancy {
   const growth = growthSince(meter, target, conversation, measurement, anchor, epoch)
   if (growth === undefined) return measurement
-  const { tokens, low, high, source } = sumCounts([exactly(growth.measured, 'provider'), growth.count])
+  const { tokens, low, high, unsure = 0, source } = sumCounts([exactly(growth.measured, 'provider'), growth.count])
   return {
     ...measurement,
-    count: { tokens: Math.round(tokens), low: Math.floor(low), high: Math.ceil(high), source },
+    count: {
+      tokens: Math.round(tokens),
+      // What the provider added may be there again or not; what the request shows is there.
+      low: anchor?.partial === true ? Math.min(Math.floor(low), measurement.count.low) : Math.floor(low),
+      high: Math.ceil(high),
+      ...withUnsure(Math.ceil(unsure)),
+      source: anchor?.partial === true ? 'unknown' : source,
+    },
     measured: growth.measured,
     measuredItems: growth.items,
     mediaHigh: growth.mediaHigh,
@@ -118,6 +129,7 @@ export function occupancy(
 export interface MeasuredOnce {
   readonly prompt: number
   readonly byClass: ClassTokens
+  readonly partial?: true
 }
 
 /**
@@ -143,6 +155,7 @@ export function occupancyByDifference(
   const plus = meter.countClasses(target, added)
   const minus = meter.countClasses(target, dropped)
   const { count } = measurement
+  if (once.partial === true) return withUnseen(measurement, Math.max(0, once.prompt - minus.tokens) + plus.tokens)
   const shared = Math.max(0, once.prompt - minus.low)
   const low = Math.max(count.low, once.prompt - minus.high + plus.low)
   const high = Math.min(count.high, shared + plus.high)
@@ -157,8 +170,16 @@ export function occupancyByDifference(
   }
 }
 
+/** What the provider adds to each request of a conversation is in none of our counts: the larger number is the likelier one. */
+function withUnseen(measurement: Measurement, likely: number): Measurement {
+  const { count } = measurement
+  if (likely <= count.tokens) return measurement
+  const tokens = Math.round(likely)
+  return { ...measurement, count: { ...count, tokens, high: Math.max(tokens, count.high), source: 'unknown' } }
+}
+
 /** Items of the response itself: they stand first and the model made them. */
-function answerLength(since: readonly Item[]): number {
+export function answerLength(since: readonly Item[]): number {
   const end = since.findIndex((item) => item.role !== 'assistant')
   return end === -1 ? since.length : end
 }
@@ -182,8 +203,7 @@ function reportedAnswer(
   if (reported < low / 2) return undefined
   // More than the answer can be: reasoning that the provider did not itemise and the client does not send back.
   if (!keepsReasoning && reported > high * 1.4 + 60) return undefined
-  const { model } = typeof target === 'string' ? { model: target } : target
-  return reported + overheadOf(format, model, meter.familyOf(model)).perAnswer
+  return reported + meter.perAnswer(target, format)
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Item } from '../core/item.ts'
+import type { PromptFraming } from '../core/wire-traits.ts'
 
 /**
  * Tokens that a provider adds around what a request shows. Fitted on recorded requests with the provider's own count
@@ -18,8 +19,22 @@ export interface Overhead {
   readonly toolsOnce: number
   readonly perTool: number
   readonly toolsFactor: number
-  /** Relative spread of the tools' part. */
+  /** The models read declarations in the vendor's own form, where the wire knows it. */
+  readonly toolsReadAs: boolean
+  /** How far the tools' part was off: relative to the declarations, and in tokens, downwards and upwards. */
   readonly toolsSpread: number
+  readonly toolsSlack: readonly [below: number, above: number]
+  /** A forced call brings instructions of its own. */
+  readonly forcedTool: number
+  /** The same for the schema of the answer. */
+  readonly schemaOnce: number
+  readonly schemaFactor: number
+  readonly schemaSpread: number
+  readonly schemaSlack: number
+  /** Thinking that is switched on brings instructions of its own. */
+  readonly thinkingOn: number
+  /** Tokens that a character of a signature hides. */
+  readonly perSealedCharacter: number
   /** The system text is a message of its own on this wire. */
   readonly headIsMessage: boolean
   /** Calls and results stand in messages; else each is framed alone, as `perCall` and `perResult` say. */
@@ -33,64 +48,132 @@ const OPENAI: Overhead = {
   perResult: 2,
   perAnswer: 3,
   framingSlack: 2,
-  toolsOnce: 12,
+  toolsOnce: 15,
   perTool: 0,
-  toolsFactor: 0.6,
-  toolsSpread: 0.4,
+  toolsFactor: 1,
+  toolsReadAs: true,
+  toolsSpread: 0.08,
+  toolsSlack: [12, 14],
+  forcedTool: 0,
+  schemaOnce: 4,
+  schemaFactor: 1,
+  schemaSpread: 0.06,
+  schemaSlack: 8,
+  thinkingOn: 0,
+  perSealedCharacter: 0,
   headIsMessage: true,
   callsInMessages: true,
 }
+
+/** GPT-5 and later have more around their tools, on this wire. */
+const OPENAI_REASONING: Overhead = { ...OPENAI, perRequest: 2, perCall: 7, toolsOnce: 100, toolsSlack: [20, 30] }
 
 const RESPONSES: Overhead = {
   ...OPENAI,
   perCall: 6,
   perResult: 9,
-  toolsFactor: 0.64,
+  toolsOnce: 12,
+  schemaOnce: -3,
+  framingSlack: 7,
+  toolsSlack: [14, 30],
   callsInMessages: false,
   perAnswer: 2,
+}
+
+const RESPONSES_REASONING: Overhead = { ...RESPONSES, perRequest: 2, toolsOnce: 18, toolsSlack: [16, 90] }
+
+/** Open models behind compatible servers: their templates write the JSON as it is, and most servers keep schemas out of the prompt. */
+const TEMPLATED: Overhead = {
+  ...OPENAI,
+  perMessage: 5,
+  perCall: 14,
+  perResult: 8,
+  framingSlack: 16,
+  toolsOnce: 110,
+  perTool: 4,
+  toolsFactor: 1.1,
+  toolsReadAs: false,
+  toolsSpread: 0.45,
+  toolsSlack: [110, 60],
+  schemaOnce: 0,
+  schemaFactor: 0.5,
+  schemaSpread: 1,
+  schemaSlack: 10,
 }
 
 const GEMINI: Overhead = {
   perRequest: 0,
   perMessage: 1,
-  perCall: 4,
-  perResult: 4,
+  perCall: 10,
+  perResult: 10,
   perAnswer: 1,
   framingSlack: 3,
-  toolsOnce: 0,
+  toolsOnce: 2,
   perTool: 0,
   toolsFactor: 0.93,
-  toolsSpread: 0.3,
+  toolsReadAs: false,
+  toolsSpread: 0.25,
+  toolsSlack: [24, 20],
+  forcedTool: 0,
+  // The schema steers the decoder and is not counted.
+  schemaOnce: 0,
+  schemaFactor: 0,
+  schemaSpread: 0,
+  schemaSlack: 0,
+  thinkingOn: 0,
+  perSealedCharacter: 0,
   headIsMessage: true,
   callsInMessages: true,
 }
 
+/** The third generation reads its signatures again; the second took less for tools and calls. */
+const GEMINI_3: Overhead = { ...GEMINI, toolsFactor: 1.03, perSealedCharacter: 0.18 }
+const GEMINI_2: Overhead = { ...GEMINI, toolsFactor: 0.45, toolsSpread: 0.4, perCall: 2, perResult: 2 }
+
 const CLAUDE: Overhead = {
-  perRequest: 7,
+  perRequest: 4,
   perMessage: 3,
   perCall: 46,
   perResult: 14,
   perAnswer: 0,
-  framingSlack: 6,
-  toolsOnce: 450,
-  perTool: 8,
+  framingSlack: 8,
+  toolsOnce: 492,
+  perTool: 6,
   toolsFactor: 1.1,
-  toolsSpread: 0.3,
+  toolsReadAs: false,
+  toolsSpread: 0.2,
+  toolsSlack: [215, 60],
+  forcedTool: 94,
+  schemaOnce: 140,
+  schemaFactor: 1.05,
+  schemaSpread: 0.25,
+  schemaSlack: 24,
+  thinkingOn: 29,
+  perSealedCharacter: 0,
   headIsMessage: false,
   callsInMessages: true,
 }
 
-/** Claude 3.x and 4.0 hide a shorter prompt behind their tools than 4.5 and later. */
-const CLAUDE_OLDER: Overhead = { ...CLAUDE, toolsOnce: 300, toolsFactor: 1.05 }
+/** Claude 3.x and 4.0, the small models and those from 4.7 on hide a shorter prompt behind their tools than Sonnet and Opus 4.5 and 4.6. */
+const CLAUDE_SHORTER: Overhead = { ...CLAUDE, toolsOnce: 290, toolsSlack: [60, 80] }
+const SHORTER = /claude-3|(sonnet|opus)-4(-0|-2025|-1|$)|haiku/
 
-/** What the wire and the model add. An unknown wire is taken for OpenAI's chat, which most vendors imitate. */
-export function overheadOf(format: string, model: string, family: string): Overhead {
-  if (family.startsWith('claude')) return /claude-3|(sonnet|opus)-4(-0|-2025|-1|$)/.test(model) ? CLAUDE_OLDER : CLAUDE
-  if (family === 'gemini') return GEMINI
-  if (/gemini|google/.test(format)) return GEMINI
-  const overhead = /responses/.test(format) ? RESPONSES : OPENAI
-  // Reasoning models of OpenAI's take one token less.
-  return /gpt-5|(^|\/)o[134]/.test(model) ? { ...overhead, perRequest: overhead.perRequest - 1 } : overhead
+function geminiOf(model: string): Overhead {
+  if (/gemini-[3-9]/.test(model)) return GEMINI_3
+  return /gemini-(1|2\.0)/.test(model) ? GEMINI_2 : GEMINI
+}
+
+const isOpenAi = (family: string): boolean => family === 'o200k' || family === 'cl100k'
+
+/** What the model and the framing of its wire add. */
+export function overheadOf(framing: PromptFraming, model: string, family: string): Overhead {
+  if (family === 'claude-2026' || (family.startsWith('claude') && SHORTER.test(model))) return CLAUDE_SHORTER
+  if (family.startsWith('claude')) return CLAUDE
+  if (family === 'gemini' || framing === 'contents') return geminiOf(model)
+  if (!isOpenAi(family)) return TEMPLATED
+  const isReasoning = /gpt-[5-9]|(^|\/)o[134]/.test(model)
+  if (framing === 'items') return isReasoning ? RESPONSES_REASONING : RESPONSES
+  return isReasoning ? OPENAI_REASONING : OPENAI
 }
 
 /** Framing of a whole request. */

@@ -1,4 +1,4 @@
-import { type Count, type CountSource, NO_TOKENS, weaker } from '../core/count.ts'
+import { type Count, type CountSource, NO_TOKENS, weaker, withUnsure } from '../core/count.ts'
 import type { Near, Prefixes } from '../lib/prefix-memo.ts'
 import type { Item } from '../core/item.ts'
 import { addMedia } from './count-item.ts'
@@ -17,13 +17,23 @@ export interface Sum {
   readonly tokens: number
   readonly below: number
   readonly above: number
+  /** Of words whose size nobody can see. */
+  readonly unsure: number
   readonly source: CountSource
   /** Beside the words, since what is wrong about one picture is wrong about the next. */
   readonly media: Count
   readonly byClass: ClassTokens
 }
 
-export const NOTHING: Sum = { tokens: 0, below: 0, above: 0, source: 'exact', media: NO_TOKENS, byClass: {} }
+export const NOTHING: Sum = {
+  tokens: 0,
+  below: 0,
+  above: 0,
+  unsure: 0,
+  source: 'exact',
+  media: NO_TOKENS,
+  byClass: {},
+}
 
 export function addItem(sum: Sum, { words, media, kind, text }: CountedItem): Sum {
   const byClass = withTokens(withTokens(sum.byClass, kind, text), 'fixed', words.tokens - text)
@@ -31,6 +41,7 @@ export function addItem(sum: Sum, { words, media, kind, text }: CountedItem): Su
     tokens: sum.tokens + words.tokens,
     below: sum.below + (words.tokens - words.low) ** 2,
     above: sum.above + (words.high - words.tokens) ** 2,
+    unsure: sum.unsure + (words.unsure ?? 0),
     source: weaker(sum.source, words.source),
     media: media.tokens === 0 ? sum.media : addMedia([sum.media, media]),
     byClass: withTokens(byClass, 'media', media.tokens),
@@ -46,16 +57,18 @@ export function addSums(a: Sum, b: Sum): Sum {
     tokens: a.tokens + b.tokens,
     below: a.below + b.below,
     above: a.above + b.above,
+    unsure: a.unsure + b.unsure,
     source: weaker(a.source, b.source),
     media: addMedia([a.media, b.media]),
     byClass,
   }
 }
 
-export const countOf = ({ tokens, below, above, source }: Sum): Count => ({
+export const countOf = ({ tokens, below, above, unsure, source }: Sum): Count => ({
   tokens,
   low: Math.max(0, tokens - Math.sqrt(below)),
   high: tokens + Math.sqrt(above),
+  ...withUnsure(unsure),
   source,
 })
 

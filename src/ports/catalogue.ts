@@ -4,6 +4,8 @@ export interface ModelInfo {
   /** Canonical id in the catalogue. */
   readonly id: string
   readonly window: number
+  /** The user set it; nothing that is catalogued or learned goes over it. */
+  readonly windowIsSet?: true
   /** The prompt alone may not be larger than this, where the vendor limits it apart from the output. */
   readonly inputLimit?: number
   readonly maxOutputTokens?: number

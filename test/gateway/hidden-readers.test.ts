@@ -9,7 +9,7 @@ import { stage, WAYS, type Stage, type Way } from '../sdks/ways.ts'
 const ROWS = JSON.stringify(
   Array.from({ length: 6_000 }, (_, id) => ({ id, node: `node-${id % 5}`, ms: (id * 7_919) % 10_007 })),
 )
-const BASIC = ['recall', 'artifact_grep', 'artifact_read']
+const BASIC = ['recall']
 const ALL = [...BASIC, 'artifact_query', 'artifact_run']
 
 /** An agent that knows `bash` and nothing of our tools. */
@@ -73,7 +73,8 @@ describe.each(WAYS)('readers that the gateway gives a model, through the %s', (w
     })
     expect((await talk(on, 2))[1]).toBe(slowest[0])
     expect(on.referee.summary()).toMatchObject({ answered: 4, invalid: 0, overflows: 0 })
-    for (const names of toolsIn(on)) expect(names).toEqual(ALL)
+    // Short instructions: nothing before something was taken out, then all that can be answered here.
+    expect(toolsIn(on)).toEqual([[], ALL, ALL, ALL])
     // The view names only what the request declares.
     expect(Buffer.from(on.referee.log[1]!.raw).toString()).toContain(
       'artifact_run (your own JavaScript over all of it)',
@@ -126,7 +127,7 @@ describe('a question that a model answers', () => {
 })
 
 describe('which readers a session gets', () => {
-  const quiet = (): Answer => say('ok')
+  const quiet = (turn: BrainTurn): Answer => (turn.number === 1 ? call('bash', { command: 'top' }) : say('ok'))
   it.each([
     { name: 'no engines', options: { sql: false, sandbox: false }, tools: BASIC },
     { name: 'SQL only', options: { sandbox: false }, tools: [...BASIC, 'artifact_query'] },
@@ -135,17 +136,18 @@ describe('which readers a session gets', () => {
     { name: 'none', options: { tools: false }, tools: [] },
   ] satisfies { name: string; options: PlimsollOptions; tools: string[] }[])('$name', async ({ options, tools }) => {
     const on = await open('fetch', quiet, options)
-    await talk(on, 1)
-    expect(toolsIn(on)).toEqual([tools])
+    await talk(on, 2)
+    expect(toolsIn(on)).toEqual([[], tools])
   })
 
-  it('stays as it was decided on its first request, whatever is installed later', async () => {
+  it('stays as it was decided, whatever is installed later', async () => {
     const store = memoryStore()
     const first = await open('fetch', quiet, { store, sandbox: false })
-    await talk(first, 1)
+    await talk(first, 2)
     const second = await open('fetch', quiet, { store })
-    await talk(second, 2)
-    expect(toolsIn(first)).toEqual([[...BASIC, 'artifact_query']])
+    await talk(second, 3)
+    expect(toolsIn(first)).toEqual([[], [...BASIC, 'artifact_query']])
+    // Declared once for this list of the client's tools, they stay: they are part of the cached prefix.
     expect(new Set(toolsIn(second).map(String))).toEqual(new Set([String([...BASIC, 'artifact_query'])]))
   })
 })

@@ -157,6 +157,11 @@ const AGENTS: readonly (readonly [Wire, Agent])[] = [
   ['gemini', gemini],
 ]
 
+/** Instructions as long as those of a coding agent: beside them one short tool is no price, and it is declared from the first request on. */
+const HEAD = Array.from({ length: 1_200 }, (_, i) => `Rule ${i}: keep module ${i % 37} apart from ${i % 11}.`).join(
+  '\n',
+)
+
 const bash = { name: 'bash', parameters: { type: 'object' } }
 const user = { role: 'user', content: 'Go' }
 const STREAMED: Readonly<Record<Wire, { readonly path: string; readonly body: object }>> = {
@@ -166,13 +171,19 @@ const STREAMED: Readonly<Record<Wire, { readonly path: string; readonly body: ob
       model: 'claude-opus-4-6',
       max_tokens: 100,
       stream: true,
+      system: HEAD,
       tools: [{ name: 'bash', input_schema: { type: 'object' } }],
       messages: [user],
     },
   },
   'openai-chat': {
     path: '/v1/chat/completions',
-    body: { model: 'gpt-4.1', stream: true, tools: [{ type: 'function', function: bash }], messages: [user] },
+    body: {
+      model: 'gpt-4.1',
+      stream: true,
+      tools: [{ type: 'function', function: bash }],
+      messages: [{ role: 'system', content: HEAD }, user],
+    },
   },
   'openai-responses': {
     path: '/v1/responses',
@@ -180,6 +191,7 @@ const STREAMED: Readonly<Record<Wire, { readonly path: string; readonly body: ob
       model: 'gpt-5.2',
       stream: true,
       store: false,
+      instructions: HEAD,
       tools: [{ type: 'function', strict: false, ...bash }],
       input: [user],
     },
@@ -187,6 +199,7 @@ const STREAMED: Readonly<Record<Wire, { readonly path: string; readonly body: ob
   gemini: {
     path: '/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse',
     body: {
+      systemInstruction: { parts: [{ text: HEAD }] },
       contents: [{ role: 'user', parts: [{ text: 'Go' }] }],
       tools: [{ functionDeclarations: [{ name: 'bash', parametersJsonSchema: { type: 'object' } }] }],
     },
@@ -212,6 +225,31 @@ function investigate(turn: BrainTurn): Answer {
   }
 }
 
+const ours = { name: 'recall', input: { query: 'fail' } }
+const theirs = { name: 'bash', input: { command: 'ls' } }
+
+/** Answers in which calls of ours stand behind text, between texts, and beside calls of the client's own. */
+const MIXED: readonly (readonly [string, readonly Answer[]])[] = [
+  ['text, ours; text, theirs', [calls([ours], 'Searching. '), calls([theirs], 'Run.')]],
+  ['text, ours; theirs', [calls([ours], 'Searching. '), calls([theirs])]],
+  ['ours; text, theirs', [calls([ours]), calls([theirs], 'Run.')]],
+  ['text, ours; text, theirs, ours', [calls([ours], 'Searching. '), calls([theirs, ours], 'Run.')]],
+  ['text, ours; text, ours; theirs twice', [calls([ours], 'a '), calls([ours], 'b '), calls([theirs, theirs])]],
+  ['text, ours; text, ours; text', [calls([ours], 'a '), calls([ours], 'b '), say('c')]],
+]
+
+/** What the upstream got once stays in every later request, in the same place. */
+function expectGrowth({ referee }: Stage): void {
+  const histories = referee.log.map(({ body }) => {
+    const fields = body as Record<string, readonly unknown[] | undefined>
+    return fields['messages'] ?? fields['contents'] ?? fields['input'] ?? []
+  })
+  for (const [i, history] of histories.entries()) {
+    const before = histories[i - 1] ?? []
+    expect(history.slice(0, before.length)).toEqual(before)
+  }
+}
+
 describe.each(AGENTS)('hidden steps on %s', (wire, agent) => {
   describe.each(WAYS)('through the %s', (way) => {
     it.each([true, false])('answers our tools unseen (streamed: %s)', async (stream) => {
@@ -231,6 +269,7 @@ describe.each(AGENTS)('hidden steps on %s', (wire, agent) => {
       }
       const last = on.referee.log.at(-1)!
       expect(last.prefix).toMatchObject({ broke: false })
+      expectGrowth(on)
     })
 
     it('answers a call of ours beside the client’s own on the next request', async () => {
@@ -254,20 +293,33 @@ describe.each(AGENTS)('hidden steps on %s', (wire, agent) => {
       expect(seen.map(({ calls: names }) => names)).toEqual([['bash'], ['bash', 'bash'], [], []])
       expect(seen[2]!.text).toBe('Found it.')
       expect(on.referee.summary()).toMatchObject({ answered: 4, invalid: 0 })
+      expectGrowth(on)
     })
 
-    it('stops answering after four steps', async () => {
-      const script = (turn: BrainTurn): Answer =>
-        turn.number === 1
-          ? call('recall', { query: 'fail' }, 'Hm. ')
-          : turn.number <= 6
-            ? call('recall', { query: 'fail' })
-            : say('Enough.')
-      const on = await stage(way, { referee: { wire, script } })
-      const seen = await agent(on, true, 2)
-      expect(seen[0]!.calls).toEqual([])
-      expect(on.referee.summary()).toMatchObject({ invalid: 0 })
-      expect(seen).toHaveLength(2)
+    it.each(MIXED)('puts text before and between our calls back as it was: %s', async (_name, answers) => {
+      const script = (turn: BrainTurn): Answer => answers[turn.number - 1] ?? say(`Answer ${turn.number}.`)
+      const on = await stage(way, { referee: { wire, script, window: 64_000 }, plimsoll: { window: 64_000 } })
+      await agent(on, true, 3)
+      expect(on.referee.summary()).toMatchObject({ invalid: 0, overflows: 0 })
+      expectGrowth(on)
+    })
+
+    it('asks once more without our tools after four steps', async () => {
+      const declared: (readonly string[])[] = []
+      const script = (turn: BrainTurn): Answer => {
+        if (turn.number === 1) return call('bash', { command: 'cat app.log' })
+        if (turn.number > 6) return say('On.')
+        declared.push(turn.tools)
+        const isThere = turn.tools.includes('recall')
+        return isThere ? call('recall', { query: 'fail' }, turn.number === 2 ? 'Hm. ' : undefined) : say('Enough.')
+      }
+      const on = await stage(way, { referee: { wire, script, window: 32_000 }, plimsoll: { window: 32_000 } })
+      const seen = await agent(on, true, 3)
+      expect(seen[1]).toEqual({ text: expect.stringMatching(/^Hm\. \|?Enough\.$/) as string, calls: [] })
+      // Five answers for the second request: four that read and the one that the client gets.
+      expect(on.referee.summary()).toMatchObject({ answered: 7, invalid: 0, overflows: 0 })
+      expect(declared.map((names) => names.includes('recall'))).toEqual([true, true, true, true, false])
+      expect(seen[2]!.text).toBe('On.')
     })
   })
 })
@@ -295,7 +347,7 @@ describe('hidden steps', () => {
     const on = await stage('fetch', { referee: options })
     const through = await on.call(path, init)
     const sent = Buffer.from(on.referee.log[0]!.raw).toString()
-    expect(sent).toContain('artifact_read')
+    expect(sent).toContain('"recall"')
     const direct = await createReferee(options).fetch(`http://referee.test${path}`, { ...init, body: sent })
     expect(await through.text()).toBe(await direct.text())
   })
@@ -309,6 +361,27 @@ describe('hidden steps', () => {
     const seen = await responses(on, true, 4)
     expect(seen[1]!.text).toBe('Looking closer. |Found it.')
     expect(on.referee.summary()).toMatchObject({ answered: 6, invalid: 0 })
+  })
+
+  it('find their place again when a client merges what it was streamed', async () => {
+    const script = (turn: BrainTurn): Answer =>
+      [calls([ours], 'a '), calls([ours], 'b '), calls([theirs], 'c')][turn.number - 1] ?? say('Done.')
+    const on = await stage('fetch', { referee: { wire: 'gemini', script, window: 64_000 } })
+    const client = new GoogleGenAI({ apiKey: 'k', httpOptions: { baseUrl: on.base, fetch: on.fetch! } })
+    const config = { tools: [{ functionDeclarations: [{ name: 'bash', parametersJsonSchema: { type: 'object' } }] }] }
+    const contents: Content[] = [{ role: 'user', parts: [{ text: 'Why does it fail?' }] }]
+    const parts: NonNullable<Content['parts']> = []
+    for await (const chunk of await client.models.generateContentStream({ model: 'gemini-2.5-pro', contents, config }))
+      parts.push(...(chunk.candidates?.[0]?.content?.parts ?? []))
+    const text = parts.map((part) => part.text ?? '').join('')
+    const uses = parts.filter(({ functionCall }) => functionCall !== undefined)
+    expect(text).toBe('a b c')
+    contents.push({ role: 'model', parts: [{ text }, ...uses] })
+    const { id = '', name = '' } = uses[0]!.functionCall!
+    contents.push({ role: 'user', parts: [{ functionResponse: { id, name, response: { output: 'ok' } } }] })
+    await client.models.generateContent({ model: 'gemini-2.5-pro', contents, config })
+    expect(on.referee.summary()).toMatchObject({ answered: 4, invalid: 0 })
+    expectGrowth(on)
   })
 
   it('are the same bytes after a restart', async () => {
@@ -325,30 +398,6 @@ describe('hidden steps', () => {
     }
     expect(await bodies(3)).toEqual(await bodies(undefined))
     rmSync(folder, { recursive: true, force: true })
-  })
-
-  it('come only where the client runs tools, and not where it forbids them', async () => {
-    const on = await stage('fetch', { referee: { wire: 'openai-chat' } })
-    const ask = (body: object) =>
-      on.call('/v1/chat/completions', {
-        method: 'POST',
-        headers: { authorization: 'Bearer k' },
-        body: JSON.stringify(body),
-      })
-    const tools = [{ type: 'function', function: { name: 'bash', parameters: { type: 'object' } } }]
-    const user = (content: string) => [{ role: 'user', content }]
-    await ask({ model: 'gpt-4.1', messages: user('No tools here.') })
-    await ask({ model: 'gpt-4.1', messages: user('None, please.'), tools, tool_choice: 'none' })
-    await ask({ model: 'gpt-4.1', messages: user('With tools.'), tools })
-    expect(on.referee.log.map((exchange) => Buffer.from(exchange.raw).toString().includes('"recall"'))).toEqual([
-      false,
-      false,
-      true,
-    ])
-    const off = await stage('fetch', { referee: { wire: 'openai-chat' }, plimsoll: { tools: false } })
-    const body = JSON.stringify({ model: 'gpt-4.1', messages: user('With tools.'), tools })
-    await off.call('/v1/chat/completions', { method: 'POST', headers: { authorization: 'Bearer k' }, body })
-    expect(Buffer.from(off.referee.log[0]!.raw).toString()).toBe(body)
   })
 })
 

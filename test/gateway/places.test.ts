@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { learnedLimits } from '../../src/engine/session/learned-limits.ts'
+import { learnedLimits } from '../../src/engine/learning/learned-limits.ts'
 import { checkConfigText, problemLine } from '../../src/config/index.ts'
 import { proxyConfig } from '../../src/config/proxy.ts'
 import { createReferee, startReferee, say } from '../../src/testing/referee/index.ts'
@@ -168,10 +168,10 @@ describe('what endpoints teach', () => {
     let now = 0
     const place = { tenant: 't', endpoint: 'http://a', model: 'm' }
     const first = learnedLimits(values, { now: () => now })
-    await first.learn(place, { window: 8_000 })
-    await first.learn(place, { bodyBytes: 100 })
+    await first.learn(place, { window: 8_000 }, 'refusal')
+    await first.learn(place, { bodyBytes: 100_000 }, 'refusal')
     const second = learnedLimits(values, { now: () => now })
-    expect(await second.of(place)).toEqual({ window: 8_000, bodyBytes: 100 })
+    expect(await second.of(place)).toEqual({ window: 8_000, bodyBytes: 100_000 })
     expect(await second.of({ ...place, tenant: 'u' })).toBeUndefined()
     now = 25 * 3_600_000
     expect(await second.of(place)).toBeUndefined()

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
+import { amendedCatalogue } from '../../src/drivers/catalogue/amended.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { bufferOf, limitOf } from '../../src/meter/index.ts'
 
 const catalogue = bundledCatalogue()
@@ -16,23 +18,41 @@ describe('limitOf', () => {
     })
   })
 
-  it("reserves the request's own cap, then the target's, then the catalogue's, then a quarter of the window", () => {
+  it("reserves the request's own cap, then the target's, then what an answer needs", () => {
     const target = { model: 'claude-sonnet-4-5' }
     expect(limitOf(target, { maxOutputTokens: 1000 }, 0, catalogue).outputReserve).toBe(1000)
     expect(limitOf({ ...target, maxOutputTokens: 2000 }, {}, 0, catalogue).outputReserve).toBe(2000)
-    expect(limitOf(target, {}, 0, catalogue).outputReserve).toBe(64_000)
+    expect(limitOf(target, {}, 0, catalogue).outputReserve).toBe(25_000)
+    expect(limitOf({ model: 'gpt-4o' }, {}, 0, catalogue).outputReserve).toBe(8_192)
     const without = bundledCatalogue({ overrides: { mine: { window: 40_001 } }, lines: 'mine|40001|||||| ' })
-    expect(limitOf({ model: 'mine' }, {}, 0, without).outputReserve).toBe(10_000)
+    expect(limitOf({ model: 'mine' }, {}, 0, without).outputReserve).toBe(6_000)
   })
 
-  it('takes the learned window over the configured one, and that over the endpoint and the catalogue', () => {
+  it('leaves at least four fifths of every catalogued window from 16k on to the prompt, where the client names no cap', () => {
+    const { buffer } = policyNamed('plimsoll')
+    const models = catalogue.search('').filter(({ window }) => window >= 16_000)
+    expect(models.length).toBeGreaterThan(500)
+    const short = models.filter(({ id, window, inputLimit = Infinity }) => {
+      const { tokens } = limitOf({ model: id }, {}, buffer, catalogue)
+      return tokens < 0.8 * Math.min(window, inputLimit)
+    })
+    expect(short.map(({ id }) => id)).toEqual([])
+  })
+
+  it.each([2_048, 4_096, 8_192, 16_000, 16_384, 16_500, 17_000, 20_000])('can use a window of %i', (window) => {
+    const { buffer } = policyNamed('plimsoll')
+    for (const model of ['gpt-4o', 'my-local-model', 'claude-3-5-sonnet-20241022', 'o3'])
+      expect(limitOf({ model, window }, {}, buffer, catalogue).tokens).toBeGreaterThan(0.7 * window)
+  })
+
+  it('takes the configured window over the learned one, and that over the endpoint and the catalogue', () => {
     const target = { model: 'gpt-4o', window: 64_000 }
     const settings = { maxOutputTokens: 1000 }
     const knowledge = { learnedWindow: 16_000, endpointWindow: 32_000 }
-    expect(limitOf(target, settings, 0, catalogue, knowledge)).toMatchObject({ window: 16_000, source: 'learned' })
-    expect(limitOf(target, settings, 0, catalogue, { endpointWindow: 32_000 })).toMatchObject({
-      window: 64_000,
-      source: 'config',
+    expect(limitOf(target, settings, 0, catalogue, knowledge)).toMatchObject({ window: 64_000, source: 'config' })
+    expect(limitOf({ model: 'gpt-4o' }, settings, 0, catalogue, knowledge)).toMatchObject({
+      window: 16_000,
+      source: 'learned',
     })
     expect(limitOf({ model: 'gpt-4o' }, settings, 0, catalogue, { endpointWindow: 32_000 })).toMatchObject({
       window: 32_000,
@@ -44,6 +64,17 @@ describe('limitOf', () => {
       source: 'default',
     })
   })
+
+  it.each(['gpt-5', 'gpt-5.1', 'gpt-4o', 'gemini-2.5-pro'])(
+    'holds a window that was set for %s over its prompt limit',
+    (model) => {
+      const own = amendedCatalogue(catalogue, { overrides: { [model]: { window: 32_000 } } })
+      for (const knowledge of [{}, { learnedWindow: 16_000 }])
+        expect(limitOf({ model }, {}, 0, own, knowledge)).toMatchObject({ window: 32_000, source: 'config' })
+      expect(limitOf({ model }, {}, 0, own).tokens).toBeLessThan(32_000)
+      expect(limitOf({ model, window: 32_000 }, {}, 0, catalogue).tokens).toBeLessThan(32_000)
+    },
+  )
 
   it('keeps the prompt limit of vendors that limit it apart from the output', () => {
     expect(limitOf({ model: 'gpt-5' }, { maxOutputTokens: 1000 }, 0, catalogue).tokens).toBe(272_000)

@@ -83,7 +83,7 @@ describe('meter', () => {
     const tools = Array.from({ length: number }, (_, index) => ({ name: `t${index}`, text: declaration }))
     const without = meter.measure('gpt-4o', conversation([item('user', 'hi')]), 0).raw.tokens
     const withTools = meter.measure('gpt-4o', conversation([item('user', 'hi')], { tools }), 0).raw.tokens
-    const expected = number === 0 ? 0 : 12 + Math.ceil(number * meter.countText('gpt-4o', declaration).tokens * 0.6)
+    const expected = number === 0 ? 0 : 15 + Math.ceil(number * meter.countText('gpt-4o', declaration).tokens * 0.62)
     expect(withTools - without).toBeCloseTo(expected, -1)
   })
 
@@ -150,9 +150,9 @@ describe('meter', () => {
     const blind = createMeter({ catalogue })
     expect(blind.countItem('gpt-5', sealed)).toMatchObject({ source: 'unknown', low: 0 })
     expect(blind.countItem('gpt-5', sealed).high).toBeGreaterThan(0)
-    // A ciphertext shows how much it may hide at most.
+    // A ciphertext shows how much it may hide at most; decisions go by what it likely hides.
     const small = blind.countItem('gpt-5', { ...sealed, sealedCharacters: 1_000 })
-    expect(small).toMatchObject({ tokens: 200, low: 0, high: 400, source: 'unknown' })
+    expect(small).toMatchObject({ tokens: 200, low: 0, high: 200, unsure: 200, source: 'unknown' })
     const told = { model: 'gpt-5', hidden: new Map([['tail', 777]]) }
     const known = { ...sealed, seal: 'tail' }
     expect(blind.countItem(told, known)).toEqual({ tokens: 777, low: 777, high: 777, source: 'provider' })

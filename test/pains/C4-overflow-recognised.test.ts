@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { classifyProviderError, type ErrorKind } from '../../src/formats/overflow/classify.ts'
-import { lessonOf } from '../../src/engine/session/learned-limits.ts'
+import { lessonOf } from '../../src/engine/learning/size-refusal.ts'
 
 interface Case {
   readonly name: string
@@ -33,9 +33,15 @@ describe('C4: recorded error bodies', () => {
         { kind, ...(limit !== undefined && { limit }), ...(input !== undefined && { input }) },
         sent,
       )
-      if (kind === 'body-size') expect(lesson).toEqual({ bodyBytes: expect.any(Number) })
-      else expect(lesson).toEqual({ window: expect.any(Number) })
-      if (kind === 'overflow' && limit !== undefined) expect(lesson.window).toBeLessThanOrEqual(limit)
+      if (kind === 'body-size') expect(lesson.retry).toEqual({ bodyBytes: expect.any(Number) })
+      else expect(lesson.retry).toEqual({ window: expect.any(Number) })
+      // Only a number that the refusal names, and that our own count is above, is learned for everybody.
+      const isWindow = kind === 'body-size' || (limit ?? 0) >= 1_024
+      const above =
+        limit !== undefined && isWindow && limit < (kind === 'overflow' ? sent.tokens + sent.outputReserve : sent.bytes)
+      const named = kind === 'overflow' ? { window: limit } : { bodyBytes: limit }
+      expect(lesson.learned, one.name).toEqual(above ? named : undefined)
+      if (kind === 'overflow' && (limit ?? 0) >= 1_024) expect(lesson.retry!.window).toBeLessThanOrEqual(limit!)
     }
   })
 })

@@ -4,7 +4,7 @@ import { createReferee } from '../../src/testing/referee/index.ts'
 import { resultText } from '../support/anthropic-loop.ts'
 
 describe('D7: a server that silently keeps the end of the prompt', () => {
-  it('is noticed after its first answer: a warning, a learned window, and the system prompt in all later requests', async () => {
+  it('is noticed when it happens for the second time: a warning, a learned window, and the system prompt in all later requests', async () => {
     const referee = createReferee({ wire: 'openai-chat', window: 4_096, overflow: 'truncate-front' })
     const events: PlimsollEvent[] = []
     const plimsoll = createPlimsoll({
@@ -23,7 +23,7 @@ describe('D7: a server that silently keeps the end of the prompt', () => {
       messages.push({ role: 'assistant', content: 'ok' })
     }
     expect(events.some((event) => event.type === 'window-learned' && event.window <= 4_096)).toBe(true)
-    expect(referee.log.filter(({ truncatedTokens }) => truncatedTokens > 0).length).toBeLessThanOrEqual(1)
+    expect(referee.log.filter(({ truncatedTokens }) => truncatedTokens > 0).length).toBeLessThanOrEqual(2)
     await plimsoll.close()
   })
 })

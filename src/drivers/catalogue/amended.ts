@@ -3,7 +3,7 @@ import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
 import { normaliseId } from './normalise.ts'
 
 /** A user's own word on a model, over the catalogue's. Fields that are left out stay as catalogued. */
-export type ModelOverride = Partial<Omit<ModelInfo, 'id'>>
+export type ModelOverride = Partial<Omit<ModelInfo, 'id' | 'windowIsSet'>>
 
 export interface Amendments {
   readonly overrides?: Readonly<Record<string, ModelOverride>>
@@ -29,7 +29,8 @@ export function amendmentOf({ overrides = {}, prices }: Amendments): (found: Res
     const override = overridden.get(model.toLowerCase()) ?? overridden.get(name)
     const price = prices === undefined ? undefined : priceFor(prices, name)
     if (override === undefined && price === undefined) return { info, match }
-    const amended = { ...info, ...(price !== undefined && { price }), ...override }
+    const isSet = override?.window !== undefined && { windowIsSet: true as const }
+    const amended = { ...info, ...(price !== undefined && { price }), ...override, ...isSet }
     return { info: amended, match: override?.window !== undefined && match === 'default' ? 'exact' : match }
   }
 }

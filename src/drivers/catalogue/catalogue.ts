@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../lib/bounded-map.ts'
 import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
 import { amendmentOf, type Amendments } from './amended.ts'
 import { type CatalogueEntry, infoOf, readEntry } from './entry.ts'
@@ -19,7 +20,7 @@ const MOST_RESOLVED = 2000
 export function createCatalogue(options: CatalogueOptions): Catalogue {
   const { defaultWindow = 128_000, defaultMaxOutputTokens = 4096 } = options
   let index: ReturnType<typeof indexOf> | undefined
-  const resolved = new Map<string, Resolution>()
+  const resolved = new BoundedMap<string, Resolution>(MOST_RESOLVED)
   const change = amendmentOf(options)
 
   function find(model: string): { info: ModelInfo; match: Resolution['match'] } {
@@ -59,7 +60,6 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
       const known = resolved.get(model)
       if (known !== undefined) return known
       const resolution = amend(find(model), model)
-      if (resolved.size >= MOST_RESOLVED) resolved.clear()
       resolved.set(model, resolution)
       return resolution
     },

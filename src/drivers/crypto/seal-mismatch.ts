@@ -5,10 +5,12 @@ export function sealMismatch(where: string, stored: string, seal: { readonly nam
   if (stored === 'plain') {
     return new PlimsollError('bad-config', `The store ${where} is not encrypted, but a key was given.`, {
       advice: 'Export it and import it into a new store with the key.',
+      fields: { store: where },
     })
   }
   const said = seal.name === 'plain' ? 'and no key was given' : 'with another key'
   return new PlimsollError('bad-config', `The store ${where} is encrypted ${said}.`, {
     advice: 'Give the key it was made with.',
+    fields: { store: where },
   })
 }

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../lib/bounded-map.ts'
 import { randomBytes } from 'node:crypto'
 
 /*
@@ -6,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 
 const MAX_PIECE_BYTES = 7900
 /** Pieces of messages whose rest never came are dropped, oldest first. */
-const MAX_OPEN_MESSAGES = 64
+const MOST_OPEN_MESSAGES = 64
 
 /** ASCII, so that characters and bytes are the same and no piece ends inside a character. */
 const toAscii = (text: string): string =>
@@ -23,7 +24,7 @@ export function toPieces(json: string): string[] {
 
 /** Gives the whole text when its last piece has come. */
 export function pieceReader(): (piece: string) => string | undefined {
-  const open = new Map<string, string[]>()
+  const open = new BoundedMap<string, string[]>(MOST_OPEN_MESSAGES)
   return (piece) => {
     const match = /^([0-9a-f]+):(\d+):(\d+):(.*)$/s.exec(piece)
     if (match === null) return undefined
@@ -32,7 +33,6 @@ export function pieceReader(): (piece: string) => string | undefined {
     const parts = open.get(id) ?? []
     parts[Number(index)] = text
     open.set(id, parts)
-    if (open.size > MAX_OPEN_MESSAGES) open.delete(open.keys().next().value ?? '')
     if (parts.filter((part) => part !== undefined).length < Number(count)) return undefined
     open.delete(id)
     return parts.join('')

@@ -41,7 +41,7 @@ async function climb(queries: Queries, schema: string, part: SchemaPart): Promis
   if (from > known) {
     throw new PlimsollError('unsupported', `The store has schema ${from}; this package knows up to ${known}.`, {
       advice: 'Use the newer package that wrote it.',
-      fields: { schema: from, supported: known },
+      fields: { schema: from, supported: known, store: 'schema' },
     })
   }
   const steps = part.migrations.slice(from)

@@ -33,7 +33,7 @@ export function decodeRecord(text: string): LogRecord {
     `The store holds a record of version ${String(version)}; this package reads ${supported}.`,
     {
       advice: 'Use the package version that wrote it, or a newer one.',
-      fields: { version, supported },
+      fields: { version, supported, store: 'records' },
     },
   )
 }

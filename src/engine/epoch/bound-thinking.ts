@@ -1,6 +1,7 @@
 import type { Link } from '../../core/chain.ts'
 import type { EnvelopeChanges } from '../../core/conversation.ts'
 import { changeEnvelope, type Edit, type Plan } from '../../core/edits.ts'
+import { declaredCount } from '../../core/epochs.ts'
 import type { Item } from '../../core/item.ts'
 import type { Epoch } from '../../core/records.ts'
 import { openStepStart, turnsOf } from '../../core/turns.ts'
@@ -12,17 +13,12 @@ export interface Release {
   readonly stale: boolean
 }
 
-/** Without it the vendor does not know the option that leaves stale blocks out. */
-export const STALE_THINKING_HEADERS: Readonly<Record<string, string>> = {
-  'anthropic-beta': 'thinking-binding-controls-2026-08-01',
-}
-
 /**
  * Instructions and tools stand before everything, so a change of them for one request unbinds every thought in it: the provider is
  * asked to leave those out.
  */
 export function withNewHead(
-  { deps, target }: Pick<PrepareContext, 'deps' | 'target'>,
+  { deps, target, codec }: Pick<PrepareContext, 'deps' | 'target' | 'codec'>,
   view: View,
   changes: EnvelopeChanges,
 ): Pick<View, 'conversation' | 'headers'> {
@@ -33,7 +29,7 @@ export function withNewHead(
     ...changes,
     ...(isBound && { dropStaleThinking: true as const }),
   })
-  return { conversation, headers: isBound ? { ...view.headers, ...STALE_THINKING_HEADERS } : view.headers }
+  return { conversation, headers: isBound ? { ...view.headers, ...codec.traits.staleThinkingHeaders } : view.headers }
 }
 
 const NONE: Release = { drops: [], stale: false }
@@ -48,14 +44,16 @@ export function releasedThinking(
   plan: Plan,
   items: readonly Item[],
   links: readonly Link[],
+  /** Tools came with the epoch: they stand before everything. */
+  fromTheStart = false,
 ): Release {
-  const covered = epoch === undefined ? undefined : links[epoch.count - 1]
+  const covered = epoch === undefined ? undefined : links[Math.min(declaredCount(epoch), links.length) - 1]
   if (covered === undefined) return NONE
-  const first = firstEdited(plan, items, 0)
+  const first = fromTheStart ? 0 : firstEdited(plan, items, 0)
   const issued = items.slice(0, covered.index + 1)
   // Behind the provider's own compaction thinking is bound to that, whatever became of what it stands for.
   const compaction = issued.findLastIndex(({ standsForPrefix }) => standsForPrefix === true)
-  const firstBehind = compaction < 0 ? first : firstEdited(plan, items, compaction)
+  const firstBehind = fromTheStart ? 0 : compaction < 0 ? first : firstEdited(plan, items, compaction)
   const openFrom = openStepStart(issued, turnsOf(issued))
   const gone = new Set(plan.filter((edit) => edit.op === 'drop').map((edit) => edit.id))
   const drops: Edit[] = []

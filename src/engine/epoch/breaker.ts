@@ -1,3 +1,4 @@
+import { declaredCount } from '../../core/epochs.ts'
 import type { Epoch } from '../../core/records.ts'
 import type { PrepareContext } from '../prepare/context.ts'
 import { fixedTokensOf } from '../prepare/counting.ts'
@@ -14,10 +15,11 @@ export const MOST_IN_A_ROW = 2
  * epoch belongs to the request before if the model has answered at most once since.
  */
 export function epochsInARow({ conversation, links }: PrepareContext, standing: Epoch | undefined): number {
-  if (standing === undefined || standing.count >= links.length) return 0
+  const count = standing === undefined ? 0 : declaredCount(standing)
+  if (standing === undefined || count >= links.length) return 0
   const { items } = conversation
   // Reasoning is no link of the chain, but it is where many an answer begins.
-  const from = standing.count === 0 ? 0 : links[standing.count - 1]!.index + 1
+  const from = count === 0 ? 0 : links[count - 1]!.index + 1
   let answers = 0
   for (let i = from; i < items.length; i++) {
     if (items[i]!.role === 'assistant' && (i === from || items[i - 1]!.role !== 'assistant')) answers++

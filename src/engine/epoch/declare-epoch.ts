@@ -1,5 +1,6 @@
-import { exactAnchors } from '../../core/epochs.ts'
+import { declaredCount, exactAnchors } from '../../core/epochs.ts'
 import type { Handle } from '../../core/handles.ts'
+import type { Item } from '../../core/item.ts'
 import { RECORD_VERSION, type Epoch } from '../../core/records.ts'
 import { turnsOf } from '../../core/turns.ts'
 import { referenceHandles, storeTexts } from '../session/archive.ts'
@@ -8,7 +9,7 @@ import { coverage } from './cascade/plan-epoch.ts'
 import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
 import { fixedTokensOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
-import { isOver } from '../prepare/limits.ts'
+import { isCertainlyOver, isOver } from '../prepare/limits.ts'
 import { viewOf } from '../prepare/view.ts'
 import type { CompactRequest } from '../session/branch/compact-wish.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
@@ -17,6 +18,7 @@ import { summaryLease, type SummaryLease } from './summary/summary-lease.ts'
 import type { PresentOptions } from '../deps.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
 import { protectedItems } from './protected.ts'
+import { recallUnder } from './recall-under.ts'
 import type { Standing } from '../prepare/standing.ts'
 import { lowWater, marginOf } from './thresholds.ts'
 
@@ -51,17 +53,20 @@ async function planAndClaim(
   lease: SummaryLease,
 ): Promise<Epoch | NoEpoch> {
   const { deps, branch } = context
-  const isRepeated = standing.epoch?.count === context.links.length && cause.requested?.instructions === undefined
+  const since = context.links.length - (standing.epoch === undefined ? 0 : declaredCount(standing.epoch))
+  const isRepeated = since === 0 && cause.requested?.instructions === undefined
   if (cause.requested !== undefined && !cause.forced && isRepeated)
     return { nothing: 'nothing has come since the last reduction' }
   const draft = roomy(context, standing, aimed(draftOf(context, standing, cause.preserve), cause))
   const claim = async (epoch: Epoch): Promise<Epoch> => {
     // Together, so that a store can make them durable with one flush.
-    const [won] = await Promise.all([
+    const [{ epoch: won }] = await Promise.all([
       deps.sessions.claimEpoch(branch.tenant, branch.session, epoch),
       cause.alongside?.(),
     ])
-    return won.epoch
+    // Whoever was first on this history had more room than we have.
+    if (won.id === epoch.id || !isOver(viewUnder(context, standing, won).load, context.limit)) return won
+    return (await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...epoch, replaces: won.id })).epoch
   }
   const { passes = PASSES, cascade } = deps.policy
   const writer = summaryWriter(context, {
@@ -95,11 +100,12 @@ async function planAndClaim(
     if (isOver(load, context.limit) && pass < passes) continue
     // What will not be sent is not declared: a later request with more room would stand under it for nothing.
     const mayClose = cascade.some(({ step }) => step === 'final')
-    if (isOver(view.estimate, context.limit) && !mayClose) return { nothing: 'no plan made the request fit', view }
+    if (isCertainlyOver(view.estimate, context.limit, context.conversation.settings) && !mayClose)
+      return { nothing: 'no plan made the request fit', view }
     if (load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
       return { nothing: 'the shorter view would be no smaller' }
     await storeTexts(deps, branch, ownTexts(context, proposal))
-    return claim({ ...planned, after: load.count.high })
+    return claim({ ...planned, after: load.count.high, recall: recallUnder(context, planned, view) })
   }
   return { nothing: 'no plan made the request fit' }
 }
@@ -157,17 +163,20 @@ export function epochOf(
   count = context.links.length,
 ): Epoch {
   const { deps, branch } = context
-  const links = context.links.slice(0, count)
-  const { chain } = links.at(-1)!
+  const history = context.links.slice(0, count)
+  const links = history.slice(0, Math.max(1, coverage(edits)))
+  const { chain: cover } = links.at(-1)!
+  const { chain } = history.at(-1)!
   return {
     v: RECORD_VERSION,
     at: deps.clock.now(),
     agent: branch.agent,
     type: 'epoch',
     id: `ep_${deps.hash(`${chain}:${deps.policy.name}:${standing.epoch?.id ?? ''}:${branch.log.undone.size}`).slice(0, 16)}`,
-    cover: chain,
+    cover,
     count: links.length,
-    cut: coverage(edits),
+    cut: links.length,
+    declaredAt: { count: history.length, chain },
     identities: links.map((link) => link.identity),
     edits,
     forced: cause.forced,
@@ -179,14 +188,15 @@ export function epochOf(
     policy: deps.policy.name,
     before: cause.loadBefore,
     after: 0,
-    // The same request again, for a smaller limit: a fallback model, or a window that the provider named when it refused.
-    ...(standing.epoch?.cover === chain && { replaces: standing.epoch.id }),
+    // The same history again: for a fallback model, for a window that the provider named, or because more has come behind it.
+    ...(standing.epoch?.cover === cover && { replaces: standing.epoch.id }),
     inARow: epochsInARow(context, standing.epoch) + 1,
   }
 }
 
 export function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
   const { deps, branch, conversation, links, limit } = context
+  const { design } = deps.meter
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
     const edit = standing.firstSend.get(index)
@@ -210,9 +220,13 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     countText: textTokensOf(context),
     fixedTokens,
     limitTokens: limit.tokens,
+    windowTokens: limit.window,
+    ...(design?.estimate !== undefined && {
+      estimate: (left: readonly Item[]) => design.estimate!({ ...conversation, items: left }, context.target.model),
+    }),
     lowTokens: lowWater(deps.policy, limit, fixedTokens),
     marginTokens: marginOf(deps.policy, limit),
-    format: conversation.format,
+    mayStrip: context.codec.traits.mayStrip,
     bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
     limitBytes: limit.bytes,
     handleOf: (content) =>
@@ -220,7 +234,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
         ? (origins(content)?.handle ?? deps.addressOf(branch.tenant, Buffer.from(content)))
         : deps.addressOf(branch.tenant, content),
     present: (text, options) => origins(text)?.present(options) ?? deps.present(text, options).text,
-    readers: context.readers,
+    readers: context.epochReaders,
     describeResult: deps.describeResult,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,
   }

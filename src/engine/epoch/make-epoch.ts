@@ -1,4 +1,5 @@
 import type { Conversation } from '../../core/conversation.ts'
+import { declaredCount } from '../../core/epochs.ts'
 import { announceEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from './breaker.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
@@ -13,6 +14,7 @@ import { isHigh, messagesOf, messagesSinceSummary } from './thresholds.ts'
 export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
   const { deps, branch, limit } = context
   if (branch.wish.request !== undefined) return true
+  if (wasAnswered(context, standing)) return false
   if (epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
   if (branch.background.isWriting) return false
@@ -23,13 +25,24 @@ export function needsEpoch(context: PrepareContext, standing: Standing, { load, 
   return rest === 0 || load.count.high - (standing.epoch?.after ?? 0) >= rest * limit.tokens
 }
 
+/**
+ * The same request got an answer as it stands, from the same model and with no more room: it is sent as it was. A process that has just
+ * started may count it otherwise than the one that sent it, and must not rewrite it for that.
+ */
+function wasAnswered({ branch, links, target, limit }: PrepareContext, { epoch }: Standing): boolean {
+  const before = branch.log.answered.get(links.at(-1)?.chain ?? '')
+  if (before === undefined || before.limitTokens === undefined) return false
+  const isSamePlace = before.model === target.model && before.endpoint === target.endpoint
+  return isSamePlace && before.epoch === epoch?.id && before.limitTokens <= limit.tokens
+}
+
 /** A window of messages is full, and a tenth of it has come in since the last epoch. */
 function hasManyMessages({ deps, links }: PrepareContext, { epoch }: Standing, view: Conversation): boolean {
   const { messages, messagesSince = 'start' } = deps.policy.water
   if (messages === undefined) return false
   const count = messagesSince === 'start' ? messagesOf(view.items) : messagesSinceSummary(view.items)
   if (count < messages) return false
-  return links.length - (epoch?.count ?? 0) >= messages * 0.1
+  return links.length - (epoch === undefined ? 0 : declaredCount(epoch)) >= messages * 0.1
 }
 
 /** Makes an epoch; where none makes the request fit, the smallest view that was found. */

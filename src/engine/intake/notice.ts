@@ -30,6 +30,9 @@ const READER_HINTS: Readonly<Record<string, string>> = {
   recall: 'search in everything seen',
 }
 
+/** `recall` where no other tool opens handles. */
+const COMPACT_HINT = 'with this handle: lines from start, or those that match a pattern'
+
 export function noticeText(level: NoticeLevel, facts: NoticeFacts): string {
   if (level === 'handle') return facts.handle ?? `${grouped(facts.original.bytes)} bytes`
   const reader = facts.readers[0] === undefined ? '' : `${facts.readers[0]} `
@@ -49,7 +52,11 @@ function sizeText(size: Size): string {
 function howToRead({ handle, readers }: Pick<NoticeFacts, 'handle' | 'readers'>): string {
   if (handle === undefined) return 'The rest was not stored; run the tool again with a narrower request to see it.'
   if (readers.length === 0) return `The full output is stored as ${handle}.`
-  const tools = readers.map((name) => (READER_HINTS[name] === undefined ? name : `${name} (${READER_HINTS[name]})`))
+  const isAlone = !readers.some((name) => name.endsWith('artifact_read'))
+  const tools = readers.map((name) => {
+    const hint = name === 'recall' && isAlone ? COMPACT_HINT : READER_HINTS[name]
+    return hint === undefined ? name : `${name} (${hint})`
+  })
   return `The full output is stored as ${handle}. Read more with ${tools.join(', ')}.`
 }
 

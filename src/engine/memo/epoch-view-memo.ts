@@ -1,4 +1,5 @@
 import { applyEdits } from '../../core/edits.ts'
+import { declaredCount } from '../../core/epochs.ts'
 import type { Item } from '../../core/item.ts'
 import { releasedThinking } from '../epoch/bound-thinking.ts'
 import type { PrepareContext } from '../prepare/context.ts'
@@ -19,7 +20,8 @@ export function shownItems(context: PrepareContext, standing: Standing): Shown {
 function epochViewOf(context: PrepareContext, standing: Standing): EpochView | undefined {
   const { deps, branch, conversation, links } = context
   const { epoch } = standing
-  const behind = epoch === undefined ? undefined : links[epoch.count]
+  // Thinking that was issued before the epoch goes with it, so the view reaches as far as the history did then.
+  const behind = epoch === undefined ? undefined : links[Math.max(epoch.count, declaredCount(epoch))]
   if (epoch === undefined || behind === undefined) return undefined
   const known = branch.memo.epochView
   if (
@@ -37,7 +39,7 @@ function shownUnder(context: PrepareContext, standing: Standing, items: readonly
   const { links } = context
   const edits = standingPlan(standing, items, links)
   const { drops, stale } = bindsThinking(context)
-    ? releasedThinking(standing.epoch, edits, items, links)
+    ? releasedThinking(standing.epoch, edits, items, links, context.offer.unbinds)
     : { drops: [], stale: false }
   const plan = [...edits, ...drops]
   return { plan, items: applyEdits({ items }, plan, context.deps.memo.edited).items, stale }

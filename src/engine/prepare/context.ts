@@ -1,3 +1,4 @@
+import type { CountedLoad } from './unknown-model-margin.ts'
 import type { Link } from '../../core/chain.ts'
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
@@ -8,6 +9,7 @@ import type { Measurement, TargetRef } from '../../meter/index.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { EditedPrefix } from '../memo/branch-memo.ts'
+import type { OpenOffer, ToolOffer } from '../readers/offered-tools.ts'
 import type { Readers } from '../readers/reader-tools.ts'
 import type { Branch } from '../session/branch/branch.ts'
 
@@ -28,8 +30,12 @@ export interface PrepareContext {
   /** The target as the meter reads it: with what this branch has learned about its tokenizer. */
   readonly gauge: TargetRef
   readonly limit: Limit
-  /** Tools of the request that can bring back what was taken out. */
+  /** Tools that can bring back what is shortened before its first send: the client's own, or ours. */
   readonly readers: Readers
+  /** The same behind an epoch. */
+  readonly epochReaders: Readers
+  /** Tools of ours, by what a view leaves out. */
+  readonly offer: OpenOffer
   /** Calls that the caller still counts on; the price gate's horizon. */
   readonly expectedCalls?: number
   /** Asks the model at hand, for a summary in band. */
@@ -50,8 +56,8 @@ export interface View {
   /** Counted from nothing but the text. */
   readonly measurement: Measurement
   /** Measured prompt of the last call plus what came since, where there was one; else the measurement. */
-  readonly estimate: Load
-  /** The same with caution where nobody knows the model: what reductions go by. */
+  readonly estimate: CountedLoad
+  /** The same with a margin where nobody knows the model: what reductions go by. */
   readonly load: Load
 }
 
@@ -63,6 +69,8 @@ export interface ContextRequest {
   readonly send?: SendToModel
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
+  /** Readers that the caller answers itself and that the request may declare. */
+  readonly tools?: ToolOffer
 }
 
 /** What counting needs to know about where a text goes. */

@@ -1,8 +1,9 @@
 import type { Conversation } from '../../core/conversation.ts'
+import { declareTools } from '../../core/edits.ts'
 import type { Item } from '../../core/item.ts'
 import type { Load } from '../../core/target.ts'
 import { occupancy, occupancyByDifference, type Anchor, type Measurement, type Occupancy } from '../../meter/index.ts'
-import type { Measured } from '../session/learn.ts'
+import type { Measured } from '../learning/teach.ts'
 import type { PrepareContext, View, Weighing } from './context.ts'
 import { itemWithMargin, loadWithMargin, marginFor, textWithMargin, type CountedLoad } from './unknown-model-margin.ts'
 
@@ -39,7 +40,7 @@ function occupancyOf(
   return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))
 }
 
-/** What is known of a view's load, and the same with caution: a guess may cost a reduction, not the request. */
+/** What is known of a view's load, and the same with the margin of an unknown model: a guess may cost a reduction, not the request. */
 export function loadsOf(
   context: PrepareContext,
   conversation: Conversation,
@@ -59,7 +60,7 @@ export function loadsOf(
 /** Tokens outside the history: instructions, tools, framing. */
 export function fixedTokensOf(context: PrepareContext): number {
   const { deps, gauge, conversation } = context
-  const bare = { ...conversation, items: [] }
+  const bare = { ...declareTools(conversation, context.offer.withEpoch), items: [] }
   const measurement = deps.meter.measure(gauge, bare, 0)
   const factor = deps.meter.design?.factor(lastOn(context))
   const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)
@@ -75,13 +76,13 @@ const scaled = (measurement: Measurement, factor: number): Measurement => ({
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  const caution = marginFor(context)
-  return (item) => itemWithMargin(item, deps.meter.countItem(gauge, item).high * factor, caution)
+  const margin = marginFor(context)
+  return (item) => itemWithMargin(item, deps.meter.countItem(gauge, item).high * factor, margin)
 }
 
 export const textTokensOf = (context: Weighing): ((text: string) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  const caution = marginFor(context)
-  return (text) => textWithMargin(text, deps.meter.countText(gauge, text).high * factor, caution)
+  const margin = marginFor(context)
+  return (text) => textWithMargin(text, deps.meter.countText(gauge, text).high * factor, margin)
 }

@@ -1,3 +1,4 @@
+import { showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf } from './counting.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
@@ -50,6 +51,7 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     limit,
     edits: view.plan,
     ...(epochId !== undefined && { epoch: epochId }),
+    declared: (view.conversation.changes?.addTools ?? []).map(({ name }) => name),
     report: {
       untouched: view.text === context.text,
       loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high,
@@ -89,7 +91,9 @@ function openTurn(
       items: conversation.items.length,
       standing: measurement.parts.head + measurement.parts.tools,
       byClass: measurement.byClass,
+      ...(!showsWholePrompt(conversation) && { partial: true }),
     },
+    refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
     startedAt: deps.clock.now(),
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),

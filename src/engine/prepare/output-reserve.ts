@@ -3,6 +3,7 @@ import { changeEnvelope } from '../../core/edits.ts'
 import { isPlimsollError } from '../../core/errors.ts'
 import type { LowerOutputRule, Policy } from '../../core/policy.ts'
 import type { Limit } from '../../core/target.ts'
+import { MOST_OF_WINDOW } from '../../meter/index.ts'
 import type { PrepareContext, View } from './context.ts'
 
 type LimitAt = (maxOutputTokens?: number) => Limit
@@ -19,7 +20,7 @@ function outputFloor({ lowerOutput: rule }: Policy, settings: RequestSettings): 
 const leastOf = ({ minTokens, minShare }: LowerOutputRule, asked: number): number =>
   Math.max(minTokens, Math.ceil(asked * minShare))
 
-/** A cap that leaves no room for any prompt is lowered before anything is measured. */
+/** A cap that leaves no room for any prompt is lowered before anything is measured; in a small window further than the policy's floor. */
 export function openLimit(
   policy: Policy,
   conversation: Conversation,
@@ -29,8 +30,22 @@ export function openLimit(
   try {
     return { limit: limitAt(), conversation }
   } catch (error) {
-    if (floor === undefined || !isPlimsollError(error, 'limit-not-positive')) throw error
-    return { limit: limitAt(floor), conversation: changeEnvelope(conversation, { maxOutputTokens: floor }) }
+    if (policy.lowerOutput === undefined || !isPlimsollError(error, 'limit-not-positive')) throw error
+    const share = Math.floor(Number(error.fields['window']) * MOST_OF_WINDOW)
+    for (const cap of [floor ?? share, share]) {
+      const limit = limitWith(limitAt, cap)
+      if (limit !== undefined && cap > (conversation.settings.thinkingBudget ?? 0))
+        return { limit, conversation: changeEnvelope(conversation, { maxOutputTokens: cap }) }
+    }
+    throw error
+  }
+}
+
+function limitWith(limitAt: LimitAt, cap: number): Limit | undefined {
+  try {
+    return limitAt(cap)
+  } catch {
+    return undefined
   }
 }
 

@@ -2,6 +2,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
 import type { Limit, Load, Target, Verdict } from '../../core/target.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
+import type { ToolOffer } from '../readers/offered-tools.ts'
 
 export interface PrepareRequest {
   readonly format: string
@@ -14,6 +15,8 @@ export interface PrepareRequest {
   readonly send?: SendToModel
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
+  /** Readers that the caller answers itself and that the request may declare. */
+  readonly tools?: ToolOffer
   /** The caller only observes: whatever the verdict is, the request is sent and its answer recorded. @default false */
   readonly sentAnyway?: boolean
   /** `meanwhile`: a request about which nothing new was decided is archived together with its answer. @default 'before' */
@@ -32,6 +35,8 @@ export interface PreparedTurn {
   readonly limit: Limit
   readonly edits: Plan
   readonly epoch?: string
+  /** Tools of the offer that leave with this request. */
+  readonly declared: readonly string[]
   readonly report: PrepareReport
 }
 

@@ -1,9 +1,10 @@
 import { alignChain, firstSendKey, type Link } from '../../core/chain.ts'
 import type { Edit, Plan } from '../../core/edits.ts'
-import { exactAnchors, planOfEpoch, type Anchors } from '../../core/epochs.ts'
+import { declaredCount, exactAnchors, isDeclaredOn, planOfEpoch, type Anchors } from '../../core/epochs.ts'
 import type { Item } from '../../core/item.ts'
 import type { Epoch, FirstSendEdit } from '../../core/records.ts'
 import type { FoundEpoch, SessionStore } from '../../ports/session-store.ts'
+import type { Branch } from '../session/branch/branch.ts'
 import type { PrepareContext } from './context.ts'
 
 /** The edits that already stand for a transcript: its epoch, if one applies, and the first-send edits of its items. */
@@ -33,7 +34,11 @@ export async function findStanding({ deps, branch, conversation, links, known }:
     fresh.map((link) => link.chain),
   )
   const epochs = [...(trail?.epochs ?? []).filter(({ epoch }) => epoch.count <= known.links), ...found]
-  const epoch = newestEpoch(epochs, session)
+  const epoch = epochFor(
+    branch,
+    links,
+    epochs.filter(({ undoneIn }) => !undoneIn.includes(session)),
+  )
   const firstSend = new Map([...(trail?.firstSend ?? [])].filter(([index]) => index < known.items))
   for (const [index, edit] of await editsOf(deps.sessions, tenant, items, fresh)) firstSend.set(index, edit)
   return {
@@ -80,13 +85,28 @@ const keysOf = (items: readonly Item[], link: Link): readonly string[] =>
 
 const isEditable = (item: Item): boolean => item.kind === 'result' || item.kind === 'user' || item.kind === 'media'
 
-/** The epoch that reaches furthest wins; one that this session undid does not count. */
-function newestEpoch(found: readonly FoundEpoch[], session: string): Epoch | undefined {
+/**
+ * The epoch that stands for a history. One that was declared for this very history wins; a history that was answered before gets what
+ * stood then, so that whoever asks again or rewinds gets the same bytes; for a new one it is the newest. What another session declares
+ * for a history that this one has sent without it is not taken up.
+ */
+function epochFor({ log }: Branch, links: readonly Link[], found: readonly FoundEpoch[]): Epoch | undefined {
+  const end = links.at(-1)?.chain ?? ''
+  const epochs = found.map(({ epoch }) => epoch)
+  const own = epochs.filter(({ id }) => log.epochs.has(id))
+  const declared = newestOf(own.filter((epoch) => isDeclaredOn(epoch, end)))
+  if (declared !== undefined) return declared
+  const before = log.answered.get(end)
+  if (before !== undefined) return epochs.find(({ id }) => id === before.epoch)
+  const sent = links.findLastIndex(({ chain }) => log.answered.has(chain)) + 1
+  return newestOf(epochs.filter((epoch) => epoch.count > sent || log.epochs.has(epoch.id)))
+}
+
+function newestOf(epochs: readonly Epoch[]): Epoch | undefined {
   let best: Epoch | undefined
-  for (const { epoch, undoneIn } of found) {
-    if (undoneIn.includes(session)) continue
-    if (best === undefined || epoch.count > best.count || (epoch.count === best.count && isLater(epoch, best)))
-      best = epoch
+  for (const epoch of epochs) {
+    const [count, most] = [declaredCount(epoch), best === undefined ? -1 : declaredCount(best)]
+    if (best === undefined || count > most || (count === most && isLater(epoch, best))) best = epoch
   }
   return best
 }

@@ -1,7 +1,7 @@
-import { changeEnvelope } from '../../core/edits.ts'
-import { STALE_THINKING_HEADERS } from '../epoch/bound-thinking.ts'
+import { changeEnvelope, declareTools } from '../../core/edits.ts'
 import { outgoingOf } from '../memo/edited-prefix-memo.ts'
 import { shownItems } from '../memo/epoch-view-memo.ts'
+import { toolsFor } from '../readers/offered-tools.ts'
 import type { PrepareContext, View } from './context.ts'
 import { anchorFor, loadsOf } from './counting.ts'
 import type { Standing } from './standing.ts'
@@ -9,8 +9,10 @@ import type { Standing } from './standing.ts'
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
   const { deps } = context
-  const { plan, items, stale } = shownItems(context, standing)
-  const edited = plan.length === 0 ? context.conversation : { ...context.conversation, items }
+  const { plan, items, stale: isReleased } = shownItems(context, standing)
+  const stale = isReleased || context.offer.isStale
+  const shown = plan.length === 0 ? context.conversation : { ...context.conversation, items }
+  const edited = declareTools(shown, toolsFor(context.offer, standing.epoch !== undefined, plan.length > 0))
   const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const { text, bytes, editedPrefix } = outgoingOf(context, conversation, plan)
   const measurement = deps.meter.measure(context.gauge, conversation, bytes)
@@ -21,7 +23,7 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
     conversation,
     text,
     ...(editedPrefix !== undefined && { editedPrefix }),
-    headers: stale ? STALE_THINKING_HEADERS : {},
+    headers: stale ? context.codec.traits.staleThinkingHeaders : {},
     measurement,
     estimate,
     load,

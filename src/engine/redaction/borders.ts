@@ -23,6 +23,7 @@ function redactBytes(redact: Redactor, bytes: Uint8Array): Uint8Array {
 function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
   if (record.type === 'item-seen') return { ...record, text: redact(record.text), fragment: redact(record.fragment) }
   if (record.type === 'edit') return { ...record, text: redact(record.text) }
+  if (record.type === 'audit') return { ...record, reason: redact(record.reason) }
   return record.type === 'epoch' ? redactEpoch(redact, record) : record
 }
 
@@ -31,7 +32,8 @@ const redactEpoch = (redact: Redactor, epoch: Epoch): Epoch => ({
   edits: epoch.edits.map((edit): EpochEdit => ('text' in edit ? { ...edit, text: redact(edit.text) } : edit)),
 })
 
-function redactingStore(store: SessionStore, redact: Redactor): SessionStore {
+/** Everything that is written; what was written is what is read, also in the process that wrote it. */
+export function redactingStore<S extends SessionStore>(store: S, redact: Redactor): S {
   return {
     ...store,
     append: (tenant, session, records, expected, options) =>
@@ -43,6 +45,7 @@ function redactingStore(store: SessionStore, redact: Redactor): SessionStore {
         options,
       ),
     claimEpoch: (tenant, session, epoch) => store.claimEpoch(tenant, session, redactEpoch(redact, epoch)),
+    setValue: (tenant, key, value, ifAbsent, options) => store.setValue(tenant, key, redact(value), ifAbsent, options),
   }
 }
 

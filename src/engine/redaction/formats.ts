@@ -7,8 +7,9 @@ export interface TokenFormat {
   readonly pattern: RegExp
 }
 
-/** The pattern stands alone: not inside a longer word. */
-const alone = (source: string): RegExp => new RegExp(`(?<![A-Za-z0-9_])(?:${source})(?![A-Za-z0-9])`, 'g')
+/** The pattern stands alone: not inside a longer word. The letter of an escape, as in `\\n`, is no part of a word. */
+const ALONE = String.raw`(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf0])|(?<=\\u[0-9a-fA-F]{4}))`
+const alone = (source: string): RegExp => new RegExp(`${ALONE}(?:${source})(?![A-Za-z0-9])`, 'g')
 
 const format = (name: string, hints: string | readonly string[], source: string): TokenFormat => ({
   name,

@@ -1,5 +1,6 @@
 import { TOKEN_FORMATS, type TokenFormat } from './formats.ts'
 import { LABELLED_SECRETS, PRIVATE_KEY } from './labelled.ts'
+import { redactJsonStrings } from './json-strings.ts'
 import { formsOf, secretsIn, type KnownValue } from './values.ts'
 
 export interface RedactionOptions {
@@ -28,11 +29,11 @@ export function createRedactor(options: RedactionOptions = {}): Redactor {
     return { name, hints: [''], pattern: new RegExp(pattern.source, flags) }
   })
   const formats = [...own, ...TOKEN_FORMATS]
-  return (text) => {
+  const redact: Redactor = (text) => {
     let out = byValue(text)
     if (out.includes('PRIVATE KEY')) {
       out = out.replace(PRIVATE_KEY, (whole, head: string, body: string, end: string) =>
-        /^(?:\s|\\[nr])*$/.test(body) ? whole : `${head}${mark('private-key')}${end}`,
+        /^(?:\s|\\+[nrt])*$/.test(body) ? whole : `${head}${mark('private-key')}${end}`,
       )
     }
     for (const { name, hints, pattern } of formats)
@@ -41,6 +42,7 @@ export function createRedactor(options: RedactionOptions = {}): Redactor {
       out = out.replace(pattern, (_, label: string) => `${label}${mark(name)}`)
     return out
   }
+  return (text) => redact(redactJsonStrings(text, redact))
 }
 
 /** One pass for all values, the longest first: one secret may be the beginning of another. */

@@ -3,13 +3,15 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
 import type { UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
-import { looksTruncated } from '../../meter/index.ts'
+import { hidesContent } from '../../core/whole-prompt.ts'
+import { isKnownUsage, looksTruncated } from '../../meter/index.ts'
 import type { Branch } from './branch/branch.ts'
 import type { OpenTurn } from './branch/open-turns.ts'
+import { cutEvidence } from '../learning/cut-evidence.ts'
 import { callRecord, settleCall, tellCall } from '../spending/calls.ts'
 import type { EngineDeps } from '../deps.ts'
 import { sealedTokensIn } from './sealed-tokens.ts'
-import { teach } from './learn.ts'
+import { teach } from '../learning/teach.ts'
 import { appendTo } from './restore.ts'
 
 export interface RecordRequest {
@@ -21,8 +23,6 @@ export interface RecordRequest {
   /** The same as a codec has read it already. */
   readonly answer?: ModelResponse
   readonly usage?: Usage
-  /** The usage is of a prompt that the server had cut: it is billed, and says nothing about the prompt that was sent. */
-  readonly cut?: boolean
   /** The provider refused or never answered: the turn is closed, and nothing is said about its usage. */
   readonly refused?: boolean
   /**
@@ -35,7 +35,7 @@ export interface RecordRequest {
 export interface RecordedTurn {
   readonly usage?: Usage
   readonly costUsd?: number
-  /** The server seems to have dropped the front of the prompt without a word: the window that it acts by. */
+  /** The server drops the front of prompts without a word, by repeated evidence: the window that it acts by. */
   readonly truncatedTo?: number
 }
 
@@ -58,15 +58,18 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   const answer = request.answer ?? answerOf(deps, request.format ?? turn.format, request.response)
   const usage = request.usage ?? answer?.usage
   const hidden = answer && sealedTokensIn({ ...answer, ...(usage !== undefined && { usage }) }, countFor(deps, turn))
-  const truncatedTo = request.cut === true ? undefined : truncationOf(branch, turn, usage)
+  const { window: truncatedTo, isSuspect } = truncationOf(branch, turn, usage)
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
+  const isPartial = turn.measured.partial === true || answer?.items.some(hidesContent) === true
   const at = deps.clock.now()
   const entry: UsageSeen = {
     ...callRecord(deps, branch, { model: turn.model, purpose: 'turn', usage, durationMs: at - turn.startedAt }),
     turn: turn.id,
     estimated: turn.estimated,
     // A number for a part of the prompt measures nothing that the next request could build on.
-    ...(truncatedTo === undefined && request.cut !== true && { measured: turn.measured }),
+    ...(truncatedTo === undefined
+      ? { measured: { ...turn.measured, ...(isPartial && { partial: true }), ...(isSuspect && { suspect: true }) } }
+      : { cut: true }),
     limit: turn.limit,
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
     ...(turn.epoch !== undefined && { epoch: turn.epoch }),
@@ -74,9 +77,9 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   }
   await settleCall(deps, turn.reservation, entry)
   tellCall(deps, branch, entry)
-  if (deps.calibration !== undefined) {
-    teach(deps.calibration, branch.log.measured, entry)
-    deps.keepCalibration?.()
+  if (deps.calibrations !== undefined) {
+    teach(await deps.calibrations.of(branch.tenant), branch.log.measured, entry)
+    deps.calibrations.note(branch.tenant)
   }
   // One write for the request and its answer: what is acknowledged here is durable as a whole.
   await appendTo(deps, branch, [...unwritten, entry], { durable })
@@ -89,17 +92,18 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   }
 }
 
-/** Shorter prompts than this are no server's window. */
-const LEAST_WINDOW = 1_024
-
 /**
- * The window of a server that cut the prompt. One that reports what its cache did not hold says a small number too: that one falls
- * below what was reported before, a window does not.
+ * The window of a server that cuts prompts, on evidence, and whether this count alone looks like one. A vendor refuses what is too long, and
+ * whoever set the window knows it: neither is doubted.
  */
-function truncationOf({ log }: Branch, { count }: OpenTurn, usage: Usage | undefined): number | undefined {
-  if (usage === undefined || !looksTruncated({ count }, usage)) return undefined
-  if (usage.input < LEAST_WINDOW || usage.input < (log.measured?.prompt ?? 0)) return undefined
-  return usage.input
+function truncationOf(
+  { log }: Branch,
+  { count, estimated, limit, epoch, refusesOverflow }: OpenTurn,
+  usage: Usage | undefined,
+): { readonly window?: number; readonly isSuspect: boolean } {
+  if (!isKnownUsage(usage) || refusesOverflow || limit.source === 'config') return { isSuspect: false }
+  const { window } = cutEvidence(log.counted, { usage, estimated, epoch })
+  return { isSuspect: looksTruncated({ count }, usage), ...(window !== undefined && { window }) }
 }
 
 function warnOfTruncation(deps: EngineDeps, branch: Branch, turn: OpenTurn, { input }: Usage): void {

@@ -40,9 +40,9 @@ function absorb({ log, standing }: Branch, record: LogRecord): void {
  * Fixes in the log what the meter knows when a branch begins. From there on the branch learns from its own usage records
  * only, so that a restarted process, or another proxy, decides exactly as this one would.
  */
-export function seedCalibration(deps: EngineDeps, { agent, log }: Branch): void {
-  if (deps.calibration === undefined || log.calibration !== undefined) return
-  const { v, models } = deps.calibration.state()
+export async function seedCalibration(deps: EngineDeps, { tenant, agent, log }: Branch): Promise<void> {
+  if (deps.calibrations === undefined || log.calibration !== undefined) return
+  const { v, models } = (await deps.calibrations.of(tenant)).state()
   // Not worth a write of its own: it goes before the first record that builds on it.
   log.begin({ v: RECORD_VERSION, at: deps.clock.now(), agent, type: 'calibration', state: { v, models } })
 }

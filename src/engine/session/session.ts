@@ -90,7 +90,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const engine = await deps()
       const branch = branchOf(engine)
       await catchUp(engine, branch)
-      seedCalibration(engine, branch)
+      await seedCalibration(engine, branch)
       return work(engine, branch)
     })
   /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
@@ -102,14 +102,17 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const { deps: engine } = tolerant
       await flushOutbox(tolerant, branch)
       await catchUp(engine, branch)
-      seedCalibration(engine, branch)
+      await seedCalibration(engine, branch)
       try {
         return await work(tolerant.isDown() ? modelFree(engine) : engine, branch)
       } finally {
         // What memory answered in the store's place is asked again.
         if (tolerant.isDown()) branch.requests.forgetTrail()
+        if (branch.outbox.isEmpty) all.outboxes?.delete(flush)
+        else all.outboxes?.add(flush)
       }
     })
+  const flush = (): Promise<boolean> => runAnyway(async (_, { outbox }) => outbox.isEmpty)
   return {
     id,
     agent,

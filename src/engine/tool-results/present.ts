@@ -1,4 +1,5 @@
 import type { Presenter } from '../deps.ts'
+import { readerNames } from '../readers/reader-tools.ts'
 import { createToolRegistry, show, type ToolRegistry } from '../intake/index.ts'
 
 /** Shows the best view of a long output under a token budget, by what the output is and which tool wrote it. */
@@ -10,7 +11,7 @@ export const presenter =
       countTokens,
       handle,
       registry,
-      readers: [...readers.values()],
+      readers: readerNames(readers),
       ...(tool !== undefined && { tool }),
       ...(now !== undefined && { now }),
     })

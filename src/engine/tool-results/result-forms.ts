@@ -5,7 +5,7 @@ import type { EngineDeps, Presented, PresentOptions } from '../deps.ts'
 import { derivedFrom, type Derived } from './derived.ts'
 import { describeOutput, pointerText } from '../intake/index.ts'
 import { guardedView, isLarge } from './intake-guard.ts'
-import type { Readers } from '../readers/reader-tools.ts'
+import { readerNames, type Readers } from '../readers/reader-tools.ts'
 import { toolBudget, type BudgetGrant, type BudgetSnapshot, type ResultForms, type ToolBudget } from './tool-budget.ts'
 
 /** The model that a result is for: what fits there, what a text weighs there, and which readers it can call. */
@@ -109,7 +109,7 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
     forms: {
       ...base,
       preview,
-      handle: () => pointerText(binary ?? text, source.handle(), [...scale.readers.values()]),
+      handle: () => pointerText(binary ?? text, source.handle(), readerNames(scale.readers)),
       ...(tooLarge === undefined && tokens <= SMALL_TOKENS && { always: true }),
       ...(tooLarge !== undefined && {
         tooLarge,

@@ -2,11 +2,12 @@ import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../kit/cache-marks.ts'
 import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
-import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../kit/reading.ts'
+import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { spliceMemberOut } from '../json/splice.ts'
 import { readBlock } from './blocks.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
-import { FORMAT, MARK_KEYS, messageAt, nodeAt, sourceOf, type Place, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, messageAt, nodeAt, sourceOf, type Place, type Source } from './source.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined
@@ -100,6 +101,18 @@ function roleOf(role: unknown, path: string): Role {
   return role
 }
 
+/** What Anthropic's own tools add, by its documents or, where those are silent, by what others of the kind do. */
+const DESCRIBED: readonly (readonly [RegExp, number])[] = [
+  [/^bash_/, 245],
+  [/^text_editor_/, 700],
+  [/^computer_/, 735],
+  [/^memory_/, 700],
+  [/^(?:web_search|web_fetch|code_execution|tool_search)/, 1_600],
+]
+
+const descriptionTokens = (type: string | undefined): number | undefined =>
+  DESCRIBED.find(([pattern]) => pattern.test(type ?? ''))?.[1]
+
 function readTools(text: string, root: JsonNode, tools: unknown): ToolDeclaration[] {
   if (tools === undefined || tools === null) return []
   if (!Array.isArray(tools)) throw badInput(FORMAT, 'tools', 'an array')
@@ -107,7 +120,18 @@ function readTools(text: string, root: JsonNode, tools: unknown): ToolDeclaratio
   return objectsIn(tools, FORMAT, 'tools').map((fields, i) => ({
     name: stringOf(fields['name']) ?? stringOf(fields['type']) ?? '',
     text: rawText(text, nodes[i]!),
+    ...defined({ describedBy: descriptionTokens(stringOf(fields['type'])) }),
   }))
+}
+
+/** Types of tools that run at the client: Anthropic only describes them. */
+const CLIENT_TOOLS = /^(?:custom|bash_|text_editor_|computer_|memory_)/
+
+function unseenIn(body: Fields): readonly string[] {
+  // Context management takes parts out of the prompt; a container and MCP servers put some in.
+  const held = ['mcp_servers', 'container', 'context_management'].filter((key) => (body[key] ?? null) !== null)
+  const tools = Array.isArray(body['tools']) ? body['tools'].map((tool) => stringOf(recordOf(tool)?.['type'])) : []
+  return [...held, ...tools.filter((type) => type !== undefined && !CLIENT_TOOLS.test(type)).map(String)]
 }
 
 function readSettings(body: Fields): RequestSettings {
@@ -115,7 +139,12 @@ function readSettings(body: Fields): RequestSettings {
   const choice = recordOf(body['tool_choice'])?.['type']
   const format = body['output_format'] ?? recordOf(body['output_config'])?.['format']
   const isShaped = choice === 'any' || choice === 'tool' || (format !== undefined && format !== null)
+  const unseen = unseenIn(body)
+  const schema = recordOf(recordOf(format)?.['schema'])
   return {
+    ...(unseen.length > 0 && { unseen }),
+    ...((choice === 'any' || choice === 'tool') && { forcesTool: true as const }),
+    ...(schema !== undefined && { answerSchema: JSON.stringify(schema) }),
     ...(isShaped && { shapesAnswer: true as const }),
     stream: body['stream'] === true,
     reasoning: thinking === 'enabled' || thinking === 'adaptive',

@@ -5,13 +5,14 @@ import { writeForeign, type Written } from '../kit/cross.ts'
 import { member, rawText, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
-import { recordOf, stringOf } from '../kit/reading.ts'
+import { writeRestored } from '../kit/restored.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
 import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { nativeSplice } from './native.ts'
-import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './source.ts'
 import { writeAnthropicMessages } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -31,7 +32,11 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   const changes: Splice[] = []
   for (const message of messages) {
     if (message.own === undefined) {
-      written.push(insertedMessage(message.inserted, marks.get(message.inserted.id)))
+      written.push(
+        'restored' in message
+          ? writeRestored(encode, message.restored)
+          : insertedMessage(message.inserted, marks.get(message.inserted.id)),
+      )
       continue
     }
     written.push(message.own)

@@ -1,27 +1,19 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
+import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
+  byToolChoice,
   eventOf,
-  isRecord,
   parseData,
   parseInput,
-  recordsIn,
-  splitAnswer,
-  sumUsage,
-  textOf,
   type HiddenWire,
   type IsOurs,
-  type Json,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
 
-const blocksOf = (message: Json | undefined): readonly Json[] => {
-  const content = message?.['content']
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : recordsIn(content)
-}
-
-export const anthropicHidden: HiddenWire = {
+export const steps: HiddenWire = {
   list: 'messages',
+  admits: (fields) => (recordsIn(fields['tools']).some(isRunByClient) ? byToolChoice(fields) : 'no'),
   callOf: (part, isOurs) =>
     part['type'] === 'tool_use' && isOurs(String(part['name']))
       ? { id: String(part['id']), name: String(part['name']), input: part['input'] ?? {} }
@@ -32,21 +24,7 @@ export const anthropicHidden: HiddenWire = {
     { role: 'assistant', content: parts },
     { role: 'user', content: results },
   ],
-  insert(history, index, steps) {
-    const answer = history[index]
-    if (answer?.['role'] !== 'assistant') return history
-    const { messages, besideResults } = splitAnswer(blocksOf(answer), steps, {
-      rest: (content) => ({ ...answer, content }),
-      write: (content) => ({ role: 'assistant', content }),
-      answer: (content) => ({ role: 'user', content }),
-    })
-    const after = history[index + 1]
-    const answered =
-      besideResults.length > 0 && after !== undefined
-        ? [{ ...after, content: [...besideResults, ...blocksOf(after)] }, ...history.slice(index + 2)]
-        : history.slice(index + 1)
-    return [...history.slice(0, index), ...messages, ...answered]
-  },
+  joinsResults: true,
   partsOf: (body) => recordsIn(body['content']),
   assemble(bodies, visible) {
     const last = bodies.at(-1)!
@@ -54,12 +32,15 @@ export const anthropicHidden: HiddenWire = {
       ...last,
       id: bodies[0]!['id'],
       content: visible,
-      stop_reason: stopOf(last['stop_reason'], visible.some(anthropicHidden.isCall)),
-      usage: sumUsage(bodies.map((body) => body['usage'])),
+      stop_reason: stopOf(last['stop_reason'], visible.some(steps.isCall)),
     }
   },
   stream: (isOurs) => new AnthropicStream(isOurs),
 }
+
+/** Declared with a schema, or one of Anthropic's own kinds that the client runs. */
+const isRunByClient = (tool: Fields): boolean =>
+  tool['input_schema'] !== undefined || /^(?:bash|text_editor|computer|memory)_/.test(textOf(tool['type']))
 
 /** Without a call of the client's own there is nothing for it to run. */
 const stopOf = (reason: unknown, hasCalls: boolean): unknown =>
@@ -71,8 +52,9 @@ class AnthropicStream implements VisibleStream {
   #shown = new Map<number, number | undefined>()
   #visible = 0
   #blocks: { value: Record<string, unknown>; json: string }[] = []
-  #held: ServerSentEvent[] = []
-  #usages: unknown[] = []
+  #held: StreamEvent[] = []
+  /** Of the answer at hand: it begins with its input and ends with its output. */
+  #usage: unknown
   #answers = 0
   #hasCalls = false
   #hidesCalls = false
@@ -81,13 +63,13 @@ class AnthropicStream implements VisibleStream {
     this.#isOurs = isOurs
   }
 
-  push(event: ServerSentEvent): readonly Passed[] {
+  push(event: StreamEvent): readonly Passed[] {
     const data = parseData(event)
     if (data === undefined) return ['same']
     const index = Number(data['index'])
     switch (data['type']) {
       case 'message_start': {
-        this.#usages.push(isRecord(data['message']) ? data['message']['usage'] : undefined)
+        this.#usage = isRecord(data['message']) ? data['message']['usage'] : undefined
         return this.#answers === 0 ? ['same'] : []
       }
       case 'content_block_start':
@@ -107,10 +89,10 @@ class AnthropicStream implements VisibleStream {
     }
   }
 
-  #startBlock(event: ServerSentEvent, data: Json, index: number): readonly Passed[] {
+  #startBlock(event: StreamEvent, data: Fields, index: number): readonly Passed[] {
     const block = isRecord(data['content_block']) ? { ...data['content_block'] } : {}
     this.#blocks[index] = { value: block, json: '' }
-    const hidden = anthropicHidden.callOf(block, this.#isOurs) !== undefined
+    const hidden = steps.callOf(block, this.#isOurs) !== undefined
     if (!hidden && block['type'] === 'tool_use') this.#hasCalls = true
     if (hidden) this.#hidesCalls = true
     this.#shown.set(index, hidden ? undefined : this.#visible++)
@@ -130,13 +112,13 @@ class AnthropicStream implements VisibleStream {
     }
   }
 
-  #renumbered(event: ServerSentEvent, data: Json, index: number): readonly Passed[] {
+  #renumbered(event: StreamEvent, data: Fields, index: number): readonly Passed[] {
     const shown = this.#shown.get(index)
     if (shown === undefined) return []
     return shown === index ? ['same'] : [eventOf(event, { ...data, index: shown })]
   }
 
-  parts(): readonly Json[] {
+  parts(): readonly Fields[] {
     return this.#blocks.map(({ value, json }) =>
       value['type'] === 'tool_use' ? { ...value, input: parseInput(json) } : value,
     )
@@ -146,25 +128,19 @@ class AnthropicStream implements VisibleStream {
     return this.#held.map((event) => this.#ending(event, parseData(event)!))
   }
 
-  #ending(event: ServerSentEvent, data: Json): Passed {
+  #ending(event: StreamEvent, data: Fields): Passed {
     if (data['type'] !== 'message_delta') return event
     if (this.#answers === 0 && !this.#hidesCalls) return 'same'
     const delta = isRecord(data['delta']) ? data['delta'] : {}
     return eventOf(event, {
       ...data,
       delta: { ...delta, stop_reason: stopOf(delta['stop_reason'], this.#hasCalls) },
-      usage: this.#totalUsage(data['usage']),
+      // The client has the first answer's input; the last one's tells how full the window is.
+      usage: overlaid(this.#usage, data['usage']),
     })
   }
 
-  /** Each answer begins with its input and ends with its output; the last word of each key counts, then all are added. */
-  #totalUsage(last: unknown): unknown {
-    return sumUsage([...this.#usages.slice(0, -1), overlaid(this.#usages.at(-1), last)])
-  }
-
   next(): readonly Passed[] {
-    const delta = this.#held.map(parseData).find((data) => data?.['type'] === 'message_delta')
-    this.#usages.push(overlaid(this.#usages.pop(), delta?.['usage']))
     this.#answers++
     this.#hidesCalls = false
     this.#blocks = []
@@ -174,7 +150,7 @@ class AnthropicStream implements VisibleStream {
   }
 }
 
-const overlaid = (first: unknown, last: unknown): Json => ({
+const overlaid = (first: unknown, last: unknown): Fields => ({
   ...(isRecord(first) && first),
   ...(isRecord(last) && last),
 })

@@ -1,7 +1,8 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { bytesOf, indexGrown, rawText, type JsonNode } from '../json/json-index.ts'
-import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../kit/reading.ts'
+import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
 import { readPart, type ItemCore } from './read-part.ts'
 import {
@@ -18,7 +19,7 @@ import {
   valueAt,
   type Place,
   type Source,
-} from './wire.ts'
+} from './source.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined
@@ -44,7 +45,7 @@ export function decode(text: string, before?: Conversation): Conversation {
     head: readSystem(text, body, valueAt(request, 'systemInstruction')),
     items,
     tools: readTools(text, body, request['tools']),
-    settings: readSettings(fields, request),
+    settings: readSettings(body, fields, request),
     bytes,
     source: { format: FORMAT, value: source },
   }
@@ -137,12 +138,19 @@ export function serverTools(tool: JsonNode): string[] {
   return keys.filter((key) => key !== 'functionDeclarations' && key !== 'function_declarations')
 }
 
-function readSettings(body: Fields, request: Fields): RequestSettings {
+function unseenIn(body: JsonNode, request: Fields): readonly string[] {
+  const held = (valueAt(request, 'cachedContent') ?? null) === null ? [] : ['cachedContent']
+  return [...held, ...elementsOf(field(rootOf(body), 'tools')).flatMap(serverTools)]
+}
+
+function readSettings(node: JsonNode, body: Fields, request: Fields): RequestSettings {
   const config = recordOf(valueAt(request, 'generationConfig'))
   const thinking = recordOf(valueAt(config, 'thinkingConfig'))
   const model = stringOf(body['model']) ?? stringOf(request['model'])
   const mime = stringOf(valueAt(config, 'responseMimeType')) ?? 'text/plain'
+  const unseen = unseenIn(node, request)
   return {
+    ...(unseen.length > 0 && { unseen }),
     ...(mime !== 'text/plain' && { shapesAnswer: true as const }),
     // The URL says whether this wire streams.
     stream: false,

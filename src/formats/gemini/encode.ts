@@ -5,13 +5,25 @@ import { member, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
 import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
+import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceArray, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
 import { spliceList } from './lists.ts'
 import { textKeyOf } from './read-part.ts'
-import { FORMAT, elementAt, field, fieldEntry, listOf, nodeAt, placeOf, rootOf, sourceOf, type Source } from './wire.ts'
+import {
+  FORMAT,
+  elementAt,
+  field,
+  fieldEntry,
+  listOf,
+  nodeAt,
+  placeOf,
+  rootOf,
+  sourceOf,
+  type Source,
+} from './source.ts'
 import { writeGemini } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -29,7 +41,7 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
   for (const message of messages) {
     if (message.own === undefined) {
-      written.push(insertedContent(message.inserted))
+      written.push('restored' in message ? writeRestored(encode, message.restored) : insertedContent(message.inserted))
       continue
     }
     written.push(message.own)

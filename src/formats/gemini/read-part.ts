@@ -1,12 +1,13 @@
 import type { Item, Media, Role } from '../../core/item.ts'
 import { compactJson } from '../json/json-index.ts'
 import { mediaTypeOf } from '../kit/media.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
-import { valueAt } from './wire.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
+import { valueAt } from './source.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 export type ItemCore = Pick<Item, 'kind' | 'role' | 'text'> &
-  Partial<Pick<Item, 'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'media'>>
+  Partial<Pick<Item, 'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'sealedCharacters' | 'media'>>
 
 /** Gives the JSON text of a value below the part as it stands on the wire; without keys, of the part itself. */
 export type Raw = (...keys: string[]) => string
@@ -24,6 +25,7 @@ export function readPart(part: Fields, role: Role, raw: Raw): ItemCore {
       text: call['args'] === undefined ? '{}' : raw('functionCall', 'args'),
       ...named(call),
       sealed: signed ? true : undefined,
+      sealedCharacters: stringOf(valueAt(part, 'thoughtSignature'))?.length,
     })
   }
   const response = inner('functionResponse')

@@ -13,6 +13,8 @@ export function writeForeign(
 ): Written {
   const written = write(conversation)
   if (conversation.changes === undefined) return written
-  const changed = { ...codec.decode(written.text), changes: conversation.changes }
+  // Tools of ours are among those that were written.
+  const { addTools: _, ...changes } = conversation.changes
+  const changed = { ...codec.decode(written.text), changes }
   return { text: codec.encode(changed).text, losses: written.losses }
 }

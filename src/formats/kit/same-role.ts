@@ -1,7 +1,7 @@
 import { indexJson, member, rawText, type JsonNode } from '../json/json-index.ts'
 import { spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import type { OutgoingMessage } from './outgoing.ts'
-import { stringOf } from './reading.ts'
+import { stringOf } from '../../core/values.ts'
 
 /** An outgoing history, message by message, with the changes inside its own messages. */
 export interface WrittenHistory {
@@ -68,11 +68,13 @@ function alternates({ count, nodeOf, assistant = 'assistant' }: MessageList): bo
 
 const wireRole = (node: JsonNode): string => stringOf(member(node, 'role')?.value) ?? 'user'
 
+/** Messages that are put back are the wire's own, and stay as they are. */
 const stoodTogether = (one: OutgoingMessage, next: OutgoingMessage): boolean =>
-  one.own !== undefined && next.own === one.own + 1
+  'restored' in one || 'restored' in next || (one.own !== undefined && next.own === one.own + 1)
 
 function roleOf(message: OutgoingMessage, { nodeOf, assistant = 'assistant' }: MessageList): string {
   if (message.own !== undefined) return wireRole(nodeOf(message.own))
+  if ('restored' in message) return ''
   return message.inserted.role === 'assistant' ? assistant : 'user'
 }
 

@@ -2,7 +2,7 @@ import type { Conversation, Loss, NewTool, RequestSettings } from '../../core/co
 import type { Item, Media, ToolDeclaration } from '../../core/item.ts'
 import { turnsOf } from '../../core/turns.ts'
 import type { JsonNode } from '../json/json-index.ts'
-import { numberOf, recordOf, stringOf, type Fields } from './reading.ts'
+import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { readToolChoice, type ToolChoice } from './tool-choice.ts'
 
 /**

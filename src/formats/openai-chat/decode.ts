@@ -2,10 +2,12 @@ import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../kit/cache-marks.ts'
 import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
-import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../kit/reading.ts'
+import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { kindOf, readCall, readPart, readReasoning, readResultContent, type ItemCore } from './parts.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
-import { FORMAT, MARK_KEYS, isInstructionRole, nodeAt, sourceOf, type Place, type Source } from './wire.ts'
+import { declaredAs, responseFormatAs } from '../kit/tool-namespace.ts'
+import { FORMAT, MARK_KEYS, isInstructionRole, nodeAt, sourceOf, type Place, type Source } from './source.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined
@@ -154,7 +156,11 @@ function readTools(text: string, root: JsonNode, body: Fields): ToolDeclaration[
     if (tools === undefined || tools === null) return []
     if (!Array.isArray(tools)) throw badInput(FORMAT, key, 'an array')
     const nodes = member(root, key)!.items!
-    return objectsIn(tools, FORMAT, key).map((tool, i) => ({ name: toolNameOf(tool), text: rawText(text, nodes[i]!) }))
+    return objectsIn(tools, FORMAT, key).map((tool, i) => ({
+      name: toolNameOf(tool),
+      text: rawText(text, nodes[i]!),
+      ...((tool['type'] ?? 'function') === 'function' && { readAs: declaredAs(tool) }),
+    }))
   })
 }
 
@@ -165,16 +171,36 @@ export function toolNameOf(tool: unknown): string {
   return stringOf(body['name']) ?? stringOf(fields['type']) ?? ''
 }
 
+/** Members with which hosts put pages, documents or less than the whole history into the prompt. */
+const ADDING_MEMBERS = ['web_search_options', 'data_sources', 'plugins', 'transforms', 'search_parameters']
+const DECLARED_TYPES = new Set<unknown>(['function', 'custom', undefined])
+
+function unseenIn(body: Fields): readonly string[] {
+  const added = ADDING_MEMBERS.filter((key) => (body[key] ?? null) !== null)
+  const tools = Array.isArray(body['tools']) ? body['tools'].map((tool) => recordOf(tool)?.['type']) : []
+  const hosted = tools.filter((type) => !DECLARED_TYPES.has(type)).map(String)
+  // Models that search the web by themselves are named for it.
+  const searching = /(^|[-/:])(search|online|sonar|compound)($|[-:])/.test(stringOf(body['model']) ?? '')
+    ? ['search']
+    : []
+  return [...added, ...hosted, ...searching]
+}
+
 function readSettings(body: Fields): RequestSettings {
   const reasoning = recordOf(body['reasoning'])
   const effort = body['reasoning_effort'] ?? reasoning?.['effort']
-  const format = recordOf(body['response_format'])?.['type'] ?? 'text'
+  const format = recordOf(body['response_format'])
+  const unseen = unseenIn(body)
+  const choice = body['tool_choice'] ?? body['function_call']
   return {
-    ...(format !== 'text' && { shapesAnswer: true as const }),
+    ...(unseen.length > 0 && { unseen }),
+    ...((format?.['type'] ?? 'text') !== 'text' && { shapesAnswer: true as const }),
+    ...((choice === 'required' || recordOf(choice) !== undefined) && { forcesTool: true as const }),
     stream: body['stream'] === true,
     reasoning: (effort !== undefined && effort !== null && effort !== 'none') || reasoning !== undefined,
     ...defined({
       model: stringOf(body['model']),
+      answerSchema: responseFormatAs(recordOf(format?.['json_schema']) ?? {}),
       maxOutputTokens: numberOf(body['max_completion_tokens']) ?? numberOf(body['max_tokens']),
     }),
   }

@@ -6,11 +6,12 @@ import { member, rawText, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
 import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
+import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
-import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './source.ts'
 import { writeOpenaiChat } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -33,8 +34,13 @@ function historySplices(conversation: Conversation, source: Source, front: strin
   const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
   const marks = moveCacheMarks(markedWire(source), messages)
   for (const message of messages) {
-    if (message.own === undefined) written.push(insertedMessage(message.inserted, marks.get(message.inserted.id)))
-    else {
+    if (message.own === undefined) {
+      written.push(
+        'restored' in message
+          ? writeRestored(encode, message.restored)
+          : insertedMessage(message.inserted, marks.get(message.inserted.id)),
+      )
+    } else {
       written.push(message.own)
       changes.push(...messageSplices(source, list.at(message.own)!, message.kept, marks))
     }

@@ -2,10 +2,12 @@ import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../kit/cache-marks.ts'
 import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
-import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../kit/reading.ts'
+import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { kindOf, readItem, readPart, type RoledCore } from './items.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
-import { FORMAT, MARK_KEYS, nodeAt, sourceOf, typeOf, type Place, type Source } from './wire.ts'
+import { declaredAs, responseFormatAs } from '../kit/tool-namespace.ts'
+import { FORMAT, MARK_KEYS, nodeAt, sourceOf, typeOf, type Place, type Source } from './source.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined
@@ -119,6 +121,7 @@ function readTools({ text, root }: Reader, tools: unknown): ToolDeclaration[] {
   return objectsIn(tools, FORMAT, 'tools').map((tool, i) => ({
     name: toolNameOf(tool),
     text: rawText(text, nodes[i]!),
+    ...(tool['type'] === 'function' && { readAs: declaredAs(tool) }),
   }))
 }
 
@@ -128,18 +131,34 @@ export function toolNameOf(tool: unknown): string {
   return stringOf(fields['name']) ?? stringOf(fields['server_label']) ?? stringOf(fields['type']) ?? ''
 }
 
+const forcesTool = (choice: unknown): boolean => choice === 'required' || recordOf(choice)?.['name'] !== undefined
+
+/** Tools whose declarations stand in the body as a whole; any other is OpenAI's to run or to describe. */
+const DECLARED_TYPES = new Set<unknown>(['function', 'custom', undefined])
+
+function unseenIn(body: Fields): readonly string[] {
+  const held = ['previous_response_id', 'conversation', 'prompt'].filter((key) => (body[key] ?? null) !== null)
+  const tools = Array.isArray(body['tools']) ? body['tools'].map((tool) => recordOf(tool)?.['type']) : []
+  const cuts = body['truncation'] === 'auto' ? ['truncation'] : []
+  return [...held, ...cuts, ...tools.filter((type) => !DECLARED_TYPES.has(type)).map(String)]
+}
+
 function readSettings(body: Fields): RequestSettings {
   const reasoning = recordOf(body['reasoning'])
   const conversation = body['conversation']
-  const format = recordOf(recordOf(body['text'])?.['format'])?.['type'] ?? 'text'
+  const format = recordOf(recordOf(body['text'])?.['format']) ?? {}
+  const unseen = unseenIn(body)
   return {
-    ...(format !== 'text' && { shapesAnswer: true as const }),
+    ...(unseen.length > 0 && { unseen }),
+    ...((format['type'] ?? 'text') !== 'text' && { shapesAnswer: true as const }),
+    ...(forcesTool(body['tool_choice']) && { forcesTool: true as const }),
     stream: body['stream'] === true,
     reasoning: reasoning !== undefined && reasoning['effort'] !== 'none',
     ...defined({
       model: stringOf(body['model']),
       maxOutputTokens: numberOf(body['max_output_tokens']),
       previousResponseId: stringOf(body['previous_response_id']),
+      answerSchema: responseFormatAs(format),
       conversationId: stringOf(conversation) ?? stringOf(recordOf(conversation)?.['id']),
     }),
   }

@@ -1,9 +1,10 @@
 import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
 import { member } from '../json/json-index.ts'
-import { arrayOf, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { spliceArray, spliceMembers, type Splice } from '../json/splice.ts'
 import { toolNameOf } from './decode.ts'
-import type { Source } from './wire.ts'
+import type { Source } from './source.ts'
 
 export function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
   const { changes } = conversation

@@ -1,15 +1,11 @@
-import { ERROR_PATTERNS } from './patterns.ts'
-import type { ErrorPattern } from './patterns.ts'
+import { ERROR_PATTERNS, OVERFLOW_WORDINGS } from './patterns.ts'
+import type { ErrorKind, ErrorPattern } from './patterns.ts'
 import type { ErrorWords, ProviderError } from './read-error.ts'
 import { readError } from './read-error.ts'
 
 export type { ProviderError } from './read-error.ts'
 
-/**
- * `overflow`: the prompt, or prompt and answer, does not fit the window. `throttle`: too much per time. `output-limit`: the
- * request's own cap on the answer is out of range. `body-size`: too many bytes. `other`: none of these.
- */
-export type ErrorKind = 'overflow' | 'throttle' | 'output-limit' | 'body-size' | 'other'
+export type { ErrorKind }
 
 export interface ClassifiedError {
   readonly kind: ErrorKind
@@ -30,7 +26,7 @@ export interface ClassifiedError {
 /** Says what kind of refusal an error answer is. Never throws; bounded work on any input. */
 export function classifyProviderError(error: ProviderError): ClassifiedError {
   const words = readError(error)
-  return byCode(words) ?? byText(words) ?? byStatus(words)
+  return byCode(words) ?? byText(words, error.request) ?? byStatus(words)
 }
 
 /** Codes that mean one thing only. */
@@ -52,7 +48,7 @@ function byCode({ codes, numbers, text }: ErrorWords): ClassifiedError | undefin
   return undefined
 }
 
-function byText(words: ErrorWords): ClassifiedError | undefined {
+function byText(words: ErrorWords, request: string | undefined): ClassifiedError | undefined {
   // A 429 is about time, whatever it says about tokens; only its numbers are of interest.
   if (words.status === 429 || isThrottleCode(words.codes)) {
     const known = match(words.text, ofKind('throttle')) ?? match(words.text, ofKind('other'))
@@ -61,9 +57,46 @@ function byText(words: ErrorWords): ClassifiedError | undefined {
   if (words.codes.has('string_above_max_length') || words.codes.has('request_too_large')) {
     return match(words.text, ofKind('body-size')) ?? { kind: 'body-size', vendor: 'any' }
   }
-  // No guard by status: some local servers answer 500 to an overflow, or 200 with an error inside.
-  return match(words.text, () => true)
+  // No more of a guard by status: some local servers answer 500 to an overflow, or 200 with an error inside.
+  const found = match(words.text, () => true)
+  if (found?.kind !== 'overflow') return found
+  return isAboutElse(words) || isEcho(words.text, request) ? { kind: 'other', vendor: 'any' } : found
 }
+
+/** Who may ask, for what, and where: such a refusal may quote anything, and is never about size. */
+const OTHER_STATUSES = new Set<number | undefined>([401, 403, 404, 405, 407])
+const OTHER_CODES = [
+  'invalid_value',
+  'invalid_type',
+  'invalid_api_key',
+  'model_not_found',
+  'authentication_error',
+  'permission_error',
+  'not_found_error',
+]
+
+const isAboutElse = ({ status, codes }: ErrorWords): boolean =>
+  OTHER_STATUSES.has(status) || OTHER_CODES.some((code) => codes.has(code))
+
+/** A validator's words in front of the value that it complains about. */
+const COMPLAINT = /validation error|input_value=|(?:messages|contents|input)[.[]\d+|invalid value for|not allowed/i
+/** Wordings of vendors begin their message, or stand behind a short name of whoever passes them on. */
+const MOST_IN_FRONT = 200
+
+/** Validators quote what they complain about, and a page that an agent has read may hold any vendor's wording. */
+function isEcho(text: string, request: string | undefined): boolean {
+  const found = OVERFLOW_WORDINGS.map(({ pattern }) => pattern.exec(text)).find((one) => one !== null)
+  if (found === undefined || found === null) return false
+  const inFront = text.slice(0, found.index)
+  // One server words its overflows as errors of validation, and means itself.
+  if (COMPLAINT.test(inFront.replace(/^input validation error:\s*$/i, ''))) return true
+  if (inFront.length === 0 || request === undefined) return inFront.length > MOST_IN_FRONT
+  // With its numbers it cannot stand in the request by chance.
+  return /\d/.test(found[0]) && lettersOf(request).includes(lettersOf(found[0]))
+}
+
+/** Without what quoting and escaping change. */
+const lettersOf = (text: string): string => text.replace(/\\[nrt]|[^\p{L}\p{N}]/gu, '')
 
 const THROTTLE_CODES = [
   'rate_limit_exceeded',
@@ -107,7 +140,10 @@ function match(text: string, wanted: (pattern: ErrorPattern) => boolean): Classi
 type Numbers = Pick<ClassifiedError, 'limit' | 'input' | 'output' | 'requested'>
 
 const parse = (digits: string | undefined): number | undefined =>
-  digits === undefined ? undefined : Number(digits.replace(/[,_]/g, ''))
+  digits === undefined ? undefined : plausible(Number(digits.replace(/[,_]/g, '')))
+
+/** No window, quota or answer is nothing, or beyond all that computers hold. */
+const plausible = (amount: number): number | undefined => (amount > 0 && amount < 1e9 ? amount : undefined)
 
 function numbersOf(values: { readonly [Key in keyof Numbers]: number | undefined }): Numbers {
   const known = Object.entries(values).filter((entry): entry is [string, number] => Number.isFinite(entry[1]))

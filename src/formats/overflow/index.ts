@@ -1,2 +1,3 @@
 export type { ClassifiedError } from './classify.ts'
 export { classifyProviderError } from './classify.ts'
+export { isVendor } from './vendors.ts'

@@ -1,4 +1,8 @@
-import type { ErrorKind } from './classify.ts'
+/**
+ * `overflow`: the prompt, or prompt and answer, does not fit the window. `throttle`: too much per time. `output-limit`: the
+ * request's own cap on the answer is out of range. `body-size`: too many bytes. `other`: none of these.
+ */
+export type ErrorKind = 'overflow' | 'throttle' | 'output-limit' | 'body-size' | 'other'
 
 /**
  * One wording of one vendor. Named groups carry numbers: `limit` (what fits), `input`, `output`, `requested` (their sum).
@@ -110,7 +114,7 @@ const BODY_SIZES = [
 ]
 
 /** Prompt, or prompt and answer, against the window. Wordings that name numbers come before their shorter relatives. */
-const OVERFLOWS = [
+export const OVERFLOW_WORDINGS: readonly ErrorPattern[] = [
   wording('anthropic', 'overflow', `prompt is too long: ${N('input')} tokens > ${N('limit')} maximum`),
   wording('anthropic', 'overflow', `exceed context limit: ${N('input')} \\+ ${N('output')} > ${N('limit')}`),
   wording('fireworks', 'overflow', `prompt is too long: ${N('input')}, model maximum context length: ${N('limit')}`),
@@ -230,6 +234,6 @@ export const ERROR_PATTERNS: readonly ErrorPattern[] = [
   ...UNRELATED,
   ...OUTPUT_LIMITS,
   ...THROTTLES,
-  ...OVERFLOWS,
+  ...OVERFLOW_WORDINGS,
   ...BODY_SIZES,
 ]

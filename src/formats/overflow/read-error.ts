@@ -1,9 +1,11 @@
-import { isObject, listOf } from '../kit/rule-kit.ts'
+import { isRecord, listOf } from '../../core/values.ts'
 
 /** An error answer as it arrived: the parsed body, its text, or an error event of a stream. */
 export interface ProviderError {
   readonly status?: number
   readonly body: unknown
+  /** What was sent: some servers quote it in their errors. */
+  readonly request?: string
 }
 
 /** What the classifier looks at: the provider's own words and codes, never the request that some of them quote at length. */
@@ -52,7 +54,7 @@ export function readError({ status, body }: ProviderError): ErrorWords {
       if (CODE_KEYS.has(key)) codes.add(String(value))
     } else if (Array.isArray(value)) {
       for (const entry of listOf(value).slice(0, 10)) visit(entry, key, depth + 1)
-    } else if (isObject(value)) {
+    } else if (isRecord(value)) {
       for (const [name, child] of Object.entries(value)) visit(child, name.toLowerCase(), depth + 1)
     }
   }

@@ -4,13 +4,6 @@ import { type ContentKind, kindOf } from './kinds.ts'
 import { scan } from './scan.ts'
 import { FAMILY_FITS } from './weights-data.ts'
 
-/** Fitted numbers of one tokenizer family: a weight per feature, and how far estimates of each kind were off. */
-export interface FamilyFit {
-  readonly weights: readonly number[]
-  /** Relative error that does not average out, and the one that shrinks with the root of the size. */
-  readonly errors: Readonly<Record<ContentKind, readonly [systematic: number, random: number]>>
-}
-
 export interface Estimate extends Count {
   readonly kind: ContentKind
 }

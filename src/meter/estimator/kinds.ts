@@ -42,3 +42,10 @@ function sum(features: Uint32Array, indices: readonly number[]): number {
   for (const index of indices) total += features[index]!
   return total
 }
+
+/** Fitted numbers of one tokenizer family: a weight per feature, and how far estimates of each kind were off. */
+export interface FamilyFit {
+  readonly weights: readonly number[]
+  /** Relative error that does not average out, and the one that shrinks with the root of the size. */
+  readonly errors: Readonly<Record<ContentKind, readonly [systematic: number, random: number]>>
+}

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../lib/bounded-map.ts'
 import type { PlimsollEvent } from '../../core/events.ts'
 import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import type { UsageSeen } from '../../core/records.ts'
@@ -73,7 +74,7 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
   const { startedAt = 0 } = options
   const sheets = new Map<string, Sheet>()
   const bySession = new Map<string, Set<Sheet>>()
-  const restored = new Map<string, number>()
+  const restored = new BoundedMap<string, number>(MOST_SHEETS)
   const newest: LedgerCall[] = []
   let clock = 0
 
@@ -169,7 +170,6 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
     restore({ tenant, session, version }, call) {
       const place = placeOf(tenant, session)
       if (call.at >= startedAt || version <= (restored.get(place) ?? 0)) return
-      if (restored.size >= MOST_SHEETS) restored.delete(restored.keys().next().value!)
       restored.set(place, version)
       record(callOf(tenant, session, call))
     },

@@ -1,4 +1,4 @@
-import type { Count } from '../../core/count.ts'
+import { type Count, unknownCount, withUnsure } from '../../core/count.ts'
 import type { Media } from '../../core/item.ts'
 import { audioSeconds, pdfPages } from './documents.ts'
 import { imageSize } from './image-size.ts'
@@ -9,11 +9,13 @@ interface PageRule {
   readonly tokens: number
   readonly low: number
   readonly high: number
+  /** The fullest page. */
+  readonly most: number
 }
 
-const PAGE_CLAUDE: PageRule = { tokens: 2500, low: 500, high: 4600 }
-const PAGE_GEMINI: PageRule = { tokens: 258, low: 258, high: 560 }
-const PAGE_ELSE: PageRule = { tokens: 1200, low: 200, high: 2400 }
+const PAGE_CLAUDE: PageRule = { tokens: 2500, low: 500, high: 3000, most: 4600 }
+const PAGE_GEMINI: PageRule = { tokens: 258, low: 258, high: 560, most: 560 }
+const PAGE_ELSE: PageRule = { tokens: 1200, low: 200, high: 1600, most: 2400 }
 
 const GEMINI_AUDIO_PER_SECOND = 32
 const AUDIO_PER_SECOND = 10
@@ -22,9 +24,13 @@ const GEMINI_VIDEO_PER_SECOND = 300
 const LEAST_AUDIO_BYTES_PER_SECOND = 1000
 const LEAST_VIDEO_BYTES_PER_SECOND = 20_000
 
-/** Pages that are assumed behind a file id, and the most that vendors take. */
-const ASSUMED_PAGES = 10
+/** Pages that are assumed behind a file id, the most that are assumed in a file that cannot be read, and the most that vendors take. */
+const ASSUMED_PAGES = 6
+const MOST_ASSUMED_PAGES = 30
 const MOST_PAGES = 100
+/** A packed page is seldom under 3 kB; pages with pictures have about this much, and scans twice as much. */
+const LEAST_PAGE_BYTES = 3_000
+const PAGE_BYTES = 100_000
 
 /**
  * Tokens of a picture, document or sound by the vendor's own rules. The base64 text is never counted as text: the same picture
@@ -50,7 +56,7 @@ const BYTES_PER_TOKEN = 4
 function byBytes({ data }: Media, count: Count): Count {
   if (data === undefined) return count
   const tokens = Math.max(count.tokens, Math.ceil((data.length * 3) / 4 / BYTES_PER_TOKEN))
-  return { tokens, low: count.low, high: Math.max(count.high, tokens), source: 'unknown' }
+  return unknownCount(tokens, count.low, Math.max(count.high + (count.unsure ?? 0), tokens))
 }
 
 function byRule(media: Media, model: string, family: string): Count {
@@ -73,14 +79,15 @@ function byRule(media: Media, model: string, family: string): Count {
 
 function image(media: Media, model: string, family: string): Count {
   const size = media.data === undefined ? undefined : imageSize(media.data)
-  return { ...imageTokens(model, family, size), source: size === undefined ? 'unknown' : 'estimate' }
+  const { tokens, low, high } = imageTokens(model, family, size)
+  return size === undefined ? unknownCount(tokens, low, high) : { tokens, low, high, source: 'estimate' }
 }
 
 function document(media: Media, model: string, family: string): Count {
   if (media.mime?.startsWith('image/') === true) return image(media, model, family)
   const rule = family.startsWith('claude') ? PAGE_CLAUDE : family === 'gemini' ? PAGE_GEMINI : PAGE_ELSE
   if (media.data === undefined) {
-    return { tokens: rule.tokens * ASSUMED_PAGES, low: rule.low, high: rule.high * MOST_PAGES, source: 'unknown' }
+    return unknownCount(rule.tokens * ASSUMED_PAGES, rule.low, rule.most * MOST_PAGES)
   }
   const bytes = Math.floor((media.data.length * 3) / 4)
   if (media.mime?.startsWith('text/') === true || media.mime === 'application/json') {
@@ -93,22 +100,27 @@ function document(media: Media, model: string, family: string): Count {
   }
   const pages = pdfPages(media.data)
   if (pages !== undefined) {
-    return { tokens: rule.tokens * pages, low: rule.low * pages, high: rule.high * pages, source: 'estimate' }
+    const { tokens, low, high, most } = rule
+    return {
+      tokens: tokens * pages,
+      low: low * pages,
+      high: high * pages,
+      ...withUnsure((most - high) * pages),
+      source: 'estimate',
+    }
   }
-  // A packed page is seldom under 3 kB; a scan is seldom over 200 kB.
-  const most = Math.min(MOST_PAGES, Math.max(1, Math.ceil(bytes / 3000)))
-  const likely = Math.min(most, Math.max(1, Math.ceil(bytes / 50_000)))
-  return { tokens: rule.tokens * likely, low: rule.low, high: rule.high * most, source: 'unknown' }
+  const most = Math.min(MOST_PAGES, Math.max(1, Math.ceil(bytes / LEAST_PAGE_BYTES)))
+  const likely = Math.min(most, MOST_ASSUMED_PAGES, Math.max(1, Math.ceil(bytes / PAGE_BYTES)))
+  return unknownCount(rule.tokens * likely, rule.low, rule.most * most)
 }
 
 function seconds(media: Media, perSecond: number, leastBytesPerSecond: number): Count {
-  if (media.data === undefined)
-    return { tokens: perSecond * 60, low: perSecond, high: perSecond * 3600, source: 'unknown' }
+  if (media.data === undefined) return unknownCount(perSecond * 60, perSecond, perSecond * 3600)
   const known = media.type === 'audio' ? audioSeconds(media.data) : undefined
   if (known !== undefined) {
     const tokens = Math.max(1, Math.ceil(known * perSecond))
     return { tokens, low: Math.floor(tokens * 0.9), high: Math.ceil(tokens * 1.1), source: 'estimate' }
   }
   const most = Math.max(1, Math.ceil((media.data.length * 3) / 4 / leastBytesPerSecond))
-  return { tokens: Math.ceil((most * perSecond) / 8), low: 1, high: most * perSecond, source: 'unknown' }
+  return unknownCount(Math.ceil((most * perSecond) / 8), 1, most * perSecond)
 }

@@ -1,13 +1,23 @@
+import { constants, inflateSync } from 'node:zlib'
+
 /** Bytes of a base64 text that are searched for page marks. A larger file keeps its `/Count` near one of its ends. */
 const SEARCH_BYTES = 4 * 1024 * 1024
 
+/** What is unpacked of a file's object streams: page trees are small, and a hostile stream is not. */
+const UNPACKED_BYTES = 4 * 1024 * 1024
+const MOST_STREAMS = 2_000
+
 /**
- * Pages of a PDF: the largest `/Count` of its page tree, else the number of page objects in the clear. Undefined when both are
- * packed away in object streams.
+ * Pages of a PDF: the largest `/Count` of its page tree, else the number of page objects; in the clear, or in object streams as most writers
+ * pack them today. Undefined when neither can be read: an encrypted file, or no PDF at all.
  */
 export function pdfPages(base64: string): number | undefined {
   const text = searchable(base64)
   if (!text.startsWith('%PDF')) return undefined
+  return pagesIn(text) ?? pagesIn(objectStreams(text))
+}
+
+function pagesIn(text: string): number | undefined {
   let most = 0
   for (const match of text.matchAll(
     /\/Type\s*\/Pages\b[^>]{0,400}?\/Count\s+(\d{1,6})|\/Count\s+(\d{1,6})[^>]{0,400}?\/Type\s*\/Pages\b/g,
@@ -17,6 +27,37 @@ export function pdfPages(base64: string): number | undefined {
   if (most > 0) return most
   const pages = text.match(/\/Type\s*\/Page\b(?!s)/g)?.length ?? 0
   return pages > 0 ? pages : undefined
+}
+
+/** The text of all object streams, as far as the bound goes. */
+function objectStreams(text: string): string {
+  const found: string[] = []
+  let left = UNPACKED_BYTES
+  let at = text.indexOf('/ObjStm')
+  for (let streams = 0; at !== -1 && streams < MOST_STREAMS && left > 0; streams++) {
+    // The word stands right behind the dictionary that names the type.
+    const word = text.slice(at, at + 400).indexOf('stream')
+    const start = at + word + 'stream'.length
+    const end = word === -1 ? -1 : text.indexOf('endstream', start)
+    if (word !== -1 && end === -1) break
+    if (end !== -1) {
+      const unpacked = inflate(text.slice(start + (text[start] === '\r' ? 2 : 1), end), left)
+      found.push(unpacked)
+      left -= unpacked.length
+    }
+    at = text.indexOf('/ObjStm', Math.max(at + 7, end))
+  }
+  return found.join('\n')
+}
+
+function inflate(packed: string, most: number): string {
+  try {
+    const bytes = Buffer.from(packed, 'latin1')
+    return inflateSync(bytes, { maxOutputLength: most, finishFlush: constants.Z_SYNC_FLUSH }).toString('latin1')
+  } catch {
+    // Encrypted, packed in another way, or too long.
+    return ''
+  }
 }
 
 function searchable(base64: string): string {

@@ -39,6 +39,7 @@ const FIXED = [
   'host',
   'store',
   'artifacts',
+  'logFile',
   'workers',
   'models',
   'summarizer',
@@ -90,6 +91,7 @@ export async function openProxy(
     ...liveOptions(settings),
     store: sessions,
     artifacts: settings.artifacts ?? artifactsBeside(storeUrl),
+    ...(settings.logFile !== undefined && { logFile: settings.logFile }),
     ...(settings.models !== undefined && { models: settings.models }),
     ...(settings.summarizer !== undefined && { summarizer: settings.summarizer }),
     ...(settings.redact !== undefined && { redact: settings.redact }),
@@ -171,9 +173,10 @@ export async function openProxy(
     },
     async close() {
       process.off('message', onMessage)
-      await proxy.close()
-      await plimsoll.close()
-      await bus.close()
+      const failures: unknown[] = []
+      // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
+      for (const part of [proxy, plimsoll, bus]) await part.close().catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
     },
   }
 }

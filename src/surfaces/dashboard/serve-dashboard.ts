@@ -29,7 +29,7 @@ export async function serveDashboard(options: ServeOptions): Promise<ServedDashb
     server.listen(options.port, HOST, resolve)
   })
   return {
-    url: `http://${HOST}:${(server.address() as AddressInfo).port}/`,
+    url: `http://${HOST}:${(server.address() as AddressInfo).port}`,
     async close() {
       options.control.close()
       const closed = new Promise((resolve) => server.close(resolve))
@@ -48,7 +48,7 @@ async function answer(
   const header = headerReader(incoming)
   try {
     checkOrigin(RULES, header)
-    if (control.serves(path) && !dashboard.serves(path)) {
+    if (control.isOpen(path) || (control.serves(path) && !dashboard.serves(path))) {
       await control.handle({ incoming, response, path, token: undefined, header, isReady: true })
     } else await dashboard.handle({ incoming, response, path, audience: async () => EVERYTHING })
   } catch (error) {

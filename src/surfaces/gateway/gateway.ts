@@ -6,14 +6,14 @@ import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody, EventSink } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
 import { sha256Text } from '../../drivers/crypto/sha256.ts'
-import type { LearnedLimits } from '../../engine/session/learned-limits.ts'
+import type { LearnedLimits } from '../../engine/learning/learned-limits.ts'
 import type { HistoryScope } from '../../engine/readers/history-scope.ts'
 import { weightOf, type RecentBodies } from '../../engine/memo/recent-bodies.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { errorAnswer } from './request/answer.ts'
 import { count } from './upstream/count.ts'
-import { createCutPrompts, type CutPrompts } from './request/cut-prompts.ts'
+import { conversationLimits, type ConversationLimits } from './request/conversation-limits.ts'
 import { decodeBody } from './http/encoding.ts'
 import type { IncomingRequest, Reply, Upstream } from './exchange.ts'
 import { POLICY_HEADER } from './headers.ts'
@@ -24,7 +24,7 @@ import type { StepOwner } from './hidden/steps.ts'
 import type { Ledger } from './operate/ledger.ts'
 import { exchange } from './request/managed.ts'
 import type { ResponseSessions } from './request/response-sessions.ts'
-import { routeOf, type Route } from './routes.ts'
+import { routeOf, type Route } from '../../formats/routes.ts'
 import { ownPlace } from './upstream/upstreams.ts'
 
 export interface GatewayDeps {
@@ -78,7 +78,7 @@ const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** The one handler behind the in-process `fetch` and the proxy: same request in, same bytes out. */
 export function createGateway(deps: GatewayDeps): Gateway {
-  const cutPrompts = createCutPrompts()
+  const held = conversationLimits()
   return {
     get maxBodyBytes() {
       return deps.settings().maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
@@ -102,7 +102,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
         const opened = await open(deps, request, route)
         return await (route.action === 'count'
           ? count(deps, opened, watched)
-          : visited(opened, () => manage(deps, cutPrompts, opened, watched)))
+          : visited(opened, () => manage(deps, held, opened, watched)))
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
         if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream, BYPASSED)
@@ -134,6 +134,8 @@ async function unread<B>(
 /** Errors that say nothing about the request: a store that is away, a defect of ours. */
 const isOurTrouble = (error: unknown): boolean =>
   !isPlimsollError(error) ||
+  // Wrong key, newer records or schema: whatever a store says about itself is no business of the client's.
+  error.fields['store'] !== undefined ||
   ['store-unavailable', 'corrupt', 'conflict', 'invalid-request', 'closed'].includes(error.code)
 
 /** An agent must not stand still because we cannot work: its own bytes go on, and the event says so. */
@@ -226,7 +228,7 @@ async function visited<B>({ visit }: OpenedRequest, work: () => Promise<Reply<B>
 
 async function manage<B>(
   deps: GatewayDeps,
-  cutPrompts: CutPrompts,
+  held: ConversationLimits,
   opened: OpenedRequest,
   upstream: Upstream<B>,
 ): Promise<Reply<B>> {
@@ -243,10 +245,8 @@ async function manage<B>(
           owner,
           codec,
           conversation,
-          text,
           links,
           scope: () => (scope ??= session.scope({ items: conversation.items, links })),
-          decode,
         })
   return exchange({
     request,
@@ -255,16 +255,15 @@ async function manage<B>(
     codecs: deps.codecs,
     decode,
     clientText: text,
-    text: hidden?.text ?? text,
     conversation: hidden?.conversation ?? conversation,
-    ...(hidden !== undefined && { hidden }),
+    ...(hidden !== undefined && { hidden, offer: hidden.offer }),
     tenant,
     sessionId,
     agent,
     session,
     mode,
     upstream,
-    cutPrompts,
+    held,
     isShared: deps.isShared,
     learned: deps.learned,
     ...(settings.window !== undefined && { window: settings.window }),
@@ -275,7 +274,7 @@ async function manage<B>(
       if (response === undefined) return opened.visit?.failed()
       const { id, items } = response
       await opened.visit?.answered(items)
-      if (codec.format === 'openai-responses' && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
+      if (codec.traits.keepsAnswers && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
     },
   })
 }

@@ -1,9 +1,11 @@
 import type { Hash } from '../../core/hash.ts'
 import { CLAUDE_CODE, identityOf } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
+import { isRecord } from '../../core/values.ts'
+import { VENDOR_CREDENTIALS, type HeaderReader } from '../../formats/endpoints.ts'
 import { tenantName } from '../../drivers/crypto/tenant-name.ts'
 
-export type HeaderReader = (name: string) => string | undefined
+export type { HeaderReader } from '../../formats/endpoints.ts'
 
 /** Set by the caller; wins over everything that can be read from the request. */
 const SESSION_HEADER = 'x-plimsoll-session'
@@ -24,16 +26,9 @@ export const OBSERVED = 'observed-'
  */
 export type TenantRule = string
 
-const CREDENTIAL_HEADERS = [
-  'authorization',
-  'x-api-key',
-  'x-goog-api-key',
-  'api-key',
-  'x-auth-token',
-  'ocp-apim-subscription-key',
-  'cookie',
-]
-const CREDENTIAL_PARAMETERS = ['key', 'api_key', 'api-key', 'access_token']
+/** The vendors' own, and what gateways in front of them take. */
+const CREDENTIAL_HEADERS = [...VENDOR_CREDENTIALS.headers, 'x-auth-token', 'ocp-apim-subscription-key', 'cookie']
+const CREDENTIAL_PARAMETERS = [...VENDOR_CREDENTIALS.parameters, 'api_key', 'api-key', 'access_token']
 
 /**
  * The tenant is a keyed hash of what the client authenticates with: stable, and useless to whoever reads it in a log. All of it counts,
@@ -155,6 +150,3 @@ function beginningOf(items: readonly Item[], hash: Hash): string {
   }
   return ''
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

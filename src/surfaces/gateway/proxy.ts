@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { PlimsollError } from '../../core/errors.ts'
 import { isLoopback, needsToken } from './access.ts'
 import type { Dashboard } from '../dashboard/dashboard.ts'
@@ -46,7 +46,7 @@ export interface Proxy {
   readonly url: string
   /** New upstreams and ways to reach them, for the requests to come. */
   reload(options: ConnectionOptions & { readonly upstreams: Upstreams }): void
-  /** Takes no new requests, lets those in flight end, then lets go. */
+  /** Takes no new requests, lets those in flight end, then lets go. Rejects with `timeout` when some had to be cut off. */
   close(): Promise<void>
 }
 
@@ -96,6 +96,7 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     const work = serve(deps, incoming, response).finally(() => working.delete(work))
     working.add(work)
   })
+  const busy = busyConnections(server)
   server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket))
   await listen(server, port, host)
   const { port: bound } = server.address() as AddressInfo
@@ -103,10 +104,16 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   const close = async (): Promise<void> => {
     draining = true
     options.control?.close()
-    await drain(server, options.drainMs ?? 30_000)
+    const cut = await drain(server, busy, options.drainMs ?? 30_000)
     // Answers may be out that are not recorded yet.
     await Promise.all(working)
     await dispatcher.close()
+    if (cut > 0) {
+      throw new PlimsollError('timeout', `${cut} request(s) took longer than the drain time and were cut off.`, {
+        advice: 'Raise drainMs if answers may take longer.',
+        fields: { cut },
+      })
+    }
   }
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
@@ -146,12 +153,39 @@ const REFUSED: Readonly<Record<string, readonly [problem: string, advice: string
 
 const DRAIN_SWEEP_MS = 25
 
-async function drain(server: Server, drainMs: number): Promise<void> {
+/** Connections with the number of their answers that are not out yet. Node calls one idle whose answer still waits for a slow reader. */
+function busyConnections(server: Server): ReadonlyMap<Socket, number> {
+  const busy = new Map<Socket, number>()
+  server.on('connection', (socket: Socket) => {
+    busy.set(socket, 0)
+    socket.once('close', () => busy.delete(socket))
+  })
+  server.on('request', ({ socket }, response) => {
+    const count = (by: number): void => {
+      if (busy.has(socket)) busy.set(socket, busy.get(socket)! + by)
+    }
+    count(1)
+    response.once('close', () => count(-1))
+  })
+  return busy
+}
+
+/** Resolves when every connection is closed, with the number of those that had to be cut off. */
+async function drain(server: Server, busy: ReadonlyMap<Socket, number>, drainMs: number): Promise<number> {
+  let cut = 0
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   // A kept-alive connection becomes idle when its last answer is out, which may be after this line.
-  const sweep = setInterval(() => server.closeIdleConnections(), DRAIN_SWEEP_MS)
-  const timer = setTimeout(() => server.closeAllConnections(), drainMs)
+  const closeIdle = (): void => {
+    for (const [socket, answers] of busy) if (answers === 0 && socket.writableLength === 0) socket.destroySoon()
+  }
+  closeIdle()
+  const sweep = setInterval(closeIdle, DRAIN_SWEEP_MS)
+  const timer = setTimeout(() => {
+    cut = [...busy.values()].filter((answers) => answers > 0).length
+    server.closeAllConnections()
+  }, drainMs)
   await closed
   clearInterval(sweep)
   clearTimeout(timer)
+  return cut
 }

@@ -1,6 +1,6 @@
 export type { Answer, AnswerPart, BrainTurn, Script, SummariserHabit } from './brain.ts'
 export { call, calls, overlong, refuse, say, summariserBrain, think } from './brain.ts'
-export type { Fault, FaultPlan, PlannedFault } from './faults.ts'
+export type { Fault, FaultPlan, PlannedFault } from './fault.ts'
 export { createInProcessReferee as createReferee } from './fetch.ts'
 export type { RunningReferee, StartRefereeOptions } from './http.ts'
 export { startReferee } from './http.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../ports/clock.ts'
 import type { Script } from './brain.ts'
-import type { FaultPlan } from './faults.ts'
+import type { FaultPlan } from './fault.ts'
 import type { HiddenTokenizer, HiddenTokenizerOptions } from './tokenizer.ts'
 import type { CacheRule, RefereeRequest, Wire } from './types.ts'
 

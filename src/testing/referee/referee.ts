@@ -1,10 +1,10 @@
-import type { ServerSentEvent, Violation } from '../../core/codec.ts'
+import type { StreamEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { JsonObject } from '../../formats/kit/rule-kit.ts'
+import type { Fields } from '../../core/values.ts'
 import { systemClock } from '../../ports/clock.ts'
 import { answerOf, outputOf, trimAnswer } from './brain.ts'
 import { dialects } from './dialects/index.ts'
-import type { Fault } from './faults.ts'
+import type { Fault } from './fault.ts'
 import { failureOfFault, faultFor, htmlTooLarge } from './faults.ts'
 import { createIds } from './ids.ts'
 import { createIssuer } from './issuer.ts'
@@ -38,7 +38,7 @@ interface Case {
   readonly draft: Draft
   readonly request: RefereeRequest
   readonly route: Route
-  readonly body: JsonObject
+  readonly body: Fields
   readonly fault: Fault | undefined
 }
 
@@ -74,7 +74,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     return { status: failure.status, headers: { ...JSON_TYPE, ...failure.headers, ...rule }, body: sendBytes(body) }
   }
 
-  const stream = (draft: Draft, events: readonly ServerSentEvent[], fault: Fault | undefined): RefereeResponse => {
+  const stream = (draft: Draft, events: readonly StreamEvent[], fault: Fault | undefined): RefereeResponse => {
     draft.status = 200
     const failure: Failure = { kind: 'overloaded', status: 529, message: 'Overloaded' }
     const errorEvent = dialect.errorEvent(failure, ids.of('req', draft.number))
@@ -224,7 +224,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     log,
     summary: () => summarise(log),
     countTokens(body) {
-      const facts = dialect.read((body ?? {}) as JsonObject, { kind: 'count' }, memory)
+      const facts = dialect.read((body ?? {}) as Fields, { kind: 'count' }, memory)
       return totalOf(countSegments(facts.segments, tokenizer))
     },
     close: () => closing.abort(),

@@ -1,6 +1,6 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
 import { formatSseEvent } from '../../formats/framing/sse.ts'
-import type { Fault } from './faults.ts'
+import type { Fault } from './fault.ts'
 import type { RefereeOptions } from './options.ts'
 import type { RefereeResponse } from './types.ts'
 
@@ -21,9 +21,9 @@ export async function* sendBytes(text: string, cut = false): AsyncGenerator<Uint
 
 export interface EventStream {
   readonly options: Pick<RefereeOptions, 'chunkBytes' | 'keepAliveEvery' | 'pace' | 'seed'>
-  readonly events: readonly ServerSentEvent[]
+  readonly events: readonly StreamEvent[]
   readonly fault: Fault | undefined
-  readonly errorEvent: ServerSentEvent
+  readonly errorEvent: StreamEvent
   readonly keepAlive: string
 }
 

@@ -8,8 +8,6 @@ import { int, text } from '../rows.ts'
 import type { SqlRow, SqlValue, SqliteDatabase } from './database.ts'
 import type { ReadCache } from './read-cache.ts'
 
-const MOST_TENANTS = 10_000
-
 /** What the parts of the driver share. */
 export interface Context {
   readonly seal: Seal
@@ -25,7 +23,6 @@ export function tenantId(db: SqliteDatabase, { cache: { tenants } }: Context, na
   if (known !== undefined) return known
   const row = db.all('SELECT id FROM tenants WHERE name = ?', name)[0]
   if (row === undefined) return undefined
-  if (tenants.size >= MOST_TENANTS) tenants.clear()
   tenants.set(name, int(row, 'id'))
   return int(row, 'id')
 }

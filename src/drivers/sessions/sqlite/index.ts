@@ -245,12 +245,15 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
 
     async close() {
       words.close()
-      await idle()
-      await log.close()
-      closed = true
-      connection?.db.close()
-      connection = undefined
-      context.epochs.clear()
+      try {
+        await idle()
+      } finally {
+        await log.close()
+        closed = true
+        connection?.db.close()
+        connection = undefined
+        context.epochs.clear()
+      }
     },
   })
 

@@ -21,11 +21,12 @@ export interface ReadCache {
   clear(): void
 }
 
+const MOST_TENANTS = 10_000
 const MOST_HEADS = 20_000
 const VALUE_BYTES = 4 * 1024 * 1024
 
 export function readCache(): ReadCache {
-  const tenants = new Map<string, number>()
+  const tenants = new BoundedMap<string, number>(MOST_TENANTS)
   const heads = new BoundedMap<string, SessionHead>(MOST_HEADS)
   const values = new BoundedMap<string, { readonly value: string | undefined }>(VALUE_BYTES)
   let seen = -1

@@ -82,7 +82,7 @@ export function migrate(db: SqliteDatabase): MigrationReport {
       `The store has schema ${from}; this package knows up to ${SCHEMA_VERSION}.`,
       {
         advice: 'Use the newer package that wrote it.',
-        fields: { schema: from, supported: SCHEMA_VERSION },
+        fields: { schema: from, supported: SCHEMA_VERSION, store: 'schema' },
       },
     )
   }

@@ -28,7 +28,7 @@ export interface WriteQueueOptions {
 export interface WriteQueue {
   /** Runs `job` in a transaction; resolves after the commit, when it is as durable as was asked. @default 'flushed' */
   readonly write: <T>(job: (db: SqliteDatabase) => T, durability?: Durability) => Promise<T>
-  /** Resolves when everything that was asked for is written or failed. */
+  /** Resolves when everything that was asked for is written or failed. Rejects when something acknowledged is not on disk. */
   readonly idle: () => Promise<void>
 }
 
@@ -49,6 +49,8 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
   let running: Promise<void> | undefined
   const flushing = new Set<Promise<void>>()
   let soon: NodeJS.Timeout | undefined
+  /** Why what was acknowledged before its flush is not on disk yet. */
+  let owed: { readonly cause: unknown } | undefined
 
   async function drain(): Promise<void> {
     // Whatever else this turn of the event loop brings goes into the same transaction.
@@ -77,8 +79,9 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
       }),
     async idle() {
       await running
-      if (soon !== undefined) flushSoon()
+      if (soon !== undefined || owed !== undefined) flushSoon()
       await Promise.all(flushing)
+      if (owed !== undefined) throw explain(owed.cause)
     },
   }
 
@@ -132,8 +135,12 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
     clearTimeout(soon)
     soon = undefined
     const done = flushed().then(
-      () => durable.forEach(({ settle }) => settle()),
+      () => {
+        owed = undefined
+        durable.forEach(({ settle }) => settle())
+      },
       (error: unknown) => {
+        owed = { cause: error }
         for (const { job } of durable) job.reject(explain(error))
         // Nobody waits for it; whoever writes next and waits is told the same.
         if (durable.length === 0)

@@ -17,18 +17,18 @@ export function dropForeignSeals(context: PrepareContext, view: View): readonly 
 
 function foreignIds({ branch, deps, conversation, links, target }: PrepareContext): ReadonlySet<string> {
   const ids = new Set<string>()
-  const { issuers } = branch.log
-  if (issuers.size === 0) return ids
+  const { answered } = branch.log
+  if (answered.size === 0) return ids
   const isForeign = ({ model, endpoint }: Issuer): boolean =>
     (endpoint !== undefined && target.endpoint !== undefined && endpoint !== target.endpoint) ||
     deps.meter.familyOf(model) !== deps.meter.familyOf(target.model)
-  if (!distinct(issuers.values()).some(isForeign)) return ids
+  if (!distinct(answered.values()).some(isForeign)) return ids
   const chained = new Map(links.map(({ index, chain }) => [index, chain]))
   let issuer: Issuer | undefined
   for (const [index, item] of conversation.items.entries()) {
     if (item.role !== 'assistant') {
       const chain = chained.get(index)
-      if (chain !== undefined) issuer = issuers.get(chain)
+      if (chain !== undefined) issuer = answered.get(chain)
     } else if (isSealedThought(item) && issuer !== undefined && isForeign(issuer)) ids.add(item.id)
   }
   return ids

@@ -2,7 +2,7 @@ import { sharedLinks } from '../../../core/chain.ts'
 import type { Codec } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { EngineDeps } from '../../deps.ts'
-import { readersIn } from '../../readers/reader-tools.ts'
+import { openOffer, readersFor } from '../../readers/offered-tools.ts'
 import type { Branch } from '../../session/branch/branch.ts'
 import type { ContextRequest, PrepareContext } from '../context.ts'
 import { limitsOf } from '../limits.ts'
@@ -31,6 +31,8 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
   const trail = branch.requests.trail(decisions)
   const shared = trail === undefined ? 0 : sharedLinks(trail.links, links)
   await deps.loadTokenizer?.(target.model)
+  const gauge = { ...target, hidden: sealedTokens, ...(calibration !== undefined && { calibration }) }
+  const offer = openOffer(deps, gauge, conversation, request.tools)
   return {
     deps,
     branch,
@@ -41,13 +43,11 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     links,
     known: { items: (links[shared - 1]?.index ?? -1) + 1, links: shared },
     target,
-    gauge: {
-      ...target,
-      hidden: sealedTokens,
-      ...(calibration !== undefined && { calibration }),
-    },
+    gauge,
     limit,
-    readers: readersIn(conversation.tools),
+    offer,
+    readers: readersFor(conversation, offer.withEdits),
+    epochReaders: readersFor(conversation, offer.withEpoch),
     ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
     ...(request.send !== undefined && { send: request.send }),
     emit: (body) =>

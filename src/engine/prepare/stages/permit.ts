@@ -1,7 +1,7 @@
 import { designLogOf } from '../../presets/designs.ts'
 import { passBudgetGate, type Permission } from '../../spending/budget-gate.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from '../final-turn.ts'
-import { isOver } from '../limits.ts'
+import { isCertainlyOver } from '../limits.ts'
 import { tooLarge } from '../outgoing.ts'
 import type { Reduced } from './reduce.ts'
 
@@ -22,10 +22,11 @@ export async function permit(reduced: Reduced): Promise<Permitted> {
       : undefined
   const leaving = closing?.view ?? view
   designLogOf(context.deps.policy)
-    .decided?.(context, leaving, closing?.verdict.kind ?? 'proceed')
+    .decided?.(context, before, closing?.verdict.kind ?? 'proceed')
     .forEach(context.emit)
-  // The margin of an unknown model alone refuses nothing: a guess about its tokenizer may cost an epoch, not the request.
-  if (isOver(leaving.estimate, context.limit)) throw tooLarge(context, smallest ?? leaving)
+  // A guess, and the margin of an unknown model, may cost an epoch, not the request.
+  if (isCertainlyOver(leaving.estimate, context.limit, context.conversation.settings))
+    throw tooLarge(context, smallest ?? leaving)
   const permission = await passBudgetGate(context, leaving, closing?.verdict)
   return { ...reduced, permission, isClosing: closing !== undefined }
 }

@@ -27,7 +27,8 @@ async function standingOf(context: PrepareContext): Promise<Pick<Resolved, 'stan
   if (standing.epoch !== undefined) branch.standing.take(standing.epoch)
   if (known === undefined || standing.epoch?.id === known.id) return { standing }
   // Another epoch of ours stands here, or a rewind went back to something sent before: what was sent then is sent again.
-  if (standing.epoch !== undefined || wasSent(branch, links.at(-1)?.chain ?? '')) return { standing }
+  const end = links.at(-1)?.chain ?? ''
+  if (standing.epoch !== undefined || wasSent(branch, end) || branch.log.answered.has(end)) return { standing }
   const { anchors, matched } = reanchor(known, links)
   if (anchors === undefined) {
     emit({ type: 'epoch-orphaned', epoch: known.id, matched })
@@ -36,15 +37,17 @@ async function standingOf(context: PrepareContext): Promise<Pick<Resolved, 'stan
   }
   const plan = withPairedDrops(planOfEpoch(known, items, links, anchors), items)
   const edits = epochEditsOf(plan, items, links)
-  const { chain } = links.at(-1)!
+  const covered = links.slice(0, Math.max(1, coverage(edits)))
+  const { chain: cover } = covered.at(-1)!
   const moved: Epoch = {
     ...known,
     at: deps.clock.now(),
-    id: `ep_${deps.hash(`${chain}:${known.id}`).slice(0, 16)}`,
-    cover: chain,
-    count: links.length,
-    cut: coverage(edits),
-    identities: links.map((link) => link.identity),
+    id: `ep_${deps.hash(`${cover}:${known.id}`).slice(0, 16)}`,
+    cover,
+    count: covered.length,
+    cut: covered.length,
+    declaredAt: { count: links.length, chain: end },
+    identities: covered.map((link) => link.identity),
     edits,
     reason: `${known.id} moved: the client changed some of what it covers`,
   }

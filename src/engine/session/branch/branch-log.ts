@@ -11,7 +11,8 @@ import {
   type CalibrationState,
   type Ledger,
 } from '../../../meter/index.ts'
-import { teach, type Measured } from '../learn.ts'
+import { cutEvidence, type CountedPrompt } from '../../learning/cut-evidence.ts'
+import { teach, type Measured } from '../../learning/teach.ts'
 import { ArchivedForms } from './archived-forms.ts'
 
 /** What a session's log says, as one agent of it reads it. */
@@ -34,6 +35,8 @@ export interface BranchLog {
   readonly undone: ReadonlySet<string>
   /** Epochs and undos of this agent so far: whoever remembers what stood remembers this number with it. */
   readonly decisions: number
+  /** A result found no room in the window; where a policy says so, no further tool is run. */
+  readonly toolBudgetExceeded: boolean
   /** Views that `toolResult` gave out, by hash → the artifacts that they were made from. */
   readonly views: ReadonlyMap<string, readonly Handle[]>
   /** Turns that this agent has opened, by the highest number in their ids. */
@@ -42,8 +45,10 @@ export interface BranchLog {
   /** The last answer was served from the prompt cache in part. */
   readonly cacheIsWarm: boolean
   readonly measured: Measured | undefined
-  /** Who answered a request, by the chain hash that it ended with. */
-  readonly issuers: ReadonlyMap<string, Issuer>
+  /** Requests of this agent that were answered, by the chain hash that they ended with. */
+  readonly answered: ReadonlyMap<string, AnsweredRequest>
+  /** What the last answer counted, to tell a server that cuts prompts from one that counts in its own way. */
+  readonly counted: CountedPrompt | undefined
   /** Tokens of what answers of this session sealed, by seal. */
   readonly sealedTokens: ReadonlyMap<string, number>
   /** Learned from this agent's own calls, so that every process that reads the log counts alike. */
@@ -66,6 +71,14 @@ export interface Issuer {
   readonly endpoint?: string
 }
 
+/** How a request was sent that got an answer. */
+export interface AnsweredRequest extends Issuer {
+  /** The epoch that stood. */
+  readonly epoch?: string
+  /** What fitted then. */
+  readonly limitTokens?: number
+}
+
 const MOST_VIEWS = 1_000
 /** A session that goes on for longer has left its first thoughts behind. */
 const MOST_SEALS = 10_000
@@ -86,7 +99,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
   const pins = new Set<string>()
   const undone = new Set<string>()
   const views = new BoundedMap<string, readonly Handle[]>(MOST_VIEWS)
-  const issuers = new Map<string, Issuer>()
+  const answered = new Map<string, AnsweredRequest>()
   const sealedTokens = new BoundedMap<string, number>(MOST_SEALS)
 
   function absorb(record: LogRecord): EpochChange | undefined {
@@ -118,6 +131,8 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     } else if (record.type === 'pin') {
       if (record.pinned) pins.add(record.identity)
       else pins.delete(record.identity)
+    } else if ((record.type === 'audit' || record.type === 'edit') && record.cause === 'window') {
+      log.toolBudgetExceeded = true
     } else if (record.type === 'calibration') takeSeed(record)
     else if (record.type === 'usage') takeUsage(record)
     if (record.type !== 'epoch' && record.type !== 'undo') return undefined
@@ -142,7 +157,15 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     log.lastCall = { model: record.model, ...(limit !== undefined && { limit }) }
     const { usage, measured, epoch, endpoint } = record
     const issuer: Issuer = { model: record.model, ...(endpoint !== undefined && { endpoint }) }
-    if (measured !== undefined) issuers.set(measured.chain, issuer)
+    if (measured !== undefined)
+      answered.set(measured.chain, {
+        ...issuer,
+        ...(epoch !== undefined && { epoch }),
+        ...(record.limit !== undefined && { limitTokens: record.limit.tokens }),
+      })
+    if (isKnownUsage(usage)) log.counted = cutEvidence(log.counted, { usage, estimated: record.estimated, epoch }).seen
+    // What was measured before has less in common with the next request than our own count of it.
+    if (record.cut === true) log.measured = undefined
     // Some servers report zeros for what they did not count; as a measurement that would be an empty window.
     if (!isKnownUsage(usage) || measured === undefined) return
     log.cacheIsWarm = usage.cacheRead > 0
@@ -170,12 +193,14 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     pins,
     undone,
     decisions: 0,
+    toolBudgetExceeded: false,
     views,
     turns: 0,
     lastCall: undefined,
     cacheIsWarm: false,
     measured: undefined,
-    issuers,
+    answered,
+    counted: undefined,
     sealedTokens,
     calibration: undefined,
     seed: undefined,

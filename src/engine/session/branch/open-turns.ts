@@ -21,6 +21,8 @@ export interface OpenTurn {
   readonly estimated: number
   /** Its tokens as the meter saw them, a design's formula left aside. */
   readonly count: Count
+  /** Whoever gets it refuses what is too long. */
+  readonly refusesOverflow: boolean
   /** Held against the budgets until the answer's cost is known. */
   readonly reservation?: string
   readonly epoch?: string

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { baseUrlsAt } from '../../../formats/endpoints.ts'
 
 /** What an agent is started with. */
 export interface Launch {
@@ -28,12 +29,7 @@ export interface KnownAgent {
 }
 
 /** The variables by which agents and SDKs find their provider. Every command gets them. */
-export const baseUrls = (url: string): Record<string, string> => ({
-  ANTHROPIC_BASE_URL: `${url}/anthropic`,
-  OPENAI_BASE_URL: `${url}/openai/v1`,
-  OPENAI_API_BASE: `${url}/openai/v1`,
-  GOOGLE_GEMINI_BASE_URL: `${url}/gemini`,
-})
+export const baseUrls = (url: string): Record<string, string> => Object.fromEntries(baseUrlsAt(url, true))
 
 const asItIs = ({ args }: LaunchRequest): Launch => ({ args, env: {} })
 

@@ -1,23 +1,26 @@
-import type { Codec } from '../../../core/codec.ts'
+import { isRecord, type Fields } from '../../../core/values.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { PlimsollEvent } from '../../../core/events.ts'
 import type { Policy } from '../../../core/policy.ts'
-import type { Target } from '../../../core/target.ts'
+import type { LearnedLimit, Target } from '../../../core/target.ts'
 import { amendedCatalogue } from '../../../drivers/catalogue/amended.ts'
 import type { PlimsollSettings } from '../../../config/index.ts'
-import { learnedLimits, lessonOf } from '../../../engine/session/learned-limits.ts'
+import { learnedLimits } from '../../../engine/learning/learned-limits.ts'
+import { lessonOf } from '../../../engine/learning/size-refusal.ts'
+import { within } from '../../../engine/learning/within.ts'
+import { isVendor } from '../../../formats/overflow/index.ts'
 import type { Compaction } from '../../../engine/epoch/compact.ts'
 import type { PreparedTurn, PrepareRequest } from '../../../engine/prepare/prepare.ts'
 import type { Session } from '../../../engine/session/session.ts'
-import { codecs } from '../../../formats/registry.ts'
 import type { Budget } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../compose/plimsoll.ts'
 import { systemClock } from '../../../ports/clock.ts'
 import type { Stores } from '../stores/open.ts'
 import { askAside, askModel, SizeRefused, type Answered } from './ask-model.ts'
+import { createRedactor } from '../../../engine/redaction/redactor.ts'
 import { newChatId, openJournal, type Journal } from './journal.ts'
 import type { Provider } from './providers.ts'
-import type { Entry, ToolCall, ToolDeclared } from './transcript.ts'
+import type { Entry, ToolCall, ToolDeclared } from '../../../formats/wire/chat.ts'
 import { knownModels } from '../catalogue.ts'
 
 export const TENANT = 'local'
@@ -57,7 +60,7 @@ export interface ChatSetup {
 }
 
 /** What a settings file says, as far as a chat has a use for it. */
-export interface ChatSettings extends Pick<PlimsollSettings, 'summarizer' | 'models' | 'budgets'> {
+export interface ChatSettings extends Pick<PlimsollSettings, 'summarizer' | 'models' | 'budgets' | 'redact'> {
   /** @throws PlimsollError for a name that nobody knows. */
   policyOf(name: string): Policy
   readonly policyNames: readonly string[]
@@ -87,11 +90,14 @@ const MOST_OUTPUT = 8_192
 
 export function createChat(setup: ChatSetup): Chat {
   const { stores, view } = setup
-  const { policyOf, summarizer, models = {}, budgets: given = [] } = setup.settings
+  const { policyOf, summarizer, models = {}, budgets: given = [], redact = false } = setup.settings
+  const redactor = redact ? createRedactor() : undefined
   const catalogue = amendedCatalogue(knownModels(), { overrides: models })
   const learned = learnedLimits(stores.sessions, systemClock)
+  /** What this conversation is kept within, after the provider found it too large. */
+  let refusedAt: LearnedLimit | undefined
   let { provider, policy } = setup
-  let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd)
+  let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd, redactor)
   if (setup.budgetUsd !== undefined) journal.setBudget(setup.budgetUsd)
   let session = openSession()
 
@@ -114,6 +120,7 @@ export function createChat(setup: ChatSetup): Chat {
       secret: stores.secret,
       policy: policyOf(policy),
       catalogue,
+      redact,
       ...(summarizer !== undefined && { summarizer }),
       ...(budgets.length > 0 && { budgets }),
       onEvent: view.onEvent,
@@ -121,31 +128,29 @@ export function createChat(setup: ChatSetup): Chat {
     return plimsoll.session({ id: journal.id, tenant: TENANT })
   }
 
-  const codecOf = ({ wire }: Provider): Codec => codecs.get(wire.format)!
-
   function bodyOf(entries: readonly Entry[]): string {
     const { info } = catalogue.resolve(provider.model)
     const window = setup.window ?? provider.window ?? info.window
     const maxOutputTokens = Math.min(MOST_OUTPUT, info.maxOutputTokens ?? MOST_OUTPUT, Math.floor(window / 8))
-    return provider.wire.body({
-      model: provider.model,
-      system: setup.system,
-      tools: setup.tools,
-      entries,
-      maxOutputTokens,
-    })
+    const { system, tools } = setup
+    return provider.wire.chat.body(
+      { model: provider.model, system, tools, entries, maxOutputTokens },
+      provider.endpoint,
+    )
   }
 
   async function target(): Promise<Target> {
     const { model, baseUrl: endpoint } = provider
     const window = setup.window ?? provider.window
     const lesson = await learned.of({ tenant: TENANT, endpoint, model })
-    return {
+    const asked: Target = {
       model,
       endpoint,
+      refusesOverflow: isVendor(endpoint),
       ...(window !== undefined && { window }),
       ...(lesson !== undefined && { learned: lesson }),
     }
+    return refusedAt === undefined ? asked : within(asked, refusedAt)
   }
 
   async function prepare(signal: AbortSignal): Promise<PreparedTurn> {
@@ -154,13 +159,13 @@ export function createChat(setup: ChatSetup): Chat {
   }
 
   const request = async (signal?: AbortSignal): Promise<PrepareRequest> => ({
-    format: provider.wire.format,
+    format: provider.wire.id,
     body: bodyOf(journal.entries),
     targets: [await target()],
     send(call) {
       view.onWait('summarising')
       const stops = signal === undefined ? call.signal : AbortSignal.any([call.signal, signal])
-      return askAside(provider, codecOf(provider), { ...call, signal: stops })
+      return askAside(provider, provider.wire.codec, { ...call, signal: stops })
     },
   })
 
@@ -178,7 +183,7 @@ export function createChat(setup: ChatSetup): Chat {
       try {
         const answered = await askModel({
           provider,
-          codec: codecOf(provider),
+          codec: provider.wire.codec,
           body: turn.text,
           headers: turn.headers,
           signal,
@@ -198,7 +203,10 @@ export function createChat(setup: ChatSetup): Chat {
           { kind, ...(limit !== undefined && { limit }), ...(input !== undefined && { input }) },
           { tokens: turn.load.count.high, outputReserve: turn.limit.outputReserve, bytes: turn.load.bytes },
         )
-        await learned.learn({ tenant: TENANT, endpoint: provider.baseUrl, model: provider.model }, lesson)
+        if (lesson.retry === undefined) throw tooLarge(error)
+        const place = { tenant: TENANT, endpoint: provider.baseUrl, model: provider.model }
+        if (lesson.learned !== undefined) await learned.learn(place, lesson.learned, 'refusal')
+        refusedAt = lesson.retry
         view.onNotice('The provider found the request too large; it is reduced and sent again.')
       }
     }
@@ -226,7 +234,7 @@ export function createChat(setup: ChatSetup): Chat {
       for (let steps = 0; steps < MOST_STEPS; steps++) {
         const answered = await step(signal)
         if (answered === undefined) return view.onNotice('Stopped.')
-        const entry = entryOf(answered, provider.wire.format)
+        const entry = entryOf(answered, provider.wire.id)
         if (entry.text !== '' || entry.calls.length > 0) journal.add(entry)
         if (answered.stopped) return view.onNotice('Stopped; what had arrived is kept.')
         if (entry.calls.length === 0) return
@@ -244,8 +252,9 @@ export function createChat(setup: ChatSetup): Chat {
     },
     async change(wish) {
       provider = wish.provider ?? provider
+      refusedAt = undefined
       policy = wish.policy ?? policy
-      if (wish.sessionId !== undefined) journal = openJournal(setup.chatsFolder, wish.sessionId, setup.cwd)
+      if (wish.sessionId !== undefined) journal = openJournal(setup.chatsFolder, wish.sessionId, setup.cwd, redactor)
       if (wish.budgetUsd !== undefined) journal.setBudget(wish.budgetUsd)
       session = openSession()
     },
@@ -277,12 +286,10 @@ function entryOf({ response, raw, stopped }: Answered, wire: string): Extract<En
   return { type: 'assistant', text, calls, ...(raw !== undefined && !stopped && { raw: { wire, value: raw } }) }
 }
 
-function inputOf(text: string): Readonly<Record<string, unknown>> {
+function inputOf(text: string): Fields {
   try {
     const value: unknown = JSON.parse(text === '' ? '{}' : text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : { value }
+    return isRecord(value) ? value : { value }
   } catch {
     return { invalid: text }
   }

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { PlimsollError } from '../../../core/errors.ts'
-import type { Entry } from './transcript.ts'
+import type { Entry } from '../../../formats/wire/chat.ts'
 
 interface Head {
   readonly v: 1
@@ -54,8 +54,16 @@ const fileOf = (folder: string, id: string): string =>
 export const newChatId = (now = new Date()): string =>
   `chat-${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`
 
-/** Opens or begins a journal. A line that a killed process left half-written is taken off. */
-export function openJournal(folder: string, id: string, cwd: string): Journal {
+/**
+ * Opens or begins a journal. A line that a killed process left half-written is taken off. What is written goes through `redact`; a chat
+ * that is gone on with later has it as it was written.
+ */
+export function openJournal(
+  folder: string,
+  id: string,
+  cwd: string,
+  redact: (text: string) => string = (text) => text,
+): Journal {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const file = fileOf(folder, id)
   const lines = existsSync(file) ? readLines(file) : []
@@ -70,7 +78,7 @@ export function openJournal(folder: string, id: string, cwd: string): Journal {
     },
     add(entry) {
       entries.push(entry)
-      appendLine(file, entry)
+      appendText(file, redact(JSON.stringify(entry)))
     },
     setBudget(usd) {
       if (usd === budgetUsd) return
@@ -80,10 +88,12 @@ export function openJournal(folder: string, id: string, cwd: string): Journal {
   }
 }
 
-function appendLine(file: string, value: object): void {
+const appendLine = (file: string, value: object): void => appendText(file, JSON.stringify(value))
+
+function appendText(file: string, line: string): void {
   const handle = openSync(file, 'a', 0o600)
   try {
-    appendFileSync(handle, `${JSON.stringify(value)}\n`)
+    appendFileSync(handle, `${line}\n`)
     fsyncSync(handle)
   } finally {
     closeSync(handle)

@@ -17,6 +17,7 @@ export interface SettingFlags {
   readonly window?: number
   readonly store?: string
   readonly artifacts?: string
+  readonly redact?: boolean
 }
 
 /** The chat is the agent `main` of the file. */
@@ -37,6 +38,7 @@ export async function readSettings(flags: SettingFlags): Promise<FileSettings> {
     policyNames: [...policies.keys(), ...Object.keys(file.policies ?? {})],
     ...(options.summarizer !== undefined && { summarizer: options.summarizer }),
     ...(options.models !== undefined && { models: options.models }),
+    redact: flags.redact ?? options.redact ?? false,
     ...(options.budgets !== undefined && { budgets: options.budgets }),
     ...(window !== undefined && { window }),
     ...(store !== undefined && { store }),

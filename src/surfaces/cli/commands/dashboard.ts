@@ -181,7 +181,11 @@ async function serve(hub: EventHub, { port, json }: DashboardFlags, options: Das
     tenantOf: async () => 'local',
   })
   const served = await serveDashboard({ port, dashboard: openDashboard(options), control })
-  process.stdout.write(json === true ? `${JSON.stringify({ listening: served.url })}\n` : `Dashboard: ${served.url}\n`)
+  process.stdout.write(
+    json === true
+      ? `${JSON.stringify({ listening: served.url })}\n`
+      : `Listening on ${served.url}\nOpen that address in a browser; Ctrl-C ends.\n`,
+  )
   await new Promise<void>((resolve) => {
     process.once('SIGTERM', resolve)
     process.once('SIGINT', resolve)

@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { keepServing } from '../kit/closed-output.ts'
 import { readConfig } from '../../../config/index.ts'
+import { baseUrlsAt } from '../../../formats/endpoints.ts'
 import { policySettings, proxySettings, type Setting } from '../config-settings.ts'
 import { openProxy, type OpenProxy } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
@@ -22,7 +23,7 @@ export function proxyCommand(): Command {
   return addProxyOptions(command)
     .addHelpText(
       'after',
-      '\nExample:\n  $ plimsoll proxy --port 4141\n  $ plimsoll proxy --port 4141 --budget-usd 20 --budget-usd 2/session --budget-tokens 5M/day\n  $ export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic',
+      `\nExample:\n  $ plimsoll proxy --port 4141\n  $ plimsoll proxy --port 4141 --budget-usd 20 --budget-usd 2/session --budget-tokens 5M/day\n  $ export ${baseUrlsAt('http://127.0.0.1:4141')[0]!.join('=')}`,
     )
     .action(runProxy)
 }
@@ -33,6 +34,7 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   if ((settings.workers ?? 1) > 1 && cluster.isPrimary) return runWorkers(settings.workers!)
   const say = (line: object, text: string): void =>
     void process.stdout.write(flags.json === true ? `${harmlessJson(line)}\n` : harmless(`${text}\n`))
+  outliveReaders()
   const running = await openProxy(settings, (line) => say(line, textOf(line)), {
     connect: (url) => Object.entries(baseUrls(url)).map(([name, value]) => ({ name, value })),
     settings: () => settingRows(flags),
@@ -43,10 +45,15 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   })
   const { url } = running.proxy
   const stopped = onSignals(() => reload(running, flags))
+  await warnOfStore(running)
   if (cluster.worker === undefined || cluster.worker.id === 1) {
     say(
       { listening: url, dashboard: running.pageUrl },
-      `Listening on ${url}\n  Dashboard: ${running.pageUrl}\n  ANTHROPIC_BASE_URL=${url}/anthropic\n  OPENAI_BASE_URL=${url}/openai/v1\n  GOOGLE_GEMINI_BASE_URL=${url}/gemini`,
+      [
+        `Listening on ${url}`,
+        `  Dashboard: ${running.pageUrl}`,
+        ...baseUrlsAt(url).map(([name, value]) => `  ${name}=${value}`),
+      ].join('\n'),
     )
   }
   await stopped
@@ -59,6 +66,27 @@ function settingRows({ config: file, policy }: ProxyFlags): readonly Setting[] {
   const config = file === undefined ? {} : readConfig(file)
   const chosen = policy === undefined ? config : { ...config, policy }
   return [...proxySettings(config), ...policySettings(chosen, 'main').filter(({ name }) => name.startsWith('policy.'))]
+}
+
+/** Whoever reads our lines may die before us (`head`, a log shipper): agents are served on. */
+function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.removeAllListeners('error')
+    stream.on('error', () => undefined)
+  }
+}
+
+/** A store that cannot be used stops nobody, so it has to be said where somebody may read it. */
+async function warnOfStore({ plimsoll }: OpenProxy): Promise<void> {
+  try {
+    await plimsoll.isReady()
+  } catch (error) {
+    const warning = [
+      (error as Error).message,
+      'Until that is mended nothing is reduced or recorded: requests pass as they come (x-plimsoll-verdict: bypassed).',
+    ]
+    process.stderr.write(harmless(warning.map((line) => `plimsoll: WARNING: ${line}\n`).join('')))
+  }
 }
 
 /** Listens from now on, before anybody can know that we are there. Resolves when the process is told to stop. */

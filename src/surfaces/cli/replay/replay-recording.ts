@@ -10,12 +10,14 @@ import type { Limit, VerdictKind } from '../../../core/target.ts'
 import { memoryArtifacts } from '../../../drivers/artifacts/memory.ts'
 import { memoryStore } from '../../../drivers/sessions/memory.ts'
 import { createTokenizers } from '../../../drivers/tokenizers/index.ts'
-import { BASIC_READERS } from '../../../engine/readers/reader-tools.ts'
+import { COMPACT_READER } from '../../../engine/readers/reader-tools.ts'
 import { conversationView } from '../../../engine/replay/conversation-view.ts'
+import { HandoverTally, type Compaction, type Handover } from '../../../engine/replay/handover.ts'
 import { ReplayMeter } from '../../../engine/replay/replay-meter.ts'
 import { readableText } from '../../../engine/replay/source.ts'
-import { codecs } from '../../../formats/registry.ts'
+import { codecs, framingOfWire } from '../../../formats/registry.ts'
 import type { RecordedCall, Recording } from '../../../formats/transcripts/recording.ts'
+import type { Session } from '../../../engine/session/session.ts'
 import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../compose/plimsoll.ts'
 import { knownModels } from '../catalogue.ts'
@@ -28,14 +30,21 @@ export interface ReplayOptions {
   readonly model?: string
   /** Tokens held back for the answer; recordings do not tell what their client asked for. @default 1024 */
   readonly reserve?: number
-  /** Declares `recall` and the artifact readers in every request. @default true */
+  /** Declares `recall` as a proxy would: at once where it is cheap, else as soon as something is taken out. @default true */
   readonly readers?: boolean
   /** Lets caches expire as the recorded clock says. Without it every prefix is warm. @default false */
   readonly clock?: boolean
   readonly onCall?: (call: ReplayedStep) => void
   readonly onEvent?: EventSink
+  /** Each compaction with what it covered and what it put in. */
+  readonly onCompaction?: (compaction: ReplayedCompaction) => void
   /** At the end: every cut and every epoch, oldest first. */
   readonly onAudit?: (log: readonly (Audit | Epoch)[]) => void
+}
+
+export interface ReplayedCompaction extends Compaction {
+  readonly call: number
+  readonly epoch: Epoch
 }
 
 export interface ReplayedStep {
@@ -75,6 +84,8 @@ export interface ReplayResult {
   readonly quoteRecall: number
   readonly nameRecall: number
   readonly recoverableRecall: number
+  /** What compactions left for whoever goes on. */
+  readonly handover: Handover
   readonly costUsd: number
   readonly unmanagedCostUsd: number
   readonly cacheHitRate: number
@@ -91,7 +102,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const catalogue = knownModels()
   const model = options.model ?? recording.model ?? DEFAULT_MODEL
   const price = catalogue.resolve(model).info.price ?? catalogue.resolve(DEFAULT_MODEL).info.price!
-  const counter = createMeter({ catalogue })
+  const counter = createMeter({ catalogue, framingOf: framingOfWire })
   const countText = (text: string): number => counter.countText(model, text).tokens
   const source = options.clock === true ? recording : withoutClock(recording)
   const meter = new ReplayMeter(source, { price, countText })
@@ -108,7 +119,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const session = plimsoll.session({ id: 'replay' })
   const target = { model, window, maxOutputTokens: reserve }
   const tokenizers = createTokenizers()
-  const exact = createMeter({ catalogue, tokenizerFor: tokenizers.get })
+  const exact = createMeter({ catalogue, framingOf: framingOfWire, tokenizerFor: tokenizers.get })
   /** Counted from what leaves, not taken from the engine's word; exactly, where an estimate leaves it open and a vocabulary is there. */
   const isOver = async (view: Conversation, bytes: number, most: Limit): Promise<boolean> => {
     if (bytes > most.bytes) return true
@@ -127,14 +138,24 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   let peakLoad = 0
   let fixedLoad = 0
   let last: Conversation | undefined
+  const handover = new HandoverTally()
+  /** Tools of ours that the requests so far had, as a proxy would remember. */
+  let declared: readonly string[] | undefined
   for (const call of recording.calls) {
     const original = decoder.original(call.body())
-    const body = requestOf(codec, original, reserve, readers)
+    const body = requestOf(codec, original, reserve)
     const asked = decoder.asked(body)
     fixedLoad = Math.max(fixedLoad, Math.ceil(counter.measure(model, fixedParts(asked), 0).count.high))
     const tools = original.tools.map(({ text }) => ({ text, tokens: countText(text) }))
     try {
-      const turn = await session.prepare({ format: codec.format, body, conversation: asked, targets: [target] })
+      const turn = await session.prepare({
+        format: codec.format,
+        body,
+        conversation: asked,
+        targets: [target],
+        ...(readers && { tools: { tools: [COMPACT_READER], ...(declared !== undefined && { declared }) } }),
+      })
+      declared = turn.declared
       limit = turn.limit.tokens
       peakLoad = Math.max(peakLoad, Math.round(turn.load.count.tokens))
       // What was refused was never sent and is the client's alone; only what was taken in can be lost.
@@ -150,6 +171,13 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
         invalid,
         epochs: turn.report.newEpoch === undefined ? 0 : 1,
       })
+      const epoch = turn.report.newEpoch && (await epochOf(session, turn.report.newEpoch.id))
+      if (epoch !== undefined) {
+        const inserted = epoch.edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : []))
+        const compaction = { before: asked.items, after: view.items, inserted }
+        handover.add(compaction)
+        options.onCompaction?.({ ...compaction, call: call.index, epoch })
+      }
       options.onCall?.({
         call: call.index,
         calls: recording.calls.length,
@@ -189,6 +217,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
     window,
     limit,
     ...report,
+    handover: handover.total(),
     peakLoad,
     fixedLoad,
     lost: report.lost + lost,
@@ -196,12 +225,15 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   }
 }
 
-/** The body as a client with our readers would send it: their declarations in, the reserve as its output cap. */
-function requestOf(codec: Codec, conversation: Conversation, reserve: number, readers: boolean): string {
+async function epochOf(session: Pick<Session, 'audit'>, id: string): Promise<Epoch | undefined> {
+  return (await session.audit()).find((entry): entry is Epoch => entry.type === 'epoch' && entry.id === id)
+}
+
+/** The body as the client would send it, with the reserve as its output cap. */
+function requestOf(codec: Codec, conversation: Conversation, reserve: number): string {
   const asked = conversation.settings.maxOutputTokens !== undefined
   const changed = changeEnvelope(conversation, {
     ...(asked && { maxOutputTokens: reserve }),
-    ...(readers && { addTools: BASIC_READERS }),
   })
   return codec.encode(changed).text
 }

@@ -1,110 +1,128 @@
 import type { Link } from '../../../core/chain.ts'
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import type { Conversation } from '../../../core/conversation.ts'
-import { changeEnvelope } from '../../../core/edits.ts'
-import { readersIn, readerTools } from '../../../engine/readers/reader-tools.ts'
-import { anthropicHidden } from '../../../formats/anthropic-messages/steps.ts'
-import { chatHidden } from '../../../formats/openai-chat/steps.ts'
-import { geminiHidden } from '../../../formats/gemini/steps.ts'
-import { appendHistory, insertSteps } from './history.ts'
-import { responsesHidden } from '../../../formats/openai-responses/steps.ts'
+import { restore, type Restoration } from '../../../core/edits.ts'
+import { sha256Text } from '../../../drivers/crypto/sha256.ts'
+import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
+import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
+import { COMPACT_READER, COMPACT_READS, readersIn, readerTools } from '../../../engine/readers/reader-tools.ts'
+import { wireOf } from '../../../formats/registry.ts'
+import { restorationsOf, type StepReader } from './restore.ts'
 import { runHiddenTool, type HiddenAsker, type HiddenToolDeps } from './run-tool.ts'
 import { answerAfter, signOf, type HiddenSteps } from './steps.ts'
-import type { HiddenStep, HiddenWire, Json, VisibleStream } from '../../../formats/wire/steps.ts'
-
-const WIRES: Readonly<Record<string, HiddenWire>> = {
-  'anthropic-messages': anthropicHidden,
-  'openai-chat': chatHidden,
-  'openai-responses': responsesHidden,
-  gemini: geminiHidden,
-}
+import type { Fields } from '../../../core/values.ts'
+import type { HiddenStep, HiddenWire, IsOurs, VisibleStream } from '../../../formats/wire/steps.ts'
 
 /** Most answers of ours to one request of the client. */
 const MAX_HIDDEN_STEPS = 4
 
 export interface HiddenDeps {
   readonly steps: HiddenSteps
+  readonly reader: (codec: Codec, wire: HiddenWire) => StepReader
   readonly tools: HiddenToolDeps
 }
 
 export interface HiddenRequest extends HiddenAsker {
   readonly codec: Codec
-  readonly text: string
   readonly conversation: Conversation
   readonly links: readonly Link[]
-  readonly decode: (text: string) => Conversation
 }
 
-/** A request with our tools in it, and what happens to its answers. */
-export interface HiddenSession {
-  /** The client's request with tools and earlier steps put in: what the engine gets to see. */
-  readonly text: string
+/** The request that goes on after our tools were answered. */
+export interface HiddenNext {
   readonly conversation: Conversation
+  /** What the engine may declare in it: nothing of ours, once enough was read. */
+  readonly offer: ToolOffer
+}
+
+/** A request into which our tools may come, and what happens to its answers. */
+export interface HiddenSession {
+  /** The client's request with earlier steps back in it: what the engine gets to see. */
+  readonly conversation: Conversation
+  /** Tools of ours that the engine may declare. */
+  readonly offer: ToolOffer
+  /** Told what the engine declared, before the request leaves. */
+  declared(turn: Pick<PreparedTurn, 'declared' | 'epoch'>): Promise<void>
   stream(): VisibleStream
-  partsOf(body: Json): readonly Json[]
-  assemble(bodies: readonly Json[], visible: readonly Json[]): Json
-  isHidden(part: Json): boolean
+  partsOf(body: Fields): readonly Fields[]
+  assemble(bodies: readonly Fields[], visible: readonly Fields[]): Fields
+  isHidden(part: Fields): boolean
   /**
    * Takes one answer of the upstream. Gives the request that goes on from it, or undefined when the client's turn has come:
-   * nothing of ours in it, calls of the client's own beside it, or enough steps.
+   * nothing of ours in it, or calls of the client's own beside it.
    */
-  take(parts: readonly Json[]): Promise<string | undefined>
+  take(parts: readonly Fields[]): Promise<HiddenNext | undefined>
   /** The visible answer is complete: steps become durable. */
   done(visible: ModelResponse | undefined): Promise<void>
 }
 
-/** Undefined when this session has no tools of ours. */
+/** Undefined when nothing of ours is or was in this request. */
 export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Promise<HiddenSession | undefined> {
   const { owner, codec, conversation, links } = request
-  const wire = WIRES[codec.format]
-  if (wire === undefined || conversation.settings.previousResponseId !== undefined) return undefined
-  const { tools: names, chains } = await deps.steps.decide(owner, () =>
-    mayInject(conversation, request.text) ? deps.tools.names(conversation.settings.model) : [],
-  )
-  if (names.length === 0) return undefined
-  const isOurs = (name: string): boolean => names.includes(name)
+  const { steps: wire } = wireOf(codec.format)
+  const admission = wire.admits(codec.fields(conversation))
+  const isOurs = ownedNames(deps.tools.names(conversation.settings.model), conversation)
+  // A client that has a reader of ours, over MCP, or a tool of its own with that name needs no other.
+  const mayDeclare = admission !== 'no' && isOurs(COMPACT_READER.name) && readersIn(conversation.tools).size === 0
+  // Without tools of the client's own some providers refuse calls in the history.
+  if (!mayDeclare && conversation.tools.length === 0) return undefined
 
-  const withSteps = async (): Promise<string> => {
-    const wanted = new Set(chains)
-    const byIndex = new Map<number, readonly HiddenStep[]>()
-    for (const link of links) {
+  const reader = deps.reader(codec, wire)
+  const isHidden = (part: Fields): boolean => wire.callOf(part, isOurs) !== undefined
+  const withSteps = async (): Promise<Conversation> => {
+    const wanted = new Set(await deps.steps.chains(owner))
+    const found: Restoration[] = []
+    for (const link of wanted.size === 0 ? [] : links) {
       if (!wanted.has(link.chain)) continue
       const answer = await deps.steps.answer(owner, link.chain)
-      const items = answerAfter(conversation.items, link)
-      if (answer === undefined || items.length === 0 || signOf(items) !== answer.sign) continue
-      byIndex.set(conversation.items[link.index]!.message + 1, answer.steps)
+      const own = answerAfter(conversation.items, link)
+      if (answer === undefined || own.length === 0 || signOf(own) !== answer.sign) continue
+      const visible = { conversation, from: link.index + 1, length: own.length }
+      found.push(...restorationsOf(reader, codec, wire, visible, answer.steps, isHidden))
     }
-    return insertSteps(declare(codec, conversation, names), wire, byIndex)
+    return restore(conversation, found)
   }
-
-  const text = await withSteps()
+  const restored = await withSteps()
+  if (!mayDeclare && restored === conversation) return undefined
+  const tools = readerTools(deps.tools.names(conversation.settings.model).filter(isOurs))
+  const list = listOf(conversation)
+  let standing = mayDeclare ? await deps.steps.declared(owner, list) : undefined
+  const offer = (): ToolOffer => ({
+    tools: mayDeclare ? tools : [],
+    ...(standing !== undefined && { declared: standing.tools, withEpoch: standing.withEpoch ?? false }),
+    isClosed: admission === 'closed',
+  })
   const taken: HiddenStep[] = []
-  let visible = 0
-  let transcript = text
+  let transcript = restored
   return {
-    text,
-    conversation: request.decode(text),
-    stream: () => wire.stream(isOurs),
+    conversation: restored,
+    offer: offer(),
+    async declared({ declared, epoch }) {
+      const isNew = standing === undefined || declared.some((name) => !standing!.tools.includes(name))
+      if (!mayDeclare || !isNew || (admission === 'closed' && declared.length === 0)) return
+      const withEpoch = epoch !== undefined && standing !== undefined
+      standing = { tools: declared, ...(withEpoch && { withEpoch }) }
+      await deps.steps.declare(owner, list, standing)
+    },
+    stream: () => wire.stream(mayDeclare ? isOurs : () => false),
     partsOf: (body) => wire.partsOf(body),
     assemble: (bodies, parts) => wire.assemble(bodies, parts),
-    isHidden: (part) => wire.callOf(part, isOurs) !== undefined,
+    isHidden: (part) => mayDeclare && isHidden(part),
     async take(parts) {
-      const own = parts.filter((part) => wire.callOf(part, isOurs) !== undefined)
-      const others = parts.filter((part) => wire.callOf(part, isOurs) === undefined)
-      const before = visible + parts.slice(0, parts.indexOf(own[0]!)).length
-      visible += others.length
-      if (own.length === 0) return undefined
-      const results: Json[] = []
+      const own = mayDeclare ? parts.filter(isHidden) : []
+      // Whoever calls a tool that is not declared any more has no answer to wait for.
+      if (own.length === 0 || taken.length >= MAX_HIDDEN_STEPS) return undefined
+      const results: Fields[] = []
       for (const part of own) {
         const call = wire.callOf(part, isOurs)!
         results.push(wire.resultOf(call, await runHiddenTool(deps.tools, request, call)))
       }
-      const enough = taken.length + 1 >= MAX_HIDDEN_STEPS
-      const beside = enough || others.some((part) => wire.isCall(part))
-      taken.push({ at: beside ? before : visible, calls: own, results, beside })
+      const beside = parts.some((part) => wire.isCall(part) && !own.includes(part))
+      const id = `h${conversation.items.length}.${taken.length}`
+      taken.push({ parts, results, beside })
       if (beside) return undefined
-      transcript = appendHistory(transcript, wire, wire.continuation(parts, results))
-      return transcript
+      transcript = restore(transcript, [{ items: reader.read({ parts, results }, id), instead: [] }])
+      return { conversation: transcript, offer: { ...offer(), withheld: taken.length >= MAX_HIDDEN_STEPS } }
     },
     async done(response) {
       const chain = links.at(-1)?.chain
@@ -114,31 +132,17 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
   }
 }
 
-const declare = (codec: Codec, conversation: Conversation, names: readonly string[]): string =>
-  codec.encode(changeEnvelope(conversation, { addTools: readerTools(names) })).text
-
-/** Only where the client runs tools itself, lets the model choose, and has no readers of its own. */
-function mayInject({ tools }: Conversation, text: string): boolean {
-  if (tools.length === 0 || readersIn(tools).size > 0) return false
-  const fields = JSON.parse(text) as Record<string, unknown>
-  const choice = fields['tool_choice'] as Record<string, unknown> | string | undefined
-  if (choice === 'none' || (typeof choice === 'object' && choice !== null && choice['type'] === 'none')) return false
-  if (typeof fields['n'] === 'number' && fields['n'] > 1) return false
-  const config = (fields['toolConfig'] ?? fields['tool_config']) as
-    | { functionCallingConfig?: { mode?: string } }
-    | undefined
-  if (config?.functionCallingConfig?.mode === 'NONE') return false
-  // Gemini refuses functions beside its built-in search; a request that declares no function has no loop to join.
-  const list = fields['tools']
-  return !Array.isArray(list) || list.every((tool) => isFunctionTool(tool as Record<string, unknown>))
+/**
+ * Names that are answered here: readers that the client has no tool of the same name for, declared or called before. A model that calls one
+ * which this request does not declare, because it saw it earlier, is answered all the same: nobody else could.
+ */
+function ownedNames(names: readonly string[], { tools, items }: Conversation): IsOurs {
+  const ours = new Set([...names, ...COMPACT_READS])
+  for (const { name } of tools) ours.delete(name)
+  for (const { kind, toolName } of items) if (kind === 'call' && toolName !== undefined) ours.delete(toolName)
+  return (name) => ours.has(name)
 }
 
-const BUILT_IN = [
-  'googleSearch',
-  'google_search',
-  'codeExecution',
-  'code_execution',
-  'urlContext',
-  'googleSearchRetrieval',
-]
-const isFunctionTool = (tool: Record<string, unknown>): boolean => !BUILT_IN.some((name) => tool[name] !== undefined)
+/** The client's own list of tools, by content. */
+const listOf = ({ tools }: Conversation): string =>
+  sha256Text(JSON.stringify(tools.map(({ text }) => text)), 'hex').slice(0, 32)

@@ -4,10 +4,11 @@ import { callReader } from '../../../engine/readers/tools.ts'
 import type { ArtifactReaders } from '../../../engine/readers/artifact-readers.ts'
 import type { StepOwner } from './steps.ts'
 import type { HiddenCall } from '../../../formats/wire/steps.ts'
+import { compactCall } from '../../../engine/readers/reader-tools.ts'
 
 export interface HiddenToolDeps {
   readonly readers: (owner: StepOwner) => Promise<ArtifactReaders>
-  /** The tools that a session on this model gets, decided at its first request. */
+  /** The tools that a request to this model may get. */
   readonly names: (model: string | undefined) => readonly string[]
 }
 
@@ -21,8 +22,9 @@ export interface HiddenAsker {
 export async function runHiddenTool(
   deps: HiddenToolDeps,
   { owner, scope }: HiddenAsker,
-  { name, input }: HiddenCall,
+  call: HiddenCall,
 ): Promise<string> {
+  const { name, input } = compactCall(call)
   try {
     const { recall, mayOpen } = await scope()
     if (name === 'recall') return await recall(input)

@@ -1,5 +1,7 @@
 import { firstSendKey, type Link } from '../../../core/chain.ts'
 import type { Item } from '../../../core/item.ts'
+import { sha256Text } from '../../../drivers/crypto/sha256.ts'
+import { BoundedMap } from '../../../lib/bounded-map.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
 import type { HiddenStep } from '../../../formats/wire/steps.ts'
 
@@ -10,12 +12,15 @@ export interface StepOwner {
   readonly agent: string
 }
 
-/** Decided on the first request and then frozen: tools are part of the cached prefix. */
-interface Decision {
-  /** Names of the tools that were injected; empty when none were. */
+/**
+ * Tools of ours that requests with one list of the client's tools were sent with. They are part of the cached prefix; a client that changes
+ * its own list has changed that already, and is decided about anew.
+ */
+export interface Declared {
+  /** Empty when it was decided to wait until something is taken out. */
   readonly tools: readonly string[]
-  /** Chain hashes of the visible requests in whose answers steps are hidden. */
-  readonly chains: readonly string[]
+  /** They came with an epoch. */
+  readonly withEpoch?: boolean
 }
 
 /** What was hidden in one answer, and how the visible part of that answer begins. */
@@ -26,46 +31,37 @@ export interface HiddenAnswer {
 }
 
 export interface HiddenSteps {
-  decide(owner: StepOwner, tools: () => readonly string[]): Promise<Decision>
-  /** What was decided; no tools where nothing was. */
-  decided(owner: StepOwner): Promise<Decision>
+  /** Undefined where nothing was decided yet. `tools` names the client's list. */
+  declared(owner: StepOwner, tools: string): Promise<Declared | undefined>
+  declare(owner: StepOwner, tools: string, declared: Declared): Promise<void>
+  /** Chain hashes of the visible requests in whose answers steps are hidden. */
+  chains(owner: StepOwner): Promise<readonly string[]>
   answer(owner: StepOwner, chain: string): Promise<HiddenAnswer | undefined>
   /** Durable when it resolves, since the client may come back at once. */
   remember(owner: StepOwner, chain: string, answer: HiddenAnswer): Promise<void>
 }
 
 const MAX_KNOWN = 2_000
-const NO_TOOLS: Decision = { tools: [], chains: [] }
 
 /** Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. */
 export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>): HiddenSteps {
-  const known = new Map<string, HiddenAnswer>()
-  const off = new Set<string>()
-  const stateKey = ({ session, agent }: StepOwner): string => `hidden:${JSON.stringify([session, agent])}`
-  const answerKey = (owner: StepOwner, chain: string): string => `${stateKey(owner)}:${chain}`
-  const keep = (tenant: string, key: string, answer: HiddenAnswer): void => {
-    known.set(`${tenant}\n${key}`, answer)
-    if (known.size > MAX_KNOWN) known.delete(known.keys().next().value!)
-  }
+  const known = new BoundedMap<string, HiddenAnswer>(MAX_KNOWN)
+  const nameOf = ({ session, agent }: StepOwner): string => JSON.stringify([session, agent])
+  const toolsKey = (owner: StepOwner, tools: string): string => `hidden-tools:${nameOf(owner)}:${tools}`
+  const chainsKey = (owner: StepOwner): string => `hidden:${nameOf(owner)}`
+  const answerKey = (owner: StepOwner, chain: string): string => `${chainsKey(owner)}:${chain}`
   return {
-    async decide(owner, tools) {
-      // A session without tools stays without; one with tools may have got steps in another process.
-      const key = `${owner.tenant}\n${stateKey(owner)}`
-      if (off.has(key)) return NO_TOOLS
-      const stored = await store.getValue(owner.tenant, stateKey(owner))
-      if (stored !== undefined) return JSON.parse(stored) as Decision
-      const decision: Decision = { tools: tools(), chains: [] }
-      // Two requests at once agree on what the first of them decided. Whoever loses it to a power cut decides the same again.
-      const agreed = JSON.parse(
-        await store.setValue(owner.tenant, stateKey(owner), JSON.stringify(decision), true, { durable: 'soon' }),
-      ) as Decision
-      if (agreed.tools.length === 0) off.add(key)
-      if (off.size > MAX_KNOWN) off.delete(off.values().next().value!)
-      return agreed
+    async declared(owner, tools) {
+      const stored = await store.getValue(owner.tenant, toolsKey(owner, tools))
+      return stored === undefined ? undefined : (JSON.parse(stored) as Declared)
     },
-    async decided(owner) {
-      const stored = await store.getValue(owner.tenant, stateKey(owner))
-      return stored === undefined ? NO_TOOLS : (JSON.parse(stored) as Decision)
+    async declare(owner, tools, declared) {
+      // Whoever loses it to a power cut decides the same again.
+      await store.setValue(owner.tenant, toolsKey(owner, tools), JSON.stringify(declared), false, { durable: 'soon' })
+    },
+    async chains(owner) {
+      const stored = await store.getValue(owner.tenant, chainsKey(owner))
+      return stored === undefined ? [] : (JSON.parse(stored) as { readonly chains: readonly string[] }).chains
     },
     async answer(owner, chain) {
       const key = answerKey(owner, chain)
@@ -74,16 +70,16 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>):
       const text = await store.getValue(owner.tenant, key)
       if (text === undefined) return undefined
       const answer = JSON.parse(text) as HiddenAnswer
-      keep(owner.tenant, key, answer)
+      known.set(`${owner.tenant}\n${key}`, answer)
       return answer
     },
     async remember(owner, chain, answer) {
       const key = answerKey(owner, chain)
-      await store.setValue(owner.tenant, key, JSON.stringify(answer))
-      keep(owner.tenant, key, answer)
-      const { tools, chains } = await this.decide(owner, () => [])
-      const next: Decision = { tools, chains: [...new Set([...chains, chain])] }
-      await store.setValue(owner.tenant, stateKey(owner), JSON.stringify(next))
+      // What the store holds is what every later request gets, in this process too: it may have taken secrets out.
+      const stored = await store.setValue(owner.tenant, key, JSON.stringify(answer))
+      known.set(`${owner.tenant}\n${key}`, JSON.parse(stored) as HiddenAnswer)
+      const chains = [...new Set([...(await this.chains(owner)), chain])]
+      await store.setValue(owner.tenant, chainsKey(owner), JSON.stringify({ chains }))
     },
   }
 }
@@ -94,11 +90,9 @@ export function signOf(items: readonly Item[]): string {
     .filter((item) => item.kind === 'call')
     .map((item) => firstSendKey(item.callId, item.toolName ?? ''))
   if (calls.length > 0) return JSON.stringify(calls)
-  return items
-    .filter((item) => item.kind === 'assistant')
-    .map((item) => item.text)
-    .join('')
-    .replace(/\s+/g, '')
+  const text = items.flatMap((item) => (item.kind === 'assistant' ? [item.text] : [])).join('')
+  // By its hash: what the model said is kept in the archive, where secrets are taken out, and nowhere else.
+  return sha256Text(text.replace(/\s+/g, ''), 'hex')
 }
 
 /** Items of the model that follow a link, up to what the client added. */

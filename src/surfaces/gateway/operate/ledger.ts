@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../lib/bounded-map.ts'
 import type { PlimsollEvent } from '../../../core/events.ts'
 import type { Usage } from '../../../core/usage.ts'
 import {
@@ -34,11 +35,11 @@ export interface Ledger extends CallLedger {
 /** What a session's events say beside its calls. */
 type Standing = Omit<SessionSummary, 'usage' | 'costUsd'>
 
-const MAX_SESSIONS = 10_000
+const MOST_SESSIONS = 10_000
 
 export function createLedger(options: LedgerOptions = {}): Ledger {
   const calls = createCallLedger(options)
-  const known = new Map<string, Standing>()
+  const known = new BoundedMap<string, Standing>(MOST_SESSIONS)
   const summaryOf = (standing: Standing): SessionSummary => {
     const { tenant, session } = standing
     const { usage, costUsd, calls: made, unmeasured, unpriced } = calls.totals({ tenant, session })
@@ -51,12 +52,10 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
       if (event.session === '') return
       const key = keyOf(event.tenant, event.session)
       const next = reduce(known.get(key) ?? begin(event), event)
-      known.delete(key)
       known.set(key, next)
-      if (known.size > MAX_SESSIONS) known.delete(known.keys().next().value!)
     },
     session(tenant, session) {
-      const standing = known.get(keyOf(tenant, session))
+      const standing = known.peek(keyOf(tenant, session))
       return standing === undefined ? undefined : summaryOf(standing)
     },
     sessions: (tenant) =>

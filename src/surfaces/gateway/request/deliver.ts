@@ -1,15 +1,18 @@
 import { isPlimsollError } from '../../../core/errors.ts'
 import type { LearnedLimit, Target } from '../../../core/target.ts'
-import { lessonOf } from '../../../engine/session/learned-limits.ts'
+import { showsWholePrompt } from '../../../core/whole-prompt.ts'
+import type { LearnedFrom } from '../../../engine/learning/learned-limits.ts'
+import { within } from '../../../engine/learning/within.ts'
+import { lessonOf } from '../../../engine/learning/size-refusal.ts'
 import { classifyProviderError, type ClassifiedError } from '../../../formats/overflow/index.ts'
 import { besideOwn } from '../upstream/beside-own.ts'
 import { isForeign, sendAcross } from '../upstream/cross-wire.ts'
 import { decodeBody, isEncoded, readableEncodings } from '../http/encoding.ts'
 import { wholeOf, type Outbound, type UpstreamAnswer } from '../exchange.ts'
-import { DOES_NOT_FIT, prepareFor, type Attempt } from './fit.ts'
+import { conversationKey, DOES_NOT_FIT, prepareFor, type Attempt } from './fit.ts'
 import { refusalInside } from './look-ahead.ts'
-import type { ManagedRequest } from './managed.ts'
-import { withPathModel } from '../routes.ts'
+import type { ManagedRequest } from './managed-request.ts'
+import { withPathModel } from '../../../formats/routes.ts'
 import { withModel } from './with-model.ts'
 
 /** Longer error bodies than this are no error bodies. */
@@ -58,7 +61,7 @@ async function send<B>(
     const answer = await call(managed, attempt)
     if (answer.status >= 400) {
       const errorBody = await wholeOf(answer, MAX_ERROR_BYTES)
-      const refusal = await understand(answer, errorBody ?? new Uint8Array())
+      const refusal = await understand(answer, errorBody ?? new Uint8Array(), attempt.prepared.text)
       return { attempt, answer, ...(errorBody !== undefined && { errorBody }), refusal, recovered: false }
     }
     const refusal = managed.mode === 'apply' ? await refusalInside(managed.codec.format, answer) : undefined
@@ -97,13 +100,17 @@ type SizeError = ClassifiedError & { readonly kind: 'overflow' | 'body-size' }
 const isTooLarge = (error: ClassifiedError): error is SizeError =>
   error.kind === 'overflow' || error.kind === 'body-size'
 
-async function understand<B>(answer: UpstreamAnswer<B>, errorBody: Uint8Array): Promise<ClassifiedError> {
+async function understand<B>(
+  answer: UpstreamAnswer<B>,
+  errorBody: Uint8Array,
+  request: string,
+): Promise<ClassifiedError> {
   const encoding = answer.header('content-encoding')
   const plain = await decodeBody(errorBody, encoding, MAX_ERROR_BYTES * 8).catch(() => errorBody)
-  return classifyProviderError({ status: answer.status, body: Buffer.from(plain).toString('utf8') })
+  return classifyProviderError({ status: answer.status, body: Buffer.from(plain).toString('utf8'), request })
 }
 
-/** Learns what the endpoint said, reduces once more and sends once more; undefined when that did not help. */
+/** Learns what the endpoint said, reduces once more and sends once more; undefined when that cannot help or did not. */
 async function reduceAndRetry<B>(
   managed: ManagedRequest<B>,
   first: Sent<B>,
@@ -111,20 +118,23 @@ async function reduceAndRetry<B>(
 ): Promise<Sent<B> | undefined> {
   const { place, target, prepared } = first.attempt
   await close(managed, first.attempt)
-  const lesson = lessonOf(refusal, {
+  const { learned, retry } = lessonOf(refusal, {
     tokens: prepared.load.count.high,
     outputReserve: prepared.limit.outputReserve,
     bytes: Buffer.byteLength(prepared.text),
+    isWhole: showsWholePrompt(managed.conversation),
   })
-  await teach(managed, target, lesson)
+  if (learned !== undefined) await learn(managed, target, learned, 'refusal')
+  if (retry === undefined) return undefined
   try {
-    const smaller = { ...target, learned: { ...target.learned, ...lesson } }
+    const smaller = within(target, retry)
     const attempt: Attempt = { place, target: smaller, prepared: await prepareFor(managed, place, smaller) }
     const again = await send(managed, attempt, () => true)
     if (again === undefined) return undefined
     const recovered = again.refusal === undefined
     if (recovered) {
-      managed.emit({ type: 'overflow-recovered', ...(lesson.window !== undefined && { window: lesson.window }) })
+      managed.held.hold(conversationKey(managed, target.endpoint ?? '', target.model), retry)
+      managed.emit({ type: 'overflow-recovered', ...(retry.window !== undefined && { window: retry.window }) })
     }
     return { ...again, recovered }
   } catch (error) {
@@ -134,11 +144,18 @@ async function reduceAndRetry<B>(
   }
 }
 
-export async function teach<B>(managed: ManagedRequest<B>, target: Target, lesson: LearnedLimit): Promise<void> {
-  await managed.learned.learn({ tenant: managed.tenant, endpoint: target.endpoint ?? '', model: target.model }, lesson)
-  if (lesson.window !== undefined) {
-    managed.emit({ type: 'window-learned', model: target.model, window: lesson.window, source: target.endpoint ?? '' })
-  }
+/** Nothing is learned where the user named the window. */
+export async function learn<B>(
+  managed: ManagedRequest<B>,
+  target: Target,
+  limit: LearnedLimit,
+  from: LearnedFrom,
+): Promise<void> {
+  const { model, endpoint = '' } = target
+  if (target.window !== undefined && limit.window !== undefined) return
+  const isLearned = await managed.learned.learn({ tenant: managed.tenant, endpoint, model }, limit, from)
+  if (isLearned && limit.window !== undefined)
+    managed.emit({ type: 'window-learned', model, window: limit.window, source: endpoint })
 }
 
 /** Best effort: a turn that was never answered must not stay open. */

@@ -1,10 +1,12 @@
 import { isPlimsollError, type PlimsollError } from '../../../core/errors.ts'
 import type { Target } from '../../../core/target.ts'
+import { within } from '../../../engine/learning/within.ts'
 import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
+import { isVendor } from '../../../formats/overflow/index.ts'
 import { askAside } from '../upstream/side-request.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import type { Place } from '../exchange.ts'
-import type { ManagedRequest } from './managed.ts'
+import type { ManagedRequest } from './managed-request.ts'
 
 /** A request that was made to fit one place. */
 export interface Attempt {
@@ -19,24 +21,54 @@ export async function fit<B>(
   place: Place,
   isLast: () => boolean,
 ): Promise<Attempt | undefined> {
-  const model = place.model ?? managed.route.model ?? managed.conversation.settings.model ?? 'unknown'
-  const learned = await managed.learned.of({ tenant: managed.tenant, endpoint: place.endpoint, model })
-  const window = place.window ?? managed.window
-  const target: Target = {
-    model,
-    endpoint: place.endpoint,
-    ...(window !== undefined && { window }),
-    ...(learned !== undefined && { learned }),
-  }
+  const target = await targetAt(managed, place)
   try {
     return { place, target, prepared: await prepareFor(managed, place, target) }
   } catch (error) {
-    if (!isPlimsollError(error) || !DOES_NOT_FIT.has(error.code) || isLast()) throw error
+    if (!isPlimsollError(error) || !DOES_NOT_FIT.has(error.code)) throw error
+    const asked = target.learned === undefined ? undefined : await withoutLessons(managed, place, target)
+    if (asked !== undefined) return asked
+    if (isLast()) throw error
     managed.emit({
       type: 'verdict-given',
       verdict: { kind: 'skip', target, reason: error.message, ...numbersOf(error) },
     })
     return undefined
+  }
+}
+
+async function targetAt<B>(managed: ManagedRequest<B>, place: Place): Promise<Target> {
+  const model = place.model ?? managed.route.model ?? managed.conversation.settings.model ?? 'unknown'
+  const { tenant } = managed
+  const learned = await managed.learned.of({ tenant, endpoint: place.endpoint, model })
+  const held = managed.held.of(conversationKey(managed, place.endpoint, model))
+  const window = place.window ?? managed.window
+  const target: Target = {
+    model,
+    endpoint: place.endpoint,
+    ...(place.provider !== undefined && { provider: place.provider }),
+    refusesOverflow: isVendor(place.endpoint),
+    ...(window !== undefined && { window }),
+    ...(learned !== undefined && { learned }),
+  }
+  return held === undefined ? target : within(target, held)
+}
+
+export const conversationKey = <B>(managed: ManagedRequest<B>, endpoint: string, model: string): string =>
+  JSON.stringify([managed.tenant, managed.sessionId, managed.agent, endpoint, model])
+
+/** What was learned may be out of date: before it is a reason to refuse, the endpoint is asked itself. */
+async function withoutLessons<B>(
+  managed: ManagedRequest<B>,
+  place: Place,
+  asked: Target,
+): Promise<Attempt | undefined> {
+  const { learned: _, ...target } = asked
+  try {
+    return { place, target, prepared: await prepareFor(managed, place, target) }
+  } catch (error) {
+    if (isPlimsollError(error) && DOES_NOT_FIT.has(error.code)) return undefined
+    throw error
   }
 }
 
@@ -48,14 +80,19 @@ function numbersOf({ fields }: PlimsollError): { projected: number; limit: numbe
   return { projected, limit: number('limit'), margin: number('limit') - projected }
 }
 
-export const prepareFor = <B>(managed: ManagedRequest<B>, place: Place, target: Target): Promise<PreparedTurn> =>
-  managed.session.prepare({
+export async function prepareFor<B>(managed: ManagedRequest<B>, place: Place, target: Target): Promise<PreparedTurn> {
+  const { hidden } = managed
+  const prepared = await managed.session.prepare({
     // What is only observed asks nobody, and a place of another wire has no cache of this one's prefix.
     ...(managed.mode === 'apply' && !isForeign(place, managed.route) && { send: askAside(managed, place) }),
     format: managed.codec.format,
-    body: managed.text,
+    body: managed.clientText,
     conversation: managed.conversation,
     targets: [target],
     archive: 'meanwhile',
     sentAnyway: managed.mode === 'observe',
+    ...(managed.offer !== undefined && { tools: managed.offer }),
   })
+  if (managed.offer?.withheld !== true) await hidden?.declared(prepared)
+  return prepared
+}

@@ -1,52 +1,11 @@
-import type { Codec, ModelResponse } from '../../../core/codec.ts'
-import type { Conversation } from '../../../core/conversation.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import type { EventBody } from '../../../core/events.ts'
 import type { Verdict } from '../../../core/target.ts'
-import type { LearnedLimits } from '../../../engine/session/learned-limits.ts'
-import type { Session } from '../../../engine/session/session.ts'
 import { cannotCross, isForeign, obstaclesOf } from '../upstream/cross-wire.ts'
-import type { CutPrompts } from './cut-prompts.ts'
 import { deliver } from './deliver.ts'
-import type { IncomingRequest, Place, Reply, Upstream } from '../exchange.ts'
+import type { Place, Reply } from '../exchange.ts'
 import { fit } from './fit.ts'
-import type { HiddenSession } from '../hidden/index.ts'
+import type { ManagedRequest } from './managed-request.ts'
 import { halted, relayed } from './relay.ts'
-import type { Route } from '../routes.ts'
-
-/** One request for a model, on its way through the gateway. */
-export interface ManagedRequest<B> {
-  readonly request: IncomingRequest
-  readonly route: Route
-  readonly codec: Codec
-  readonly decode: (text: string) => Conversation
-  /** By wire, for places that speak another. */
-  readonly codecs: ReadonlyMap<string, Codec>
-  /** The body as the client wrote it, unpacked. */
-  readonly clientText: string
-  /** The same with what we put in before the engine sees it. */
-  readonly text: string
-  readonly conversation: Conversation
-  /** Tools of ours in this session. */
-  readonly hidden?: HiddenSession
-  readonly tenant: string
-  readonly sessionId: string
-  readonly agent: string
-  readonly session: Session
-  readonly mode: 'apply' | 'observe'
-  readonly upstream: Upstream<B>
-  /** Notices servers that cut prompts without a word. */
-  readonly cutPrompts: CutPrompts
-  /** An answer ends when it is recorded. */
-  readonly isShared: boolean
-  readonly learned: LearnedLimits
-  readonly window?: number
-  readonly emit: (event: EventBody) => void
-  readonly now: () => number
-  readonly costUsd: () => number | undefined
-  /** Told about each answer, once it is over; undefined when nothing could be made of it. */
-  readonly onResponse: (response: ModelResponse | undefined) => Promise<void>
-}
 
 /** prepare → send → recover an overflow once, or move to the next place → pass the answer on while reading along. */
 export async function exchange<B>(managed: ManagedRequest<B>): Promise<Reply<B>> {

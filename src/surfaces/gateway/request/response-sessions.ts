@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../lib/bounded-map.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
 
 /** Which session a stored response belongs to: a chained request names only the response before it. */
@@ -6,10 +7,10 @@ export interface ResponseSessions {
   remember(tenant: string, responseId: string, session: string): Promise<void>
 }
 
-const MAX_KNOWN = 10_000
+const MOST_KNOWN = 10_000
 
 export function responseSessions(store: Pick<SessionStore, 'getValue' | 'setValue'>): ResponseSessions {
-  const known = new Map<string, string>()
+  const known = new BoundedMap<string, string>(MOST_KNOWN)
   const keyOf = (id: string): string => `response-session:${id.slice(0, 200)}`
   return {
     async find(tenant, id) {
@@ -17,7 +18,6 @@ export function responseSessions(store: Pick<SessionStore, 'getValue' | 'setValu
     },
     async remember(tenant, id, session) {
       known.set(`${tenant}\n${id}`, session)
-      if (known.size > MAX_KNOWN) known.delete(known.keys().next().value!)
       await store.setValue(tenant, keyOf(id), session)
     },
   }

@@ -52,7 +52,7 @@ export function shedItem(
   readonly lines: number
 } {
   const item = draft.items[index]!
-  const { lines, files } = describe(draft, item)
+  const { lines, files } = mediaLines(draft, item)
   const [first] = files
   const edit = {
     op: 'replace' as const,
@@ -68,7 +68,10 @@ export const canShed = (item: Item): boolean =>
   item.sealed !== true && item.serverSide !== true && mediaBytes(item) > 2 * LINE_BYTES
 
 /** One line for each picture, and the bytes that its handle opens. */
-function describe(draft: Draft, item: Item): { lines: string[]; files: { handle: Handle; stored: StoredText }[] } {
+export function mediaLines(
+  draft: Draft,
+  item: Item,
+): { lines: string[]; files: { handle: Handle; stored: StoredText }[] } {
   const reader = draft.readers.get('artifact_read')
   const how = reader === undefined ? '' : `; ${reader} tells more about it`
   const lines: string[] = []
@@ -81,12 +84,18 @@ function describe(draft: Draft, item: Item): { lines: string[]; files: { handle:
     const content = Buffer.from(media.data, 'base64')
     const handle = draft.handleOf(content)
     lines.push(
-      `[${nameOf(media)}, ${content.length.toLocaleString('en')} bytes, taken out of view: stored as ${handle}${how}]`,
+      `[${nameOf(media)}, ${content.length.toLocaleString('en')} bytes, taken out of view: stored as ${handle}${how}${adviceOn(media)}]`,
     )
     files.push({ handle, stored: { text: '', content, ...metaOf(item, media) } })
   }
   return { lines, files }
 }
+
+/** Nobody reads a picture's bytes as text; of a document the model can ask for less. */
+const adviceOn = ({ type }: Media): string =>
+  type === 'document' || type === 'file'
+    ? '. It did not fit into the context window; the user can send fewer pages of it, or its text'
+    : ''
 
 const nameOf = ({ type, mime, name }: Media): string =>
   [type, mime, name === undefined ? undefined : JSON.stringify(name.slice(0, 80))]

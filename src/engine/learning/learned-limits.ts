@@ -1,0 +1,196 @@
+import type { LearnedLimit } from '../../core/target.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { SessionStore } from '../../ports/session-store.ts'
+
+/** Where something was learned, and by whom: two customers of one provider may have different windows. */
+export interface LearnedPlace {
+  readonly tenant: string
+  readonly endpoint: string
+  readonly model: string
+}
+
+/** How it was learned: a refusal named the number, or counts stood still while requests grew. */
+export type LearnedFrom = 'refusal' | 'silent-truncation'
+
+export interface LearnedEntry extends LearnedPlace, LearnedLimit {
+  readonly from: LearnedFrom
+  readonly at: number
+  /** It is forgotten then, and the next large request finds out again. */
+  readonly until: number
+}
+
+/** What was taken without complaint. */
+export interface AcceptedPrompt {
+  /** As the provider counted them. */
+  readonly tokens?: number
+  readonly bytes?: number
+}
+
+/**
+ * What endpoints taught about their models. A lesson is never below what the same endpoint has accepted, nor below any real server's
+ * window; it lowers what is aimed at and is no reason to refuse a request.
+ */
+export interface LearnedLimits {
+  of(place: LearnedPlace): Promise<LearnedLimit | undefined>
+  /** False when it contradicts what this endpoint has accepted, or is no window at all. */
+  learn(place: LearnedPlace, limit: LearnedLimit, from: LearnedFrom): Promise<boolean>
+  /** A larger prompt than the lesson says ends the lesson. */
+  accepted(place: LearnedPlace, prompt: AcceptedPrompt): Promise<void>
+  /** Everything that holds now, of one tenant or of all. */
+  list(filter?: Partial<LearnedPlace>): Promise<readonly LearnedEntry[]>
+  /** How many were forgotten. */
+  forget(filter?: Partial<LearnedPlace>): Promise<number>
+}
+
+export interface LearnedLimitsOptions {
+  /** A lesson is forgotten after this long: servers are restarted with larger windows. @default 24 hours */
+  readonly ttlMs?: number
+  /** The same for one that was only inferred. @default 6 hours */
+  readonly inferredTtlMs?: number
+  /** How long a look into the store holds; another process may have learned or forgotten meanwhile. @default 30 seconds */
+  readonly freshMs?: number
+}
+
+/** Smaller numbers are no window of any server, and no limit of bytes. */
+const LEAST_WINDOW = 1_024
+const LEAST_BYTES = 16_384
+
+const MOST_TENANTS = 10_000
+/** Lessons of one tenant; the oldest goes first. */
+const MOST_LESSONS = 200
+/** Tenants with lessons, for whoever lists them all. */
+const SYSTEM_TENANT = 'plimsoll'
+const TENANTS_KEY = 'learned-limits-tenants'
+const KEY = 'learned-limits'
+
+interface Lesson extends LearnedLimit {
+  readonly endpoint: string
+  readonly model: string
+  readonly from: LearnedFrom
+  readonly at: number
+}
+
+export function learnedLimits(
+  store: Pick<SessionStore, 'getValue' | 'setValue'>,
+  clock: Clock,
+  options: LearnedLimitsOptions = {},
+): LearnedLimits {
+  const { ttlMs = 24 * 3_600_000, inferredTtlMs = 6 * 3_600_000, freshMs = 30_000 } = options
+  const known = new Map<string, { readonly lessons: readonly Lesson[]; readonly readAt: number }>()
+  const largest = new Map<string, Required<AcceptedPrompt>>()
+  const endOf = ({ at, from }: Lesson): number => at + (from === 'refusal' ? ttlMs : inferredTtlMs)
+
+  function remember(tenant: string, lessons: readonly Lesson[]): void {
+    known.delete(tenant)
+    known.set(tenant, { lessons, readAt: clock.now() })
+    if (known.size > MOST_TENANTS) known.delete(known.keys().next().value!)
+  }
+
+  async function lessonsOf(tenant: string): Promise<readonly Lesson[]> {
+    const found = known.get(tenant)
+    const lessons =
+      found !== undefined && clock.now() - found.readAt < freshMs
+        ? found.lessons
+        : readLessons(await store.getValue(tenant, KEY))
+    if (lessons !== found?.lessons) remember(tenant, lessons)
+    return lessons.filter((lesson) => clock.now() <= endOf(lesson))
+  }
+
+  async function keep(tenant: string, lessons: readonly Lesson[]): Promise<void> {
+    remember(tenant, lessons)
+    await store.setValue(tenant, KEY, JSON.stringify(lessons))
+  }
+
+  async function tenants(): Promise<readonly string[]> {
+    const text = await store.getValue(SYSTEM_TENANT, TENANTS_KEY)
+    return text === undefined ? [] : (JSON.parse(text) as string[])
+  }
+
+  async function noteTenant(tenant: string): Promise<void> {
+    const all = await tenants()
+    if (!all.includes(tenant))
+      await store.setValue(SYSTEM_TENANT, TENANTS_KEY, JSON.stringify([...all.slice(-MOST_TENANTS + 1), tenant]))
+  }
+
+  const wanted = async ({ tenant }: Partial<LearnedPlace>): Promise<readonly string[]> =>
+    tenant === undefined ? tenants() : [tenant]
+
+  return {
+    async of({ tenant, endpoint, model }) {
+      const found = (await lessonsOf(tenant)).find((lesson) => lesson.endpoint === endpoint && lesson.model === model)
+      return found === undefined ? undefined : limitIn(found)
+    },
+    async learn(place, limit, from) {
+      const { tenant, endpoint, model } = place
+      const before = largest.get(keyOf(place))
+      const { window, bodyBytes } = limit
+      if (window !== undefined && window < Math.max(LEAST_WINDOW, before?.tokens ?? 0)) return false
+      if (bodyBytes !== undefined && bodyBytes < Math.max(LEAST_BYTES, before?.bytes ?? 0)) return false
+      const lessons = await lessonsOf(tenant)
+      const isSame = (lesson: Lesson): boolean => lesson.endpoint === endpoint && lesson.model === model
+      const lesson: Lesson = { ...lessons.find(isSame), ...limit, endpoint, model, from, at: clock.now() }
+      await keep(tenant, [...lessons.filter((one) => !isSame(one)), lesson].slice(-MOST_LESSONS))
+      await noteTenant(tenant)
+      return true
+    },
+    async accepted(place, { tokens = 0, bytes = 0 }) {
+      const { tenant, endpoint, model } = place
+      const before = largest.get(keyOf(place)) ?? { tokens: 0, bytes: 0 }
+      if (tokens <= before.tokens && bytes <= before.bytes) return
+      const most = { tokens: Math.max(tokens, before.tokens), bytes: Math.max(bytes, before.bytes) }
+      largest.delete(keyOf(place))
+      largest.set(keyOf(place), most)
+      if (largest.size > MOST_TENANTS) largest.delete(largest.keys().next().value!)
+      const lessons = await lessonsOf(tenant)
+      const isRefuted = (lesson: Lesson): boolean =>
+        lesson.endpoint === endpoint &&
+        lesson.model === model &&
+        (most.tokens > (lesson.window ?? Infinity) || most.bytes > (lesson.bodyBytes ?? Infinity))
+      if (lessons.some(isRefuted))
+        await keep(
+          tenant,
+          lessons.filter((lesson) => !isRefuted(lesson)),
+        )
+    },
+    async list(filter = {}) {
+      const entries: LearnedEntry[] = []
+      for (const tenant of await wanted(filter)) {
+        for (const lesson of await lessonsOf(tenant)) {
+          if (matches(lesson, filter)) entries.push({ tenant, ...lesson, until: endOf(lesson) })
+        }
+      }
+      return entries
+    },
+    async forget(filter = {}) {
+      let count = 0
+      for (const tenant of await wanted(filter)) {
+        const lessons = await lessonsOf(tenant)
+        const left = lessons.filter((lesson) => !matches(lesson, filter))
+        count += lessons.length - left.length
+        if (left.length < lessons.length) await keep(tenant, left)
+      }
+      return count
+    },
+  }
+}
+
+const keyOf = ({ tenant, endpoint, model }: LearnedPlace): string => JSON.stringify([tenant, endpoint, model])
+
+const limitIn = ({ window, bodyBytes }: Lesson): LearnedLimit => ({
+  ...(window !== undefined && { window }),
+  ...(bodyBytes !== undefined && { bodyBytes }),
+})
+
+const matches = (lesson: Lesson, { endpoint, model }: Partial<LearnedPlace>): boolean =>
+  (endpoint === undefined || lesson.endpoint === endpoint) && (model === undefined || lesson.model === model)
+
+/** What cannot be read was never learned. */
+function readLessons(text: string | undefined): readonly Lesson[] {
+  if (text === undefined) return []
+  try {
+    const lessons: unknown = JSON.parse(text)
+    return Array.isArray(lessons) ? (lessons as Lesson[]) : []
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,88 @@
+import type { Conversation, NewTool } from '../../core/conversation.ts'
+import { declareTools } from '../../core/edits.ts'
+import type { TargetRef } from '../../meter/index.ts'
+import type { EngineDeps } from '../deps.ts'
+import { readersIn, type Readers } from './reader-tools.ts'
+
+/**
+ * Readers that the caller can answer and that this request may declare. Declarations are part of the cached and bound prefix, so they
+ * come where that is cheap: see `docs/decisions/2026-11-tools-of-ours.md`.
+ */
+export interface ToolOffer {
+  /** All that may be declared once something was taken out of view; the first is compact. */
+  readonly tools: readonly NewTool[]
+  /** What this history was sent with before; undefined at its first request. */
+  readonly declared?: readonly string[]
+  /** They came with an epoch: thinking from before it is bound to a prefix without them. */
+  readonly withEpoch?: boolean
+  /** Only what was declared before: the request leaves no choice of tools. */
+  readonly isClosed?: boolean
+  /** This once the model has to answer without them. */
+  readonly withheld?: boolean
+}
+
+/** An offer after a look at the request: what is declared in which kind of view. */
+export interface OpenOffer {
+  /** While everything is in view. */
+  readonly always: readonly NewTool[]
+  /** Behind a result that was shortened before its first send. */
+  readonly withEdits: readonly NewTool[]
+  /** Behind an epoch, which changes the prefix anyway. */
+  readonly withEpoch: readonly NewTool[]
+  /** Thinking issued before the epoch is bound to a prefix without the tools that came with it. */
+  readonly unbinds: boolean
+  /** Thinking in this request is bound to declarations that it leaves out. */
+  readonly isStale: boolean
+}
+
+const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: [], unbinds: false, isStale: false }
+
+/**
+ * A compact tool from the first request on where it adds at most this share: every later request is larger, so the session costs at
+ * most as much more. Less than the 2 % that a session may cost, since both counts are estimates.
+ */
+const SHARE_FROM_THE_START = 1 / 60
+
+export function openOffer(
+  { meter, catalogue }: Pick<EngineDeps, 'meter' | 'catalogue'>,
+  gauge: Exclude<TargetRef, string>,
+  conversation: Conversation,
+  offer: ToolOffer | undefined,
+): OpenOffer {
+  if (offer === undefined) return NOTHING
+  const { tools, declared, isClosed = false, withheld = false } = offer
+  const isBound =
+    catalogue.resolve(gauge.model).info.bindsThinking && conversation.items.some(({ kind }) => kind === 'reasoning')
+  if (withheld) return { ...NOTHING, isStale: isBound && (declared ?? []).length > 0 }
+  const standing = tools.filter(({ name }) => declared?.includes(name) === true)
+  if (isClosed) return { ...NOTHING, always: standing, withEdits: standing, withEpoch: standing }
+  const always = declared === undefined && !isBound ? fromTheStart(meter, gauge, conversation, tools) : standing
+  return {
+    ...NOTHING,
+    always,
+    withEdits: always.length > 0 || isBound ? always : tools,
+    // What came with an epoch or an edit stays as it was, whatever is installed later.
+    withEpoch: standing.length > 1 ? standing : tools,
+    unbinds: offer.withEpoch === true || (isBound && always.length < tools.length),
+  }
+}
+
+function fromTheStart(
+  meter: EngineDeps['meter'],
+  gauge: TargetRef,
+  conversation: Conversation,
+  tools: readonly NewTool[],
+): readonly NewTool[] {
+  const compact = tools.slice(0, 1)
+  const without = meter.measure(gauge, conversation, 0).count.tokens
+  const added = meter.measure(gauge, declareTools(conversation, compact), 0).count.tokens - without
+  return added <= SHARE_FROM_THE_START * without ? compact : []
+}
+
+/** The tools of a view by what it leaves out. */
+export const toolsFor = (offer: OpenOffer, hasEpoch: boolean, hasEdits: boolean): readonly NewTool[] =>
+  hasEpoch ? offer.withEpoch : hasEdits ? offer.withEdits : offer.always
+
+/** Readers that a text may name, which will stand in such a view. */
+export const readersFor = (conversation: Conversation, tools: readonly NewTool[]): Readers =>
+  readersIn(declareTools(conversation, tools).tools)

@@ -1,0 +1,22 @@
+import type { LearnedLimit } from '../../../core/target.ts'
+
+/** What one conversation is kept within after a refusal that teaches nothing about its endpoint: a guess never leaves its conversation. */
+export interface ConversationLimits {
+  of(key: string): LearnedLimit | undefined
+  hold(key: string, limit: LearnedLimit): void
+}
+
+const MOST = 1_000
+
+export function conversationLimits(): ConversationLimits {
+  const held = new Map<string, LearnedLimit>()
+  return {
+    of: (key) => held.get(key),
+    hold(key, limit) {
+      const before = held.get(key)
+      held.delete(key)
+      held.set(key, { ...before, ...limit })
+      if (held.size > MOST) held.delete(held.keys().next().value!)
+    },
+  }
+}

@@ -1,0 +1,278 @@
+import { describe, expect, it } from 'vitest'
+import { COMPACT_READER } from '../../src/engine/readers/reader-tools.ts'
+import { createMeter } from '../../src/meter/index.ts'
+import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
+import { call, say, type Answer, type BrainTurn, type Wire } from '../../src/testing/referee/index.ts'
+import { stage, type Stage } from '../sdks/ways.ts'
+
+/** Instructions as long as those of a coding agent: beside them one short tool is no price. */
+const LONG = Array.from({ length: 1_200 }, (_, i) => `Rule ${i}: keep module ${i % 37} apart from ${i % 11}.`).join(
+  '\n',
+)
+
+type Fields = Record<string, unknown>
+
+/** How a request of each wire is written, and read again from what left. */
+interface Dialect {
+  readonly path: (stream: boolean) => string
+  readonly body: (options: { stream: boolean; head?: string; tools?: readonly string[] }) => Fields
+  readonly toolsIn: (body: Fields) => readonly string[]
+  readonly choice: (choice: 'none' | 'bash') => Fields
+  readonly schema: Fields
+  /** Calls that the client sees in an answer. */
+  readonly calls: (text: string) => readonly string[]
+}
+
+const open = { type: 'object', properties: { command: { type: 'string' } } }
+const names = (list: unknown, of: (tool: Fields) => unknown): readonly string[] =>
+  (Array.isArray(list) ? (list as Fields[]) : []).map((tool) => String(of(tool)))
+const said = (text: string, pattern: RegExp): readonly string[] => [
+  ...new Set([...text.matchAll(pattern)].map((match) => match[1]!)),
+]
+
+const DIALECTS: Readonly<Record<Wire, Dialect>> = {
+  'anthropic-messages': {
+    path: () => '/v1/messages',
+    body: ({ stream, head = LONG, tools = ['bash'] }) => ({
+      model: 'claude-opus-4-6',
+      max_tokens: 200,
+      stream,
+      system: head,
+      ...(tools.length > 0 && { tools: tools.map((name) => ({ name, input_schema: open })) }),
+      messages: [{ role: 'user', content: 'Why does it fail?' }],
+    }),
+    toolsIn: (body) => names(body['tools'], (tool) => tool['name']),
+    choice: (choice) => ({ tool_choice: choice === 'none' ? { type: 'none' } : { type: 'tool', name: choice } }),
+    schema: { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } },
+    calls: (text) => said(text, /"type":"tool_use"[^}]*?"name":"(\w+)"/g),
+  },
+  'openai-chat': {
+    path: () => '/v1/chat/completions',
+    body: ({ stream, head = LONG, tools = ['bash'] }) => ({
+      model: 'gpt-4.1',
+      stream,
+      ...(tools.length > 0 && {
+        tools: tools.map((name) => ({ type: 'function', function: { name, parameters: open } })),
+      }),
+      messages: [
+        { role: 'system', content: head },
+        { role: 'user', content: 'Why does it fail?' },
+      ],
+    }),
+    toolsIn: (body) => [
+      ...names(body['tools'], (tool) => (tool['function'] as Fields)['name']),
+      ...names(body['functions'], (tool) => tool['name']),
+    ],
+    choice: (choice) => ({
+      tool_choice: choice === 'none' ? 'none' : { type: 'function', function: { name: choice } },
+    }),
+    schema: { response_format: { type: 'json_object' } },
+    calls: (text) => said(text, /"function":\{"name":"(\w+)"/g),
+  },
+  'openai-responses': {
+    path: () => '/v1/responses',
+    body: ({ stream, head = LONG, tools = ['bash'] }) => ({
+      model: 'gpt-5.2',
+      stream,
+      store: false,
+      instructions: head,
+      ...(tools.length > 0 && {
+        tools: tools.map((name) => ({ type: 'function', name, parameters: open, strict: false })),
+      }),
+      input: [{ role: 'user', content: 'Why does it fail?' }],
+    }),
+    toolsIn: (body) => names(body['tools'], (tool) => tool['name']),
+    choice: (choice) => ({ tool_choice: choice === 'none' ? 'none' : { type: 'function', name: choice } }),
+    schema: { text: { format: { type: 'json_object' } } },
+    calls: (text) => said(text, /"type":"function_call"[^}]*?"name":"(\w+)"/g),
+  },
+  gemini: {
+    path: (stream) => `/v1beta/models/gemini-2.5-pro:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    body: ({ head = LONG, tools = ['bash'] }) => ({
+      systemInstruction: { parts: [{ text: head }] },
+      ...(tools.length > 0 && {
+        tools: [{ functionDeclarations: tools.map((name) => ({ name, parametersJsonSchema: open })) }],
+      }),
+      contents: [{ role: 'user', parts: [{ text: 'Why does it fail?' }] }],
+    }),
+    toolsIn: (body) =>
+      (Array.isArray(body['tools']) ? (body['tools'] as Fields[]) : []).flatMap((tool) =>
+        names(tool['functionDeclarations'], ({ name }) => name),
+      ),
+    choice: (choice) => ({
+      toolConfig: {
+        functionCallingConfig: choice === 'none' ? { mode: 'NONE' } : { mode: 'ANY', allowedFunctionNames: [choice] },
+      },
+    }),
+    schema: { generationConfig: { responseMimeType: 'application/json' } },
+    calls: (text) => said(text, /"functionCall":\{[^}]*?"name":"(\w+)"/g),
+  },
+}
+
+interface Case {
+  readonly name: string
+  readonly wires?: readonly Wire[]
+  readonly change: (body: Fields, dialect: Dialect) => Fields
+  /** Ours are declared beside the client's. */
+  readonly isDeclared: boolean
+}
+
+const without = (body: Fields, ...keys: readonly string[]): Fields =>
+  Object.fromEntries(Object.entries(body).filter(([key]) => !keys.includes(key)))
+
+/** Every way in which a request leaves no room for tools of ours, and some in which it does. */
+const CASES: readonly Case[] = [
+  { name: 'tools that the client runs', change: (body) => body, isDeclared: true },
+  { name: 'a structured answer with tools', change: (body, { schema }) => ({ ...body, ...schema }), isDeclared: true },
+  { name: 'no tools', change: (body) => without(body, 'tools'), isDeclared: false },
+  {
+    name: 'a structured answer without tools',
+    change: (body, { schema }) => ({ ...without(body, 'tools'), ...schema }),
+    isDeclared: false,
+  },
+  { name: 'tool choice none', change: (body, { choice }) => ({ ...body, ...choice('none') }), isDeclared: false },
+  { name: 'a forced tool', change: (body, { choice }) => ({ ...body, ...choice('bash') }), isDeclared: false },
+  { name: 'several choices', wires: ['openai-chat'], change: (body) => ({ ...body, n: 2 }), isDeclared: false },
+  {
+    name: 'several candidates',
+    wires: ['gemini'],
+    change: (body) => ({ ...body, generationConfig: { candidateCount: 2 } }),
+    isDeclared: false,
+  },
+  {
+    name: 'functions of the old kind',
+    wires: ['openai-chat'],
+    change: (body) => ({ ...without(body, 'tools'), functions: [{ name: 'bash', parameters: open }] }),
+    isDeclared: false,
+  },
+  {
+    name: 'an answer in the background',
+    wires: ['openai-responses'],
+    change: (body) => ({ ...body, background: true, store: true }),
+    isDeclared: false,
+  },
+  {
+    name: 'cached content',
+    wires: ['gemini'],
+    change: (body) => ({ ...without(body, 'tools', 'systemInstruction'), cachedContent: 'cachedContents/1' }),
+    isDeclared: false,
+  },
+  {
+    name: 'a search that Google runs',
+    wires: ['gemini'],
+    change: (body) => ({ ...body, tools: [{ googleSearch: {} }] }),
+    isDeclared: false,
+  },
+  {
+    name: 'tools that Anthropic runs',
+    wires: ['anthropic-messages'],
+    change: (body) => ({ ...body, tools: [{ type: 'web_search_20250305', name: 'web_search' }] }),
+    isDeclared: false,
+  },
+]
+
+const WIRES = Object.keys(DIALECTS) as Wire[]
+const quiet = (): Answer => say('Ok.')
+
+async function ask({ call: send }: Stage, { path }: Dialect, body: Fields, stream: boolean): Promise<string> {
+  const answer = await send(path(stream), {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'x-api-key': 'k',
+      authorization: 'Bearer k',
+      'x-goog-api-key': 'k',
+      'anthropic-version': '2023-06-01',
+    },
+    body: JSON.stringify(body),
+  })
+  const text = await answer.text()
+  expect(answer.status, text).toBe(200)
+  return text
+}
+
+const sentBy = ({ referee }: Stage): Fields[] =>
+  referee.log.map(({ raw }) => JSON.parse(Buffer.from(raw).toString()) as Fields)
+
+describe.each(WIRES)('tools of ours in requests of %s', (wire) => {
+  const dialect = DIALECTS[wire]
+  const cases = CASES.filter(({ wires }) => wires?.includes(wire) ?? true).flatMap((each) =>
+    [true, false].map((stream) => ({ ...each, stream })),
+  )
+
+  it.each(cases)('$name (streamed: $stream): declared $isDeclared', async ({ change, isDeclared, stream }) => {
+    const on = await stage('fetch', { referee: { wire, script: quiet, window: 200_000 } })
+    const body = change(dialect.body({ stream }), dialect)
+    await ask(on, dialect, body, stream)
+    const [sent] = sentBy(on)
+    expect(dialect.toolsIn(sent!)).toEqual([...dialect.toolsIn(body), ...(isDeclared ? ['recall'] : [])])
+    // Nothing else of the request is ours.
+    if (!isDeclared) expect(sent).toEqual(body)
+    expect(on.referee.summary()).toMatchObject({ answered: 1, invalid: 0 })
+  })
+
+  // A list of its own and nothing to choose: what stands there stays, since it is part of the cached prefix.
+  const excluding = cases.filter(
+    ({ isDeclared, name }) => !isDeclared && name !== 'tool choice none' && name !== 'a forced tool',
+  )
+  it.each(excluding)(
+    '$name (streamed: $stream), later in a session that has them: gone',
+    async ({ change, stream }) => {
+      const on = await stage('fetch', { referee: { wire, script: quiet, window: 200_000 } })
+      await ask(on, dialect, dialect.body({ stream }), stream)
+      const body = change(dialect.body({ stream }), dialect)
+      await ask(on, dialect, body, stream)
+      expect(sentBy(on)[1]).toEqual(body)
+      expect(on.referee.summary()).toMatchObject({ answered: 2, invalid: 0 })
+    },
+  )
+
+  it.each([true, false])('a tool of the client’s own with the name wins at once (streamed: %s)', async (stream) => {
+    const script = (turn: BrainTurn): Answer => (turn.number === 1 ? call('recall', { command: 'x' }) : say('Ok.'))
+    const on = await stage('fetch', { referee: { wire, script, window: 200_000 } })
+    const body = dialect.body({ stream, tools: ['bash', 'recall'] })
+    const text = await ask(on, dialect, body, stream)
+    expect(sentBy(on)).toEqual([body])
+    expect(dialect.calls(text)).toEqual(['recall'])
+  })
+
+  it.each([true, false])('a tool of the client’s own with the name wins later (streamed: %s)', async (stream) => {
+    const script = (turn: BrainTurn): Answer => (turn.number === 2 ? call('recall', { command: 'x' }) : say('Ok.'))
+    const on = await stage('fetch', { referee: { wire, script, window: 200_000 } })
+    await ask(on, dialect, dialect.body({ stream }), stream)
+    const body = dialect.body({ stream, tools: ['bash', 'recall'] })
+    const text = await ask(on, dialect, body, stream)
+    expect(dialect.toolsIn(sentBy(on)[0]!)).toEqual(['bash', 'recall'])
+    expect(sentBy(on)[1]).toEqual(body)
+    expect(dialect.calls(text)).toEqual(['recall'])
+    expect(on.referee.summary()).toMatchObject({ answered: 2, invalid: 0 })
+  })
+
+  it('a call without tools on the same first message decides nothing for those that come with tools', async () => {
+    const on = await stage('fetch', { referee: { wire, script: quiet, window: 200_000 } })
+    await ask(on, dialect, dialect.body({ stream: false, head: 'Classify the request.', tools: [] }), false)
+    await ask(on, dialect, dialect.body({ stream: false }), false)
+    expect(sentBy(on).map((body) => dialect.toolsIn(body).includes('recall'))).toEqual([false, true])
+  })
+
+  it('short instructions wait until something was taken out', async () => {
+    const on = await stage('fetch', { referee: { wire, script: quiet, window: 200_000 } })
+    const body = dialect.body({ stream: false, head: 'You are an engineer.' })
+    await ask(on, dialect, body, false)
+    expect(sentBy(on)).toEqual([body])
+  })
+
+  it('none where they are switched off', async () => {
+    const on = await stage('fetch', { referee: { wire, script: quiet, window: 200_000 }, plimsoll: { tools: false } })
+    const body = dialect.body({ stream: false })
+    await ask(on, dialect, body, false)
+    expect(sentBy(on)).toEqual([body])
+  })
+})
+
+describe('the tool that comes first', () => {
+  it.each(['claude-opus-4-6', 'gpt-5.2', 'gemini-2.5-pro', 'unknown'])('takes at most 200 tokens of %s', (model) => {
+    const { high } = createMeter({ catalogue: bundledCatalogue() }).countText(model, JSON.stringify(COMPACT_READER))
+    expect(high).toBeLessThanOrEqual(200)
+  })
+})
