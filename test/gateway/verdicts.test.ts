@@ -1,9 +1,10 @@
+import type { SdkWire as Wire } from '../support/sdk-wires.ts'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import type { Budget } from '../../src/meter/index.ts'
-import { say, type Wire } from '../../src/testing/referee/index.ts'
+import { say } from '../../src/testing/referee/index.ts'
 import { stage, WAYS, type Stage } from '../sdks/ways.ts'
 
 /** Asks once, streamed or not, with the vendor's own SDK, and gives back what it understood. */

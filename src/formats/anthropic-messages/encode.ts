@@ -131,8 +131,9 @@ function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
   if (changes.maxOutputTokens !== undefined)
     splices.push(spliceMember(root, 'max_tokens', String(changes.maxOutputTokens)))
   if (changes.addInstruction !== undefined) splices.push(systemSplice(root, changes.addInstruction))
-  // `forbidTools` changes nothing here: another `tool_choice` would throw the cached messages away.
   splices.push(...toolSplices(source, changes))
+  // Otherwise it changes nothing here: another `tool_choice` would throw the cached messages away.
+  if (changes.forbidTools === 'strictly') splices.push(spliceMember(root, 'tool_choice', '{"type":"none"}'))
   if (changes.dropStaleThinking === true) splices.push(...bindingSplice(root))
   if (changes.native !== undefined) splices.push(...nativeSplice(root, changes.native))
   return splices
