@@ -76,6 +76,8 @@ export interface PlimsollOptions {
   readonly models?: Readonly<Record<string, ModelOverride>>
   readonly clock?: Clock
   readonly onEvent?: EventSink
+  /** Appends the log lines of the preset's own design to this file. @default none */
+  readonly logFile?: string
   /** Requests of agents with tools get `recall` and the readers of artifacts, answered by the gateway. @default true */
   readonly tools?: boolean
   /** Reports what it would do and changes nothing. @default false */

@@ -1,3 +1,4 @@
+import { framingOfWire } from '../../src/formats/registry.ts'
 import type { Conversation } from '../../src/core/conversation.ts'
 import type { Item } from '../../src/core/item.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
@@ -31,6 +32,7 @@ export function replayGrowth(
   tokenizerFor?: (family: string) => TextCounter | undefined,
 ): PredictedGrowth[] {
   const meter = createMeter({
+    framingOf: framingOfWire,
     catalogue: bundledCatalogue(),
     ...(calibration !== undefined && { calibration }),
     ...(tokenizerFor !== undefined && { tokenizerFor }),

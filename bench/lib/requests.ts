@@ -1,3 +1,4 @@
+import { framingOfWire } from '../../src/formats/registry.ts'
 import { join } from 'node:path'
 import type { Conversation } from '../../src/core/conversation.ts'
 import type { Item, ItemKind, ToolDeclaration } from '../../src/core/item.ts'
@@ -24,7 +25,7 @@ export async function benchRequests(data: string): Promise<void> {
   row('wire', ['requests', 'exact', 'median error', 'tokens', 'p90', 'in interval'])
   const tokenizers = createTokenizers()
   await Promise.all(['o200k', 'cl100k', 'gemini'].map((family) => tokenizers.load(family)))
-  const meter = createMeter({ catalogue: bundledCatalogue(), tokenizerFor: tokenizers.get })
+  const meter = createMeter({ framingOf: framingOfWire, catalogue: bundledCatalogue(), tokenizerFor: tokenizers.get })
   for (const wire of ['openai-chat', 'openai-responses', 'anthropic', 'google']) {
     const rows = readLines<ExactRow>(join(data, `transcripts/token-usage/exact-${wire}.jsonl.gz`))
     for (const [label, wanted] of [

@@ -1,3 +1,4 @@
+import { framingOfWire } from '../../src/formats/registry.ts'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -108,7 +109,7 @@ function summarise(timings: ReadonlyMap<string, Timing>): void {
 async function benchAppend(messages: readonly string[]): Promise<void> {
   const tokenizers = createTokenizers()
   await tokenizers.load('o200k')
-  const meter = createMeter({ catalogue: bundledCatalogue(), tokenizerFor: tokenizers.get })
+  const meter = createMeter({ framingOf: framingOfWire, catalogue: bundledCatalogue(), tokenizerFor: tokenizers.get })
   const items = messages.map((text, index): Item => ({
     id: `m${index}`,
     kind: 'user',

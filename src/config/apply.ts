@@ -1,16 +1,15 @@
 import { PlimsollError } from '../core/errors.ts'
-import type { Policy, ToolBudgetRule } from '../core/policy.ts'
-import type { Target } from '../core/target.ts'
+import type { ModelRule, Policy, ToolBudgetRule } from '../core/policy.ts'
 import type { Budget } from '../meter/index.ts'
 import { policyNamed } from '../engine/presets/index.ts'
 import type { Environment } from '../engine/presets/environment.ts'
 import { budgetsOf } from './budgets.ts'
-import type { Config, KnownModel, Override, SummarizerConfig } from './config.ts'
+import type { Config, DefaultsConfig, KnownModel, ModelConfig, Override, SummarizerConfig } from './config.ts'
 
 /** The policy of an agent: its preset, the policy's override, the file's, the agent's; the last one wins. */
 export function policyOf(config: Config, agent = 'main', env: Environment = process.env): Policy {
   const own = config.agents?.[agent]
-  const name = own?.policy ?? config.policy ?? 'plimsoll'
+  const name = own?.policy ?? policyNameOf(config)
   const defined = config.policies?.[name]
   const base =
     defined === undefined ? policyNamed(name, env) : { ...policyNamed(defined.extends ?? 'plimsoll', env), name }
@@ -26,7 +25,7 @@ export const windowOf = (config: Config, agent = 'main'): number | undefined =>
 
 /** The file as options of `createPlimsoll`: policy, window, stores, and what differs by agent. */
 export function optionsOf(config: Config, env: Environment = process.env): PlimsollSettings {
-  const { window, store, artifacts, budgets, models } = config
+  const { window, store, artifacts, logFile, budgets, models } = config
   const agents = Object.keys(config.agents ?? {}).map((agent) => {
     const own = config.agents?.[agent]?.window
     return [agent, { policy: policyOf(config, agent, env), ...(own !== undefined && { window: own }) }] as const
@@ -42,6 +41,7 @@ export function optionsOf(config: Config, env: Environment = process.env): Plims
     ...(window !== undefined && { window }),
     ...(store !== undefined && { store }),
     ...(artifacts !== undefined && { artifacts }),
+    ...(logFile !== undefined && { logFile }),
     ...(config.summarizer !== undefined && { summarizer: summarizerOf(config.summarizer, env) }),
     ...(agents.length > 0 && { agents: Object.fromEntries(agents) }),
     ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),
@@ -58,6 +58,7 @@ export interface PlimsollSettings {
   readonly window?: number
   readonly store?: string
   readonly artifacts?: string
+  readonly logFile?: string
   readonly redact?: boolean
   readonly tenants?: string
   readonly summarizer?: SummarizerSettings
@@ -91,38 +92,56 @@ function summarizerOf(config: SummarizerConfig, env: Environment): SummarizerSet
   }
 }
 
-/** What the file says about a model of a provider, as ai-agent resolves it: model, then provider, then defaults. */
-export function targetOf(config: Config, provider: string, model: string): Target {
-  const owner = config.providers?.[provider]
-  const own = owner?.models?.[model]
-  const window = own?.contextWindow ?? owner?.contextWindow ?? config.defaults?.contextWindow
-  const maxOutputTokens = own?.maxOutputTokens ?? config.defaults?.maxOutputTokens
-  return {
-    model,
-    ...(window !== undefined && { window }),
-    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-  }
-}
+/** Whether a file speaks ai-agent's language; without a policy of its own it means that preset. */
+const speaksAiAgent = ({ providers, defaults }: Config): boolean => providers !== undefined || defaults !== undefined
 
-/** ai-agent's own keys, in the words of a policy. */
-function withDefaults(policy: Policy, { defaults, providers }: Config): Policy {
-  if (policy.estimator?.design !== 'ai-agent') return policy
-  const { toolResponseMaxBytes, contextWindowBufferTokens: buffer, toolsAllowed, toolsDenied } = defaults ?? {}
-  const tokenizers = Object.values(providers ?? {}).flatMap(({ models }) =>
-    Object.values(models ?? {}).flatMap(({ tokenizer }) => tokenizer ?? []),
+/** The policy that a file's own words mean. */
+export const policyNameOf = (config: Config): string =>
+  config.policy ?? (speaksAiAgent(config) ? 'ai-agent' : 'plimsoll')
+
+/** ai-agent's own keys, in the words of a policy. Models, then providers, then defaults: the first that is defined wins. */
+function withDefaults(policy: Policy, { defaults = {}, providers = {} }: Config): Policy {
+  const { toolResponseMaxBytes, toolsAllowed, toolsDenied } = defaults
+  const tokenizers = Object.values(providers).flatMap(({ models = {} }) =>
+    Object.entries(models).flatMap(([model, { tokenizer }]) => (tokenizer === undefined ? [] : [[model, tokenizer]])),
   )
   const { guard } = policy.intake
+  const models = rulesOf(defaults, providers)
   return {
     ...policy,
-    ...(buffer !== undefined && { buffer: { fraction: 0, min: buffer, max: buffer } }),
+    ...(models.length > 0 && { models }),
     ...(guard !== undefined &&
       toolResponseMaxBytes !== undefined && {
         intake: { ...policy.intake, guard: { ...guard, bytes: toolResponseMaxBytes } },
       }),
-    estimator: { ...policy.estimator, tokenizers: [...new Set(tokenizers)] },
+    ...(policy.estimator !== undefined &&
+      tokenizers.length > 0 && {
+        estimator: { ...policy.estimator, tokenizers: Object.fromEntries(tokenizers) as Record<string, string> },
+      }),
     ...((toolsAllowed !== undefined || toolsDenied !== undefined) && {
       tools: { ...(toolsAllowed && { allow: toolsAllowed }), ...(toolsDenied && { deny: toolsDenied }) },
     }),
+  }
+}
+
+function rulesOf(defaults: DefaultsConfig, providers: NonNullable<Config['providers']>): ModelRule[] {
+  const named = Object.entries(providers)
+  // With one provider in the file, every model is its.
+  const owner = (provider: string): Pick<ModelRule, 'provider'> => (named.length === 1 ? {} : { provider })
+  return [
+    numbersOf(defaults),
+    ...named.map(([provider, own]) => ({ ...owner(provider), ...numbersOf(own) })),
+    ...named.flatMap(([provider, { models = {} }]) =>
+      Object.entries(models).map(([model, own]) => ({ model, ...owner(provider), ...numbersOf(own) })),
+    ),
+  ].filter((rule) => Object.keys(rule).some((key) => key !== 'model' && key !== 'provider'))
+}
+
+function numbersOf({ contextWindow, contextWindowBufferTokens, maxOutputTokens }: ModelConfig): ModelRule {
+  return {
+    ...(contextWindow !== undefined && { window: contextWindow }),
+    ...(contextWindowBufferTokens !== undefined && { bufferTokens: contextWindowBufferTokens }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
   }
 }
 

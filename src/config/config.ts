@@ -9,6 +9,7 @@ export interface Config {
   readonly window?: number
   readonly store?: string
   readonly artifacts?: string
+  readonly logFile?: string
   readonly summarizer?: SummarizerConfig
   readonly budgets?: readonly BudgetConfig[]
   readonly models?: Readonly<Record<string, KnownModel>>
@@ -74,7 +75,6 @@ export interface ModelConfig {
   readonly contextWindowBufferTokens?: number
   readonly maxOutputTokens?: number
   readonly tokenizer?: string
-  readonly reasoning?: string
 }
 
 export interface ProviderConfig extends Pick<ModelConfig, 'contextWindow' | 'contextWindowBufferTokens'> {

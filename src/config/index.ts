@@ -1,4 +1,4 @@
-export { optionsOf, policyOf, targetOf, windowOf, type PlimsollSettings } from './apply.ts'
+export { optionsOf, policyNameOf, policyOf, windowOf, type PlimsollSettings } from './apply.ts'
 export { budgetsOf } from './budgets.ts'
 export type { BudgetConfig, Config, KnownModel, Override } from './config.ts'
 export { configJsonSchema } from './schema/json-schema.ts'

@@ -65,7 +65,26 @@ function checkParsed({ root, problems }: Parsed, file: string): CheckedConfig {
   if (root === undefined) return { config: {}, problems }
   const { value, problems: found } = validate(root, CONFIG, file)
   const config: Config = value ?? {}
-  return { config, problems: [...found, ...nameProblems(root, file)] }
+  return { config, problems: [...found, ...nameProblems(root, file), ...strayProblems(config, root, file)] }
+}
+
+/** Keys of ai-agent's that only its preset reads, beside another policy. */
+function strayProblems(config: Config, root: Located, file: string): ConfigProblem[] {
+  const base = config.policies?.[config.policy ?? '']?.extends ?? config.policy
+  if (base === undefined || base === 'ai-agent') return []
+  const stray = [
+    ...(config.defaults?.toolResponseMaxBytes === undefined ? [] : ['defaults.toolResponseMaxBytes']),
+    ...Object.entries(config.providers ?? {}).flatMap(([provider, { models = {} }]) =>
+      Object.keys(models)
+        .filter((model) => models[model]?.tokenizer !== undefined)
+        .map((model) => `providers.${provider}.models.${model}.tokenizer`),
+    ),
+  ]
+  return stray.map((path) => {
+    const line = childrenOf(root)?.get(path.split('.')[0]!)?.line
+    const message = `${path} is read by the policy ai-agent only, and this file asks for ${JSON.stringify(base)}.`
+    return { file, ...(line !== undefined && { line }), path, message }
+  })
 }
 
 const failed = (file: string, message: string): CheckedConfig => ({

@@ -16,6 +16,7 @@ const PLAIN = [
   'tools',
   'store',
   'artifacts',
+  'logFile',
   'maxBodyBytes',
   'caFile',
   'tenants',
@@ -72,9 +73,10 @@ export function proxyPolicies(
   env: Environment = process.env,
 ): Pick<ProxyConfig, 'policy' | 'policies' | 'agents' | 'summarizer'> {
   const named = policy ?? config.policy
+  const isPlain = config.providers === undefined && config.defaults === undefined
   const options = optionsOf({ ...config, ...(policy !== undefined && { policy }) }, env)
   const { agents, policies, summarizer } = options
-  const isNamed = config.override === undefined && config.policies === undefined && agents === undefined
+  const isNamed = isPlain && config.override === undefined && config.policies === undefined && agents === undefined
   return {
     ...(isNamed ? named !== undefined && { policy: named } : { policy: options.policy }),
     ...(policies !== undefined && { policies }),

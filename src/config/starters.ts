@@ -1,4 +1,8 @@
+import { endpoints } from '../formats/endpoints.ts'
+import { wires } from '../formats/registry.ts'
 import type { ProxyConfig } from './proxy.ts'
+
+const { id, endpoint } = wires[0]!
 
 /** What a new file says: the defaults that people change, as they are. */
 export const PROXY_STARTER = `${JSON.stringify(
@@ -6,11 +10,7 @@ export const PROXY_STARTER = `${JSON.stringify(
     port: 4141,
     host: '127.0.0.1',
     policy: 'plimsoll',
-    upstreams: {
-      anthropic: 'https://api.anthropic.com',
-      openai: 'https://api.openai.com',
-      gemini: 'https://generativelanguage.googleapis.com',
-    },
+    upstreams: Object.fromEntries(endpoints.map(({ name, url }) => [name, url])),
     observe: false,
     tools: true,
   } satisfies ProxyConfig,
@@ -27,7 +27,7 @@ policy: plimsoll
 # window: 128k
 
 # A model that writes summaries; without one they are made by code. Its key is read from the environment.
-# summarizer: { format: anthropic-messages, model: claude-haiku-4-5, apiKeyEnv: ANTHROPIC_API_KEY }
+# summarizer: { format: ${id}, model: ${endpoint.model}, apiKeyEnv: ${endpoint.keys[0]} }
 
 # What may be spent, per call, session, agent, key, tenant or day.
 # budgets:

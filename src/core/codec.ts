@@ -1,10 +1,12 @@
 import type { Conversation, Loss } from './conversation.ts'
 import type { Item } from './item.ts'
 import type { Usage } from './usage.ts'
+import type { WireTraits } from './wire-traits.ts'
 
 /** Reads one wire format into items with their spans in the text, and splices edited items back into it. */
 export interface Codec {
   readonly format: string
+  readonly traits: WireTraits
   /** @throws PlimsollError with code `bad-input` for text that is no request of this wire. */
   decode(text: string): Conversation
   /** Untouched spans are byte-equal; `losses` is empty whenever the conversation came from this codec. */
@@ -82,7 +84,7 @@ export interface ModelResponse {
 /** Fed with the decoded `data:` payloads of a stream; the bytes pass on elsewhere, unchanged. */
 export interface StreamReducer {
   /** Takes one event. Unknown events and keep-alives are ignored. */
-  push(event: ServerSentEvent): void
+  push(event: StreamEvent): void
   /** What has arrived so far; complete once `done` is true. */
   response(): ModelResponse
   readonly done: boolean
@@ -90,7 +92,7 @@ export interface StreamReducer {
   readonly error?: unknown
 }
 
-export interface ServerSentEvent {
+export interface StreamEvent {
   readonly event?: string
   readonly data: string
 }

@@ -1,4 +1,4 @@
-import type { UsageSeen } from './records.ts'
+import type { RecordRecall, UsageSeen } from './records.ts'
 import type { Usage } from './usage.ts'
 import type { Verdict } from './target.ts'
 
@@ -37,6 +37,8 @@ export type EventBody =
       readonly before: number
       readonly after: number
       readonly covered: number
+      /** What the view still says of what the epoch took out. */
+      readonly recall?: RecordRecall
       /** Where a price decided: input of the next calls with and without this epoch. */
       readonly price?: EpochPrice
     }
@@ -59,7 +61,13 @@ export type EventBody =
   | { readonly type: 'budget-reached'; readonly budget: string; readonly used: number; readonly of: number }
   | { readonly type: 'summary-rejected'; readonly reason: string }
   | { readonly type: 'degraded'; readonly what: string; readonly cause: string }
-  | { readonly type: 'warning'; readonly topic: string; readonly message: string }
+  | {
+      readonly type: 'warning'
+      readonly topic: string
+      readonly message: string
+      /** Of a log line that its design writes with a level. @default 'warning' */
+      readonly level?: 'info' | 'warning' | 'error'
+    }
 
 /** What is known about a call beside its usage. */
 export interface CallFacts {

@@ -17,6 +17,8 @@ export interface Policy {
   readonly estimator?: EstimatorRule
   /** The window of models that the catalogue does not know. @default the catalogue's */
   readonly defaultWindow?: number
+  /** Windows, buffers and output caps of single models, over the catalogue. @default none */
+  readonly models?: readonly ModelRule[]
   /** Stored outputs that no session references any more: from `cleanAt` artifacts on, the newest `keep` stay. @default all stay */
   readonly retention?: { readonly keep: number; readonly cleanAt: number }
   /** Tokens of a whole session; over it a closing answer, then none. @default no bound */
@@ -39,6 +41,17 @@ export interface Policy {
   readonly timeMs?: number
   /** How a model writes summaries, where one is at hand. @default out of band, while the request waits */
   readonly summaries?: SummaryRule
+}
+
+/** What a policy says about single models. Of several rules that fit, later ones win number by number. */
+export interface ModelRule {
+  /** @default every model */
+  readonly model?: string
+  /** Only on targets of this provider, where a target names one. @default any */
+  readonly provider?: string
+  readonly window?: number
+  readonly bufferTokens?: number
+  readonly maxOutputTokens?: number
 }
 
 /** How a model is asked for a summary; what code wrote serves whenever it does not answer soundly. */
@@ -64,15 +77,15 @@ export interface EstimatorRule {
   readonly defaultFactor?: number
   /** contextguard: bounds of the learned factor. @default [1, 5] */
   readonly clamp?: readonly [low: number, high: number]
-  /** ai-agent: tokenizer ids; the largest count decides. @default none: characters / 4 */
-  readonly tokenizers?: readonly string[]
+  /** ai-agent: tokenizer ids by model; `*` for all others. @default none: characters / 4 */
+  readonly tokenizers?: Readonly<Record<string, string>>
 }
 
 /**
  * `request`: the request's own cap, else the model's. `wire`: the request's cap on wires that count it inside the window, else
- * nothing. A number: this share of the window.
+ * nothing. `quarter`: the request's own cap, else the configured one, else a quarter of the window. A number: this share of the window.
  */
-export type ReserveRule = 'request' | 'wire' | number
+export type ReserveRule = 'request' | 'wire' | 'quarter' | number
 
 /** Never below `minTokens`, and never below this share of what was asked for. */
 export interface LowerOutputRule {
@@ -282,6 +295,11 @@ export interface SummariseStep {
   readonly minimum?: number
   /** Acts only above this share of the limit. @default 0 */
   readonly above?: number
+  /**
+   * `estimate`: whether it is needed is told by the design's own estimate of what earlier steps left, against low water or `above` as a share of
+   * the window. @default 'bound', the upper bound
+   */
+  readonly measure?: 'bound' | 'estimate'
   /** Runs below low water too: for policies that count messages. @default false */
   readonly always?: boolean
   /** What the model is asked for, and what code writes in its place. */

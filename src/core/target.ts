@@ -3,6 +3,8 @@ import type { Count } from './count.ts'
 /** A place a request can go to. */
 export interface Target {
   readonly model: string
+  /** Whose model, as the configuration names it: the path prefix behind a proxy. */
+  readonly provider?: string
   /** Base URL or another name of the endpoint; windows and calibration are learned per endpoint. */
   readonly endpoint?: string
   /** Overrides the catalogue. */

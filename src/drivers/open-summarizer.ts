@@ -12,7 +12,7 @@ export type SummarizerChoice =
 
 /** A model that writes summaries, as data. */
 export interface SummarizerSettings {
-  /** Its wire: `anthropic-messages`, `openai-chat`, `openai-responses` or `gemini`. */
+  /** The name of its wire. */
   readonly format: string
   readonly model: string
   /** @default the vendor's own */
@@ -25,8 +25,22 @@ export interface SummarizerSettings {
   readonly fetch?: typeof fetch
 }
 
+/** What a wire says about calling a model that speaks it. */
+export interface SummarizerWire {
+  readonly codec: Codec
+  readonly routes: { path(model: string, stream: boolean): string }
+  readonly endpoint: {
+    readonly url: string
+    /** What base URLs end with, and paths begin with. */
+    readonly sdkPath: string
+    readonly isLocal: boolean
+    readonly keys: readonly string[]
+    headers(key: string | undefined, variable?: string): Readonly<Record<string, string>>
+  }
+}
+
 export interface OpenSummarizerDeps {
-  readonly codecs: ReadonlyMap<string, Codec>
+  readonly wires: ReadonlyMap<string, SummarizerWire>
   /** The window of a model by its name. */
   readonly windowOf: (model: string) => number
   readonly env?: Readonly<Record<string, string | undefined>>
@@ -45,68 +59,32 @@ export function openSummarizer(choice: SummarizerChoice | undefined, deps: OpenS
   }
 }
 
-interface Vendor {
-  readonly baseUrl: string
-  readonly keys: readonly string[]
-  readonly path: (model: string) => string
-  readonly headers: (key: string) => Readonly<Record<string, string>>
-}
-
-const bearer = (key: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${key}` })
-
-const VENDORS: Readonly<Record<string, Vendor>> = {
-  'anthropic-messages': {
-    baseUrl: 'https://api.anthropic.com',
-    keys: ['ANTHROPIC_API_KEY'],
-    path: () => '/v1/messages',
-    headers: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
-  },
-  'openai-chat': {
-    baseUrl: 'https://api.openai.com/v1',
-    keys: ['OPENAI_API_KEY'],
-    path: () => '/chat/completions',
-    headers: bearer,
-  },
-  'openai-responses': {
-    baseUrl: 'https://api.openai.com/v1',
-    keys: ['OPENAI_API_KEY'],
-    path: () => '/responses',
-    headers: bearer,
-  },
-  gemini: {
-    baseUrl: 'https://generativelanguage.googleapis.com',
-    keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-    path: (model) => `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
-    headers: (key) => ({ 'x-goog-api-key': key }),
-  },
-}
-
 function overHttp(
   settings: SummarizerSettings,
-  { codecs, windowOf, env = process.env }: OpenSummarizerDeps,
+  { wires, windowOf, env = process.env }: OpenSummarizerDeps,
 ): Summarizer {
   const { format, model, headers = {}, fetch } = settings
-  const codec = codecs.get(format)
-  const vendor = VENDORS[format]
-  if (codec === undefined || vendor === undefined) {
+  const wire = wires.get(format)
+  if (wire === undefined) {
     throw new PlimsollError('bad-config', `The summariser's format ${JSON.stringify(format)} is not known.`, {
-      advice: `Known formats: ${Object.keys(VENDORS).join(', ')}.`,
+      advice: `Known formats: ${[...wires.keys()].join(', ')}.`,
     })
   }
-  const key =
-    settings.apiKey ?? vendor.keys.map((name) => env[name]).find((value) => value !== undefined && value !== '')
+  const { codec, routes, endpoint } = wire
+  const variable = endpoint.keys.find((name) => (env[name] ?? '') !== '')
+  const key = settings.apiKey ?? env[variable ?? '']
   // A local server wants no key; a vendor's own address does.
-  if (key === undefined && settings.baseUrl === undefined) {
+  if (key === undefined && settings.baseUrl === undefined && !endpoint.isLocal) {
     throw new PlimsollError('bad-config', `There is no key for the summariser ${model}.`, {
-      advice: `Set ${vendor.keys[0]}, or give apiKey.`,
+      advice: `Set ${endpoint.keys[0]}, or give apiKey.`,
     })
   }
-  const baseUrl = (settings.baseUrl ?? vendor.baseUrl).replace(/\/+$/, '')
+  const baseUrl = (settings.baseUrl ?? endpoint.url + endpoint.sdkPath).replace(/\/+$/, '')
   return httpSummarizer({
     codec,
     model,
-    url: baseUrl + vendor.path(model),
-    headers: { ...vendor.headers(key ?? 'none'), ...headers },
+    url: baseUrl + routes.path(model, false).slice(endpoint.sdkPath.length),
+    headers: { ...endpoint.headers(key ?? 'none', settings.apiKey === undefined ? variable : undefined), ...headers },
     window: settings.window ?? windowOf(model),
     ...(fetch !== undefined && { fetch }),
   })

@@ -1,7 +1,7 @@
 import { type Count, exactly, NO_TOKENS, sumCounts, unknownCount, withUnsure } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
-import { countMedia } from './media/count-media.ts'
 import type { Overhead } from './overhead.ts'
+import { countMedia } from './media/count-media.ts'
 
 /** What counting an item needs to know about where it goes. */
 export interface ItemContext {

@@ -7,6 +7,8 @@ import type { Anchor, Occupancy } from './occupancy.ts'
 export interface DesignArithmetic {
   /** From the design's raw count to real tokens, by what the provider said last. */
   factor(last: Anchor | undefined): number
+  /** The formula alone, for a request that is only planned; absent where it needs what a provider said. */
+  estimate?(conversation: Conversation, model: string): number
   /** The load by the design's formula. */
   load(input: DesignInput): Occupancy
   /** Our own count where the design's is a guess so far; undefined where the load itself is as good as any. */

@@ -45,12 +45,13 @@ export {
   growthSince,
   looksTruncated,
   type MeasuredOnce,
+  answerLength,
   type Occupancy,
   occupancy,
   occupancyByDifference,
 } from './occupancy.ts'
 export { refine, type RefineOptions, straddles } from './refine.ts'
-export { isKnownUsage, mergeReported, readUsage } from './usage.ts'
+export { isKnownUsage } from './usage.ts'
 export {
   type AccountHold,
   type Budget,

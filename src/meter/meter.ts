@@ -9,6 +9,7 @@ import type { Calibration } from './calibration.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 import { widened } from './family-bias.ts'
 import { ignoreEvents, type MeterEvents, type ModelFacts, type ModelLookup, type TextCounter } from './needs.ts'
+import type { PromptFraming } from '../core/wire-traits.ts'
 import { framingOf, itemFramingOf, type Overhead, overheadOf } from './overhead.ts'
 import { createRawCounter, type Lens } from './raw-counter.ts'
 import { addItem, addSums, type ClassTokens, countOf, createTally, NOTHING, type Tally, withTokens } from './tally.ts'
@@ -19,6 +20,8 @@ export interface MeterOptions {
   readonly catalogue: ModelLookup
   /** An exact tokenizer for a family, when one is loaded. Without it the estimator counts. */
   readonly tokenizerFor?: (family: string) => TextCounter | undefined
+  /** How a wire frames its prompts. Without it every wire is taken for the chat format that most vendors imitate. */
+  readonly framingOf?: (format: string) => PromptFraming | undefined
   /** What was learned from reported usage. */
   readonly calibration?: Calibration
   /** Texts whose count is remembered. @default 20000 */
@@ -77,6 +80,8 @@ export interface Meter {
   measure(target: TargetRef, conversation: Conversation, bytes: number, lastUsage?: Usage): Measurement
   /** Tokens that only their raw number by class is left of. */
   countClasses(target: TargetRef, byClass: ClassTokens): Count
+  /** Tokens around a response that comes back in the next prompt, beyond the output that was reported for it. */
+  perAnswer(target: TargetRef, format: string): number
   factsOf(model: string): ModelFacts
   /** Tokenizer family of a model. */
   familyOf(model: string): string
@@ -86,7 +91,9 @@ export interface Meter {
 export function createMeter(options: MeterOptions): Meter {
   const { catalogue, tokenizerFor, calibration, cachedTexts = 20_000, onEvent = ignoreEvents } = options
   const { prefixes = createPrefixes<Item>() } = options
-  const raw = createRawCounter({ catalogue, tokenizerFor, cachedTexts, onEvent })
+  const overheadFor = ({ model, family }: Pick<Lens, 'model' | 'family'>, format: string): Overhead =>
+    overheadOf(options.framingOf?.(format) ?? 'messages', model, family)
+  const raw = createRawCounter({ catalogue, tokenizerFor, cachedTexts, onEvent, overheadFor })
 
   const lensFor = (target: TargetRef): Lens => {
     const lens = raw.lensOf(refOf(target).model)
@@ -143,14 +150,14 @@ export function createMeter(options: MeterOptions): Meter {
     return tally(items, {
       count: (item) => raw.item(lens, item, format),
       forgetsThinking: !keepsOlderThinking(lens.model, lens.family),
-      callsInMessages: overheadOf(format, lens.model, lens.family).callsInMessages,
+      callsInMessages: overheadFor(lens, format).callsInMessages,
       hidden: lens.hidden,
     })
   }
 
   function measureWhole(target: TargetRef, conversation: Conversation, bytes: number): Measurement {
     const lens = lensFor(target)
-    const overhead = overheadOf(conversation.format, lens.model, lens.family)
+    const overhead = overheadFor(lens, conversation.format)
     const { format } = conversation
     const before = conversation.head.reduce((sum, item) => addItem(sum, raw.item(lens, item, format)), NOTHING)
     const history = tallyOf(lens, format, conversation.items)
@@ -194,7 +201,7 @@ export function createMeter(options: MeterOptions): Meter {
 
   /** What is declared beside the messages: tools, a forced choice among them, the schema of the answer, thinking. */
   function countDeclared(lens: Lens, conversation: Conversation): Count {
-    const overhead = overheadOf(conversation.format, lens.model, lens.family)
+    const overhead = overheadFor(lens, conversation.format)
     const { answerSchema, reasoning } = conversation.settings
     const parts: Count[] = []
     if (conversation.tools.length > 0) parts.push(countTools(lens, conversation, overhead))
@@ -243,7 +250,7 @@ export function createMeter(options: MeterOptions): Meter {
     measureItems(target, items, format = '') {
       const lens = lensFor(target)
       const own = items.reduce((sum, item) => addItem(sum, raw.item(lens, item, format)), NOTHING)
-      const overhead = overheadOf(format, lens.model, lens.family)
+      const overhead = overheadFor(lens, format)
       const framing = slackened(itemFramingOf(overhead, items), overhead)
       const byClass = withTokens(own.byClass, 'fixed', framing.tokens)
       return { ...calibrated(target, sumCounts([countOf(own), framing]), own.media, byClass), byClass }
@@ -261,6 +268,7 @@ export function createMeter(options: MeterOptions): Meter {
       const parts = Object.entries(rest).map(([name, tokens]) => guess(tokens, CLASS_SPREAD[name] ?? TEXT_SPREAD))
       return whole(calibrated(target, sumCounts(parts), guess(pictures, MEDIA_CLASS_SPREAD), byClass).count)
     },
+    perAnswer: (target, format) => overheadFor(lensFor(target), format).perAnswer,
     factsOf: (model) => raw.lensOf(model).facts,
     familyOf: (model) => raw.lensOf(model).family,
     contentKindOf: (target, item) => raw.item(lensFor(target), item, '').kind,

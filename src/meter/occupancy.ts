@@ -3,7 +3,7 @@ import { type Count, exactly, sumCounts, withUnsure } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Usage } from '../core/usage.ts'
 import type { ClassTokens, Measurement, Meter, TargetRef, TokenClass } from './meter.ts'
-import { overheadOf } from './overhead.ts'
+import type { Counters } from './counters.ts'
 import { isKnownUsage } from './usage.ts'
 
 /**
@@ -90,6 +90,8 @@ export interface Occupancy extends Measurement {
   readonly measured?: number
   /** Items at the front that this part covers. */
   readonly measuredItems?: number
+  /** Where a design keeps counters, those that the load was worked out from. */
+  readonly counters?: Counters
 }
 
 /**
@@ -177,7 +179,7 @@ function withUnseen(measurement: Measurement, likely: number): Measurement {
 }
 
 /** Items of the response itself: they stand first and the model made them. */
-function answerLength(since: readonly Item[]): number {
+export function answerLength(since: readonly Item[]): number {
   const end = since.findIndex((item) => item.role !== 'assistant')
   return end === -1 ? since.length : end
 }
@@ -201,8 +203,7 @@ function reportedAnswer(
   if (reported < low / 2) return undefined
   // More than the answer can be: reasoning that the provider did not itemise and the client does not send back.
   if (!keepsReasoning && reported > high * 1.4 + 60) return undefined
-  const { model } = typeof target === 'string' ? { model: target } : target
-  return reported + overheadOf(format, model, meter.familyOf(model)).perAnswer
+  return reported + meter.perAnswer(target, format)
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Item } from '../core/item.ts'
+import type { PromptFraming } from '../core/wire-traits.ts'
 
 /**
  * Tokens that a provider adds around what a request shows. Fitted on recorded requests with the provider's own count
@@ -164,14 +165,14 @@ function geminiOf(model: string): Overhead {
 
 const isOpenAi = (family: string): boolean => family === 'o200k' || family === 'cl100k'
 
-/** What the wire and the model add. An unknown wire is taken for OpenAI's chat, which most vendors imitate. */
-export function overheadOf(format: string, model: string, family: string): Overhead {
+/** What the model and the framing of its wire add. */
+export function overheadOf(framing: PromptFraming, model: string, family: string): Overhead {
   if (family === 'claude-2026' || (family.startsWith('claude') && SHORTER.test(model))) return CLAUDE_SHORTER
   if (family.startsWith('claude')) return CLAUDE
-  if (family === 'gemini' || /gemini|google/.test(format)) return geminiOf(model)
+  if (family === 'gemini' || framing === 'contents') return geminiOf(model)
   if (!isOpenAi(family)) return TEMPLATED
   const isReasoning = /gpt-[5-9]|(^|\/)o[134]/.test(model)
-  if (/responses/.test(format)) return isReasoning ? RESPONSES_REASONING : RESPONSES
+  if (framing === 'items') return isReasoning ? RESPONSES_REASONING : RESPONSES
   return isReasoning ? OPENAI_REASONING : OPENAI
 }
 

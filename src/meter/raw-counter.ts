@@ -1,18 +1,19 @@
 import { BoundedMap } from '../lib/bounded-map.ts'
 import { type Count, NO_TOKENS } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
+import type { Overhead } from './overhead.ts'
 import { createContentCache } from './content-cache.ts'
 import { countItem, type ItemContext, type ItemCount } from './count-item.ts'
 import { estimateTokens } from './estimator/estimate.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 import type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './needs.ts'
-import { overheadOf } from './overhead.ts'
 
 export interface RawCounterOptions {
   readonly catalogue: ModelLookup
   readonly tokenizerFor: ((family: string) => TextCounter | undefined) | undefined
   readonly cachedTexts: number
   readonly onEvent: MeterEvents
+  readonly overheadFor: (lens: Lens, format: string) => Overhead
 }
 
 /** How a model counts: its facts and, when loaded, its exact tokenizer. `key` tells counts of different lenses apart. */
@@ -47,7 +48,7 @@ const MOST_MODELS = 1000
 const MOST_LENSES = 64
 
 export function createRawCounter(options: RawCounterOptions): RawCounter {
-  const { catalogue, tokenizerFor, cachedTexts, onEvent } = options
+  const { catalogue, tokenizerFor, cachedTexts, onEvent, overheadFor } = options
   const texts = createContentCache<{ count: Count; kind: ContentKind }>({ entries: cachedTexts })
   const items = new BoundedMap<string, WeakMap<Item, CountedItem>>(MOST_LENSES)
   const facts = new BoundedMap<string, { readonly info: ModelFacts; readonly isKnown: boolean }>(MOST_MODELS)
@@ -128,7 +129,7 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
         model: lens.model,
         family: lens.family,
         isKnown: lens.isKnown,
-        overhead: overheadOf(format, lens.model, lens.family),
+        overhead: overheadFor(lens, format),
         countText(part) {
           const counted = countText(lens, part)
           if (part === item.text) kind = counted.kind

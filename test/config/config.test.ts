@@ -11,7 +11,6 @@ import {
   policyOf,
   problemLine,
   readConfig,
-  targetOf,
   windowOf,
 } from '../../src/config/index.ts'
 import { policies } from '../../src/engine/presets/index.ts'
@@ -45,24 +44,80 @@ describe('a config file', () => {
     expect(check(text).problems).toEqual([])
   })
 
-  it('resolves windows as ai-agent does: model, provider, defaults', () => {
-    const { config } = check(AI_AGENT)
-    expect(targetOf(config, 'openai', 'gpt-4-turbo')).toEqual({
-      model: 'gpt-4-turbo',
-      window: 128_000,
-      maxOutputTokens: 16_384,
-    })
-    expect(targetOf(config, 'openai', 'other')).toEqual({ model: 'other', window: 128_000, maxOutputTokens: 16_384 })
-    expect(targetOf(config, 'nobody', 'other')).toEqual({ model: 'other', maxOutputTokens: 16_384 })
-  })
+  describe('in the words of ai-agent', () => {
+    const limitOn = async (text: string, model: string, body: object = {}, target: object = {}) => {
+      const { config, problems } = check(text)
+      expect(problems).toEqual([])
+      const plimsoll = createPlimsoll({ ...optionsOf(config, {}), store: 'memory:', artifacts: 'memory:' })
+      const { limit } = await plimsoll.session({ id: 's' }).prepare({
+        format: 'openai-chat',
+        body: { model, messages: [{ role: 'user', content: 'hi' }], ...body },
+        targets: [{ model, ...target }],
+      })
+      return [limit.window, limit.buffer, limit.outputReserve, limit.tokens]
+    }
 
-  it('turns ai-agent keys into its policy', () => {
-    const text = `policy: ai-agent\ndefaults:\n  toolResponseMaxBytes: 4KiB\n  contextWindowBufferTokens: 256\n  toolsDenied: [bash]\n${TOKENIZER}`
-    const policy = policyOf(check(text).config, 'main', {})
-    expect(policy.intake.guard).toMatchObject({ design: 'ai-agent', bytes: 4_096 })
-    expect(policy.buffer).toEqual({ fraction: 0, min: 256, max: 256 })
-    expect(policy.estimator?.tokenizers).toEqual(['tiktoken:cl100k_base'])
-    expect(policy.tools).toEqual({ deny: ['bash'] })
+    it('gives the document’s own numbers for the document’s own example', async () => {
+      expect(await limitOn(AI_AGENT, 'gpt-4-turbo')).toEqual([128_000, 8_192, 16_384, 103_424])
+    })
+
+    it.each([
+      ['the model before the provider', 'contextWindow: 64000', 'contextWindow: 32000', [32_000, 4_000, 8_000, 20_000]],
+      [
+        'the provider before the fallback',
+        'contextWindow: 64000',
+        'maxOutputTokens: 1000',
+        [64_000, 8_000, 1_000, 55_000],
+      ],
+      [
+        'a buffer of the model',
+        'contextWindowBufferTokens: 99',
+        'contextWindowBufferTokens: 100',
+        [131_072, 100, 32_768, 98_204],
+      ],
+      [
+        'a buffer of the provider',
+        'contextWindowBufferTokens: 99',
+        'maxOutputTokens: 1000',
+        [131_072, 99, 1_000, 129_973],
+      ],
+      ['neither: 131,072, 8,192 and a quarter', '', 'tokenizer: approximate', [131_072, 8_192, 32_768, 90_112]],
+    ])('%s', async (_, provider, model, want) => {
+      const text = `policy: ai-agent\nproviders:\n  p:\n${provider === '' ? '' : `    ${provider}\n`}    models:\n      nobody-knows:\n        ${model}\n`
+      expect(await limitOn(text, 'nobody-knows')).toEqual(want)
+    })
+
+    it('takes the defaults where nothing is nearer', async () => {
+      const text = 'defaults:\n  contextWindow: 50000\n  contextWindowBufferTokens: 256\n  maxOutputTokens: 2000\n'
+      expect(await limitOn(text, 'nobody-knows')).toEqual([50_000, 256, 2_000, 47_744])
+      expect(await limitOn(text, 'nobody-knows', { max_tokens: 500 })).toEqual([50_000, 256, 500, 49_244])
+      expect(await limitOn(text, 'nobody-knows', {}, { window: 20_000 })).toEqual([20_000, 256, 2_000, 17_744])
+    })
+
+    it('tells providers apart where there are several', async () => {
+      const text = 'policy: ai-agent\nproviders:\n  a: { contextWindow: 40000 }\n  b: { contextWindow: 80000 }\n'
+      expect((await limitOn(text, 'nobody-knows', {}, { provider: 'a' }))[0]).toBe(40_000)
+      expect((await limitOn(text, 'nobody-knows', {}, { provider: 'b' }))[0]).toBe(80_000)
+      expect((await limitOn(text, 'nobody-knows'))[0]).toBe(131_072)
+    })
+
+    it('turns the other keys into its policy', () => {
+      const text = `policy: ai-agent\ndefaults:\n  toolResponseMaxBytes: 4KiB\n  toolsDenied: [bash]\n${TOKENIZER}`
+      const policy = policyOf(check(text).config, 'main', {})
+      expect(policy.intake.guard).toMatchObject({ design: 'ai-agent', bytes: 4_096 })
+      expect(policy.estimator?.tokenizers).toEqual({ 'gpt-4': 'tiktoken:cl100k_base' })
+      expect(policy.tools).toEqual({ deny: ['bash'] })
+    })
+
+    it('refuses what another policy would not read, and what is the request’s to say', () => {
+      const stray = check(`policy: autosre\ndefaults:\n  toolResponseMaxBytes: 4KiB\n${TOKENIZER}`).problems
+      expect(stray.map(problemLine)).toEqual([
+        'plimsoll.yaml:2: defaults.toolResponseMaxBytes is read by the policy ai-agent only, and this file asks for "autosre".',
+        'plimsoll.yaml:4: providers.openai.models.gpt-4.tokenizer is read by the policy ai-agent only, and this file asks for "autosre".',
+      ])
+      const reasoning = check('providers:\n  p:\n    models:\n      m: { reasoning: high }\n').problems
+      expect(reasoning).toEqual([expect.objectContaining({ path: 'providers.p.models.m.reasoning' })])
+    })
   })
 
   it.each([
@@ -72,10 +127,10 @@ describe('a config file', () => {
     ['a wrong policy of an agent', 'agents:\n  a:\n    policy: adkcode\n', 3, 'agents.a.policy', 'adk-code'],
     [
       'a wrong value of a list of choices',
-      'providers:\n  p:\n    models:\n      m:\n        reasoning: hihg\n',
-      5,
-      'providers.p.models.m.reasoning',
-      'high',
+      'override:\n  summaries:\n    via: in-bond\n',
+      3,
+      'override.summaries.via',
+      'in-band',
     ],
   ])('names file, line and the nearest valid word for %s', (_, text, line, path, near) => {
     const { problems } = check(text)

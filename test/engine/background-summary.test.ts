@@ -4,7 +4,7 @@ import type { Policy } from '../../src/core/policy.ts'
 import { openSummarizer } from '../../src/drivers/open-summarizer.ts'
 import { backgroundWork } from '../../src/engine/session/background-work.ts'
 import { createSession } from '../../src/engine/session/session.ts'
-import { codecs } from '../../src/formats/registry.ts'
+import { byName } from '../../src/formats/registry.ts'
 import { createPlimsoll } from '../../src/index.ts'
 import {
   startReferee,
@@ -70,7 +70,7 @@ async function agentWith(options: Partial<StartRefereeOptions> = {}, wait?: Prom
   const works: Promise<void>[] = []
   const deps = {
     ...engine.deps,
-    summarizer: openSummarizer(settings, { codecs, windowOf: () => 60_000 })!,
+    summarizer: openSummarizer(settings, { wires: byName, windowOf: () => 60_000 })!,
     background: {
       ...work,
       run(task: (signal: AbortSignal) => Promise<void>) {

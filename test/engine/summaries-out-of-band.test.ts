@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { openSummarizer } from '../../src/drivers/open-summarizer.ts'
-import { codecs } from '../../src/formats/registry.ts'
+import { byName } from '../../src/formats/registry.ts'
 import type { Summarizer } from '../../src/ports/summarizer.ts'
 import {
   startReferee,
@@ -30,12 +30,12 @@ async function provider(
   const summarizer = openSummarizer(
     {
       format: options.wire,
-      model: MODELS[options.wire],
+      model: MODELS[options.wire as WireName],
       baseUrl: options.wire.startsWith('openai') ? `${referee.url}/v1` : referee.url,
       apiKey: 'sk-summary',
       window,
     },
-    { codecs, windowOf: () => window },
+    { wires: byName, windowOf: () => window },
   )!
   return { referee, summarizer }
 }
@@ -133,7 +133,7 @@ const summariserBrainText = (text: string) => ({ parts: [{ type: 'text' as const
 describe('a summariser that cannot work', () => {
   it('is an error at the start that names what is missing', () => {
     const open = (format: string) => () =>
-      openSummarizer({ format, model: 'm' }, { codecs, windowOf: () => 1, env: {} })
+      openSummarizer({ format, model: 'm' }, { wires: byName, windowOf: () => 1, env: {} })
     expect(open('morse')).toThrow(/format "morse" is not known/)
     expect(open('anthropic-messages')).toThrow(/no key for the summariser m/)
   })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { ModelResponse, ServerSentEvent, StreamReducer } from '../../src/core/codec.ts'
+import type { ModelResponse, StreamEvent, StreamReducer } from '../../src/core/codec.ts'
 import { stream as anthropicMessages } from '../../src/formats/anthropic-messages/stream.ts'
 import { stream as gemini } from '../../src/formats/gemini/stream.ts'
 import { stream as openaiChat } from '../../src/formats/openai-chat/stream.ts'
@@ -16,7 +16,7 @@ const STREAMS = {
 type Wire = keyof typeof STREAMS
 
 /** The events of a fixture; framing has tests of its own. */
-function events(wire: Wire, name: string): ServerSentEvent[] {
+function events(wire: Wire, name: string): StreamEvent[] {
   const text = readFileSync(join(import.meta.dirname, '../fixtures/wire', wire, `${name}.sse`), 'utf8')
   return text.split('\n\n').flatMap((block) => {
     const field = (key: string): string[] =>

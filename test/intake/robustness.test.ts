@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import * as fc from 'fast-check'
 import { classify, neutralise, sanitise, show } from '../../src/engine/intake/index.ts'
-import { eachEntry, eachItem, rootSpan } from '../../src/engine/intake/json/json-scan.ts'
+import { eachEntry, eachItem, rootSpan } from '../../src/core/json/lexer.ts'
 import { renderJson } from '../../src/engine/intake/json/json-view.ts'
 import { cutHeadBytes, cutTailBytes, eachLine, countLines } from '../../src/engine/intake/text.ts'
 import { cellsOf, eachRow } from '../../src/engine/intake/views/csv.ts'

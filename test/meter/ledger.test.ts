@@ -5,15 +5,8 @@ import type { Usage } from '../../src/core/usage.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
 import { ADK_CODE_PRICES } from '../../src/engine/presets/adk-code/prices.ts'
 import { AUTOSRE_PRICES } from '../../src/engine/presets/autosre/prices.ts'
-import {
-  boundOf,
-  type Budget,
-  createBudgets,
-  createLedger,
-  readUsage,
-  turnsRemaining,
-  turnTotals,
-} from '../../src/meter/index.ts'
+import { boundOf, type Budget, createBudgets, createLedger, turnsRemaining, turnTotals } from '../../src/meter/index.ts'
+import { readUsage } from '../../src/formats/usage.ts'
 import { seeded } from './random.ts'
 
 const SEED = 1234

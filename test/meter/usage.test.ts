@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { mergeReported, readUsage } from '../../src/meter/index.ts'
+import { mergeReported, readUsage } from '../../src/formats/usage.ts'
 
 describe('usage', () => {
   it("adds Anthropic's cached tokens to the prompt", () => {

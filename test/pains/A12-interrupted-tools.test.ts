@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { withAnswers, type Entry } from '../../src/surfaces/cli/chat/transcript.ts'
+import { withAnswers, type Entry } from '../../src/formats/wire/chat.ts'
 
 const asked: Entry = { type: 'assistant', text: '', calls: [{ id: 'c1', name: 'deploy', input: {} }] }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { costOfUsage } from '../../src/core/price.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { mergeReported, readUsage } from '../../src/meter/index.ts'
+import { mergeReported, readUsage } from '../../src/formats/usage.ts'
 
 /** One call as each vendor reports it, whole and in a stream: 10,000 prompt tokens of which 8,000 came from the cache. */
 const GOLDEN = {

@@ -54,7 +54,7 @@ describe('compaction', () => {
   })
 
   it('sees that one item of 750 tokens is above the line of a window of 1,000, and makes room', async () => {
-    const history = [user(chars(3_000)), model('Read.'), user('And?')]
+    const history = [user('Read it.'), model(chars(3_000)), user('And?')]
     const preset = presetSession(adkCode(), 1_000)
     const { report, load, limit } = await preset.prepare(history)
     expect(report.newEpoch).toBeDefined()

@@ -1,6 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
+import { designNamed } from '../../src/engine/presets/designs.ts'
 import { cyberAutoagent } from '../../src/engine/presets/index.ts'
+import type { Meter } from '../../src/meter/index.ts'
 import { highWater } from '../../src/engine/epoch/thresholds.ts'
 import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
 
@@ -156,20 +158,12 @@ describe('the budget', () => {
     expect(load.count.tokens >= window * 0.65 || report.newEpoch !== undefined).toBe(reduces)
   })
 
-  it('writes the log lines that its users grep for', async () => {
-    const preset = presetSession(cyberAutoagent(), 100_000)
-    await preset.prepare(talk(61, 6_000))
-    const lines = preset.events.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
-    expect(lines).toContainEqual(expect.stringMatching(/^THRESHOLD EXCEEDED: context=\d+, threshold=65000$/))
-    expect(lines).toContainEqual(expect.stringMatching(/^Context reduced via \w+ manager: messages 61->\d+$/))
-  })
-
-  it('summarises the oldest 30 % of what the window left', async () => {
-    const { contents, report } = await presetSession(cyberAutoagent(), 32_000).prepare(talk(221, 1_200))
+  it('summarises the oldest 30 % of what the window left, when that is still above the threshold', async () => {
+    // 90 messages are left: 11,000 + 90 × 50 + 108,000 / 4.2 is above 65 % of 55,000 and below 90 % of it.
+    const { contents, report } = await presetSession(cyberAutoagent(), 55_000).prepare(talk(221, 1_200))
     expect(report.newEpoch).toBeDefined()
-    // 100 messages, of them 90 % by the window; a third of those into the summary.
-    expect(contents.length).toBeLessThanOrEqual(68)
-    expect(contents.length).toBeGreaterThan(40)
+    // Of the 89 beside the window's own line the oldest 26; the first of them stays, the others and the line become one message.
+    expect(contents).toHaveLength(89 - 25 + 1)
   })
 
   it('squeezes from what was compressed before, instead of showing more of it again', async () => {
@@ -200,5 +194,172 @@ describe('the budget', () => {
     expect(textOf(contents[1]!)).toContain('The oldest part, in short.')
     expect(contents.slice(-5)).toEqual(history.slice(-5))
     expect(prompts).toHaveLength(1)
+  })
+})
+
+describe('the layers, in their order', () => {
+  /** 8,000 + 3,000 + 50 per message + characters / 4.2 on this model; calls count their name and arguments. */
+  const estimateOf = (contents: readonly Content[]): number => {
+    const characters = contents
+      .flatMap(({ parts }) => parts)
+      .reduce((sum, part) => {
+        if ('text' in part) return sum + part.text.length
+        if ('functionCall' in part)
+          return sum + part.functionCall.name.length + JSON.stringify(part.functionCall.args).length
+        return sum + part.functionResponse.name.length + part.functionResponse.response.result.length
+      }, 0)
+    return 11_000 + 50 * contents.length + Math.floor(characters / 4.2)
+  }
+  /** Plain prose: its upper bound stays well below what the estimate leaves free. */
+  const prose = (size: number, seed: string): string =>
+    `${seed} the scan of the host went on and nothing new was found there. `.repeat(Math.ceil(size / 40)).slice(0, size)
+  const work = (steps: number, size: number): Content[] => [
+    user('Assess example.com.'),
+    ...Array.from({ length: steps }, (_, n) => [call(`c${n}`), result(`c${n}`, prose(size, `out${n}`))]).flat(),
+  ]
+  const run = async (history: readonly Content[], window: number, more = {}) => {
+    let calls = 0
+    // Results come in whole: what is old enough to be compressed is what earlier versions left inline.
+    const policy = { ...cyberAutoagent(), intake: { maxShare: 1, previewShare: 1 } }
+    const preset = presetSession(policy, window, {
+      summarizer: () => {
+        calls++
+        return 'What the oldest part was about.'
+      },
+      ...more,
+    })
+    const prepared = await preset.prepare(history)
+    const lines = preset.events.flatMap((event) =>
+      event.type === 'warning' && event.topic === 'cyber-autoagent' ? [`${event.level ?? ''} ${event.message}`] : [],
+    )
+    return { ...prepared, lines, calls }
+  }
+
+  it('does nothing below 65 %', async () => {
+    const history = work(20, 9_000)
+    const window = Math.ceil((estimateOf(history) + 1) / 0.65)
+    const { report, lines } = await run(history, window)
+    expect(report.newEpoch).toBeUndefined()
+    expect(lines).toEqual([
+      'info HOOK REGISTRATION: PromptBudgetHook',
+      `info TOKEN ESTIMATION: ${estimateOf(history)} tokens in 41 messages`,
+      `info BUDGET CHECK: context=${estimateOf(history)}, threshold=${Math.floor(window * 0.65)}`,
+    ])
+  })
+
+  it('layer 1 alone where it suffices: no message goes, nobody is asked', async () => {
+    const history = work(20, 12_000)
+    const window = Math.floor(estimateOf(history) / 0.65)
+    const { contents, lines, calls } = await run(history, window)
+    expect(contents).toHaveLength(41)
+    expect(calls).toBe(0)
+    // All but the first message and the last five: 17 results stand between the zones.
+    expect(lines).toContain('info LAYER 2 COMPRESSION: Compressing 17 tool result(s)')
+    expect(lines).toContain(
+      `warning THRESHOLD EXCEEDED: context=${estimateOf(history)}, threshold=${Math.floor(window * 0.65)}`,
+    )
+    expect(lines).toContain('info Context reduced via mapping manager: messages 41->41')
+    expect(lines.join()).not.toMatch(/SUMMARIZATION|SLIDING/)
+  })
+
+  it('layer 2 by its number of messages, without a word about tokens', async () => {
+    const { contents, lines, calls } = await run(work(60, 200), 2_000_000)
+    expect(contents.length).toBeLessThanOrEqual(90)
+    expect(calls).toBe(0)
+    expect(lines.join()).not.toContain('THRESHOLD EXCEEDED')
+    expect(lines.join()).toMatch(/SLIDING WINDOW: Removing \d+ item/)
+  })
+
+  it('layer 3 once, where 1 and 2 do not suffice', async () => {
+    const history = work(30, 9_900)
+    const { lines, calls, contents } = await run(history, Math.floor(estimateOf(history) / 0.66))
+    expect(calls).toBe(1)
+    expect(textOf(contents[1]!)).toContain('What the oldest part was about.')
+    expect(lines.join()).toMatch(/SUMMARIZATION: Summarizing \d+ item/)
+    expect(lines.join()).toContain('Context reduced via summarizing manager: messages 61->')
+  })
+
+  it('layer 4 asks at most two times more', async () => {
+    let calls = 0
+    const history = work(33, 9_900)
+    await run(history, Math.floor(estimateOf(history) / 1.2), {
+      summarizer: () => {
+        calls++
+        return chars(400_000, 'too long')
+      },
+    })
+    expect(calls).toBe(3)
+  })
+
+  it('layer 4 ends after 30 seconds', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+    try {
+      const history = work(33, 9_900)
+      let isDone = false
+      const running = run(history, Math.floor(estimateOf(history) / 0.8), { summarizer: () => new Promise(() => {}) })
+      void running.then(() => (isDone = true))
+      await vi.advanceTimersByTimeAsync(29_999)
+      expect(isDone).toBe(false)
+      await vi.advanceTimersByTimeAsync(1)
+      expect((await running).report.newEpoch).toBeDefined()
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
+
+describe('the fallback chain of the budget check', () => {
+  const told: string[] = []
+  const meter = designNamed('cyber-autoagent').meter(
+    {} as Meter,
+    { design: 'cyber-autoagent' },
+    {
+      tokenizerOf: () => {
+        throw new Error('none')
+      },
+      onEvent: (event) => told.push(event.type === 'warning' ? `${event.level ?? ''} ${event.message}` : ''),
+    },
+  )
+  const loadOf = (items: unknown, prompt?: number): number => {
+    told.length = 0
+    const occupancy = { count: { tokens: 0, low: 0, high: 0, source: 'estimate' }, bytes: 0 }
+    return meter.design.load({
+      target: { model: 'gemini-2.5-flash' },
+      conversation: { items },
+      occupancy,
+      last: prompt === undefined ? undefined : { prompt },
+    } as never).count.tokens
+  }
+
+  it.each([
+    [
+      undefined,
+      70_000,
+      70_000,
+      ['warning TOKEN ESTIMATION FAILED: agent.messages is None', 'info BUDGET CHECK FALLBACK: Using telemetry tokens'],
+    ],
+    [
+      'text',
+      70_000,
+      70_000,
+      [
+        'warning TOKEN ESTIMATION FAILED: agent.messages is not a list',
+        'info BUDGET CHECK FALLBACK: Using telemetry tokens',
+      ],
+    ],
+    [
+      undefined,
+      undefined,
+      0,
+      [
+        'warning TOKEN ESTIMATION FAILED: agent.messages is None',
+        'error BUDGET CHECK ABORT: No estimation and no telemetry',
+      ],
+    ],
+    [[], 70_000, 0, ['info TOKEN ESTIMATION: agent.messages is empty']],
+    [[{ text: 'x'.repeat(4_200), message: 0 }], 70_000, 12_050, []],
+  ])('messages %j, telemetry %j: %i tokens', (items, prompt, tokens, lines) => {
+    expect(loadOf(items, prompt)).toBe(tokens)
+    expect(told).toEqual(lines)
   })
 })

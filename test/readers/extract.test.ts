@@ -56,6 +56,30 @@ function oneLine(bytes: number, count: number): string {
 }
 
 describe('artifact_extract', () => {
+  it('asks about no chunk twice, whether another one failed or the question comes again', async () => {
+    const content = oneLine(5_000_000, 25)
+    const asked = new Map<string, number>()
+    let isBroken = true
+    const model = scripted((data, { system }) => {
+      if (!system.includes('one part')) return needles(data)
+      asked.set(data, (asked.get(data) ?? 0) + 1)
+      return isBroken && data.includes('needle-24') ? 'RAW no wrapper' : needles(data)
+    })
+    const { put, readers } = setup({ extraction: { model, tokenizer, parallel: 1 } })
+    const handle = await put(content)
+    await readers.extract({ handle, extract, mode: 'full-chunked' })
+    const before = asked.size
+    isBroken = false
+    const answer = await readers.extract({ handle, extract, mode: 'full-chunked' })
+    expect(answer.mode).toBe('full-chunked')
+    for (let k = 0; k < 25; k++) expect(answer.text).toContain(`needle-${k}`)
+    // The chunk that failed is the only one that is asked about again.
+    expect([...asked.values()].filter((times) => times > 1)).toEqual([2])
+    expect(asked.size).toBeGreaterThanOrEqual(before)
+    const { calls } = await readers.extract({ handle, extract, mode: 'full-chunked' })
+    expect(calls).toBe(1)
+  })
+
   it('really extracts from one line of 5 MB by default', async () => {
     const model = scripted(needles)
     const { put, readers, provenance } = setup({ extraction: { model, tokenizer } })

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ServerSentEvent } from '../../src/core/codec.ts'
+import type { StreamEvent } from '../../src/core/codec.ts'
 import { createSseParser, formatSseComment, formatSseEvent, SSE_DONE } from '../../src/formats/framing/sse.ts'
 
-const parse = (chunks: readonly (Uint8Array | string)[]): ServerSentEvent[] => {
+const parse = (chunks: readonly (Uint8Array | string)[]): StreamEvent[] => {
   const parser = createSseParser()
   return [...chunks.flatMap((chunk) => parser.push(chunk)), ...parser.end()]
 }

@@ -53,6 +53,8 @@ export const plainMeter: EngineMeter = {
       source: 'config',
     }
   },
+  perAnswer: (_target, format) =>
+    ({ messages: 3, items: 2, contents: 1 })[codecs.get(format)?.traits.promptFraming ?? 'messages'],
   familyOf: () => 'o200k',
   factsOf: () => unknownModel,
   contentKindOf: () => 'code',

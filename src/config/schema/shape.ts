@@ -1,4 +1,4 @@
-import { CODECS } from '../../formats/registry.ts'
+import { wires } from '../../formats/registry.ts'
 
 /** The shape of a config file as data: one description validates it, writes its JSON Schema and knows its keys. */
 export type Shape =
@@ -37,7 +37,7 @@ export interface KeyRule {
 /** `share`: 0 to 1, or with %. `tokens`, `count`, `chars`: whole numbers, or with k or M. `bytes`: or with KiB, MiB, kB, MB. `usd`: or with $. */
 export type Unit = 'share' | 'tokens' | 'bytes' | 'chars' | 'count' | 'factor' | 'usd'
 
-const WIRES = Object.keys(CODECS)
+const WIRES = wires.map(({ id }) => id)
 
 const share = (about: string, max = 1): Shape => ({ kind: 'number', about, unit: 'share', min: 0, max })
 const tokens = (about: string, min = 0): Shape => ({ kind: 'number', about, unit: 'tokens', min })
@@ -183,7 +183,6 @@ const model = object('A model as ai-agent describes it', {
   contextWindowBufferTokens: tokens('Safety margin'),
   maxOutputTokens: tokens('Reserved for the answer', 1),
   tokenizer: text('Tokenizer id: tiktoken:…, anthropic, claude:…, gemini, approximate'),
-  reasoning: text('Extended thinking', ['none', 'minimal', 'low', 'medium', 'high']),
 })
 
 const budget = object('A limit on spending: in usd or in tokens', {
@@ -240,6 +239,7 @@ export const CONFIG: Shape & { kind: 'object' } = {
     window: tokens('Overrides the model’s window', 1),
     store: text('memory:, sqlite:…, postgres://…'),
     artifacts: text('memory:, file:…, postgres://…, s3://…'),
+    logFile: text('Log lines of the preset’s own design are appended here'),
     summarizer: object('A model that writes summaries', {
       format: text('Its wire', WIRES),
       model: text('Its name'),

@@ -1,7 +1,6 @@
+import { recordOf, type Fields } from '../../core/values.ts'
 import type { Rates } from '../../core/price.ts'
 import type { CatalogueEntry } from './entry.ts'
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** Public model data in the form of models.dev: providers, each with its models, prices per million tokens. */
 export function readModelsDev(data: unknown): (CatalogueEntry & { readonly provider: string })[] {
@@ -66,7 +65,7 @@ function inputs(modalities: unknown): string[] {
 }
 
 function fields(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
+  return recordOf(value) ?? {}
 }
 
 function number(value: unknown): number | undefined {

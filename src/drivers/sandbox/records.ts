@@ -1,3 +1,4 @@
+import { isRecord } from '../../core/values.ts'
 import { parseCsv, separatorOf } from './csv.ts'
 
 export type Cell = string | number | null
@@ -50,15 +51,12 @@ function jsonLines(text: string): unknown[] | undefined {
   return values
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 function fromJson(root: unknown, path: readonly string[]): Records {
   let value = root
   for (const part of path) value = (value as Record<string, unknown> | undefined)?.[part]
   if (Array.isArray(value)) return tableOf('json', value, path.join('.'))
   if (path.length > 0) return tableOf('json', value === undefined ? [] : [value], path.join('.'))
-  const found = isObject(value) ? largestArray(value, [], 0) : undefined
+  const found = isRecord(value) ? largestArray(value, [], 0) : undefined
   return found === undefined ? tableOf('json', [value]) : tableOf('json', found.array, found.path.join('.'))
 }
 
@@ -72,10 +70,10 @@ function largestArray(
   for (const [key, child] of Object.entries(value)) {
     const found = Array.isArray(child)
       ? { array: child as unknown[], path: [...path, key] }
-      : isObject(child) && depth < MAX_SEARCH_DEPTH
+      : isRecord(child) && depth < MAX_SEARCH_DEPTH
         ? largestArray(child, [...path, key], depth + 1)
         : undefined
-    if (found !== undefined && isObject(found.array[0]) && found.array.length > (best?.array.length ?? 0)) best = found
+    if (found !== undefined && isRecord(found.array[0]) && found.array.length > (best?.array.length ?? 0)) best = found
   }
   return best
 }
@@ -84,7 +82,7 @@ function tableOf(format: 'json' | 'ndjson', values: readonly unknown[], path = '
   const columns = new Map<string, number>()
   const rows = values.map((value) => {
     const row: Cell[] = []
-    const fields = isObject(value)
+    const fields = isRecord(value)
       ? Object.entries(value)
       : Array.isArray(value)
         ? value.map((cell, i) => [`c${i}`, cell] as const)

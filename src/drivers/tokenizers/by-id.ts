@@ -66,6 +66,12 @@ export function createTokenizerById(options: TokenizerByIdOptions = {}): (id: st
   }
 }
 
+/** The vocabulary behind an id, to be loaded before it is asked; undefined for ids that need none. */
+export function vocabularyOf(id: string): string | undefined {
+  const family = familyOf(id)
+  return family === 'approximate' ? undefined : family
+}
+
 /** The tokenizer family behind an id; `tiktoken` with an unknown model is taken for cl100k, as the design does. */
 function familyOf(id: string): string | undefined {
   const name = id.trim().toLowerCase()

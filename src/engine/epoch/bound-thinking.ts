@@ -13,17 +13,12 @@ export interface Release {
   readonly stale: boolean
 }
 
-/** Without it the vendor does not know the option that leaves stale blocks out. */
-export const STALE_THINKING_HEADERS: Readonly<Record<string, string>> = {
-  'anthropic-beta': 'thinking-binding-controls-2026-08-01',
-}
-
 /**
  * Instructions and tools stand before everything, so a change of them for one request unbinds every thought in it: the provider is
  * asked to leave those out.
  */
 export function withNewHead(
-  { deps, target }: Pick<PrepareContext, 'deps' | 'target'>,
+  { deps, target, codec }: Pick<PrepareContext, 'deps' | 'target' | 'codec'>,
   view: View,
   changes: EnvelopeChanges,
 ): Pick<View, 'conversation' | 'headers'> {
@@ -34,7 +29,7 @@ export function withNewHead(
     ...changes,
     ...(isBound && { dropStaleThinking: true as const }),
   })
-  return { conversation, headers: isBound ? { ...view.headers, ...STALE_THINKING_HEADERS } : view.headers }
+  return { conversation, headers: isBound ? { ...view.headers, ...codec.traits.staleThinkingHeaders } : view.headers }
 }
 
 const NONE: Release = { drops: [], stale: false }

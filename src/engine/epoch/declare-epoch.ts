@@ -1,5 +1,6 @@
 import { declaredCount, exactAnchors } from '../../core/epochs.ts'
 import type { Handle } from '../../core/handles.ts'
+import type { Item } from '../../core/item.ts'
 import { RECORD_VERSION, type Epoch } from '../../core/records.ts'
 import { turnsOf } from '../../core/turns.ts'
 import { referenceHandles, storeTexts } from '../session/archive.ts'
@@ -17,6 +18,7 @@ import { summaryLease, type SummaryLease } from './summary/summary-lease.ts'
 import type { PresentOptions } from '../deps.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
 import { protectedItems } from './protected.ts'
+import { recallUnder } from './recall-under.ts'
 import type { Standing } from '../prepare/standing.ts'
 import { lowWater, marginOf } from './thresholds.ts'
 
@@ -103,7 +105,7 @@ async function planAndClaim(
     if (load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
       return { nothing: 'the shorter view would be no smaller' }
     await storeTexts(deps, branch, ownTexts(context, proposal))
-    return claim({ ...planned, after: load.count.high })
+    return claim({ ...planned, after: load.count.high, recall: recallUnder(context, planned, view) })
   }
   return { nothing: 'no plan made the request fit' }
 }
@@ -194,6 +196,7 @@ export function epochOf(
 
 export function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
   const { deps, branch, conversation, links, limit } = context
+  const { design } = deps.meter
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
     const edit = standing.firstSend.get(index)
@@ -217,9 +220,13 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     countText: textTokensOf(context),
     fixedTokens,
     limitTokens: limit.tokens,
+    windowTokens: limit.window,
+    ...(design?.estimate !== undefined && {
+      estimate: (left: readonly Item[]) => design.estimate!({ ...conversation, items: left }, context.target.model),
+    }),
     lowTokens: lowWater(deps.policy, limit, fixedTokens),
     marginTokens: marginOf(deps.policy, limit),
-    format: conversation.format,
+    mayStrip: context.codec.traits.mayStrip,
     bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
     limitBytes: limit.bytes,
     handleOf: (content) =>

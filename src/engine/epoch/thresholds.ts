@@ -2,6 +2,7 @@ import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { Policy } from '../../core/policy.ts'
 import type { Limit, Load } from '../../core/target.ts'
+import type { WireTraits } from '../../core/wire-traits.ts'
 
 /** Never above this, whatever a warm cache adds. */
 const CEILING = 0.98
@@ -44,14 +45,16 @@ export function isHigh(policy: Policy, limit: Limit, { count }: Load, cacheIsWar
   return inclusive ? count[by] >= line : count[by] > line
 }
 
-/** Wires whose window holds the answer as well as the prompt. */
-const COUNTS_OUTPUT = new Set(['anthropic-messages', 'openai-chat', 'openai-responses'])
-
-/** The settings with the reserve that the policy holds back in place of the request's own. */
-export function reserved(policy: Policy, format: string, settings: RequestSettings, window: number): RequestSettings {
+/** The settings with the reserve that the policy holds back in place of the request's own. `wire`: undefined while no request is there. */
+export function reserved(
+  policy: Policy,
+  wire: Pick<WireTraits, 'windowHoldsAnswer'> | undefined,
+  settings: RequestSettings,
+  window: number,
+): RequestSettings {
   const { reserve = 'request' } = policy
-  if (reserve === 'request') return settings
-  const asked = COUNTS_OUTPUT.has(format) ? (settings.maxOutputTokens ?? 0) : 0
+  if (reserve === 'request' || reserve === 'quarter') return settings
+  const asked = wire?.windowHoldsAnswer === true ? (settings.maxOutputTokens ?? 0) : 0
   return { ...settings, maxOutputTokens: reserve === 'wire' ? asked : Math.max(asked, Math.floor(window * reserve)) }
 }
 

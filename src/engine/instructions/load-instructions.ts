@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { isAbsolute, join, relative } from 'node:path'
 import { byteLength, cutHeadBytes } from '../intake/text.ts'
 import { directoriesDown, projectRoot, type RootRule } from './find-files.ts'
 
@@ -12,6 +12,8 @@ export interface InstructionOptions {
   readonly trustProject?: boolean
   /** Where a project begins. @default 'repository', or the preset's own: see `rootRuleOf` */
   readonly root?: RootRule
+  /** Files of a project that are links to a place outside it are read too. @default false: they would show whatever they point at */
+  readonly followLinks?: boolean
   /** @default 'AGENTS.md' */
   readonly fileName?: string
   /** All files together, the note about a cut included. @default 32768 */
@@ -22,7 +24,7 @@ export interface Instructions {
   readonly merged: string
   /** Files that are in it, in order. */
   readonly sources: readonly string[]
-  /** Files that are there and could not be read. */
+  /** Files that are there and were not read: without permission, or links that lead out of the project. */
   readonly unreadable: readonly string[]
   readonly bytes: number
   readonly truncated: boolean
@@ -43,14 +45,15 @@ export const rootRuleOf = (policy: string): RootRule => (policy === 'adk-code' ?
 /** Global, project root, then every directory down to the working one, in this order; at most 32 KiB, and a cut says so. */
 export async function loadInstructions(options: InstructionOptions): Promise<Instructions> {
   const { workDir, globalDir = globalDirOf('plimsoll'), trustProject = false } = options
-  const { fileName = 'AGENTS.md', maxBytes = LIMIT } = options
+  const { fileName = 'AGENTS.md', maxBytes = LIMIT, followLinks } = options
   const root = trustProject ? await projectRoot(workDir, options.root) : undefined
   const dirs = [globalDir, ...(root === undefined ? [] : await directoriesDown(root, workDir))]
   const texts: string[] = []
   const sources: string[] = []
   const unreadable: string[] = []
   for (const path of new Set(dirs.map((dir) => join(dir, fileName)))) {
-    const read = await readText(path)
+    const isProjects = root !== undefined && path !== join(globalDir, fileName)
+    const read = isProjects && followLinks !== true && (await leadsOutOf(root, path)) ? null : await readText(path)
     if (read === null) unreadable.push(path)
     else if (read !== undefined && read.trim() !== '') {
       texts.push(read)
@@ -67,6 +70,13 @@ export async function loadInstructions(options: InstructionOptions): Promise<Ins
 function cutTo(whole: string, total: number, maxBytes: number): string {
   const ending = note(total, maxBytes)
   return cutHeadBytes(whole, Math.max(0, maxBytes - byteLength(ending))) + ending
+}
+
+/** Whether a file is really somewhere else than inside the project. */
+async function leadsOutOf(root: string, path: string): Promise<boolean> {
+  const real = await realpath(path).catch(() => path)
+  const way = relative(await realpath(root).catch(() => root), real)
+  return way.startsWith('..') || isAbsolute(way)
 }
 
 /** Undefined for a file that is not there, null for one that cannot be read. */

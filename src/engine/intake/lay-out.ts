@@ -1,4 +1,4 @@
-import { rootSpan, skipString } from './json/json-scan.ts'
+import { rootSpan, skipString } from '../../core/json/lexer.ts'
 import { boundary, byteLength, cutHeadBytes } from './text.ts'
 
 /**

@@ -1,4 +1,5 @@
-import { isRecord, number, pick, shortText, text } from './templates/template.ts'
+import { isRecord } from '../../core/values.ts'
+import { number, pick, shortText, text } from './templates/template.ts'
 
 /** One sentence about a tool's result, from its parsed value. Throwing or returning undefined leaves it to the default. */
 export type ToolSummary = (result: unknown) => string | undefined

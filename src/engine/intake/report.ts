@@ -1,5 +1,5 @@
 import { inspect, type Inspected } from './classify.ts'
-import { eachEntry, isObjectAt, keyText } from './json/json-scan.ts'
+import { eachEntry, isObjectAt, keyText } from '../../core/json/lexer.ts'
 import { renderJsonWithin } from './json/json-view.ts'
 import { byteLength } from './text.ts'
 import type { About, Classified, HandlingMode, ShowReport, Size } from './types.ts'

@@ -1,3 +1,4 @@
+import type { CountedLoad } from './unknown-model-margin.ts'
 import type { Link } from '../../core/chain.ts'
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
@@ -55,8 +56,8 @@ export interface View {
   /** Counted from nothing but the text. */
   readonly measurement: Measurement
   /** Measured prompt of the last call plus what came since, where there was one; else the measurement. */
-  readonly estimate: Load
-  /** The same with caution where nobody knows the model: what reductions go by. */
+  readonly estimate: CountedLoad
+  /** The same with a margin where nobody knows the model: what reductions go by. */
   readonly load: Load
 }
 

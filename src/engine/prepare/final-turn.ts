@@ -15,13 +15,14 @@ export const finalStepOf = ({ deps }: PrepareContext): FinalStep | undefined =>
  * this history was. The reason is sticky: a session that had to close does not open again.
  */
 export function isUsedUp(context: PrepareContext, standing: Standing, before: View): boolean {
-  const { limit, deps } = context
+  const { limit, deps, branch } = context
   const { tokens } = before.load.count
   return (
     tokens > limit.tokens ||
     isOver(before.load, limit) ||
     (standing.epoch?.forced === true && standing.epoch.policy === deps.policy.name) ||
     // A result that had no room: the design lets the model answer with what it has.
+    branch.log.toolBudgetExceeded ||
     [...standing.firstSend.values()].some(({ cause }) => cause === 'window')
   )
 }

@@ -1,5 +1,4 @@
 import { changeEnvelope, declareTools } from '../../core/edits.ts'
-import { STALE_THINKING_HEADERS } from '../epoch/bound-thinking.ts'
 import { outgoingOf } from '../memo/edited-prefix-memo.ts'
 import { shownItems } from '../memo/epoch-view-memo.ts'
 import { toolsFor } from '../readers/offered-tools.ts'
@@ -10,10 +9,10 @@ import type { Standing } from './standing.ts'
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
   const { deps } = context
-  const { plan, items, stale: isReleased } = shownItems(context, standing)
-  const stale = isReleased || context.offer.isStale
+  const { plan, items, stale } = shownItems(context, standing)
   const shown = plan.length === 0 ? context.conversation : { ...context.conversation, items }
-  const edited = declareTools(shown, toolsFor(context.offer, standing.epoch !== undefined, plan.length > 0))
+  const declared = declareTools(shown, toolsFor(context.offer, standing.epoch !== undefined, plan.length > 0))
+  const edited = context.offer.forbids ? changeEnvelope(declared, { forbidTools: 'strictly' }) : declared
   const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const { text, bytes, editedPrefix } = outgoingOf(context, conversation, plan)
   const measurement = deps.meter.measure(context.gauge, conversation, bytes)
@@ -24,7 +23,7 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
     conversation,
     text,
     ...(editedPrefix !== undefined && { editedPrefix }),
-    headers: stale ? STALE_THINKING_HEADERS : {},
+    headers: stale ? context.codec.traits.staleThinkingHeaders : {},
     measurement,
     estimate,
     load,

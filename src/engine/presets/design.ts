@@ -32,13 +32,14 @@ export interface DesignMeter extends Meter {
 
 export interface EstimateOptions {
   readonly tokenizerOf: (id: string) => Tokenizer
+  readonly onEvent: (event: EventBody) => void
 }
 
 export interface DesignLog {
   /** After an epoch. */
   readonly reduced?: (context: PrepareContext, reduction: Reduction) => readonly EventBody[]
-  /** When it is known what will leave. */
-  readonly decided?: (context: PrepareContext, view: View, verdict: string) => readonly EventBody[]
+  /** When it is known what will leave; `asked` is the request as it came in, under everything that stood. */
+  readonly decided?: (context: PrepareContext, asked: View, verdict: string) => readonly EventBody[]
 }
 
 export interface Reduction {

@@ -1,6 +1,6 @@
 import type { GuardRule } from '../../core/policy.ts'
 import { byteLength, countLines } from '../intake/text.ts'
-import { isRecord } from '../intake/templates/template.ts'
+import { isRecord } from '../../core/values.ts'
 
 /** When a result is large. Every limit that is set counts; above any of them is large. */
 export type IntakeTrigger = Pick<GuardRule, 'items' | 'chars' | 'bytes' | 'lines'>

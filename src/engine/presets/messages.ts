@@ -1,3 +1,4 @@
+import { parsedJson, recordOf, type Fields } from '../../core/values.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 
@@ -25,16 +26,7 @@ export const utf8Length = (text: string): number => Buffer.byteLength(text, 'utf
 export const decodedLength = (base64: string): number => Math.floor((base64.length * 3) / 4)
 
 /** The fields of a declaration or of arguments; empty for text that is no JSON object. */
-export function fieldsOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
-      ? (parsed as Record<string, unknown>)
-      : {}
-  } catch {
-    return {}
-  }
-}
+export const fieldsOf = (text: string): Fields => recordOf(parsedJson(text)) ?? {}
 
 export const asText = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 

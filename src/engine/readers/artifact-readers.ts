@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../lib/bounded-map.ts'
 import type { Sandbox } from '../../ports/sandbox.ts'
 import type { SqlEngine } from '../../ports/sql-engine.ts'
 import { artifactExtract, type ExtractAnswer, type ExtractOptions, type ExtractRequest } from './extract/index.ts'
@@ -29,16 +30,20 @@ export interface ArtifactReaders {
   readonly within: (mayOpen: MayOpen) => ArtifactReaders
 }
 
+/** Chunks whose extracts are kept: those of a few large artifacts. */
+const MOST_CHUNKS = 200
+
 /** The readers of one tenant's artifacts. Faults of the caller reject with `bad-input` or `not-found` and say what to do. */
 export function artifactReaders(options: ArtifactReadersOptions): ArtifactReaders {
   // Shared by all conversations: an index says where lines begin, and is asked for after the artifact was found.
   const indexes = lineIndexes()
+  const known = new BoundedMap<string, readonly string[]>(MOST_CHUNKS)
   const over = (reader: Reader): ArtifactReaders => ({
     read: async (request) => artifactRead(reader, indexes, request),
     grep: async (request) => artifactGrep(reader, request),
     query: async (request) => artifactQuery(reader, options.sql, request, options.queryLimits),
     run: async (request) => artifactRun(reader, options.sandbox, request, options.runLimits),
-    extract: async (request) => artifactExtract(reader, indexes, options.extraction, request),
+    extract: async (request) => artifactExtract(reader, indexes, options.extraction, request, known),
     within: (mayOpen) => over(readerOf({ ...options, mayOpen })),
   })
   return over(readerOf(options))

@@ -1,3 +1,4 @@
+import { isRecord } from '../../core/values.ts'
 import { cutBytes, grouped } from './reader.ts'
 
 const SAMPLE_ITEMS = 3
@@ -8,13 +9,12 @@ const SCHEMA_FIELDS = 30
 export function compactSample(text: string, totalBytes: number): string {
   const items = itemsOf(text)
   const first = items[0]
-  const schema =
-    typeof first === 'object' && first !== null && !Array.isArray(first)
-      ? `\nFields: ${Object.entries(first)
-          .slice(0, SCHEMA_FIELDS)
-          .map(([name, value]) => `${name} ${typeName(value)}`)
-          .join(', ')}`
-      : ''
+  const schema = isRecord(first)
+    ? `\nFields: ${Object.entries(first)
+        .slice(0, SCHEMA_FIELDS)
+        .map(([name, value]) => `${name} ${typeName(value)}`)
+        .join(', ')}`
+    : ''
   const shown = items.slice(0, SAMPLE_ITEMS).map((item) => (typeof item === 'string' ? item : JSON.stringify(item)))
   const each = Math.floor(SAMPLE_CHARACTERS / Math.max(1, shown.length))
   const sample = shown.map((item) => (item.length > each ? `${cutBytes(item, each)}...` : item)).join('\n')

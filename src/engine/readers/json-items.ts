@@ -1,3 +1,15 @@
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  unquoted,
+} from '../../core/json/lexer.ts'
+
 export interface JsonItems {
   /** `array`: its elements. `lines`: one object or array after another. The others have no items. */
   readonly kind: 'array' | 'lines' | 'object' | 'scalar' | 'missing'
@@ -23,14 +35,6 @@ interface Frame {
   key: string | undefined
 }
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_ARRAY = 0x5b
-const BACKSLASH = 0x5c
-const CLOSE_ARRAY = 0x5d
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
 const MAX_KEYS = 20
 const MAX_KEY_BYTES = 1000
 
@@ -101,7 +105,7 @@ export function jsonItemScanner(path: readonly string[], onItem: OnJsonItem): Js
       if (depth === frames.length) endValue(end, true)
       return
     }
-    const key = parseKey(keyBytes)
+    const key = unquoted(`"${Buffer.from(keyBytes).toString('utf8')}"`)
     keyBytes = undefined
     const frame = frames.at(-1)
     if (frame !== undefined) frame.key = key
@@ -151,14 +155,5 @@ export function jsonItemScanner(path: readonly string[], onItem: OnJsonItem): Js
       if (found === 'object') return { kind: 'object', count: 0, keys }
       return { kind: path.length > 0 ? 'missing' : 'scalar', count: 0, keys }
     },
-  }
-}
-
-function parseKey(bytes: readonly number[]): string {
-  const text = Buffer.from(bytes).toString('utf8')
-  try {
-    return JSON.parse(`"${text}"`) as string
-  } catch {
-    return text
   }
 }

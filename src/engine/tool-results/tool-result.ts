@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { EventBody } from '../../core/events.ts'
 import type { Handle } from '../../core/handles.ts'
 import { RECORD_VERSION, type Audit } from '../../core/records.ts'
+import type { Policy } from '../../core/policy.ts'
 import type { Limit, Target } from '../../core/target.ts'
 import { limitOf, modelOf, type Branch } from '../session/branch/branch.ts'
 import { textTokensOf } from '../prepare/counting.ts'
@@ -74,8 +75,15 @@ export async function toolResults(
 
 /** Whether a result of this tool could still be shown; else the text that answers a call in its place. */
 export async function canExecute(deps: EngineDeps, branch: Branch, tool: string): ReturnType<ToolBudget['canExecute']> {
-  return weighing(deps, branch, {}).budget.canExecute(tool)
+  if (!branch.log.toolBudgetExceeded || closingToolsOf(deps.policy).includes(tool))
+    return weighing(deps, branch, {}).budget.canExecute(tool)
+  const refusal = `${tool} was not run: an earlier result had no room in the context window. Answer with what you have; no further tool runs in this session.`
+  return { ok: false, refusal }
 }
+
+/** Tools that a closing turn may still call. */
+const closingToolsOf = ({ cascade }: Policy): readonly string[] =>
+  cascade.flatMap((step) => (step.step === 'final' ? step.tools : []))
 
 function byTarget(requests: readonly ToolResultRequest[]): ToolResultRequest[][] {
   const groups = new Map<string, ToolResultRequest[]>()
@@ -192,6 +200,7 @@ async function keep(
     tool,
     ...call,
     view: viewKey(deps.hash, text),
+    ...(grant.isWindow === true && { cause: 'window' as const }),
   }
   await appendTo(deps, branch, [audit])
   const { reason, shownBytes } = audit

@@ -1,6 +1,18 @@
-import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import { argumentsOf, type AnswerHead, type AnswerPart, type AnswerWriter, type Fields } from '../answer/answer.ts'
+import {
+  argumentsOf,
+  begun,
+  errorTypeOf,
+  piece,
+  plainErrorIn,
+  type AnswerHead,
+  type AnswerPart,
+  type AnswerPiece,
+  type Answers,
+  type AnswerWriter,
+} from '../wire/answer.ts'
+import { type Fields, numberOf, recordOf } from '../../core/values.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = {
   length: 'max_tokens',
@@ -18,7 +30,7 @@ const usageOf = (usage: Usage | undefined): Fields => ({
   output_tokens: usage?.output ?? 0,
 })
 
-const event = (type: string, fields: Fields = {}): ServerSentEvent => ({
+const event = (type: string, fields: Fields = {}): StreamEvent => ({
   event: type,
   data: JSON.stringify({ type, ...fields }),
 })
@@ -39,7 +51,7 @@ const blockOf = (part: AnswerPart): Fields =>
     ? { type: 'tool_use', id: part.id, name: part.name, input: argumentsOf(part) }
     : { type: 'text', text: part.text }
 
-export const anthropicWriter: AnswerWriter = {
+const writer: AnswerWriter = {
   shows: (kind) => kind !== 'reasoning',
   whole: (head, { parts, stop, usage }) => ({
     ...messageOf(head),
@@ -61,4 +73,30 @@ export const anthropicWriter: AnswerWriter = {
     event('message_delta', { delta: { stop_reason: stopOf(stop), stop_sequence: null }, usage: usageOf(usage) }),
     event('message_stop'),
   ],
+}
+
+function pieces(event: Fields): AnswerPiece[] {
+  const key = `block ${numberOf(event['index']) ?? 0}`
+  const block = recordOf(event['content_block'])
+  if (event['type'] === 'content_block_start') {
+    if (block?.['type'] === 'tool_use') return begun(key, block['id'], block['name'])
+    return piece('text', key, block?.['text'])
+  }
+  if (event['type'] !== 'content_block_delta') return []
+  const delta = recordOf(event['delta']) ?? {}
+  return [
+    ...piece('text', key, delta['type'] === 'text_delta' ? delta['text'] : undefined),
+    ...piece('reasoning', key, delta['thinking']),
+    ...piece('call', key, delta['partial_json']),
+  ]
+}
+
+export const answers: Answers = {
+  writer: () => writer,
+  pieces,
+  isPreamble: ({ type }) => type === 'message_start' || type === 'ping',
+  errorIn: plainErrorIn,
+  error: (status, code, message) => ({ type: 'error', error: { type: errorTypeOf(status), message, code } }),
+  errorEvent: (error) => ({ event: 'error', data: JSON.stringify(error) }),
+  wantsUsage: () => true,
 }

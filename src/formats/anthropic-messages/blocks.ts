@@ -1,7 +1,8 @@
 import type { ItemCore, Media, Role } from '../../core/item.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
 import { sealedBy } from '../kit/sealed.ts'
-import { isServerCall, isServerResult } from './wire.ts'
+import { isServerCall, isServerResult } from './source.ts'
 
 type Block = Readonly<Record<string, unknown>>
 

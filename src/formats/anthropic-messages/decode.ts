@@ -2,11 +2,12 @@ import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../kit/cache-marks.ts'
 import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
-import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../kit/reading.ts'
+import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { spliceMemberOut } from '../json/splice.ts'
 import { readBlock } from './blocks.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
-import { FORMAT, MARK_KEYS, messageAt, nodeAt, sourceOf, type Place, type Source } from './wire.ts'
+import { FORMAT, MARK_KEYS, messageAt, nodeAt, sourceOf, type Place, type Source } from './source.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined

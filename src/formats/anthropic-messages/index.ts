@@ -6,10 +6,12 @@ import { placeCacheMarks } from './place-marks.ts'
 import { readResponse } from './response.ts'
 import { checkAnthropicMessages } from './rules.ts'
 import { stream } from './stream.ts'
-import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './wire.ts'
+import { traits } from './traits.ts'
+import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
 
 export const anthropicMessages: Codec = {
   format: FORMAT,
+  traits,
   decode: (text) => decode(text),
   encode,
   fields: (conversation) => fieldsOf(conversation),

@@ -1,6 +1,7 @@
 import type { NativeManagement } from '../../core/conversation.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
-import { arrayOf, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { spliceMember, type Splice } from '../json/splice.ts'
 
 /** The vendor refuses a lower trigger. */

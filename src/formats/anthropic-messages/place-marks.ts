@@ -1,8 +1,8 @@
 import type { MarkOptions } from '../../core/codec.ts'
 import { indexJson, member, rawText, type JsonNode } from '../json/json-index.ts'
-import { recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
 import { spliceMember, spliceText, type Splice } from '../json/splice.ts'
-import { messagesOf } from './wire.ts'
+import { messagesOf } from './source.ts'
 
 const MARK = '{"type":"ephemeral"}'
 /** Blocks that take a mark for certain; thinking is refused with one, and unknown kinds stay as they came. */

@@ -1,8 +1,10 @@
 import type { ModelResponse, StopReason } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
 import { readBlock } from './blocks.ts'
-import { readUsage } from './usage.ts'
+import { knownUsage } from '../wire/usage.ts'
+import { usage } from './usage.ts'
 
 const STOPS: Readonly<Record<string, StopReason>> = {
   end_turn: 'end',
@@ -29,6 +31,10 @@ export function readResponse(body: unknown): ModelResponse {
   return {
     items,
     stop: STOPS[stringOf(message['stop_reason']) ?? ''] ?? 'unknown',
-    ...defined({ id: stringOf(message['id']), model: stringOf(message['model']), usage: readUsage(message['usage']) }),
+    ...defined({
+      id: stringOf(message['id']),
+      model: stringOf(message['model']),
+      usage: knownUsage(usage, message['usage']),
+    }),
   }
 }

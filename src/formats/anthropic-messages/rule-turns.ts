@@ -1,18 +1,18 @@
-import type { Findings, JsonObject } from '../kit/rule-kit.ts'
-import { isObject, listOf } from '../kit/rule-kit.ts'
+import { type Fields, isRecord, listOf } from '../../core/values.ts'
+import type { Findings } from '../kit/rule-kit.ts'
 import type { ModelTraits } from './model-traits.ts'
 import type { AnthropicRule } from './rule-book.ts'
 
 /** What every group of rules looks at. */
 export interface RuleContext {
-  readonly body: JsonObject
+  readonly body: Fields
   readonly found: Findings<AnthropicRule>
   readonly traits: ModelTraits
   readonly profiles: ReadonlySet<string>
 }
 
 export interface PlacedBlock {
-  readonly block: JsonObject
+  readonly block: Fields
   readonly path: string
 }
 
@@ -35,7 +35,7 @@ export function turnsOf(context: RuleContext): Turn[] {
   let first = true
   messages.forEach((message, index) => {
     const path = `messages.${index}`
-    if (!isObject(message) || !isRole(message.role)) {
+    if (!isRecord(message) || !isRole(message.role)) {
       found.report('message-shape', path, "Input should be a message with role 'user' or 'assistant'")
       return
     }
@@ -74,7 +74,7 @@ function addBlocks(context: RuleContext, turn: Turn, content: unknown, path: str
   if (content.length === 0) reportEmpty(context, turn, path, last)
   content.forEach((block: unknown, index) => {
     const blockPath = `${path}.content.${index}`
-    if (isObject(block) && typeof block.type === 'string') turn.blocks.push({ block, path: blockPath })
+    if (isRecord(block) && typeof block.type === 'string') turn.blocks.push({ block, path: blockPath })
     else found.report('message-shape', blockPath, 'Input should be a content block with a type')
   })
 }

@@ -1,11 +1,10 @@
-import type { JsonObject } from '../kit/rule-kit.ts'
-import { isObject, listOf } from '../kit/rule-kit.ts'
+import { type Fields, isRecord, listOf } from '../../core/values.ts'
 import { MAX_CACHE_MARKS } from './rule-book.ts'
 import type { RuleContext } from './rule-turns.ts'
 
 interface PlacedMark {
-  readonly mark: JsonObject
-  readonly holder: JsonObject
+  readonly mark: Fields
+  readonly holder: Fields
   readonly path: string
 }
 
@@ -42,14 +41,14 @@ export function checkCacheMarks({ body, found }: RuleContext): void {
   }
 }
 
-function* marksOf(body: JsonObject): Generator<PlacedMark> {
+function* marksOf(body: Fields): Generator<PlacedMark> {
   yield* marksIn(body.tools, 'tools')
   yield* marksIn(body.system, 'system')
   for (const [index, message] of listOf(body.messages).entries()) {
-    if (!isObject(message)) continue
+    if (!isRecord(message)) continue
     const path = `messages.${index}.content`
     for (const [at, block] of listOf(message.content).entries()) {
-      if (!isObject(block)) continue
+      if (!isRecord(block)) continue
       if (block.type === 'tool_result') yield* marksIn(block.content, `${path}.${at}.content`)
       yield* markOn(block, `${path}.${at}`)
     }
@@ -59,10 +58,10 @@ function* marksOf(body: JsonObject): Generator<PlacedMark> {
 }
 
 function* marksIn(list: unknown, path: string): Generator<PlacedMark> {
-  for (const [index, holder] of listOf(list).entries()) if (isObject(holder)) yield* markOn(holder, `${path}.${index}`)
+  for (const [index, holder] of listOf(list).entries()) if (isRecord(holder)) yield* markOn(holder, `${path}.${index}`)
 }
 
-function* markOn(holder: JsonObject, path: string): Generator<PlacedMark> {
+function* markOn(holder: Fields, path: string): Generator<PlacedMark> {
   const mark = holder.cache_control
-  if (isObject(mark)) yield { mark, holder, path: path === '' ? 'cache_control' : `${path}.cache_control` }
+  if (isRecord(mark)) yield { mark, holder, path: path === '' ? 'cache_control' : `${path}.cache_control` }
 }

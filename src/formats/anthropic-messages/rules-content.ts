@@ -1,6 +1,6 @@
 import { readImageHeader } from '../kit/image-header.ts'
-import type { JsonObject } from '../kit/rule-kit.ts'
-import { isBlank, isObject, listOf, objectsOf, shown } from '../kit/rule-kit.ts'
+import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
+import { isBlank, shown } from '../kit/rule-kit.ts'
 import { MANY_IMAGES, MAX_IMAGE_BYTES, MAX_IMAGE_SIDE, MAX_IMAGE_SIDE_MANY } from './rule-book.ts'
 import type { PlacedBlock, RuleContext, Turn } from './rule-turns.ts'
 
@@ -38,7 +38,7 @@ function checkBlock(context: RuleContext, turn: Turn, { block, path }: PlacedBlo
   if (type === 'tool_result') checkResult(context, block, path)
 }
 
-function checkText({ found }: RuleContext, block: JsonObject, path: string): void {
+function checkText({ found }: RuleContext, block: Fields, path: string): void {
   if (typeof block.text !== 'string') found.report('message-shape', `${path}.text`, 'Field required')
   else if (block.text === '') found.report('no-empty-text', path, 'text content blocks must be non-empty')
   else if (isBlank(block.text)) {
@@ -48,13 +48,13 @@ function checkText({ found }: RuleContext, block: JsonObject, path: string): voi
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-function checkResult(context: RuleContext, block: JsonObject, path: string): void {
+function checkResult(context: RuleContext, block: Fields, path: string): void {
   const { content } = block
   const empty = content === undefined || content === null || content === '' || isEmptyList(content)
   if (block.is_error === true && empty) {
     context.found.report('error-result-content', path, 'content cannot be empty if `is_error` is true')
   }
-  objectsOf(content).forEach((part, index) => {
+  recordsIn(content).forEach((part, index) => {
     if (part.type === 'text') checkText(context, part, `${path}.content.${index}`)
   })
 }
@@ -64,12 +64,12 @@ function imagesOf({ block, path }: PlacedBlock): PlacedBlock[] {
   if (block.type === 'image') return [{ block, path }]
   if (block.type !== 'tool_result') return []
   return listOf(block.content).flatMap((part, index) =>
-    isObject(part) && part.type === 'image' ? [{ block: part, path: `${path}.content.${index}` }] : [],
+    isRecord(part) && part.type === 'image' ? [{ block: part, path: `${path}.content.${index}` }] : [],
   )
 }
 
 function checkImage({ found }: RuleContext, { block, path }: PlacedBlock, maxSide: number): void {
-  const source = isObject(block.source) ? block.source : {}
+  const source = isRecord(block.source) ? block.source : {}
   if (source.type !== 'base64') return
   const data = typeof source.data === 'string' ? source.data : ''
   const at = `${path}.source.base64`
@@ -106,12 +106,12 @@ function checkImage({ found }: RuleContext, { block, path }: PlacedBlock, maxSid
 
 /** Tool references of a search result name declared tools. */
 function checkReferences({ body, found }: RuleContext, turns: readonly Turn[]): void {
-  const declared = new Set(objectsOf(body.tools).map((tool) => tool.name))
+  const declared = new Set(recordsIn(body.tools).map((tool) => tool.name))
   for (const { blocks } of turns) {
     for (const { block, path } of blocks) {
       if (!shown(block.type).endsWith('tool_result')) continue
-      const inner = isObject(block.content) ? block.content.tool_references : block.content
-      for (const part of objectsOf(inner)) {
+      const inner = isRecord(block.content) ? block.content.tool_references : block.content
+      for (const part of recordsIn(inner)) {
         if (part.type !== 'tool_reference' || declared.has(part.tool_name)) continue
         found.report(
           'tool-reference-declared',

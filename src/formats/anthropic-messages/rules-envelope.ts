@@ -1,5 +1,5 @@
-import type { JsonObject } from '../kit/rule-kit.ts'
-import { isBlank, isObject, listOf, objectsOf, shown } from '../kit/rule-kit.ts'
+import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
+import { isBlank, shown } from '../kit/rule-kit.ts'
 import type { RuleContext } from './rule-turns.ts'
 import { checkThinkingSettings } from './rules-thinking.ts'
 
@@ -36,14 +36,14 @@ function checkSystem({ body, found }: RuleContext): void {
   }
   listOf(system).forEach((block, index) => {
     const path = `system.${index}`
-    if (!isObject(block) || block.type !== 'text' || typeof block.text !== 'string') {
+    if (!isRecord(block) || block.type !== 'text' || typeof block.text !== 'string') {
       found.report('body-shape', path, 'Input should be a text block')
     } else if (isBlank(block.text)) found.report('no-empty-text', path, 'text content blocks must be non-empty')
   })
 }
 
 function checkTools({ body, found }: RuleContext): void {
-  const tools = objectsOf(body.tools)
+  const tools = recordsIn(body.tools)
   const names = new Set<unknown>()
   tools.forEach((tool, index) => {
     const path = `tools.${index}`
@@ -60,9 +60,9 @@ function checkTools({ body, found }: RuleContext): void {
   checkChoice(body, found, tools.length, names)
 }
 
-function checkChoice(body: JsonObject, found: RuleContext['found'], tools: number, names: ReadonlySet<unknown>): void {
+function checkChoice(body: Fields, found: RuleContext['found'], tools: number, names: ReadonlySet<unknown>): void {
   const choice = body.tool_choice
-  if (!isObject(choice)) return
+  if (!isRecord(choice)) return
   if (tools === 0) {
     found.report('tool-choice-needs-tools', 'tool_choice', 'tool_choice may only be specified while providing tools.')
   } else if (choice.type === 'tool' && !names.has(choice.name)) {

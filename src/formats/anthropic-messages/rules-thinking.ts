@@ -1,5 +1,5 @@
-import type { JsonObject } from '../kit/rule-kit.ts'
-import { isObject, objectsOf, shown } from '../kit/rule-kit.ts'
+import { type Fields, isRecord, recordsIn } from '../../core/values.ts'
+import { shown } from '../kit/rule-kit.ts'
 import type { PlacedBlock, RuleContext, Turn } from './rule-turns.ts'
 
 const THINKING = new Set(['thinking', 'redacted_thinking'])
@@ -17,7 +17,7 @@ export function checkThinking(context: RuleContext, turns: readonly Turn[]): voi
       }
     }
   }
-  const thinking = isObject(body.thinking) ? body.thinking : {}
+  const thinking = isRecord(body.thinking) ? body.thinking : {}
   if (thinking.type === 'enabled') checkOpenStep(context, turns)
 }
 
@@ -42,9 +42,9 @@ function checkOpenStep({ found }: RuleContext, turns: readonly Turn[]): void {
 
 /** Rules between the thinking setting and the rest of the envelope. */
 export function checkThinkingSettings({ body, found, traits }: RuleContext): void {
-  const thinking = isObject(body.thinking) ? body.thinking : {}
+  const thinking = isRecord(body.thinking) ? body.thinking : {}
   const on = thinking.type === 'enabled' || thinking.type === 'adaptive'
-  const edits = isObject(body.context_management) ? objectsOf(body.context_management.edits) : []
+  const edits = isRecord(body.context_management) ? recordsIn(body.context_management.edits) : []
   // Newer models think without being asked, so only an explicit switch-off or an old model breaks this.
   const mayThink = on || (thinking.type === undefined && traits.manualThinking === false)
   edits.forEach((edit, index) => {
@@ -67,7 +67,7 @@ export function checkThinkingSettings({ body, found, traits }: RuleContext): voi
     found.report('thinking-mode', 'thinking.type', 'adaptive thinking is not supported on this model')
   }
   if (thinking.type === 'enabled') checkBudget(body, found, thinking.budget_tokens)
-  const choice = isObject(body.tool_choice) ? body.tool_choice.type : undefined
+  const choice = isRecord(body.tool_choice) ? body.tool_choice.type : undefined
   if (thinking.type === 'enabled' && (choice === 'any' || choice === 'tool')) {
     found.report('thinking-forced-tool', 'tool_choice', 'Thinking may not be enabled when tool_choice forces tool use.')
   }
@@ -76,14 +76,14 @@ export function checkThinkingSettings({ body, found, traits }: RuleContext): voi
   }
 }
 
-function checkBudget(body: JsonObject, found: RuleContext['found'], budget: unknown): void {
+function checkBudget(body: Fields, found: RuleContext['found'], budget: unknown): void {
   const path = 'thinking.enabled.budget_tokens'
   if (typeof budget !== 'number' || !Number.isInteger(budget) || budget < 1024) {
     found.report('thinking-budget', path, 'Input should be greater than or equal to 1024')
     return
   }
   // With interleaved thinking the budget spans a whole tool loop; the header says so, the body does not, so tools excuse it.
-  const interleaved = objectsOf(body.tools).length > 0
+  const interleaved = recordsIn(body.tools).length > 0
   if (!interleaved && typeof body.max_tokens === 'number' && budget >= body.max_tokens) {
     found.report('thinking-budget', path, '`max_tokens` must be greater than `thinking.budget_tokens`.')
   }

@@ -1,5 +1,6 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
-import { findings, findLoneSurrogate, isObject, listOf, profilesOf } from '../kit/rule-kit.ts'
+import { isRecord, listOf } from '../../core/values.ts'
+import { findings, findLoneSurrogate, profilesOf } from '../kit/rule-kit.ts'
 import { checkCacheMarks } from './rules-cache.ts'
 import { checkBlocks } from './rules-content.ts'
 import { checkEnvelope } from './rules-envelope.ts'
@@ -17,7 +18,7 @@ export function checkAnthropicMessages(body: unknown, options: RuleOptions = {})
   if (options.bytes !== undefined && options.bytes > MAX_BODY_BYTES) {
     found.report('body-bytes', '', 'Request exceeds the maximum size')
   }
-  if (!isObject(body)) {
+  if (!isRecord(body)) {
     found.report('body-shape', '', 'Input should be a valid dictionary')
     return [...found.list]
   }

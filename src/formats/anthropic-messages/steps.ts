@@ -1,26 +1,17 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
+import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
   byToolChoice,
   eventOf,
-  isRecord,
   parseData,
   parseInput,
-  recordsIn,
-  splitAnswer,
-  textOf,
   type HiddenWire,
   type IsOurs,
-  type Json,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
 
-const blocksOf = (message: Json | undefined): readonly Json[] => {
-  const content = message?.['content']
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : recordsIn(content)
-}
-
-export const anthropicHidden: HiddenWire = {
+export const steps: HiddenWire = {
   list: 'messages',
   admits: (fields) => (recordsIn(fields['tools']).some(isRunByClient) ? byToolChoice(fields) : 'no'),
   callOf: (part, isOurs) =>
@@ -33,21 +24,7 @@ export const anthropicHidden: HiddenWire = {
     { role: 'assistant', content: parts },
     { role: 'user', content: results },
   ],
-  insert(history, index, steps) {
-    const answer = history[index]
-    if (answer?.['role'] !== 'assistant') return history
-    const { messages, besideResults } = splitAnswer(blocksOf(answer), steps, {
-      rest: (content) => ({ ...answer, content }),
-      write: (content) => ({ role: 'assistant', content }),
-      answer: (content) => ({ role: 'user', content }),
-    })
-    const after = history[index + 1]
-    const answered =
-      besideResults.length > 0 && after !== undefined
-        ? [{ ...after, content: [...besideResults, ...blocksOf(after)] }, ...history.slice(index + 2)]
-        : history.slice(index + 1)
-    return [...history.slice(0, index), ...messages, ...answered]
-  },
+  joinsResults: true,
   partsOf: (body) => recordsIn(body['content']),
   assemble(bodies, visible) {
     const last = bodies.at(-1)!
@@ -55,14 +32,14 @@ export const anthropicHidden: HiddenWire = {
       ...last,
       id: bodies[0]!['id'],
       content: visible,
-      stop_reason: stopOf(last['stop_reason'], visible.some(anthropicHidden.isCall)),
+      stop_reason: stopOf(last['stop_reason'], visible.some(steps.isCall)),
     }
   },
   stream: (isOurs) => new AnthropicStream(isOurs),
 }
 
 /** Declared with a schema, or one of Anthropic's own kinds that the client runs. */
-const isRunByClient = (tool: Json): boolean =>
+const isRunByClient = (tool: Fields): boolean =>
   tool['input_schema'] !== undefined || /^(?:bash|text_editor|computer|memory)_/.test(textOf(tool['type']))
 
 /** Without a call of the client's own there is nothing for it to run. */
@@ -75,7 +52,7 @@ class AnthropicStream implements VisibleStream {
   #shown = new Map<number, number | undefined>()
   #visible = 0
   #blocks: { value: Record<string, unknown>; json: string }[] = []
-  #held: ServerSentEvent[] = []
+  #held: StreamEvent[] = []
   /** Of the answer at hand: it begins with its input and ends with its output. */
   #usage: unknown
   #answers = 0
@@ -86,7 +63,7 @@ class AnthropicStream implements VisibleStream {
     this.#isOurs = isOurs
   }
 
-  push(event: ServerSentEvent): readonly Passed[] {
+  push(event: StreamEvent): readonly Passed[] {
     const data = parseData(event)
     if (data === undefined) return ['same']
     const index = Number(data['index'])
@@ -112,10 +89,10 @@ class AnthropicStream implements VisibleStream {
     }
   }
 
-  #startBlock(event: ServerSentEvent, data: Json, index: number): readonly Passed[] {
+  #startBlock(event: StreamEvent, data: Fields, index: number): readonly Passed[] {
     const block = isRecord(data['content_block']) ? { ...data['content_block'] } : {}
     this.#blocks[index] = { value: block, json: '' }
-    const hidden = anthropicHidden.callOf(block, this.#isOurs) !== undefined
+    const hidden = steps.callOf(block, this.#isOurs) !== undefined
     if (!hidden && block['type'] === 'tool_use') this.#hasCalls = true
     if (hidden) this.#hidesCalls = true
     this.#shown.set(index, hidden ? undefined : this.#visible++)
@@ -135,13 +112,13 @@ class AnthropicStream implements VisibleStream {
     }
   }
 
-  #renumbered(event: ServerSentEvent, data: Json, index: number): readonly Passed[] {
+  #renumbered(event: StreamEvent, data: Fields, index: number): readonly Passed[] {
     const shown = this.#shown.get(index)
     if (shown === undefined) return []
     return shown === index ? ['same'] : [eventOf(event, { ...data, index: shown })]
   }
 
-  parts(): readonly Json[] {
+  parts(): readonly Fields[] {
     return this.#blocks.map(({ value, json }) =>
       value['type'] === 'tool_use' ? { ...value, input: parseInput(json) } : value,
     )
@@ -151,7 +128,7 @@ class AnthropicStream implements VisibleStream {
     return this.#held.map((event) => this.#ending(event, parseData(event)!))
   }
 
-  #ending(event: ServerSentEvent, data: Json): Passed {
+  #ending(event: StreamEvent, data: Fields): Passed {
     if (data['type'] !== 'message_delta') return event
     if (this.#answers === 0 && !this.#hidesCalls) return 'same'
     const delta = isRecord(data['delta']) ? data['delta'] : {}
@@ -173,7 +150,7 @@ class AnthropicStream implements VisibleStream {
   }
 }
 
-const overlaid = (first: unknown, last: unknown): Json => ({
+const overlaid = (first: unknown, last: unknown): Fields => ({
   ...(isRecord(first) && first),
   ...(isRecord(last) && last),
 })

@@ -1,6 +1,6 @@
-import type { ModelResponse, ServerSentEvent, StreamReducer } from '../../core/codec.ts'
+import type { ModelResponse, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import { Numbered, parseEvent, type Fields } from '../kit/pieces.ts'
-import { numberOf, recordOf, stringOf } from '../kit/reading.ts'
+import { numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { readResponse } from './response.ts'
 
 /** Puts a streamed message together again. Text arrives in pieces that are joined once, at the end. */
@@ -29,7 +29,7 @@ export function stream(): StreamReducer {
   }
 
   return {
-    push({ data }: ServerSentEvent): void {
+    push({ data }: StreamEvent): void {
       const event = parseEvent(data)
       const type = stringOf(event?.['type'])
       if (event === undefined) return

@@ -1,16 +1,28 @@
-import type { Usage } from '../../core/usage.ts'
-import { numberOf, recordOf } from '../kit/reading.ts'
+import { isRecord } from '../../core/values.ts'
+import { amount, has, nested, type UsageShape } from '../wire/usage.ts'
 
-/** Anthropic reports input without cached tokens; ours includes them. All zero or missing means unknown. */
-export function readUsage(value: unknown): Usage | undefined {
-  const usage = recordOf(value)
-  if (usage === undefined) return undefined
-  const plain = numberOf(usage['input_tokens']) ?? 0
-  const cacheWrite = numberOf(usage['cache_creation_input_tokens']) ?? 0
-  const cacheRead = numberOf(usage['cache_read_input_tokens']) ?? 0
-  const output = numberOf(usage['output_tokens']) ?? 0
-  const input = plain + cacheWrite + cacheRead
-  if (input === 0) return undefined
-  const long = numberOf(recordOf(usage['cache_creation'])?.['ephemeral_1h_input_tokens']) ?? 0
-  return { input, cacheRead, cacheWrite, ...(long > 0 && { cacheWriteLong: long }), output, reasoning: 0 }
+/** Input is reported without its cached part; ours includes it. */
+export const usage: UsageShape = {
+  // Another wire has the same names, and details beside them that this one lacks.
+  fits: (fields) =>
+    (has(fields, 'input_tokens') || has(fields, 'output_tokens')) &&
+    !isRecord(fields['input_tokens_details']) &&
+    !isRecord(fields['output_tokens_details']),
+  read(fields) {
+    const cacheRead = amount(fields, 'cache_read_input_tokens')
+    const lifetimes = nested(fields, 'cache_creation')
+    const cacheWriteLong = amount(lifetimes, 'ephemeral_1h_input_tokens')
+    const cacheWrite = Math.max(
+      amount(fields, 'cache_creation_input_tokens'),
+      cacheWriteLong + amount(lifetimes, 'ephemeral_5m_input_tokens'),
+    )
+    return {
+      input: amount(fields, 'input_tokens') + cacheRead + cacheWrite,
+      cacheRead,
+      cacheWrite,
+      ...(cacheWriteLong > 0 && { cacheWriteLong }),
+      output: amount(fields, 'output_tokens'),
+      reasoning: 0,
+    }
+  },
 }

@@ -1,11 +1,11 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
 
 /** Reads server-sent events from byte chunks cut anywhere. */
 export interface SseParser {
   /** Events completed by this chunk. */
-  push(chunk: Uint8Array | string): ServerSentEvent[]
+  push(chunk: Uint8Array | string): StreamEvent[]
   /** The event that was open when the stream ended, if it has data: some servers forget the last blank line. */
-  end(): ServerSentEvent[]
+  end(): StreamEvent[]
   /** Comment lines seen so far; servers send them to keep a connection open. */
   readonly comments: number
 }
@@ -36,7 +36,7 @@ export function createSseParser(options: SseParserOptions = {}): SseParser {
     if (size > maxEventChars) throw new RangeError(`A server-sent event is longer than ${maxEventChars} characters.`)
   }
 
-  const dispatch = (): ServerSentEvent | undefined => {
+  const dispatch = (): StreamEvent | undefined => {
     const event = data.length === 0 ? undefined : toEvent(eventName, data.join('\n'))
     eventName = undefined
     data = []
@@ -44,7 +44,7 @@ export function createSseParser(options: SseParserOptions = {}): SseParser {
     return event
   }
 
-  const takeLine = (line: string): ServerSentEvent | undefined => {
+  const takeLine = (line: string): StreamEvent | undefined => {
     if (line === '') return dispatch()
     if (line.startsWith(':')) {
       comments += 1
@@ -59,8 +59,8 @@ export function createSseParser(options: SseParserOptions = {}): SseParser {
     return undefined
   }
 
-  const takeText = (text: string): ServerSentEvent[] => {
-    const events: ServerSentEvent[] = []
+  const takeText = (text: string): StreamEvent[] => {
+    const events: StreamEvent[] = []
     let start = 0
     for (let at = 0; at < text.length; at += 1) {
       const code = text.charCodeAt(at)
@@ -105,11 +105,11 @@ export function createSseParser(options: SseParserOptions = {}): SseParser {
   }
 }
 
-const toEvent = (event: string | undefined, data: string): ServerSentEvent =>
+const toEvent = (event: string | undefined, data: string): StreamEvent =>
   event === undefined || event === '' ? { data } : { event, data }
 
 /** One event as it travels. Data with line breaks becomes several `data:` lines, so reading it back gives the same text. */
-export function formatSseEvent(event: ServerSentEvent): string {
+export function formatSseEvent(event: StreamEvent): string {
   const name = event.event === undefined ? '' : `event: ${event.event.replace(/[\r\n]/g, ' ')}\n`
   const lines = event.data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`)
   return `${name}${lines.join('')}\n`

@@ -1,14 +1,19 @@
-import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import { FOREIGN_SIGNATURE } from './write.ts'
 import {
   argumentsOf,
+  begun,
   isCall,
+  piece,
+  plainErrorIn,
   type AnswerHead,
   type AnswerPart,
+  type AnswerPiece,
+  type Answers,
   type AnswerWriter,
-  type Fields,
-} from '../answer/answer.ts'
+} from '../wire/answer.ts'
+import { type Fields, listOf, recordOf } from '../../core/values.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = { length: 'MAX_TOKENS', refusal: 'SAFETY', error: 'OTHER' }
 const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'STOP'
@@ -36,9 +41,9 @@ function partOf(part: AnswerPart, isFirstCall: boolean): Fields {
   return { functionCall, ...(isFirstCall && { thoughtSignature: FOREIGN_SIGNATURE }) }
 }
 
-export function geminiWriter(): AnswerWriter {
+function geminiWriter(): AnswerWriter {
   let calls = 0
-  const chunk = (...args: Parameters<typeof bodyOf>): ServerSentEvent => ({ data: JSON.stringify(bodyOf(...args)) })
+  const chunk = (...args: Parameters<typeof bodyOf>): StreamEvent => ({ data: JSON.stringify(bodyOf(...args)) })
   return {
     shows: () => true,
     whole(head, { parts, stop, usage }) {
@@ -56,4 +61,40 @@ export function geminiWriter(): AnswerWriter {
       chunk(head, [{ text: '' }], { finishReason: stopOf(stop) }, { usageMetadata: usageOf(usage) }),
     ],
   }
+}
+
+function pieces(event: Fields): AnswerPiece[] {
+  const candidate = recordOf(listOf((recordOf(event['response']) ?? event)['candidates'])[0])
+  return listOf(recordOf(candidate?.['content'])?.['parts']).flatMap((value) => {
+    const part = recordOf(value) ?? {}
+    const call = recordOf(part['functionCall'])
+    // Calls come whole, so each is a part of its own whatever came before it.
+    if (call !== undefined) return begun('', call['id'], call['name'], JSON.stringify(call['args'] ?? {}))
+    const kind = part['thought'] === true ? 'reasoning' : 'text'
+    return piece(kind, kind, part['text'])
+  })
+}
+
+const STATUS: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  402: 'RESOURCE_EXHAUSTED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  413: 'INVALID_ARGUMENT',
+  429: 'RESOURCE_EXHAUSTED',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+}
+
+export const answers: Answers = {
+  writer: geminiWriter,
+  pieces,
+  isPreamble: ({ candidates }) => candidates === undefined,
+  errorIn: plainErrorIn,
+  error: (status, _code, message) => ({
+    error: { code: status, message, status: STATUS[status] ?? (status >= 500 ? 'INTERNAL' : 'INVALID_ARGUMENT') },
+  }),
+  errorEvent: (error) => ({ data: JSON.stringify(error) }),
+  wantsUsage: () => true,
 }

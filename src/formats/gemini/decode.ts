@@ -1,7 +1,8 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { bytesOf, indexGrown, rawText, type JsonNode } from '../json/json-index.ts'
-import { badInput, defined, numberOf, objectsIn, recordOf, stringOf, type Fields } from '../kit/reading.ts'
+import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
 import { readPart, type ItemCore } from './read-part.ts'
 import {
@@ -18,7 +19,7 @@ import {
   valueAt,
   type Place,
   type Source,
-} from './wire.ts'
+} from './source.ts'
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined

@@ -1,10 +1,11 @@
 import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
 import type { JsonNode } from '../json/json-index.ts'
-import { arrayOf, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { spliceMembers, type ArrayPart, type Splice } from '../json/splice.ts'
 import { serverTools } from './decode.ts'
 import { spliceList } from './lists.ts'
-import { elementsOf, field, fieldEntry, newKey, rootOf, valueAt, type Source } from './wire.ts'
+import { elementsOf, field, fieldEntry, newKey, rootOf, valueAt, type Source } from './source.ts'
 
 /** Changes to members of the root, by the key that the body uses or would use. */
 type Members = Map<string, string | undefined>
@@ -21,7 +22,7 @@ export function envelopeSplices(conversation: Conversation, source: Source): Spl
   if (changes.addInstruction !== undefined)
     splices.push(...systemSplices(source.text, root, members, changes.addInstruction))
   splices.push(...toolSplices(source.text, root, members, changes))
-  if (changes.forbidTools === true && declaresFunctions(root))
+  if (changes.forbidTools !== undefined && declaresFunctions(root))
     splices.push(...spliceInside(root, members, 'toolConfig', 'functionCallingConfig', '{"mode":"NONE"}'))
   return [...splices, ...spliceMembers(root, members)]
 }

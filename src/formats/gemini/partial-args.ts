@@ -1,6 +1,7 @@
 import type { Fields } from '../kit/pieces.ts'
-import { arrayOf, recordOf, stringOf } from '../kit/reading.ts'
-import { valueAt } from './wire.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from '../kit/reading.ts'
+import { valueAt } from './source.ts'
 
 const STEP = /\.([^.[\]]+)|\['([^']*)'\]|\[(\d+)\]/g
 

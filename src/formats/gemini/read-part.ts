@@ -1,8 +1,9 @@
 import type { Item, Media, Role } from '../../core/item.ts'
 import { compactJson } from '../json/json-index.ts'
 import { mediaTypeOf } from '../kit/media.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
-import { valueAt } from './wire.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
+import { valueAt } from './source.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 export type ItemCore = Pick<Item, 'kind' | 'role' | 'text'> &

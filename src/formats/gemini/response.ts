@@ -1,9 +1,11 @@
 import type { ModelResponse, StopReason } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
 import { readPart } from './read-part.ts'
-import { readUsage } from './usage.ts'
-import { valueAt } from './wire.ts'
+import { knownUsage } from '../wire/usage.ts'
+import { usage } from './usage.ts'
+import { valueAt } from './source.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -48,7 +50,7 @@ export function readResponse(body: unknown): ModelResponse {
     ...defined({
       id: stringOf(valueAt(response, 'responseId')),
       model: stringOf(valueAt(response, 'modelVersion')),
-      usage: readUsage(valueAt(response, 'usageMetadata')),
+      usage: knownUsage(usage, valueAt(response, 'usageMetadata')),
     }),
   }
 }

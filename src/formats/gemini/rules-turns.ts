@@ -1,10 +1,11 @@
-import type { Findings, JsonObject } from '../kit/rule-kit.ts'
-import { isObject, listOf, shown } from '../kit/rule-kit.ts'
+import { type Fields, isRecord, listOf } from '../../core/values.ts'
+import type { Findings } from '../kit/rule-kit.ts'
+import { shown } from '../kit/rule-kit.ts'
 import type { GeminiRule } from './rule-book.ts'
 import { callOf, partsOf, responseOf, signatureOf } from './parts.ts'
 
 export interface GeminiRuleContext {
-  readonly body: JsonObject
+  readonly body: Fields
   readonly found: Findings<GeminiRule>
   readonly profiles: ReadonlySet<string>
   /** The path names the model on this wire, not the body. */
@@ -16,9 +17,9 @@ interface Turn {
   /** Index of the first content. */
   readonly index: number
   readonly role: 'user' | 'model'
-  readonly parts: JsonObject[]
-  readonly calls: JsonObject[]
-  readonly responses: JsonObject[]
+  readonly parts: Fields[]
+  readonly calls: Fields[]
+  readonly responses: Fields[]
 }
 
 /** The order of turns: who may speak after whom, and which responses answer which calls. */
@@ -42,7 +43,7 @@ export function checkTurns(context: GeminiRuleContext): void {
 function turnsOf(contents: readonly unknown[]): Turn[] {
   const turns: Turn[] = []
   contents.forEach((content, index) => {
-    if (!isObject(content)) return
+    if (!isRecord(content)) return
     const role = content.role === 'model' ? 'model' : 'user'
     const previous = turns.at(-1)
     const turn: Turn = previous?.role === role ? previous : { index, role, parts: [], calls: [], responses: [] }

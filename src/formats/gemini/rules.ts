@@ -1,6 +1,7 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
-import type { Findings, JsonObject } from '../kit/rule-kit.ts'
-import { findings, findLoneSurrogate, isObject, listOf, objectsOf, profilesOf, shown } from '../kit/rule-kit.ts'
+import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
+import type { Findings } from '../kit/rule-kit.ts'
+import { findings, findLoneSurrogate, profilesOf, shown } from '../kit/rule-kit.ts'
 import { dataCount, fieldOf, partsOf, signatureOf } from './parts.ts'
 import type { GeminiRule } from './rule-book.ts'
 import { GEMINI_RULES, MAX_BODY_BYTES, MAX_OUTPUT_TOKENS } from './rule-book.ts'
@@ -16,7 +17,7 @@ export function checkGemini(body: unknown, options: RuleOptions = {}): Violation
   if (options.bytes !== undefined && options.bytes > MAX_BODY_BYTES) {
     found.report('body-bytes', '', `Request payload size exceeds the limit: ${MAX_BODY_BYTES} bytes.`)
   }
-  if (!isObject(body)) {
+  if (!isRecord(body)) {
     found.report('body-shape', '', 'Invalid JSON payload received.')
     return [...found.list]
   }
@@ -35,13 +36,13 @@ function checkEnvelope({ body, found }: GeminiRuleContext): void {
     found.report('body-shape', 'contents', '* GenerateContentRequest.contents: contents is not specified')
   }
   const config = fieldOf(body, 'generationConfig', 'generation_config')
-  const cap = isObject(config) ? fieldOf(config, 'maxOutputTokens', 'max_output_tokens') : undefined
+  const cap = isRecord(config) ? fieldOf(config, 'maxOutputTokens', 'max_output_tokens') : undefined
   if (cap !== undefined && cap !== null && (typeof cap !== 'number' || cap < 1 || cap > MAX_OUTPUT_TOKENS)) {
     const message = `Unable to submit request because it has a maxOutputTokens value of ${shown(cap)} but the supported range is from 1 (inclusive) to ${MAX_OUTPUT_TOKENS + 1} (exclusive). Update the value and try again.`
     found.report('output-cap', 'generation_config.max_output_tokens', message)
   }
   const system = fieldOf(body, 'systemInstruction', 'system_instruction')
-  if (isObject(system) && partsOf(system).some((part) => typeof part.text !== 'string')) {
+  if (isRecord(system) && partsOf(system).some((part) => typeof part.text !== 'string')) {
     found.report('system-text', 'system_instruction', 'System instruction parts must be text.')
   }
   const cached = fieldOf(body, 'cachedContent', 'cached_content')
@@ -58,10 +59,10 @@ function checkEnvelope({ body, found }: GeminiRuleContext): void {
   checkFunctions(body, found)
 }
 
-function checkFunctions(body: JsonObject, found: Findings<GeminiRule>): void {
+function checkFunctions(body: Fields, found: Findings<GeminiRule>): void {
   const names = new Set<unknown>()
-  objectsOf(body.tools).forEach((tool, at) => {
-    objectsOf(fieldOf(tool, 'functionDeclarations', 'function_declarations')).forEach((declared, index) => {
+  recordsIn(body.tools).forEach((tool, at) => {
+    recordsIn(fieldOf(tool, 'functionDeclarations', 'function_declarations')).forEach((declared, index) => {
       const path = `tools[${at}].function_declarations[${index}].name`
       if (typeof declared.name !== 'string' || !FUNCTION_NAME.test(declared.name)) {
         found.report(
@@ -76,8 +77,8 @@ function checkFunctions(body: JsonObject, found: Findings<GeminiRule>): void {
     })
   })
   const config = fieldOf(body, 'toolConfig', 'tool_config')
-  const calling = isObject(config) ? fieldOf(config, 'functionCallingConfig', 'function_calling_config') : undefined
-  if (isObject(calling) && names.size === 0) {
+  const calling = isRecord(config) ? fieldOf(config, 'functionCallingConfig', 'function_calling_config') : undefined
+  if (isRecord(calling) && names.size === 0) {
     found.report(
       'tool-config-needs-tools',
       'tool_config',
@@ -89,7 +90,7 @@ function checkFunctions(body: JsonObject, found: Findings<GeminiRule>): void {
 function checkContents({ body, found, profiles }: GeminiRuleContext): void {
   listOf(body.contents).forEach((content, index) => {
     const path = `contents[${index}]`
-    if (!isObject(content) || !['user', 'model', 'function', undefined].includes(content.role as string | undefined)) {
+    if (!isRecord(content) || !['user', 'model', 'function', undefined].includes(content.role as string | undefined)) {
       found.report('content-shape', path, 'Please use a valid role: user, model.')
       return
     }

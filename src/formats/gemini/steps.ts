@@ -1,25 +1,22 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
-import { recordOf } from '../kit/reading.ts'
-import { listOf, requestIn, valueAt } from './wire.ts'
+import type { StreamEvent } from '../../core/codec.ts'
+import { recordOf } from '../../core/values.ts'
+import { listOf, requestIn, valueAt } from './source.ts'
+import { isRecord, recordsIn, type Fields } from '../../core/values.ts'
 import {
   byToolChoice,
   eventOf,
-  isRecord,
   parseData,
-  recordsIn,
-  splitAnswer,
   type HiddenWire,
   type IsOurs,
-  type Json,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
 
-const candidateOf = (body: Json): Json | undefined => recordsIn(body['candidates'])[0]
-const partsIn = (candidate: Json | undefined): readonly Json[] =>
+const candidateOf = (body: Fields): Fields | undefined => recordsIn(body['candidates'])[0]
+const partsIn = (candidate: Fields | undefined): readonly Fields[] =>
   isRecord(candidate?.['content']) ? recordsIn(candidate['content']['parts']) : []
 
-export const geminiHidden: HiddenWire = {
+export const steps: HiddenWire = {
   list: 'contents',
   admits(body) {
     const fields = requestIn(body)
@@ -54,21 +51,7 @@ export const geminiHidden: HiddenWire = {
     { role: 'model', parts },
     { role: 'user', parts: results },
   ],
-  insert(history, index, steps) {
-    const answer = history[index]
-    if (answer?.['role'] !== 'model') return history
-    const { messages, besideResults } = splitAnswer(recordsIn(answer['parts']), steps, {
-      rest: (parts) => ({ ...answer, parts }),
-      write: (parts) => ({ role: 'model', parts }),
-      answer: (parts) => ({ role: 'user', parts }),
-    })
-    const after = history[index + 1]
-    const answered =
-      besideResults.length > 0 && after !== undefined
-        ? [{ ...after, parts: [...besideResults, ...recordsIn(after['parts'])] }, ...history.slice(index + 2)]
-        : history.slice(index + 1)
-    return [...history.slice(0, index), ...messages, ...answered]
-  },
+  joinsResults: true,
   partsOf: (body) => partsIn(candidateOf(body)),
   assemble(bodies, visible) {
     const last = bodies.at(-1)!
@@ -81,7 +64,7 @@ export const geminiHidden: HiddenWire = {
   stream: (isOurs) => new GeminiStream(isOurs),
 }
 
-function withParts(body: Json, parts: readonly Json[]): Json {
+function withParts(body: Fields, parts: readonly Fields[]): Fields {
   const [candidate, ...others] = recordsIn(body['candidates'])
   const content = isRecord(candidate?.['content']) ? candidate['content'] : { role: 'model' }
   return { candidates: [{ ...candidate, content: { ...content, parts } }, ...others] }
@@ -89,8 +72,8 @@ function withParts(body: Json, parts: readonly Json[]): Json {
 
 class GeminiStream implements VisibleStream {
   readonly #isOurs: IsOurs
-  #parts: Json[] = []
-  #held: ServerSentEvent | undefined
+  #parts: Fields[] = []
+  #held: StreamEvent | undefined
   #firstId: unknown
   #answers = 0
   #hidesCalls = false
@@ -99,13 +82,13 @@ class GeminiStream implements VisibleStream {
     this.#isOurs = isOurs
   }
 
-  push(event: ServerSentEvent): readonly Passed[] {
+  push(event: StreamEvent): readonly Passed[] {
     const data = parseData(event)
     const candidate = data === undefined ? undefined : candidateOf(data)
     if (data === undefined || candidate === undefined) return ['same']
     this.#firstId ??= data['responseId']
     const parts = partsIn(candidate)
-    const visible = parts.filter((part) => geminiHidden.callOf(part, this.#isOurs) === undefined)
+    const visible = parts.filter((part) => steps.callOf(part, this.#isOurs) === undefined)
     if (visible.length < parts.length) this.#hidesCalls = true
     for (const part of parts) this.#take(part)
     const isChanged = visible.length < parts.length || this.#answers > 0
@@ -119,14 +102,14 @@ class GeminiStream implements VisibleStream {
   }
 
   /** Pieces of one text are one part of the history. */
-  #take(part: Json): void {
+  #take(part: Fields): void {
     const last = this.#parts.at(-1)
     if (isPlainText(part) && last !== undefined && isPlainText(last) && last['thought'] === part['thought']) {
       this.#parts[this.#parts.length - 1] = { ...last, text: `${String(last['text'])}${String(part['text'])}` }
     } else this.#parts.push(part)
   }
 
-  parts(): readonly Json[] {
+  parts(): readonly Fields[] {
     return this.#parts.filter((part) => part['text'] !== '' || Object.keys(part).length > 1)
   }
 
@@ -135,7 +118,7 @@ class GeminiStream implements VisibleStream {
   }
 
   /** All events of one visible answer have the id of its first. */
-  #id(): Json {
+  #id(): Fields {
     return this.#firstId === undefined ? {} : { responseId: this.#firstId }
   }
 
@@ -150,10 +133,11 @@ class GeminiStream implements VisibleStream {
 
   #saidAtTheEnd(): readonly Passed[] {
     const data = this.#held === undefined ? undefined : parseData(this.#held)
-    if (data === undefined || geminiHidden.partsOf(data).every((part) => part['text'] === '')) return []
+    if (data === undefined || steps.partsOf(data).every((part) => part['text'] === '')) return []
     const candidates = recordsIn(data['candidates']).map((candidate) => ({ ...candidate, finishReason: undefined }))
     return [eventOf(this.#held!, { ...data, candidates })]
   }
 }
 
-const isPlainText = (part: Json): boolean => typeof part['text'] === 'string' && part['thoughtSignature'] === undefined
+const isPlainText = (part: Fields): boolean =>
+  typeof part['text'] === 'string' && part['thoughtSignature'] === undefined

@@ -1,9 +1,10 @@
-import type { ModelResponse, ServerSentEvent, StreamReducer } from '../../core/codec.ts'
+import type { ModelResponse, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import { parseEvent, Pieces, type Fields } from '../kit/pieces.ts'
-import { arrayOf, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { addPartialArgs } from './partial-args.ts'
 import { readResponse, unwrap } from './response.ts'
-import { valueAt } from './wire.ts'
+import { valueAt } from './source.ts'
 
 /** One part while it grows: text in pieces, or a call whose arguments come bit by bit. */
 interface Growing {
@@ -49,7 +50,7 @@ export function stream(): StreamReducer {
   }
 
   return {
-    push({ data }: ServerSentEvent): void {
+    push({ data }: StreamEvent): void {
       const event = parseEvent(data)
       if (event === undefined) return
       if (event['error'] !== undefined) {

@@ -1,19 +1,22 @@
-import type { Usage } from '../../core/usage.ts'
-import { numberOf, recordOf } from '../kit/reading.ts'
-import { valueAt } from './wire.ts'
+import { amount, type UsageShape } from '../wire/usage.ts'
+import { valueAt } from './source.ts'
 
-/** The cached count is inside the prompt count; thoughts stand beside the answer. All zero or missing means unknown. */
-export function readUsage(value: unknown): Usage | undefined {
-  const usage = recordOf(value)
-  const count = (key: string): number => numberOf(valueAt(usage, key)) ?? 0
-  const input = count('promptTokenCount') + count('toolUsePromptTokenCount')
-  if (input === 0) return undefined
-  const reasoning = count('thoughtsTokenCount')
-  return {
-    input,
-    cacheRead: count('cachedContentTokenCount'),
-    cacheWrite: 0,
-    output: count('candidatesTokenCount') + reasoning,
-    reasoning,
-  }
+/** The cached count is inside the prompt count; thoughts stand beside the answer. */
+export const usage: UsageShape = {
+  fits: (fields) =>
+    [valueAt(fields, 'promptTokenCount'), valueAt(fields, 'candidatesTokenCount')].some(
+      (value) => typeof value === 'number',
+    ),
+  read(fields) {
+    const count = (name: string): number => amount({ value: valueAt(fields, name) }, 'value')
+    const reasoning = count('thoughtsTokenCount')
+    return {
+      // Results of Google's own tools are billed as prompt beside it.
+      input: count('promptTokenCount') + count('toolUsePromptTokenCount'),
+      cacheRead: count('cachedContentTokenCount'),
+      cacheWrite: 0,
+      output: count('candidatesTokenCount') + reasoning,
+      reasoning,
+    }
+  },
 }

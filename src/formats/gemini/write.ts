@@ -1,7 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import type { Written } from '../kit/cross.ts'
-import type { Fields } from '../kit/reading.ts'
+import type { Fields } from '../../core/values.ts'
 import { geminiChoice } from '../kit/tool-choice.ts'
 import { argumentsOf, draftOf, isWebUrl, type Draft, type DraftTurn } from '../kit/writing.ts'
 

@@ -1,6 +1,7 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { commonPrefix } from '../../core/common-prefix.ts'
-import { cutOut, skipSpace, skipString, Spans } from './json-scan.ts'
+import { skipSpace, skipString } from '../../core/json/lexer.ts'
+import { cutOut, Spans } from './spans.ts'
 
 /** Members that are searched one by one. */
 const SMALL = 64

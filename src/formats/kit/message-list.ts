@@ -1,6 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
-import { arrayOf, type Fields } from './reading.ts'
+import type { Fields } from '../../core/values.ts'
+import { arrayOf } from './reading.ts'
 
 /** The messages of a wire that keeps them under one key of its root. */
 export interface MessageList {

@@ -1,4 +1,4 @@
-import { recordOf } from './reading.ts'
+import { recordOf } from '../../core/values.ts'
 
 export type Fields = Record<string, unknown>
 

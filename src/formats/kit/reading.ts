@@ -1,25 +1,10 @@
 import { PlimsollError } from '../../core/errors.ts'
-
-export type Fields = Readonly<Record<string, unknown>>
+import { recordOf, type Fields } from '../../core/values.ts'
 
 /** Small readers shared by the codecs: they turn a wrong type into an error that names the place. */
 
 export function badInput(format: string, path: string, expected: string): PlimsollError {
   return new PlimsollError('bad-input', `${format}: ${path} should be ${expected}.`, { fields: { format, path } })
-}
-
-export function stringOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined
-}
-
-export function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
-}
-
-export function recordOf(value: unknown): Fields | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined
 }
 
 export function arrayOf(value: unknown): readonly unknown[] | undefined {

@@ -8,8 +8,6 @@ export interface Rule {
 
 export type RuleBook = Readonly<Record<string, Rule>>
 
-export type JsonObject = Readonly<Record<string, unknown>>
-
 /** Collects broken rules. Names are checked against the book, so a rule without a fix cannot be reported. */
 export interface Findings<Name extends string = string> {
   report(rule: Name, path: string, message: string): void
@@ -29,15 +27,6 @@ export function findings<Book extends RuleBook>(book: Book): Findings<keyof Book
     },
   }
 }
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
-
-export const objectsOf = (value: unknown): readonly JsonObject[] => listOf(value).filter(isObject)
-
-export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export const isBlank = (text: string): boolean => text.trim() === ''
 

@@ -1,7 +1,7 @@
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
-import { cutOut } from '../json/json-scan.ts'
-import { recordOf } from './reading.ts'
+import { cutOut } from '../json/spans.ts'
+import { recordOf } from '../../core/values.ts'
 
 /** For items that only their issuer can check: an edit would turn them into something that it refuses. */
 export function sealedError(item: Item): PlimsollError {

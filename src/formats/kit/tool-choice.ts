@@ -1,4 +1,5 @@
-import { arrayOf, recordOf, stringOf, type Fields } from './reading.ts'
+import { type Fields, recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from './reading.ts'
 
 /** Which tools the model may or must call, in words that every wire has. */
 export interface ToolChoice {

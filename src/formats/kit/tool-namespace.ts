@@ -1,4 +1,5 @@
-import { arrayOf, recordOf, stringOf, type Fields } from './reading.ts'
+import { recordOf, stringOf, type Fields } from '../../core/values.ts'
+import { arrayOf } from './reading.ts'
 
 /**
  * Function declarations as OpenAI's models read them: TypeScript types in a namespace. What the vendor counts follows from this text and not

@@ -1,7 +1,20 @@
-import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import { SSE_DONE } from '../framing/sse.ts'
-import { isCall, joined, type AnswerHead, type AnswerPart, type AnswerWriter, type Fields } from '../answer/answer.ts'
+import {
+  begun,
+  errorTypeOf,
+  isCall,
+  joined,
+  piece,
+  plainErrorIn,
+  type AnswerHead,
+  type AnswerPart,
+  type AnswerPiece,
+  type Answers,
+  type AnswerWriter,
+} from '../wire/answer.ts'
+import { type Fields, isRecord, listOf, numberOf, recordOf, stringOf, textOf } from '../../core/values.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = {
   length: 'length',
@@ -24,7 +37,7 @@ const callOf = ({ id, name, text }: AnswerPart): Fields => ({
   function: { name, arguments: text.trim() === '' ? '{}' : text },
 })
 
-const chunk = ({ id, model, nowSeconds }: AnswerHead, fields: Fields): ServerSentEvent => ({
+const chunk = ({ id, model, nowSeconds }: AnswerHead, fields: Fields): StreamEvent => ({
   data: JSON.stringify({
     id: `chatcmpl-${id}`,
     object: 'chat.completion.chunk',
@@ -34,11 +47,11 @@ const chunk = ({ id, model, nowSeconds }: AnswerHead, fields: Fields): ServerSen
   }),
 })
 
-const delta = (head: AnswerHead, fields: Fields, finish: string | null = null): ServerSentEvent =>
+const delta = (head: AnswerHead, fields: Fields, finish: string | null = null): StreamEvent =>
   chunk(head, { choices: [{ index: 0, delta: fields, logprobs: null, finish_reason: finish }] })
 
 /** Calls are numbered by themselves here; the writer of one answer keeps count. */
-export function chatWriter(): AnswerWriter {
+function chatWriter(): AnswerWriter {
   const numbers = new Map<number, number>()
   const numberOf = (index: number): number => {
     const number = numbers.get(index) ?? numbers.size
@@ -85,4 +98,43 @@ export function chatWriter(): AnswerWriter {
       { data: SSE_DONE },
     ],
   }
+}
+
+function pieces(event: Fields): AnswerPiece[] {
+  const choice = recordOf(listOf(event['choices'])[0])
+  const delta = recordOf(choice?.['delta']) ?? {}
+  return [
+    ...piece('reasoning', 'reasoning', delta['reasoning_content'] ?? delta['reasoning']),
+    ...piece('text', 'text', delta['content']),
+    ...piece('text', 'text', delta['refusal']),
+    ...listOf(delta['tool_calls']).flatMap((value, at) => {
+      const call = recordOf(value) ?? {}
+      const body = recordOf(call['function']) ?? {}
+      const key = `call ${numberOf(call['index']) ?? stringOf(call['id']) ?? at}`
+      return begun(key, call['id'], body['name'], textOf(body['arguments']))
+    }),
+  ]
+}
+
+function isEmptyChoice(choice: unknown): boolean {
+  if (!isRecord(choice) || (choice['finish_reason'] ?? null) !== null) return false
+  const { delta } = choice
+  if (!isRecord(delta)) return true
+  return Object.entries(delta).every(([key, value]) => key === 'role' || value === '' || value === null)
+}
+
+export const answers: Answers = {
+  writer: chatWriter,
+  pieces,
+  isPreamble: ({ choices }) => Array.isArray(choices) && choices.every(isEmptyChoice),
+  errorIn: plainErrorIn,
+  error: openaiError,
+  errorEvent: (error) => ({ data: JSON.stringify(error) }),
+  // A client that did not ask may stumble over a chunk without choices.
+  wantsUsage: (body) => /"include_usage"\s*:\s*true/.test(body),
+}
+
+/** The same on both wires of the vendor. */
+export function openaiError(status: number, code: string, message: string): Fields {
+  return { error: { message, type: errorTypeOf(status), code, param: null } }
 }

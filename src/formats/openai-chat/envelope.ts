@@ -1,9 +1,10 @@
 import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
-import { arrayOf, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { spliceArray, spliceMember, spliceMembers, type Splice } from '../json/splice.ts'
 import { toolNameOf } from './decode.ts'
-import { messageAt, type Source } from './wire.ts'
+import { messageAt, type Source } from './source.ts'
 
 interface EnvelopeSplices {
   /** A new first message, when there was no instruction to append to. */
@@ -21,7 +22,7 @@ export function envelopeSplices(conversation: Conversation, source: Source): Env
     for (const key of limitKeys(root)) members.set(key, String(changes.maxOutputTokens))
   }
   splices.push(...toolSplices(source, changes, members))
-  if (changes.forbidTools === true) forbidTools(root, members)
+  if (changes.forbidTools !== undefined) forbidTools(root, members)
   let front: string | undefined
   if (changes.addInstruction !== undefined) {
     const last = messageAt(root, source.headCount - 1)

@@ -1,7 +1,8 @@
 import type { Item, Media, Role } from '../../core/item.ts'
 import { mediaTypeOf, readUrl } from '../kit/media.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
-import { REASONING_KEYS } from './wire.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
+import { REASONING_KEYS } from './source.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 export type ItemCore = Pick<Item, 'kind' | 'text'> & Partial<Pick<Item, 'callId' | 'toolName' | 'sealed' | 'media'>>

@@ -1,8 +1,10 @@
 import type { ModelResponse, StopReason } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
 import { readCall, readPart, readReasoning, type ItemCore } from './parts.ts'
-import { readUsage } from './usage.ts'
+import { knownUsage } from '../wire/usage.ts'
+import { usage } from './usage.ts'
 
 const STOPS: Readonly<Record<string, StopReason>> = {
   stop: 'end',
@@ -27,7 +29,7 @@ export function readResponse(body: unknown): ModelResponse {
     ...defined({
       id: stringOf(response['id']),
       model: stringOf(response['model']),
-      usage: readUsage(response['usage']),
+      usage: knownUsage(usage, response['usage']),
     }),
   }
 }

@@ -1,9 +1,10 @@
-import type { Findings, JsonObject } from '../kit/rule-kit.ts'
-import { isObject, listOf, objectsOf, quoted } from '../kit/rule-kit.ts'
+import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
+import type { Findings } from '../kit/rule-kit.ts'
+import { quoted } from '../kit/rule-kit.ts'
 import type { OpenAiChatRule } from './rule-book.ts'
 
 export interface ChatRuleContext {
-  readonly body: JsonObject
+  readonly body: Fields
   readonly found: Findings<OpenAiChatRule>
   readonly profiles: ReadonlySet<string>
 }
@@ -26,7 +27,7 @@ export function checkChatPairs(context: ChatRuleContext): void {
   let previousRole: unknown
   const messages = listOf(context.body.messages)
   messages.forEach((message, index) => {
-    if (!isObject(message)) return
+    if (!isRecord(message)) return
     if (message.role === 'tool') {
       takeResult(context, message, index, step)
     } else {
@@ -45,19 +46,14 @@ export function checkChatPairs(context: ChatRuleContext): void {
   }
 }
 
-const isPrefix = (message: unknown): boolean => isObject(message) && message.prefix === true
+const isPrefix = (message: unknown): boolean => isRecord(message) && message.prefix === true
 
-function openStep(
-  { found, profiles }: ChatRuleContext,
-  message: JsonObject,
-  index: number,
-  seen: Set<string>,
-): OpenStep {
+function openStep({ found, profiles }: ChatRuleContext, message: Fields, index: number, seen: Set<string>): OpenStep {
   const waiting = new Set<string>()
-  objectsOf(message.tool_calls).forEach((call, at) => {
+  recordsIn(message.tool_calls).forEach((call, at) => {
     const path = `messages[${index}].tool_calls[${at}]`
     const id = typeof call.id === 'string' ? call.id : ''
-    const declared = isObject(call.function) ? call.function : {}
+    const declared = isRecord(call.function) ? call.function : {}
     const custom = call.type === 'custom'
     if (id === '' || (!custom && (typeof declared.name !== 'string' || typeof declared.arguments !== 'string'))) {
       found.report(
@@ -84,7 +80,7 @@ function openStep(
   return { index, waiting, answered: new Set() }
 }
 
-function takeResult({ found }: ChatRuleContext, message: JsonObject, index: number, step: OpenStep | undefined): void {
+function takeResult({ found }: ChatRuleContext, message: Fields, index: number, step: OpenStep | undefined): void {
   const id = typeof message.tool_call_id === 'string' ? message.tool_call_id : ''
   if (step?.waiting.delete(id) === true) {
     step.answered.add(id)

@@ -1,15 +1,7 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
-import type { Findings, JsonObject } from '../kit/rule-kit.ts'
-import {
-  findings,
-  findLoneSurrogate,
-  isBlank,
-  isObject,
-  listOf,
-  objectsOf,
-  profilesOf,
-  shown,
-} from '../kit/rule-kit.ts'
+import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
+import type { Findings } from '../kit/rule-kit.ts'
+import { findings, findLoneSurrogate, isBlank, profilesOf, shown } from '../kit/rule-kit.ts'
 import type { OpenAiChatRule } from './rule-book.ts'
 import { OPENAI_CHAT_RULES } from './rule-book.ts'
 import { checkChatPairs, type ChatRuleContext } from './rules-pairs.ts'
@@ -22,7 +14,7 @@ const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/
 /** The rules of chat completions on a parsed body. Never throws; linear in the body. */
 export function checkOpenAiChat(body: unknown, options: RuleOptions = {}): Violation[] {
   const found = findings(OPENAI_CHAT_RULES)
-  if (!isObject(body)) {
+  if (!isRecord(body)) {
     found.report('body-shape', '', 'We could not parse the JSON body of your request.')
     return [...found.list]
   }
@@ -50,7 +42,7 @@ function checkEnvelope({ body, found }: ChatRuleContext): void {
   checkTools(body, found)
 }
 
-function checkCap(body: JsonObject, found: Findings<OpenAiChatRule>): void {
+function checkCap(body: Fields, found: Findings<OpenAiChatRule>): void {
   const { max_tokens: old, max_completion_tokens: cap } = body
   if (isGiven(old) && isGiven(cap)) {
     const message = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
@@ -64,15 +56,15 @@ function checkCap(body: JsonObject, found: Findings<OpenAiChatRule>): void {
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null
 
-function checkTools(body: JsonObject, found: Findings<OpenAiChatRule>): void {
-  const tools = objectsOf(body.tools)
-  const functions = objectsOf(body.functions)
+function checkTools(body: Fields, found: Findings<OpenAiChatRule>): void {
+  const tools = recordsIn(body.tools)
+  const functions = recordsIn(body.functions)
   if (Array.isArray(body.tools) && body.tools.length === 0) {
     found.report('tools-not-empty', 'tools', "Invalid 'tools': empty array. Expected an array with minimum length 1.")
   }
   const names = new Set<unknown>()
   tools.forEach((tool, index) => {
-    const declared = isObject(tool.function) ? tool.function : isObject(tool.custom) ? tool.custom : tool
+    const declared = isRecord(tool.function) ? tool.function : isRecord(tool.custom) ? tool.custom : tool
     names.add(declared.name)
     if (tool.type !== 'function' || (typeof declared.name === 'string' && FUNCTION_NAME.test(declared.name))) return
     found.report(
@@ -86,7 +78,7 @@ function checkTools(body: JsonObject, found: Findings<OpenAiChatRule>): void {
     found.report('tool-choice-needs-tools', setting, `'${setting}' is only allowed when 'tools' are specified.`)
   }
   const choice =
-    isObject(body.tool_choice) && isObject(body.tool_choice.function) ? body.tool_choice.function.name : undefined
+    isRecord(body.tool_choice) && isRecord(body.tool_choice.function) ? body.tool_choice.function.name : undefined
   if (choice !== undefined && tools.length > 0 && !names.has(choice)) {
     found.report(
       'tool-choice-needs-tools',
@@ -98,7 +90,7 @@ function checkTools(body: JsonObject, found: Findings<OpenAiChatRule>): void {
 
 function checkMessage({ found, profiles }: ChatRuleContext, message: unknown, index: number): void {
   const path = `messages[${index}]`
-  if (!isObject(message) || !ROLES.has(message.role)) {
+  if (!isRecord(message) || !ROLES.has(message.role)) {
     found.report(
       'message-shape',
       path,
@@ -114,7 +106,7 @@ function checkMessage({ found, profiles }: ChatRuleContext, message: unknown, in
       `${path}.content`,
       `Invalid type for '${path}.content': expected a string or an array.`,
     )
-  const hasCalls = listOf(message.tool_calls).length > 0 || isObject(message.function_call)
+  const hasCalls = listOf(message.tool_calls).length > 0 || isRecord(message.function_call)
   const spoke = isGiven(content) || isGiven(message.refusal) || isGiven(message.audio)
   if (!spoke && !(role === 'assistant' && hasCalls)) {
     found.report('content-present', `${path}.content`, `Invalid value for 'content': expected a string, got null.`)
@@ -137,7 +129,7 @@ function checkMessage({ found, profiles }: ChatRuleContext, message: unknown, in
 }
 
 function checkReasoning(
-  message: JsonObject,
+  message: Fields,
   index: number,
   hasCalls: boolean,
   found: Findings<OpenAiChatRule>,

@@ -1,26 +1,23 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
 import { SSE_DONE } from '../framing/sse.ts'
+import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
   byToolChoice,
   eventOf,
-  isRecord,
   parseData,
   parseInput,
-  recordsIn,
-  textOf,
   type HiddenWire,
   type IsOurs,
-  type Json,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
 
 /** The parts of a chat answer: its text and reasoning as one, each call as one. */
-const isText = (part: Json): boolean => part['function'] === undefined && part['custom'] === undefined
+const isText = (part: Fields): boolean => part['function'] === undefined && part['custom'] === undefined
 
-const nameOf = (part: Json): string => (isRecord(part['function']) ? String(part['function']['name']) : '')
+const nameOf = (part: Fields): string => (isRecord(part['function']) ? String(part['function']['name']) : '')
 
-export const chatHidden: HiddenWire = {
+export const steps: HiddenWire = {
   list: 'messages',
   admits(fields) {
     // Functions of the old kind have no ids to tell calls apart; of several choices each would need steps of its own.
@@ -35,32 +32,14 @@ export const chatHidden: HiddenWire = {
   isCall: (part) => !isText(part),
   resultOf: ({ id }, text) => ({ role: 'tool', tool_call_id: id, content: text }),
   continuation: (parts, results) => [messageOf(parts), ...results],
-  insert(history, index, steps) {
-    const answer = history[index]
-    if (answer?.['role'] !== 'assistant') return history
-    // The text of an answer is one string here, so steps stand before it and never inside.
-    const before = steps
-      .filter((step) => !step.beside)
-      .flatMap((step) => [{ role: 'assistant', content: null, tool_calls: step.calls }, ...step.results])
-    const beside = steps.filter((step) => step.beside)
-    const calls = beside.flatMap((step) => step.calls)
-    const whole =
-      calls.length === 0 ? answer : { ...answer, tool_calls: [...calls, ...recordsIn(answer['tool_calls'])] }
-    return [
-      ...history.slice(0, index),
-      ...before,
-      whole,
-      ...beside.flatMap((step) => step.results),
-      ...history.slice(index + 1),
-    ]
-  },
+  joinsResults: false,
   partsOf: (body) => partsOfMessage(choiceOf(body)?.['message']),
   assemble(bodies, visible) {
     const last = bodies.at(-1)!
     const [choice, ...others] = recordsIn(last['choices'])
     const message = isRecord(choice?.['message']) ? choice['message'] : {}
     const { tool_calls: _calls, ...rest } = message
-    const calls = visible.filter(chatHidden.isCall)
+    const calls = visible.filter(steps.isCall)
     const text = visible
       .filter(isText)
       .map((part) => textOf(part['content']))
@@ -81,20 +60,20 @@ export const chatHidden: HiddenWire = {
   stream: (isOurs) => new ChatStream(isOurs),
 }
 
-const choiceOf = (body: Json): Json | undefined => recordsIn(body['choices'])[0]
+const choiceOf = (body: Fields): Fields | undefined => recordsIn(body['choices'])[0]
 
 const finishOf = (reason: unknown, hasCalls: boolean): unknown =>
   reason === 'tool_calls' && !hasCalls ? 'stop' : reason
 
-function partsOfMessage(message: unknown): readonly Json[] {
+function partsOfMessage(message: unknown): readonly Fields[] {
   if (!isRecord(message)) return []
   const { tool_calls: calls, role: _role, ...text } = message
   const hasText = Object.values(text).some((value) => typeof value === 'string' && value !== '')
   return [...(hasText ? [text] : []), ...recordsIn(calls)]
 }
 
-function messageOf(parts: readonly Json[]): Json {
-  const calls = parts.filter(chatHidden.isCall)
+function messageOf(parts: readonly Fields[]): Fields {
+  const calls = parts.filter(steps.isCall)
   const [text] = parts.filter(isText)
   return { role: 'assistant', content: null, ...text, ...(calls.length > 0 && { tool_calls: calls }) }
 }
@@ -111,7 +90,7 @@ class ChatStream implements VisibleStream {
   readonly #isOurs: IsOurs
   #calls = new Map<number, CallDraft>()
   #text: Record<string, string> = {}
-  #held: ServerSentEvent[] = []
+  #held: StreamEvent[] = []
   #firstId: unknown
   #answers = 0
   #shownCalls = 0
@@ -121,7 +100,7 @@ class ChatStream implements VisibleStream {
     this.#isOurs = isOurs
   }
 
-  push(event: ServerSentEvent): readonly Passed[] {
+  push(event: StreamEvent): readonly Passed[] {
     if (event.data === SSE_DONE) return this.#end(event)
     const data = parseData(event)
     if (data === undefined) return ['same']
@@ -137,7 +116,7 @@ class ChatStream implements VisibleStream {
     return shown === undefined ? [] : [this.#rewritten(event, data, choice, shown)]
   }
 
-  #end(event: ServerSentEvent): readonly Passed[] {
+  #end(event: StreamEvent): readonly Passed[] {
     if (!this.#hidesCalls()) return [this.#ending(event)]
     this.#held.push(event)
     return []
@@ -147,7 +126,7 @@ class ChatStream implements VisibleStream {
     return [...this.#calls.values()].some((call) => call.hidden)
   }
 
-  #read(delta: Json): void {
+  #read(delta: Fields): void {
     for (const [key, value] of Object.entries(delta)) {
       if (typeof value === 'string' && key !== 'role') this.#text[key] = (this.#text[key] ?? '') + value
     }
@@ -168,7 +147,7 @@ class ChatStream implements VisibleStream {
   }
 
   /** Undefined when nothing of the delta is for the client. */
-  #visibleDelta(delta: Json): Json | undefined {
+  #visibleDelta(delta: Fields): Fields | undefined {
     const { tool_calls: calls, ...rest } = delta
     const kept = recordsIn(calls).flatMap((call) => {
       const draft = this.#calls.get(Number(call['index'] ?? 0))
@@ -180,11 +159,11 @@ class ChatStream implements VisibleStream {
     return says || (calls === undefined && this.#answers === 0) ? rest : undefined
   }
 
-  #rewritten(event: ServerSentEvent, data: Json, choice: Json, delta: Json): ServerSentEvent {
+  #rewritten(event: StreamEvent, data: Fields, choice: Fields, delta: Fields): StreamEvent {
     return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, delta }] })
   }
 
-  parts(): readonly Json[] {
+  parts(): readonly Fields[] {
     const hasText = Object.values(this.#text).some((value) => value !== '')
     return [
       ...(hasText ? [{ ...this.#text }] : []),
@@ -200,7 +179,7 @@ class ChatStream implements VisibleStream {
     return this.#held.map((event) => this.#ending(event))
   }
 
-  #ending(event: ServerSentEvent): Passed {
+  #ending(event: StreamEvent): Passed {
     const data = event.data === SSE_DONE ? undefined : parseData(event)
     if (data === undefined || !this.#changed) return event
     const choice = choiceOf(data)

@@ -1,6 +1,7 @@
-import type { ModelResponse, ServerSentEvent, StreamReducer } from '../../core/codec.ts'
+import type { ModelResponse, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import { Numbered, parseEvent, Pieces, type Fields } from '../kit/pieces.ts'
-import { arrayOf, numberOf, recordOf, stringOf } from '../kit/reading.ts'
+import { numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { readResponse } from './response.ts'
 
 /** Puts a streamed completion together again, from the first choice's deltas. */
@@ -57,7 +58,7 @@ export function stream(): StreamReducer {
   }
 
   return {
-    push({ data }: ServerSentEvent): void {
+    push({ data }: StreamEvent): void {
       if (data.trim() === '[DONE]') {
         done = true
         return

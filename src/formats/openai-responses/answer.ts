@@ -1,13 +1,19 @@
-import type { ServerSentEvent, StopReason } from '../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import {
+  begun,
   isCall,
+  piece,
+  plainErrorIn,
   type AnswerEnd,
   type AnswerHead,
   type AnswerPart,
+  type AnswerPiece,
+  type Answers,
   type AnswerWriter,
-  type Fields,
-} from '../answer/answer.ts'
+} from '../wire/answer.ts'
+import { type Fields, isRecord, numberOf, recordOf, textOf } from '../../core/values.ts'
+import { openaiError } from '../openai-chat/answer.ts'
 
 const usageOf = (usage: Usage | undefined): Fields => ({
   input_tokens: usage?.input ?? 0,
@@ -58,9 +64,9 @@ function whole(head: AnswerHead, { parts, stop, usage }: AnswerEnd): Fields {
 }
 
 /** Events are numbered; the writer of one answer keeps count. */
-export function responsesWriter(): AnswerWriter {
+function responsesWriter(): AnswerWriter {
   let number = 0
-  const event = (type: string, fields: Fields): ServerSentEvent => ({
+  const event = (type: string, fields: Fields): StreamEvent => ({
     event: type,
     data: JSON.stringify({ type, sequence_number: number++, ...fields }),
   })
@@ -104,4 +110,35 @@ export function responsesWriter(): AnswerWriter {
       return [event(`response.${String(response['status'])}`, { response })]
     },
   }
+}
+
+function pieces(event: Fields): AnswerPiece[] {
+  const type = textOf(event['type'])
+  const key = `item ${numberOf(event['output_index']) ?? 0}`
+  const item = recordOf(event['item'])
+  if (type === 'response.output_item.added' && item?.['type'] === 'function_call') {
+    return begun(key, item['call_id'], item['name'], textOf(item['arguments']))
+  }
+  if (type === 'response.output_text.delta' || type === 'response.refusal.delta')
+    return piece('text', key, event['delta'])
+  if (type === 'response.reasoning_summary_text.delta' || type === 'response.reasoning_text.delta') {
+    return piece('reasoning', key, event['delta'])
+  }
+  return type === 'response.function_call_arguments.delta' ? piece('call', key, event['delta']) : []
+}
+
+const PREAMBLE = ['response.created', 'response.in_progress', 'response.queued', 'keepalive']
+
+export const answers: Answers = {
+  writer: responsesWriter,
+  pieces,
+  isPreamble: ({ type }) => PREAMBLE.includes(textOf(type)),
+  errorIn(body) {
+    const { response } = body
+    if (body['type'] === 'response.failed' && isRecord(response)) return response['error'] ?? response
+    return plainErrorIn(body)
+  },
+  error: openaiError,
+  errorEvent: (error) => ({ data: JSON.stringify(error) }),
+  wantsUsage: () => true,
 }

@@ -2,10 +2,10 @@ import type { Item } from '../../core/item.ts'
 import { markJson, type CacheMark } from '../kit/cache-marks.ts'
 import { member, rawText, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
-import { recordOf } from '../kit/reading.ts'
+import { recordOf } from '../../core/values.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceMember, type Splice } from '../json/splice.ts'
-import { nodeAt, placeOf, typeOf, type Source } from './wire.ts'
+import { nodeAt, placeOf, typeOf, type Source } from './source.ts'
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
 export function editSplice({ text, root }: Source, item: Item, mark?: CacheMark): Splice {

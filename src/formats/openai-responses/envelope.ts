@@ -1,9 +1,10 @@
 import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
 import { member } from '../json/json-index.ts'
-import { arrayOf, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { spliceArray, spliceMembers, type Splice } from '../json/splice.ts'
 import { toolNameOf } from './decode.ts'
-import type { Source } from './wire.ts'
+import type { Source } from './source.ts'
 
 export function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
   const { changes } = conversation
@@ -22,7 +23,7 @@ export function envelopeSplices(conversation: Conversation, source: Source): Spl
     members.set('instructions', JSON.stringify(words))
   }
   const splices = toolSplices(source, changes, members)
-  if (changes.forbidTools === true && (member(root, 'tools')?.items?.length ?? 0) > 0)
+  if (changes.forbidTools !== undefined && (member(root, 'tools')?.items?.length ?? 0) > 0)
     members.set('tool_choice', '"none"')
   return [...splices, ...spliceMembers(root, members)]
 }

@@ -4,10 +4,12 @@ import { encode } from './encode.ts'
 import { readResponse } from './response.ts'
 import { checkOpenAiResponses } from './rules.ts'
 import { stream } from './stream.ts'
-import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './wire.ts'
+import { traits } from './traits.ts'
+import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
 
 export const openaiResponses: Codec = {
   format: FORMAT,
+  traits,
   decode: (text) => decode(text),
   encode,
   fields: (conversation) => fieldsOf(conversation),

@@ -1,9 +1,10 @@
 import type { Item, ItemCore, Media, Role } from '../../core/item.ts'
 import { compactJson } from '../json/json-index.ts'
 import { mediaTypeOf, readUrl } from '../kit/media.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
 import { sealedBy } from '../kit/sealed.ts'
-import { typeOf } from './wire.ts'
+import { typeOf } from './source.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 export type RoledCore = ItemCore & Pick<Item, 'role'>

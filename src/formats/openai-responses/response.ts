@@ -1,9 +1,11 @@
 import type { ModelResponse, StopReason } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
-import { arrayOf, defined, recordOf, stringOf } from '../kit/reading.ts'
+import { recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
 import { readItem, readPart, type RoledCore } from './items.ts'
-import { readUsage } from './usage.ts'
-import { typeOf } from './wire.ts'
+import { knownUsage } from '../wire/usage.ts'
+import { usage } from './usage.ts'
+import { typeOf } from './source.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -19,7 +21,7 @@ export function readResponse(body: unknown): ModelResponse {
     ...defined({
       id: stringOf(response['id']),
       model: stringOf(response['model']),
-      usage: readUsage(response['usage']),
+      usage: knownUsage(usage, response['usage']),
     }),
   }
 }

@@ -1,5 +1,6 @@
-import type { Findings, JsonObject } from '../kit/rule-kit.ts'
-import { isObject, shown } from '../kit/rule-kit.ts'
+import { type Fields, isRecord } from '../../core/values.ts'
+import type { Findings } from '../kit/rule-kit.ts'
+import { shown } from '../kit/rule-kit.ts'
 import type { OpenAiResponsesRule } from './rule-book.ts'
 
 /** Calls that the client answers; the provider's own tools carry their result themselves. */
@@ -14,12 +15,12 @@ const CLIENT_CALLS = new Set([
 
 const MAX_CALL_ID = 64
 
-const typeOf = (item: unknown): string => (isObject(item) && typeof item.type === 'string' ? item.type : '')
+const typeOf = (item: unknown): string => (isRecord(item) && typeof item.type === 'string' ? item.type : '')
 
 const isOutput = (type: string): boolean =>
   type.endsWith('_call_output') && CLIENT_CALLS.has(type.slice(0, -'_output'.length))
 
-const callIdOf = (item: JsonObject): string => (typeof item.call_id === 'string' ? item.call_id : '')
+const callIdOf = (item: Fields): string => (typeof item.call_id === 'string' ? item.call_id : '')
 
 /**
  * Calls with their outputs, and reasoning with the item it led to. When the provider holds earlier items (`chained`), an
@@ -33,7 +34,7 @@ export function checkItemPairs(
   const open = new Map<string, { readonly path: string; readonly type: string }>()
   const answered = new Set<string>()
   items.forEach((item, index) => {
-    if (!isObject(item)) return
+    if (!isRecord(item)) return
     const type = typeOf(item)
     const path = `input[${index}]`
     if (CLIENT_CALLS.has(type)) {
@@ -54,7 +55,7 @@ export function checkItemPairs(
   }
 }
 
-function checkCall(item: JsonObject, type: string, path: string, found: Findings<OpenAiResponsesRule>): void {
+function checkCall(item: Fields, type: string, path: string, found: Findings<OpenAiResponsesRule>): void {
   const callId = callIdOf(item)
   if (callId === '') found.report('call-shape', `${path}.call_id`, `Missing required parameter: '${path}.call_id'.`)
   if (callId.length > MAX_CALL_ID) {
@@ -73,7 +74,7 @@ interface PairState {
   readonly found: Findings<OpenAiResponsesRule>
 }
 
-function takeOutput(item: JsonObject, path: string, { open, answered, chained, found }: PairState): void {
+function takeOutput(item: Fields, path: string, { open, answered, chained, found }: PairState): void {
   const callId = callIdOf(item)
   if (open.delete(callId)) {
     answered.add(callId)
@@ -93,6 +94,6 @@ function takeOutput(item: JsonObject, path: string, { open, answered, chained, f
 function leadsOn(items: readonly unknown[], index: number): boolean {
   const next = items[index + 1]
   const type = typeOf(next)
-  if (type === '' || type === 'message') return isObject(next) && next.role === 'assistant'
+  if (type === '' || type === 'message') return isRecord(next) && next.role === 'assistant'
   return !isOutput(type)
 }

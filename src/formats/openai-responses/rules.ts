@@ -1,6 +1,7 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
-import type { Findings, JsonObject } from '../kit/rule-kit.ts'
-import { findings, findLoneSurrogate, isObject, listOf, objectsOf, shown } from '../kit/rule-kit.ts'
+import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
+import type { Findings } from '../kit/rule-kit.ts'
+import { findings, findLoneSurrogate, shown } from '../kit/rule-kit.ts'
 import type { OpenAiResponsesRule } from './rule-book.ts'
 import { OPENAI_RESPONSES_RULES } from './rule-book.ts'
 import { checkItemPairs } from './rules-pairs.ts'
@@ -8,7 +9,7 @@ import { checkItemPairs } from './rules-pairs.ts'
 export { OPENAI_RESPONSES_RULES } from './rule-book.ts'
 
 export interface ResponsesRuleContext {
-  readonly body: JsonObject
+  readonly body: Fields
   readonly found: Findings<OpenAiResponsesRule>
 }
 
@@ -21,7 +22,7 @@ const ID_PREFIXES = new Map<unknown, string>([
 /** The rules of the Responses API on a parsed body. Never throws; linear in the body. */
 export function checkOpenAiResponses(body: unknown, options: RuleOptions = {}): Violation[] {
   const found = findings(OPENAI_RESPONSES_RULES)
-  if (!isObject(body)) {
+  if (!isRecord(body)) {
     found.report('body-shape', '', 'We could not parse the JSON body of your request.')
     return [...found.list]
   }
@@ -37,7 +38,7 @@ export function checkOpenAiResponses(body: unknown, options: RuleOptions = {}): 
 }
 
 /** The provider holds history that the body does not show. */
-const isChained = (body: JsonObject): boolean =>
+const isChained = (body: Fields): boolean =>
   typeof body.previous_response_id === 'string' || (body.conversation !== undefined && body.conversation !== null)
 
 function checkEnvelope({ body, found }: ResponsesRuleContext): void {
@@ -58,9 +59,9 @@ function checkEnvelope({ body, found }: ResponsesRuleContext): void {
   checkTools(body, found)
 }
 
-function checkTools(body: JsonObject, found: Findings<OpenAiResponsesRule>): void {
-  const tools = objectsOf(body.tools)
-  const nested = tools.flatMap((tool) => [tool, ...objectsOf(tool.tools)])
+function checkTools(body: Fields, found: Findings<OpenAiResponsesRule>): void {
+  const tools = recordsIn(body.tools)
+  const nested = tools.flatMap((tool) => [tool, ...recordsIn(tool.tools)])
   if (nested.some((tool) => tool.defer_loading === true) && !tools.some((tool) => tool.type === 'tool_search')) {
     const message = "Tools with 'defer_loading' require the 'tool_search' tool to be present in 'tools'."
     found.report('deferred-tools', 'tools', message)
@@ -73,7 +74,7 @@ function checkTools(body: JsonObject, found: Findings<OpenAiResponsesRule>): voi
       "Tool choice 'required' must be specified with 'tools' parameter.",
     )
   }
-  if (!isObject(choice) || (choice.type !== 'function' && choice.type !== 'custom')) return
+  if (!isRecord(choice) || (choice.type !== 'function' && choice.type !== 'custom')) return
   if (!nested.some((tool) => tool.name === choice.name)) {
     found.report(
       'tool-choice-needs-tools',
@@ -87,7 +88,7 @@ function checkItems({ body, found }: ResponsesRuleContext): void {
   const ids = new Set<string>()
   listOf(body.input).forEach((item, index) => {
     const path = `input[${index}]`
-    if (!isObject(item) || (typeof item.type !== 'string' && typeof item.role !== 'string')) {
+    if (!isRecord(item) || (typeof item.type !== 'string' && typeof item.role !== 'string')) {
       found.report('item-shape', path, `Invalid value for '${path}': expected an item with a type or a role.`)
       return
     }
@@ -100,7 +101,7 @@ function checkItems({ body, found }: ResponsesRuleContext): void {
   })
 }
 
-function checkId(item: JsonObject, path: string, ids: Set<string>, found: Findings<OpenAiResponsesRule>): void {
+function checkId(item: Fields, path: string, ids: Set<string>, found: Findings<OpenAiResponsesRule>): void {
   const { id } = item
   if (typeof id !== 'string' || id === '') return
   if (ids.has(id)) {
@@ -119,7 +120,7 @@ function checkId(item: JsonObject, path: string, ids: Set<string>, found: Findin
   }
 }
 
-function checkSealed(body: JsonObject, item: JsonObject, path: string, found: Findings<OpenAiResponsesRule>): void {
+function checkSealed(body: Fields, item: Fields, path: string, found: Findings<OpenAiResponsesRule>): void {
   const sealed = typeof item.encrypted_content === 'string' && item.encrypted_content !== ''
   const gone = `Item with id '${shown(item.id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
   if (item.type === 'compaction' && !sealed) {

@@ -1,20 +1,17 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import type { StreamEvent } from '../../core/codec.ts'
+import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
   byToolChoice,
   eventOf,
-  isRecord,
   parseData,
   parseInput,
-  recordsIn,
-  textOf,
   type HiddenWire,
   type IsOurs,
-  type Json,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
 
-export const responsesHidden: HiddenWire = {
+export const steps: HiddenWire = {
   list: 'input',
   admits(fields) {
     // An answer that is made in the background is fetched by id, past us; a history or a prompt that the provider holds may have tools of any name.
@@ -29,20 +26,7 @@ export const responsesHidden: HiddenWire = {
   isCall: (part) => part['type'] === 'function_call' || part['type'] === 'custom_tool_call',
   resultOf: ({ id }, text) => ({ type: 'function_call_output', call_id: id, output: text }),
   continuation: (parts, results) => [...parts, ...results],
-  insert(history, index, steps) {
-    const length = answerLength(history, index)
-    const out: Json[] = history.slice(0, index)
-    let from = 0
-    const later: Json[] = []
-    for (const step of steps) {
-      const at = step.at > length ? from : step.at
-      out.push(...history.slice(index + from, index + at), ...step.calls)
-      if (step.beside) later.push(...step.results)
-      else out.push(...step.results)
-      from = at
-    }
-    return [...out, ...history.slice(index + from, index + length), ...later, ...history.slice(index + length)]
-  },
+  joinsResults: false,
   partsOf: (body) => recordsIn(body['output']),
   assemble: (bodies, visible) => ({
     ...bodies.at(-1)!,
@@ -51,20 +35,8 @@ export const responsesHidden: HiddenWire = {
   stream: (isOurs) => new ResponsesStream(isOurs),
 }
 
-const isRunByClient = ({ type }: Json): boolean =>
+const isRunByClient = ({ type }: Fields): boolean =>
   ['function', 'custom', 'local_shell', 'shell', 'apply_patch'].includes(textOf(type))
-
-/** Items of the model from `index` on, up to what the client added. */
-function answerLength(history: readonly Json[], index: number): number {
-  let end = index
-  while (end < history.length) {
-    const item = history[end]!
-    const type = textOf(item['type']) || 'message'
-    if (type.endsWith('_output') || (type === 'message' && item['role'] !== 'assistant')) break
-    end++
-  }
-  return end - index
-}
 
 const ENDINGS = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 
@@ -72,9 +44,9 @@ class ResponsesStream implements VisibleStream {
   readonly #isOurs: IsOurs
   #shown = new Map<number, number | undefined>()
   #visibleCount = 0
-  #visible: Json[] = []
-  #parts: Json[] = []
-  #held: ServerSentEvent[] = []
+  #visible: Fields[] = []
+  #parts: Fields[] = []
+  #held: StreamEvent[] = []
   #firstId: unknown
   #answers = 0
   #sequence = 0
@@ -85,7 +57,7 @@ class ResponsesStream implements VisibleStream {
     this.#isOurs = isOurs
   }
 
-  push(event: ServerSentEvent): readonly Passed[] {
+  push(event: StreamEvent): readonly Passed[] {
     const data = parseData(event)
     if (data === undefined) return ['same']
     const type = String(data['type'])
@@ -100,7 +72,7 @@ class ResponsesStream implements VisibleStream {
     if (index === undefined) return [this.#numbered(event, data)]
     const item = isRecord(data['item']) ? data['item'] : undefined
     if (type === 'response.output_item.added' && item !== undefined) {
-      const hidden = responsesHidden.callOf(item, this.#isOurs) !== undefined
+      const hidden = steps.callOf(item, this.#isOurs) !== undefined
       if (hidden) this.#hidesCalls = this.#changed = true
       this.#shown.set(index, hidden ? undefined : this.#visibleCount++)
     }
@@ -112,7 +84,7 @@ class ResponsesStream implements VisibleStream {
     return shown === undefined ? [] : [this.#numbered(event, data, shown)]
   }
 
-  #numbered(event: ServerSentEvent, data: Json, shown?: number): Passed {
+  #numbered(event: StreamEvent, data: Fields, shown?: number): Passed {
     const sequence = this.#sequence++
     if (!this.#changed) return 'same'
     return eventOf(event, {
@@ -122,7 +94,7 @@ class ResponsesStream implements VisibleStream {
     })
   }
 
-  parts(): readonly Json[] {
+  parts(): readonly Fields[] {
     return this.#parts
   }
 
@@ -130,7 +102,7 @@ class ResponsesStream implements VisibleStream {
     return this.#held.map((event) => this.#ending(event, parseData(event)!))
   }
 
-  #ending(event: ServerSentEvent, data: Json): Passed {
+  #ending(event: StreamEvent, data: Fields): Passed {
     const response = isRecord(data['response']) ? data['response'] : {}
     const whole = { ...response, id: this.#firstId ?? response['id'], output: this.#visible }
     return this.#numbered(event, { ...data, response: whole })

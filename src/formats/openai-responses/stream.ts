@@ -1,6 +1,7 @@
-import type { ModelResponse, ServerSentEvent, StreamReducer } from '../../core/codec.ts'
+import type { ModelResponse, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import { Numbered, parseEvent, Pieces, type Fields } from '../kit/pieces.ts'
-import { arrayOf, numberOf, recordOf, stringOf } from '../kit/reading.ts'
+import { numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { readResponse } from './response.ts'
 
 /** One output item while it grows. `done` holds it whole, once the server has sent it so. */
@@ -55,7 +56,7 @@ export function stream(): StreamReducer {
   }
 
   return {
-    push({ event: name, data }: ServerSentEvent): void {
+    push({ event: name, data }: StreamEvent): void {
       if (data.trim() === '[DONE]') {
         done = true
         return

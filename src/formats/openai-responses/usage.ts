@@ -1,18 +1,17 @@
-import type { Usage } from '../../core/usage.ts'
-import { numberOf, recordOf } from '../kit/reading.ts'
+import { isRecord } from '../../core/values.ts'
+import { amount, nested, type UsageShape } from '../wire/usage.ts'
 
-/** The cached count is inside the input count. All zero or missing means unknown. */
-export function readUsage(value: unknown): Usage | undefined {
-  const usage = recordOf(value)
-  if (usage === undefined) return undefined
-  const input = numberOf(usage['input_tokens']) ?? 0
-  if (input === 0) return undefined
-  const details = recordOf(usage['input_tokens_details'])
-  return {
-    input,
-    cacheRead: numberOf(details?.['cached_tokens']) ?? 0,
-    cacheWrite: numberOf(details?.['cache_write_tokens']) ?? 0,
-    output: numberOf(usage['output_tokens']) ?? 0,
-    reasoning: numberOf(recordOf(usage['output_tokens_details'])?.['reasoning_tokens']) ?? 0,
-  }
+/** The cached count is inside the input count. The details tell it from another vendor's report with the same names. */
+export const usage: UsageShape = {
+  fits: (fields) => isRecord(fields['input_tokens_details']) || isRecord(fields['output_tokens_details']),
+  read(fields) {
+    const input = nested(fields, 'input_tokens_details')
+    return {
+      input: amount(fields, 'input_tokens'),
+      cacheRead: amount(input, 'cached_tokens'),
+      cacheWrite: amount(input, 'cache_write_tokens'),
+      output: amount(fields, 'output_tokens'),
+      reasoning: amount(nested(fields, 'output_tokens_details'), 'reasoning_tokens'),
+    }
+  },
 }

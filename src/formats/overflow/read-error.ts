@@ -1,4 +1,4 @@
-import { isObject, listOf } from '../kit/rule-kit.ts'
+import { isRecord, listOf } from '../../core/values.ts'
 
 /** An error answer as it arrived: the parsed body, its text, or an error event of a stream. */
 export interface ProviderError {
@@ -54,7 +54,7 @@ export function readError({ status, body }: ProviderError): ErrorWords {
       if (CODE_KEYS.has(key)) codes.add(String(value))
     } else if (Array.isArray(value)) {
       for (const entry of listOf(value).slice(0, 10)) visit(entry, key, depth + 1)
-    } else if (isObject(value)) {
+    } else if (isRecord(value)) {
       for (const [name, child] of Object.entries(value)) visit(child, name.toLowerCase(), depth + 1)
     }
   }

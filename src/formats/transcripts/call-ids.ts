@@ -1,5 +1,5 @@
 import type { Part } from './recording.ts'
-import { isObject } from './values.ts'
+import { isRecord } from '../../core/values.ts'
 
 const ID_KEYS = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id'])
 
@@ -68,7 +68,7 @@ export class CallIds {
 
   /** Ids stand at most two levels deep on every wire: a block, or a message with its list of calls. */
   #replaceIds(value: unknown, depth = 0): unknown {
-    if (!isObject(value) || depth > 1) return value
+    if (!isRecord(value) || depth > 1) return value
     let changed = false
     const entries = Object.entries(value).map(([key, field]) => {
       const fresh = ID_KEYS.has(key) && typeof field === 'string' ? this.#renamed.get(field) : undefined

@@ -1,5 +1,6 @@
 import type { Usage } from '../../core/usage.ts'
-import { at, isObject, numberOf } from './values.ts'
+import { isRecord, numberOf } from '../../core/values.ts'
+import { at } from './values.ts'
 
 /** Anthropic reports input without cached tokens. */
 export function anthropicUsage(usage: unknown): Usage | undefined {
@@ -21,7 +22,7 @@ export function anthropicUsage(usage: unknown): Usage | undefined {
 /** OpenAI's cached tokens are inside the prompt count; Chat and Responses name the fields differently. */
 export function openaiUsage(usage: unknown): Usage | undefined {
   const input = numberOf(at(usage, 'prompt_tokens')) ?? numberOf(at(usage, 'input_tokens'))
-  if (!isObject(usage) || input === undefined) return undefined
+  if (!isRecord(usage) || input === undefined) return undefined
   const details = usage['prompt_tokens_details'] ?? usage['input_tokens_details']
   const outputDetails = usage['completion_tokens_details'] ?? usage['output_tokens_details']
   return {

@@ -1,22 +1,14 @@
+import { isRecord, numberOf, type Fields } from '../../core/values.ts'
+
 /** Narrow reading of JSON that strangers wrote: a wrong type is an absent field. */
 
-export type JsonObject = Readonly<Record<string, unknown>>
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {})
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-export const objectsOf = (value: unknown): readonly JsonObject[] => listOf(value).filter(isObject)
-export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-export const numberOf = (value: unknown): number | undefined =>
-  typeof value === 'number' && Number.isFinite(value) ? value : undefined
+export const objectOf = (value: unknown): Fields => (isRecord(value) ? value : {})
 
 /** Reads a field path without caring which step is missing. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
   let current = value
   for (const key of path) {
-    if (!isObject(current)) return undefined
+    if (!isRecord(current)) return undefined
     current = current[key]
   }
   return current
@@ -58,7 +50,7 @@ export function optional<K extends string, V>(key: K, value: V | undefined): { r
   return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: V }
 }
 
-export function withoutKeys(value: JsonObject, keys: readonly string[]): JsonObject {
+export function withoutKeys(value: Fields, keys: readonly string[]): Fields {
   if (!keys.some((key) => key in value)) return value
   return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)))
 }

@@ -1,8 +1,7 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
+import { isRecord, type Fields } from '../../core/values.ts'
+import type { StreamEvent } from '../../core/codec.ts'
 import { parseEvent } from '../kit/pieces.ts'
 import { readToolChoice } from '../kit/tool-choice.ts'
-
-export type Json = Readonly<Record<string, unknown>>
 
 /** A call of one of our own tools, read off an answer. */
 export interface HiddenCall {
@@ -12,18 +11,17 @@ export interface HiddenCall {
 }
 
 /**
- * Steps that the client never saw, in the answer to one of its requests. `at` counts the visible parts of that answer that came
- * before; `beside` means that our calls stood beside calls of the client's own, so that both are answered together.
+ * A step that the client saw only in part: one answer of the upstream with calls of ours, and our results. `beside` means that calls of
+ * the client's own stood in it, too, so that both are answered together.
  */
 export interface HiddenStep {
-  readonly at: number
-  readonly calls: readonly Json[]
-  readonly results: readonly Json[]
+  readonly parts: readonly Fields[]
+  readonly results: readonly Fields[]
   readonly beside: boolean
 }
 
 /** An event that passes as it came, or as it is rewritten. */
-export type Passed = 'same' | ServerSentEvent
+export type Passed = 'same' | StreamEvent
 
 /** Which tools are ours. */
 export type IsOurs = (name: string) => boolean
@@ -31,9 +29,9 @@ export type IsOurs = (name: string) => boolean
 /** One visible stream, made of one or more answers of the upstream. */
 export interface VisibleStream {
   /** What the client gets for this event now. The end of an answer with calls of ours is held back: it may not be the end. */
-  push(event: ServerSentEvent): readonly Passed[]
+  push(event: StreamEvent): readonly Passed[]
   /** The parts of the current answer, ours included, as they stand in a history. */
-  parts(): readonly Json[]
+  parts(): readonly Fields[]
   /** The events that end the visible answer, where they were held back. */
   close(): readonly Passed[]
   /** The upstream goes on with another answer. What the held end also carried for the client comes out first. */
@@ -51,39 +49,32 @@ export interface HiddenWire {
   /** Where the history stands in a body. */
   readonly list: string
   /** By the members of a request. */
-  admits(fields: Json): Admission
+  admits(fields: Fields): Admission
   /** Our tool's call in a part; undefined for anything else. */
-  callOf(part: Json, isOurs: IsOurs): HiddenCall | undefined
+  callOf(part: Fields, isOurs: IsOurs): HiddenCall | undefined
   /** A call of whatever tool. */
-  isCall(part: Json): boolean
-  resultOf(call: HiddenCall, text: string): Json
+  isCall(part: Fields): boolean
+  resultOf(call: HiddenCall, text: string): Fields
   /** The answer and our results as history, for the upstream to go on from. */
-  continuation(parts: readonly Json[], results: readonly Json[]): readonly Json[]
-  /** The history with steps put back into the answer that begins at `index`. */
-  insert(history: readonly Json[], index: number, steps: readonly HiddenStep[]): readonly Json[]
-  partsOf(body: Json): readonly Json[]
+  continuation(parts: readonly Fields[], results: readonly Fields[]): readonly Fields[]
+  /** All results of one answer stand in one message. */
+  readonly joinsResults: boolean
+  partsOf(body: Fields): readonly Fields[]
   /** One whole answer from several: the visible parts, and the usage of the last, which tells how full the window is. */
-  assemble(bodies: readonly Json[], visible: readonly Json[]): Json
+  assemble(bodies: readonly Fields[], visible: readonly Fields[]): Fields
   stream(isOurs: IsOurs): VisibleStream
 }
 
 /** By the choice that a request leaves the model, in whatever wire. */
-export function byToolChoice(fields: Json): Admission {
+export function byToolChoice(fields: Fields): Admission {
   const choice = readToolChoice(fields)
   const isLimited = isRecord(fields['tool_choice']) && fields['tool_choice']['type'] === 'allowed_tools'
   return isLimited || choice?.mode === 'none' || choice?.name !== undefined ? 'closed' : 'open'
 }
 
-export const isRecord = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+export const parseData = ({ data }: StreamEvent): Fields | undefined => parseEvent(data)
 
-export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
-
-export const recordsIn = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isRecord) : [])
-
-export const parseData = ({ data }: ServerSentEvent): Json | undefined => parseEvent(data)
-
-export const eventOf = (original: ServerSentEvent, data: Json): ServerSentEvent => ({
+export const eventOf = (original: StreamEvent, data: Fields): StreamEvent => ({
   ...(original.event !== undefined && { event: original.event }),
   data: JSON.stringify(data),
 })
@@ -96,36 +87,4 @@ export function parseInput(text: unknown): unknown {
   } catch {
     return {}
   }
-}
-
-/**
- * Splits an answer that is one message of several parts into messages: each hidden step ends one, its results follow, and the
- * rest of the answer stands behind. `write` makes a message of the model from parts, `answer` one with results.
- */
-export function splitAnswer(
-  parts: readonly Json[],
-  steps: readonly HiddenStep[],
-  shape: {
-    readonly rest: (parts: readonly Json[]) => Json
-    readonly write: (parts: readonly Json[]) => Json
-    readonly answer: (results: readonly Json[]) => Json
-  },
-): { readonly messages: readonly Json[]; readonly besideResults: readonly Json[] } {
-  const messages: Json[] = []
-  const besideResults: Json[] = []
-  let from = 0
-  let rest = [...parts]
-  for (const step of steps) {
-    // A client that merged parts is met before them: the step stays valid, and its text stands behind it.
-    const at = step.at > parts.length ? from : step.at
-    if (step.beside) {
-      rest = [...parts.slice(from, at), ...step.calls, ...parts.slice(at)]
-      besideResults.push(...step.results)
-      continue
-    }
-    messages.push(shape.write([...parts.slice(from, at), ...step.calls]), shape.answer(step.results))
-    from = at
-    rest = parts.slice(from)
-  }
-  return { messages: [...messages, ...(rest.length > 0 ? [shape.rest(rest)] : [])], besideResults }
 }

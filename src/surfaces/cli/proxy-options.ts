@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander'
 import { readConfig, readNumber, unitWords, type BudgetConfig, type Config } from '../../config/index.ts'
 import { checkTenants, proxyConfig, proxyPolicies, type ProxyConfig } from '../../config/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
+import { endpoints } from '../../formats/endpoints.ts'
 import { tokenCount } from './kit/token-count.ts'
 import { wholeNumber } from './whole-number.ts'
 
@@ -10,9 +11,6 @@ export interface ProxyFlags extends Omit<
   'upstreams' | 'maxBodyBytes' | 'agents' | 'policy' | 'policies' | 'budgets' | 'models' | 'summarizer'
 > {
   readonly policy?: string
-  readonly anthropic?: string[]
-  readonly openai?: string[]
-  readonly gemini?: string[]
   readonly maxBody?: number
   readonly allowHost?: string[]
   readonly allowOrigin?: string[]
@@ -22,11 +20,8 @@ export interface ProxyFlags extends Omit<
   readonly json?: boolean
 }
 
-const VENDORS: Readonly<Record<'anthropic' | 'openai' | 'gemini', string>> = {
-  anthropic: 'https://api.anthropic.com',
-  openai: 'https://api.openai.com',
-  gemini: 'https://generativelanguage.googleapis.com',
-}
+/** The vendors' own addresses by prefix. */
+const VENDORS: Readonly<Record<string, string>> = Object.fromEntries(endpoints.map(({ name, url }) => [name, url]))
 
 const SCOPES = 'call, session, agent, key, tenant or day'
 
@@ -46,14 +41,10 @@ const budgetIn =
 /** The options that `proxy` and `run` share. */
 export function addProxyOptions(command: Command): Command {
   const several = (value: string, before: string[] = []): string[] => [...before, value]
+  for (const [name, url] of Object.entries(VENDORS)) {
+    command.option(`--${name} <url>`, `upstream behind /${name}; again for a fallback (default: ${url})`, several)
+  }
   return command
-    .option(
-      '--anthropic <url>',
-      `upstream behind /anthropic; again for a fallback (default: ${VENDORS.anthropic})`,
-      several,
-    )
-    .option('--openai <url>', `upstream behind /openai; again for a fallback (default: ${VENDORS.openai})`, several)
-    .option('--gemini <url>', `upstream behind /gemini; again for a fallback (default: ${VENDORS.gemini})`, several)
     .option(
       '--window <tokens>',
       'window of the upstream, when the catalogue does not know it: 200000 or 200k',
@@ -92,9 +83,6 @@ export function settingsOf(flags: ProxyFlags): ProxySettings {
 export function plainSettingsOf(flags: ProxyFlags, config: Config): ProxySettings {
   const file = proxyConfig(config)
   const {
-    anthropic,
-    openai,
-    gemini,
     maxBody,
     allowHost,
     allowOrigin,
@@ -106,7 +94,8 @@ export function plainSettingsOf(flags: ProxyFlags, config: Config): ProxySetting
     policy,
     ...rest
   } = flags
-  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+  const named = Object.entries(rest).filter(([, value]) => value !== undefined)
+  const given = Object.fromEntries(named.filter(([name]) => !(name in VENDORS)))
   checkTenants({ ...file, ...given })
   return {
     ...file,
@@ -121,9 +110,7 @@ export function plainSettingsOf(flags: ProxyFlags, config: Config): ProxySetting
     upstreams: {
       ...VENDORS,
       ...file.upstreams,
-      ...(anthropic !== undefined && { anthropic }),
-      ...(openai !== undefined && { openai }),
-      ...(gemini !== undefined && { gemini }),
+      ...(Object.fromEntries(named.filter(([name]) => name in VENDORS)) as Upstreams),
     },
   }
 }

@@ -9,6 +9,8 @@ export interface Place {
   /** Asks this place for another model than the client named. */
   readonly model?: string
   readonly window?: number
+  /** The name that it is configured under. */
+  readonly provider?: string
   /** The wire that this place speaks, where it is not the client's. */
   readonly wire?: string
 }
@@ -100,6 +102,8 @@ export interface Tap<B> {
   chunk(bytes: Uint8Array): Uint8Array | undefined
   /** The answer is complete, or was cut off: what arrived is recorded. */
   end(complete: boolean): Promise<TapEnd<B>>
+  /** The client has left while `end` was at work: nothing further is asked for it. */
+  cancel?(): void
 }
 
 export interface TapEnd<B> {

@@ -1,9 +1,11 @@
 import type { Hash } from '../../core/hash.ts'
 import { CLAUDE_CODE, identityOf } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
+import { isRecord } from '../../core/values.ts'
+import { VENDOR_CREDENTIALS, type HeaderReader } from '../../formats/endpoints.ts'
 import { tenantName } from '../../drivers/crypto/tenant-name.ts'
 
-export type HeaderReader = (name: string) => string | undefined
+export type { HeaderReader } from '../../formats/endpoints.ts'
 
 /** Set by the caller; wins over everything that can be read from the request. */
 const SESSION_HEADER = 'x-plimsoll-session'
@@ -24,16 +26,9 @@ export const OBSERVED = 'observed-'
  */
 export type TenantRule = string
 
-const CREDENTIAL_HEADERS = [
-  'authorization',
-  'x-api-key',
-  'x-goog-api-key',
-  'api-key',
-  'x-auth-token',
-  'ocp-apim-subscription-key',
-  'cookie',
-]
-const CREDENTIAL_PARAMETERS = ['key', 'api_key', 'api-key', 'access_token']
+/** The vendors' own, and what gateways in front of them take. */
+const CREDENTIAL_HEADERS = [...VENDOR_CREDENTIALS.headers, 'x-auth-token', 'ocp-apim-subscription-key', 'cookie']
+const CREDENTIAL_PARAMETERS = [...VENDOR_CREDENTIALS.parameters, 'api_key', 'api-key', 'access_token']
 
 /**
  * The tenant is a keyed hash of what the client authenticates with: stable, and useless to whoever reads it in a log. All of it counts,
@@ -76,11 +71,13 @@ export interface SpeakerClues {
   readonly hash: Hash
   /** The session that a stored response belongs to. */
   readonly sessionOfResponse: (id: string) => Promise<string | undefined>
+  /** Tells conversations apart that begin alike: the name of this one in a scope, where the first has the name `base`. */
+  readonly conversation: (scope: string, base: string) => Promise<string>
 }
 
 /**
- * Who is speaking: explicit headers, then what real clients send, else the conversation's own beginning. Sub-agents share
- * their parent's session id and begin with another task, so the beginning also tells agents apart.
+ * Who is speaking: explicit headers, then what real clients send, else what the conversation itself says. Sub-agents share their parent's
+ * session id, and some clients one id among all their users, so conversations under such a name are told apart as agents.
  */
 export async function speakerOf(clues: SpeakerClues): Promise<Speaker> {
   const { header, hash, fields } = clues
@@ -88,10 +85,12 @@ export async function speakerOf(clues: SpeakerClues): Promise<Speaker> {
   const named = own ?? clientSession(header, fields)
   const beginning = hash(beginningOf(clues.items, hash)).slice(0, 16)
   const previous = named === undefined ? await chainedSession(clues) : undefined
-  const session = named ?? previous ?? `chain-${beginning}`
+  const session = named ?? previous ?? (await clues.conversation('', `chain-${beginning}`))
   const agent =
     given(header, AGENT_HEADER) ??
-    (named !== undefined && own === undefined ? `begin-${beginning.slice(0, 8)}` : 'main')
+    (named !== undefined && own === undefined
+      ? await clues.conversation(named, `begin-${beginning.slice(0, 8)}`)
+      : 'main')
   return { session: bounded(session, hash), agent: bounded(agent, hash) }
 }
 
@@ -151,6 +150,3 @@ function beginningOf(items: readonly Item[], hash: Hash): string {
   }
   return ''
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,11 +1,11 @@
 import type { StopReason } from '../../core/codec.ts'
-import type { JsonObject } from '../../formats/kit/rule-kit.ts'
+import type { Fields } from '../../core/values.ts'
 
 /** One thing the model says or does. */
 export type AnswerPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string; readonly redacted?: boolean }
-  | { readonly type: 'call'; readonly name: string; readonly input: JsonObject; readonly id?: string }
+  | { readonly type: 'call'; readonly name: string; readonly input: Fields; readonly id?: string }
   | { readonly type: 'refusal'; readonly text: string }
 
 export interface Answer {
@@ -17,7 +17,7 @@ export interface Answer {
 export interface BrainTurn {
   /** Counts the requests that were answered, from 1. Refused and faulted ones do not count, so a retry gets its answer. */
   readonly number: number
-  readonly body: JsonObject
+  readonly body: Fields
   readonly model: string
   readonly lane: string
   readonly inputTokens: number
@@ -31,11 +31,11 @@ export type Script = readonly Answer[] | ((turn: BrainTurn) => Answer)
 export const say = (text: string): Answer => ({ parts: [{ type: 'text', text }] })
 
 /** One call. */
-export const call = (name: string, input: JsonObject = {}, text?: string): Answer => calls([{ name, input }], text)
+export const call = (name: string, input: Fields = {}, text?: string): Answer => calls([{ name, input }], text)
 
 /** Calls in parallel, after an optional text. */
 export function calls(
-  list: readonly { readonly name: string; readonly input?: JsonObject; readonly id?: string }[],
+  list: readonly { readonly name: string; readonly input?: Fields; readonly id?: string }[],
   text?: string,
 ): Answer {
   return {

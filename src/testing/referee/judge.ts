@@ -1,6 +1,5 @@
 import type { Violation } from '../../core/codec.ts'
-import type { JsonObject } from '../../formats/kit/rule-kit.ts'
-import { isObject } from '../../formats/kit/rule-kit.ts'
+import { type Fields, isRecord } from '../../core/values.ts'
 import type { HiddenTokenizer } from './tokenizer.ts'
 import type { CountedSegment, Dialect, Failure, Segment } from './types.ts'
 
@@ -12,14 +11,14 @@ const refuse = (message: string): { failure: Failure } => ({
 })
 
 /** Reads the bytes as JSON, or says in the vendor's manner why not. */
-export function parseBody(raw: Uint8Array): { readonly body: JsonObject } | { readonly failure: Failure } {
+export function parseBody(raw: Uint8Array): { readonly body: Fields } | { readonly failure: Failure } {
   let parsed: unknown
   try {
     parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(raw))
   } catch (error) {
     return refuse(`The request body is not valid JSON: ${error instanceof Error ? error.message : String(error)}`)
   }
-  if (!isObject(parsed)) return refuse('The request body is not a JSON object')
+  if (!isRecord(parsed)) return refuse('The request body is not a JSON object')
   if (isDeeperThan(parsed, MAX_DEPTH)) return refuse('The request body is not valid JSON: recursion limit exceeded')
   return { body: parsed }
 }
@@ -73,7 +72,7 @@ export function keepNewest(
 /** A broken rule in the vendor's manner; the rule's name is added so that a test can tell which one. */
 export function failureOf(dialect: Dialect, violation: Violation): Failure {
   const where = violation.path === '' ? '' : `${violation.path}: `
-  const prefixed = dialect.wire === 'anthropic-messages' ? where : ''
+  const prefixed = dialect.namesPaths ? where : ''
   const tooLarge = violation.rule === 'body-bytes'
   return {
     kind: tooLarge ? 'too-large' : 'invalid',

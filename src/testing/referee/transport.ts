@@ -1,5 +1,4 @@
-import type { ServerSentEvent } from '../../core/codec.ts'
-import { formatSseEvent } from '../../formats/framing/sse.ts'
+import type { StreamEvent } from '../../core/codec.ts'
 import type { Fault } from './fault.ts'
 import type { RefereeOptions } from './options.ts'
 import type { RefereeResponse } from './types.ts'
@@ -21,10 +20,11 @@ export async function* sendBytes(text: string, cut = false): AsyncGenerator<Uint
 
 export interface EventStream {
   readonly options: Pick<RefereeOptions, 'chunkBytes' | 'keepAliveEvery' | 'pace' | 'seed'>
-  readonly events: readonly ServerSentEvent[]
+  readonly events: readonly StreamEvent[]
   readonly fault: Fault | undefined
-  readonly errorEvent: ServerSentEvent
+  readonly errorEvent: StreamEvent
   readonly keepAlive: string
+  readonly write: (event: StreamEvent) => string
 }
 
 /** Sends events one by one, with the faults that a stream can have. */
@@ -37,12 +37,12 @@ export async function* sendEvents(stream: EventStream): AsyncGenerator<Uint8Arra
   for (const [index, event] of events.entries()) {
     if (index >= faultAt) {
       if (fault?.kind === 'cut-stream') throw new ConnectionCut()
-      yield* split(formatSseEvent(stream.errorEvent))
+      yield* split(stream.write(stream.errorEvent))
       return
     }
     await pace?.(index)
     if (keepAliveEvery !== undefined && index > 0 && index % keepAliveEvery === 0) yield* split(stream.keepAlive)
-    yield* split(formatSseEvent(event))
+    yield* split(stream.write(event))
   }
 }
 

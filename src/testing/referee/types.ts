@@ -1,10 +1,11 @@
-import type { RuleOptions, ServerSentEvent, Violation } from '../../core/codec.ts'
+import type { WireFormat } from '../../formats/wires.ts'
+import type { RuleOptions, StreamEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { JsonObject } from '../../formats/kit/rule-kit.ts'
+import type { Fields } from '../../core/values.ts'
 import type { Answer } from './brain.ts'
 import type { Issuer } from './issuer.ts'
 
-export type Wire = 'anthropic-messages' | 'openai-chat' | 'openai-responses' | 'gemini'
+export type Wire = WireFormat
 
 export interface RefereeRequest {
   readonly method: string
@@ -59,6 +60,8 @@ export interface RequestFacts {
   readonly tools: readonly string[]
   /** A streaming client asked for usage; wires that always report say true. */
   readonly asksUsage: boolean
+  /** The window that the request asks for, on wires where it can. */
+  readonly window?: number
   /** Settings that split the cached messages without being text, e.g. tool choice. */
   readonly cacheSalt: string
 }
@@ -101,7 +104,7 @@ export interface OverflowFacts {
 }
 
 export interface RenderContext {
-  readonly body: JsonObject
+  readonly body: Fields
   readonly facts: RequestFacts
   readonly answer: Answer
   /** Unique per exchange and the same in every run. */
@@ -120,7 +123,7 @@ export interface RenderContext {
 }
 
 export interface VerifyContext {
-  readonly body: JsonObject
+  readonly body: Fields
   readonly facts: RequestFacts
   readonly headers: Readonly<Record<string, string>>
   readonly issuer: Issuer
@@ -129,7 +132,7 @@ export interface VerifyContext {
 
 export interface Rendered {
   readonly body: unknown
-  readonly events: readonly ServerSentEvent[]
+  readonly events: readonly StreamEvent[]
 }
 
 /** What one wire says and how; everything else about a referee is the same for all. */
@@ -137,14 +140,14 @@ export interface Dialect {
   readonly wire: Wire
   route(method: string, path: string): Route | undefined
   check(body: unknown, options: RuleOptions): readonly Violation[]
-  read(body: JsonObject, route: Route, memory: ReadonlyMap<string, unknown>): RequestFacts
+  read(body: Fields, route: Route, memory: ReadonlyMap<string, unknown>): RequestFacts
   /** Complains about headers. */
   authorise(request: RefereeRequest, apiKey: string | undefined): Failure | undefined
   verify(context: VerifyContext): Verification
   overflow(facts: OverflowFacts): Failure
   error(failure: Failure, id: string): unknown
   /** An error in the middle of a stream. */
-  errorEvent(failure: Failure, id: string): ServerSentEvent
+  errorEvent(failure: Failure, id: string): StreamEvent
   /** How an answer that said 200 takes it back: whole, and as the events that stand before any content. */
   refuseInside(failure: Failure, id: string, nowSeconds: number): Rendered
   /** The answer, whole and as events. */
@@ -154,6 +157,12 @@ export interface Dialect {
   /** Sent between events to keep the connection open. */
   readonly keepAlive: string
   readonly cache: CacheRule
+  /** What it answers when it has too much to do. */
+  readonly overloadedStatus: number
+  /** Whether errors begin with the path that they are about. */
+  readonly namesPaths: boolean
+  /** What happens to a prompt that does not fit. @default 'reject' */
+  readonly overflows?: 'reject' | 'truncate-front'
   /** Which tokens must fit into the window. */
   readonly fits: 'input-plus-output' | 'input'
 }

@@ -3,6 +3,7 @@ import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import type { EpochEdit } from '../../../core/records.ts'
 import type { Turns } from '../../../core/turns.ts'
+import type { WireTraits } from '../../../core/wire-traits.ts'
 import type { ArtifactMeta } from '../../../ports/artifact-store.ts'
 import type { PresentOptions } from '../../deps.ts'
 import type { DescribeResult } from './steps/narrative.ts'
@@ -25,6 +26,9 @@ export interface Draft {
   /** Tokens outside the history: instructions, tools, overhead. */
   readonly fixedTokens: number
   readonly limitTokens: number
+  readonly windowTokens: number
+  /** The design's own estimate of a request with these items; absent where its policy has none. */
+  readonly estimate?: (items: readonly Item[]) => number
   readonly lowTokens: number
   /** Size of the body with first-send edits in place, and what it may be. */
   readonly bytes: number
@@ -32,7 +36,8 @@ export interface Draft {
   readonly handleOf: (content: string | Uint8Array) => Handle
   /** Distance between the window and high water. */
   readonly marginTokens: number
-  readonly format: string
+  /** Whether a thought may go while what it led to stays, by the rules of the wire. */
+  readonly mayStrip: WireTraits['mayStrip']
   readonly present: (text: string, options: PresentOptions) => string
   readonly readers: Readers
   /** One sentence about a tool's result, for narratives. */
@@ -70,6 +75,8 @@ export interface SummaryAsk {
   readonly wrap: (answer: string) => string
   /** Facts that must stand in the result word for word. */
   readonly carried: readonly string[]
+  /** What the answer may speak of, and is held against. Absent where a design takes any answer that is a summary in form. */
+  readonly history?: readonly Item[]
 }
 
 export interface StoredText {

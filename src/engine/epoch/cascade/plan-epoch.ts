@@ -1,4 +1,5 @@
 import type { Handle } from '../../../core/handles.ts'
+import type { Item } from '../../../core/item.ts'
 import type { CascadeStep } from '../../../core/policy.ts'
 import type { EpochEdit } from '../../../core/records.ts'
 import { behindCompaction } from './steps/behind-compaction.ts'
@@ -24,7 +25,7 @@ export function planEpoch(whole: Draft, steps: readonly CascadeStep[]): Proposal
   for (const step of steps) {
     if (isBraked && !isLastResort(step)) continue
     const projected = projectedTokens(draft, proposal)
-    if (projected <= draft.lowTokens && !isAboutNumber(step)) continue
+    if (!isNeeded(draft, step, proposal, projected)) continue
     const proposed = propose(draft, step, proposal, projected)
     isBraked ||= step.step === 'emergency' && proposed.edits.length > 0
     proposal = merge(proposal, proposed)
@@ -34,6 +35,31 @@ export function planEpoch(whole: Draft, steps: readonly CascadeStep[]): Proposal
 
 /** What only makes a request fit that would not leave otherwise. */
 const isLastResort = (step: CascadeStep): boolean => step.step === 'squeeze' && (step.above ?? 1) >= 1
+
+/** Whether earlier steps have left something to do. */
+function isNeeded(draft: Draft, step: CascadeStep, before: Proposal, projected: number): boolean {
+  if (step.step === 'summarise' && step.measure === 'estimate' && draft.estimate !== undefined) {
+    const line = step.above === undefined ? draft.lowTokens : draft.windowTokens * step.above
+    return draft.estimate(itemsUnder(draft, before)) >= line
+  }
+  if (step.step === 'summarise' && projected <= draft.limitTokens * (step.above ?? 0)) return false
+  return projected > draft.lowTokens || isAboutNumber(step)
+}
+
+/** The items that a plan would leave, its own messages among them. */
+function itemsUnder(draft: Draft, proposal: Proposal): Item[] {
+  const gone = goneIn(draft, proposal)
+  const shown = shownIn(draft, proposal)
+  const left = draft.items.flatMap((item, index) => {
+    if (gone(index)) return []
+    const text = shown.get(index)
+    return [text === undefined ? item : { ...item, text }]
+  })
+  const ours = proposal.edits.flatMap((edit): Item[] =>
+    edit.op === 'insert' ? [{ id: '', kind: 'user', role: edit.role, text: edit.text, message: -1 }] : [],
+  )
+  return [...left, ...ours]
+}
 
 /** Some steps are about the number of messages, whatever they weigh. */
 const isAboutNumber = (step: CascadeStep): boolean =>
@@ -47,7 +73,9 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
       const { above = 1, to = 0.95, tokens = Infinity, minimum = 0 } = step
       const level = (share: number): number => Math.min(tokens, draft.limitTokens * share)
       if (draft.items.length < minimum || projected <= level(above)) return NOTHING
-      return squeeze(draft, projected - level(to), goneIn(draft, before), step, shownIn(draft, before))
+      // Only what would not leave otherwise may cost a person's words their middle.
+      const options = { floorTokens: step.floorTokens, spareUser: !isLastResort(step) }
+      return squeeze(draft, projected - level(to), goneIn(draft, before), options, shownIn(draft, before))
     }
     case 'collapse-duplicates':
       return collapseDuplicates(draft, step)
@@ -58,7 +86,6 @@ function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: n
     case 'window':
       return slideWindow(draft, step)
     case 'summarise':
-      if (projected <= draft.limitTokens * (step.above ?? 0)) return NOTHING
       return summarise(draft, step, goneIn(draft, before))
     case 'emergency':
       return emergencyFold(draft, step, goneIn(draft, before))

@@ -1,8 +1,8 @@
 import { findRecords } from '../json/records.ts'
 import type { FoundRecords, RecordList } from '../json/records.ts'
-import { eachItem, eachEntry, isArrayAt, isObjectAt, skipSpace, skipValue } from '../json/json-scan.ts'
-import type { Span } from '../json/json-scan.ts'
-import { isRecord } from '../templates/template.ts'
+import { eachItem, eachEntry, isArrayAt, isObjectAt, skipSpace, skipValue } from '../../../core/json/lexer.ts'
+import type { Span } from '../../../core/json/lexer.ts'
+import { isRecord } from '../../../core/values.ts'
 import type { ContentKind } from '../types.ts'
 
 /** What is known about JSON text after one pass over its spans. */

@@ -1,4 +1,4 @@
-import { isObjectAt, rootSpan } from '../json/json-scan.ts'
+import { isObjectAt, rootSpan } from '../../../core/json/lexer.ts'
 
 /**
  * Length of what stands before the content proper: the status lines of a command runner, or a tool's own JSON header. It is

@@ -1,6 +1,6 @@
 import { moreItems, moreKeys } from '../markers.ts'
-import { eachEntry, eachItem, isArrayAt, isObjectAt, keyText, skipValue } from './json-scan.ts'
-import type { EntrySpan, Span } from './json-scan.ts'
+import { eachEntry, eachItem, isArrayAt, isObjectAt, keyText, skipValue } from '../../../core/json/lexer.ts'
+import type { EntrySpan, Span } from '../../../core/json/lexer.ts'
 import { repairSurrogates, shortString } from './json-string.ts'
 
 /**

@@ -1,5 +1,6 @@
 import { Counter } from '../json/stats.ts'
-import { isRecord, pick, shortText, text } from './template.ts'
+import { isRecord } from '../../../core/values.ts'
+import { pick, shortText, text } from './template.ts'
 import type { Template } from './template.ts'
 
 const TOP = 20

@@ -1,4 +1,5 @@
-import { isRecord, number, pick, text } from './template.ts'
+import { isRecord } from '../../../core/values.ts'
+import { number, pick, text } from './template.ts'
 
 /** One span, whatever tracer wrote it. Times in milliseconds. */
 export interface SpanFacts {

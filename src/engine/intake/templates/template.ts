@@ -8,9 +8,6 @@ export interface Template {
 
 export type TemplateName = 'metrics' | 'timeseries' | 'logs' | 'traces' | 'generic'
 
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** First present field of several spellings. */
 export function pick(record: Record<string, unknown>, ...keys: readonly string[]): unknown {
   for (const key of keys) if (record[key] !== undefined && record[key] !== null) return record[key]

@@ -22,7 +22,7 @@ export async function permit(reduced: Reduced): Promise<Permitted> {
       : undefined
   const leaving = closing?.view ?? view
   designLogOf(context.deps.policy)
-    .decided?.(context, leaving, closing?.verdict.kind ?? 'proceed')
+    .decided?.(context, before, closing?.verdict.kind ?? 'proceed')
     .forEach(context.emit)
   // A guess, and the margin of an unknown model, may cost an epoch, not the request.
   if (isCertainlyOver(leaving.estimate, context.limit, context.conversation.settings))

@@ -36,5 +36,6 @@ export const adkCode = (): Policy => ({
       maxTokens: 1_000,
     },
     { step: 'squeeze', floorTokens: 120, above: 0.105, to: 0.1 },
+    { step: 'squeeze', floorTokens: 120 },
   ],
 })

@@ -1,4 +1,4 @@
-import { rootSpan, skipString, skipSpace } from '../../intake/json/json-scan.ts'
+import { rootSpan, skipString, skipSpace } from '../../../core/json/lexer.ts'
 import { shortJsonString } from '../../intake/json/json-string.ts'
 import { aiAgentTruncated } from '../../intake/markers.ts'
 import { byteLength, cutHead, cutHeadBytes, cutTail, cutTailBytes } from '../../intake/text.ts'

@@ -1,7 +1,7 @@
 import type { GuardRule } from '../../../core/policy.ts'
 import type { PresentOptions } from '../../deps.ts'
 import { parseStructure } from '../../intake/json/json-size.ts'
-import { isRecord } from '../../intake/templates/template.ts'
+import { isRecord } from '../../../core/values.ts'
 import type { DesignView } from '../design.ts'
 import { handleLargePayload } from './large-payload.ts'
 import { guardSreResponse, SRE_GUARD_DEFAULTS } from './truncation-guard.ts'

@@ -1,7 +1,7 @@
 import { describeObject, writeBounded } from '../../intake/templates/generic.ts'
 import { runTemplate, TOOL_TEMPLATES } from '../../intake/templates/index.ts'
 import type { TemplateName } from '../../intake/templates/index.ts'
-import { isRecord } from '../../intake/templates/template.ts'
+import { isRecord } from '../../../core/values.ts'
 import { typeName } from '../../intake/json/fields.ts'
 import { cutHead } from '../../intake/text.ts'
 import { integerOf, type Environment } from '../environment.ts'

@@ -1,4 +1,4 @@
-import { isRecord } from '../../intake/templates/template.ts'
+import { isRecord } from '../../../core/values.ts'
 import { SRE_TRUNCATED } from '../../intake/markers.ts'
 import { cutHead } from '../../intake/text.ts'
 import { jsonLength, jsonText } from '../../intake/json/json-size.ts'

@@ -43,6 +43,7 @@ export const contextguard: Policy = {
       continuation: 'quote',
     },
     { step: 'squeeze', floorTokens: 40, above: 0.7, to: 0.5 },
+    { step: 'squeeze', floorTokens: 40 },
   ],
 }
 
@@ -67,6 +68,7 @@ export const slidingWindow = (maxTurns = 20): Policy => ({
       share: { of: 'margin', value: 0.5 },
     },
     { step: 'squeeze', floorTokens: 40, above: 0.7, to: 0.5 },
+    { step: 'squeeze', floorTokens: 40 },
   ],
 })
 

@@ -1,6 +1,6 @@
 import { shareRoom } from '../../intake/json/json-view.ts'
 import { cyberCutHeader, cyberFooter, cyberHeader, cyberTruncated } from '../../intake/markers.ts'
-import { isRecord } from '../../intake/templates/template.ts'
+import { isRecord } from '../../../core/values.ts'
 import { cutHead } from '../../intake/text.ts'
 import { integerOf, type Environment } from '../environment.ts'
 import type { GuardCut, Guarded } from '../guarded.ts'

@@ -32,11 +32,12 @@ export function cyberEstimate(
   onEvent: (event: EventBody) => void = () => {},
 ): number | undefined {
   const items: unknown = conversation?.items
-  if (items === undefined || items === null) return failed('TOKEN ESTIMATION FAILED: agent.messages is None', onEvent)
-  if (!Array.isArray(items)) return failed('TOKEN ESTIMATION FAILED: agent.messages is not a list', onEvent)
+  if (items === undefined || items === null)
+    return failed('warning', 'TOKEN ESTIMATION FAILED: agent.messages is None', onEvent)
+  if (!Array.isArray(items)) return failed('warning', 'TOKEN ESTIMATION FAILED: agent.messages is not a list', onEvent)
   const listed = items as readonly Item[]
   if (listed.length === 0) {
-    onEvent({ type: 'warning', topic: 'cyber-autoagent', message: 'TOKEN ESTIMATION: agent.messages is empty' })
+    onEvent(line('info', 'TOKEN ESTIMATION: agent.messages is empty'))
     return 0
   }
   try {
@@ -45,6 +46,7 @@ export function cyberEstimate(
     return SYSTEM_TOKENS + TOOL_TOKENS + messagesOf(listed).length * TOKENS_PER_MESSAGE + text
   } catch (error) {
     return failed(
+      'error',
       `TOKEN ESTIMATION ERROR: Exception during estimation: ${error instanceof Error ? error.message : String(error)}`,
       onEvent,
     )
@@ -59,10 +61,10 @@ export function cyberBudgetTokens(
 ): number | undefined {
   if (estimate !== undefined) return estimate
   if (telemetry !== undefined && telemetry > 0) {
-    onEvent({ type: 'degraded', what: 'token estimate', cause: 'BUDGET CHECK FALLBACK: Using telemetry tokens' })
+    onEvent(line('info', 'BUDGET CHECK FALLBACK: Using telemetry tokens'))
     return telemetry
   }
-  onEvent({ type: 'degraded', what: 'budget check', cause: 'BUDGET CHECK ABORT: No estimation and no telemetry' })
+  onEvent(line('error', 'BUDGET CHECK ABORT: No estimation and no telemetry'))
   return undefined
 }
 
@@ -74,7 +76,15 @@ function charactersOf(item: Item): number {
   return item.text.length + (item.toolName?.length ?? 0) + media
 }
 
-function failed(message: string, onEvent: (event: EventBody) => void): undefined {
-  onEvent({ type: 'degraded', what: 'token estimate', cause: message })
+function failed(level: 'warning' | 'error', message: string, onEvent: (event: EventBody) => void): undefined {
+  onEvent(line(level, message))
   return undefined
 }
+
+/** A line of the design's log; people who ran it search for the words. */
+export const line = (level: 'info' | 'warning' | 'error', message: string): EventBody => ({
+  type: 'warning',
+  topic: 'cyber-autoagent',
+  level,
+  message,
+})

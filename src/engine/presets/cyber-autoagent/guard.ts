@@ -1,6 +1,6 @@
 import type { GuardRule } from '../../../core/policy.ts'
 import type { PresentOptions } from '../../deps.ts'
-import { isRecord } from '../../intake/templates/template.ts'
+import { isRecord } from '../../../core/values.ts'
 import type { DesignView } from '../design.ts'
 import { CYBER_DEFAULTS, routeCyberResult } from './compress.ts'
 

@@ -1,28 +1,49 @@
 import type { EventBody } from '../../../core/events.ts'
-import type { Epoch } from '../../../core/records.ts'
-import type { PrepareContext } from '../../prepare/context.ts'
-import type { Reduction } from '../design.ts'
+import type { Epoch, EpochEdit } from '../../../core/records.ts'
 import { highWater, messagesOf } from '../../epoch/thresholds.ts'
+import type { PrepareContext, View } from '../../prepare/context.ts'
+import type { Reduction } from '../design.ts'
+import { line } from './estimate.ts'
 
-/** The words of a design's own log for a reduction; people who ran it grep for them. */
-export function reductionLines(context: PrepareContext, { before, after, epoch }: Reduction): EventBody[] {
-  const { policy } = context.deps
-  const say = (message: string): EventBody => ({ type: 'warning', topic: policy.name, message })
-  const threshold = Math.floor(highWater(policy, context.limit, context.branch.log.cacheIsWarm))
-  const compressed = epoch.edits.filter((edit) => edit.op === 'replace').length
-  const from = messagesOf(before.conversation.items)
-  const to = messagesOf(after.conversation.items)
+const tokensIn = ({ load }: View): number => Math.ceil(load.count.tokens)
+const thresholdOf = ({ deps, limit, branch }: PrepareContext): number =>
+  Math.floor(highWater(deps.policy, limit, branch.log.cacheIsWarm))
+
+/** What the budget check found, before each request; the hook announces itself with the first. */
+export function decisionLines(context: PrepareContext, view: View): EventBody[] {
+  const { branch } = context
+  const messages = messagesOf(view.conversation.items)
   return [
-    say(`THRESHOLD EXCEEDED: context=${Math.ceil(before.load.count.tokens)}, threshold=${threshold}`),
-    ...(compressed > 0 ? [say(`LAYER 2 COMPRESSION: Compressing ${compressed} tool result(s)`)] : []),
-    say(`Context reduced via ${managerOf(epoch)} manager: messages ${from}->${to}`),
+    ...(branch.requests.last === undefined ? [line('info', 'HOOK REGISTRATION: PromptBudgetHook')] : []),
+    line('info', `TOKEN ESTIMATION: ${tokensIn(view)} tokens in ${messages} messages`),
+    line('info', `BUDGET CHECK: context=${tokensIn(view)}, threshold=${thresholdOf(context)}`),
   ]
 }
 
+/** What a reduction did, layer by layer. */
+export function reductionLines(context: PrepareContext, { before, after, epoch }: Reduction): EventBody[] {
+  const threshold = thresholdOf(context)
+  const tokens = tokensIn(before)
+  const { edits } = epoch
+  const compressed = edits.filter((edit) => edit.reason.endsWith('characters compressed')).length
+  const slid = dropped(edits, (reason) => reason.startsWith('outside the window'))
+  const folded = dropped(edits, (reason) => reason === 'folded into the summary')
+  const [from, to] = [before, after].map((view) => messagesOf(view.conversation.items)) as [number, number]
+  return [
+    // The window may have been too long in messages alone; then no threshold was exceeded.
+    ...(tokens >= threshold ? [line('warning', `THRESHOLD EXCEEDED: context=${tokens}, threshold=${threshold}`)] : []),
+    // The document counts its layers from 1 in its log, and from 0 in its text.
+    ...(compressed > 0 ? [line('info', `LAYER 2 COMPRESSION: Compressing ${compressed} tool result(s)`)] : []),
+    ...(slid > 0 ? [line('info', `LAYER 3 SLIDING WINDOW: Removing ${slid} item(s)`)] : []),
+    ...(folded > 0 ? [line('info', `LAYER 4 SUMMARIZATION: Summarizing ${folded} item(s)`)] : []),
+    line('info', `Context reduced via ${managerOf(epoch)} manager: messages ${from}->${to}`),
+  ]
+}
+
+const dropped = (edits: readonly EpochEdit[], isIt: (reason: string) => boolean): number =>
+  edits.reduce((sum, edit) => sum + (edit.op === 'drop' && isIt(edit.reason) ? edit.to - edit.from : 0), 0)
+
 function managerOf({ edits }: Epoch): string {
-  const summary = edits.some(
-    (edit) => edit.op === 'insert' && edit.reason.includes('stands for') && !edit.reason.includes('window'),
-  )
-  if (summary) return 'summarizing'
+  if (edits.some((edit) => edit.op === 'drop' && edit.reason === 'folded into the summary')) return 'summarizing'
   return edits.some((edit) => edit.op === 'drop') ? 'sliding' : 'mapping'
 }

@@ -9,6 +9,8 @@ const scaled = (window: number): number => Math.max(8, Math.floor(window * 0.15)
  * Cyber-AutoAgent (Python, Strands): five layers. 0, artifacts for outputs above 10,000 characters; 1, old results of at least
  * 10,000 become 8,000; 2, a window of 100 messages down to 90 %; 3, the oldest 30 % as a summary; 4, further passes above 90 %.
  *
+ * Layers 1 to 3 follow each other until the estimate is below the threshold; layer 4's two passes until it is below 90 % of the window, in 30 seconds.
+ *
  * Choices: layer 1 really runs from 70 % of the window's messages on, before the 65 % token check (in the code that number only
  * wrote a log line); preserve-last is 5 unless `auto` asks for the scaled value; the zones together are at most half of the window.
  *
@@ -33,10 +35,11 @@ export function cyberAutoagent(env: Environment = {}): Policy {
     preserveLast: isAuto ? scaled(window) : integerOf(env, 'CYBER_CONVERSATION_PRESERVE_LAST', 5),
     cap: { share: 0.5, window },
   }
-  const oldest = (scope: number, above = 0): Policy['cascade'][number] => ({
+  const oldest = (scope: number, above?: number): Policy['cascade'][number] => ({
     step: 'summarise',
     scope,
-    above,
+    measure: 'estimate',
+    ...(above !== undefined && { above }),
     tail: zones.preserveLast,
     style: 'record',
     share: { of: 'limit', value: 0.05 },
@@ -46,7 +49,8 @@ export function cyberAutoagent(env: Environment = {}): Policy {
     water: {
       of: 'window',
       high: isTrue(env, 'CYBER_PROMPT_CACHE_HINT') ? Math.min(0.98, threshold + relax) : threshold,
-      low: threshold * 0.75,
+      // There is no target beside the threshold: layers follow each other until the estimate is below it.
+      low: threshold,
       warn: 0.8,
       rest: 0.05,
       inclusive: true,
@@ -74,6 +78,7 @@ export function cyberAutoagent(env: Environment = {}): Policy {
       oldest(0.6, 0.9),
       oldest(0.8, 0.9),
       { step: 'squeeze', floorTokens: 120, above: 0.9, to: 0.85 },
+      { step: 'squeeze', floorTokens: 120 },
     ],
   }
 }

@@ -21,6 +21,9 @@ export interface ChunkPlan {
   readonly chunkBytes: number
 }
 
+/** What was said about chunks so far, so that none is asked about twice: not when another one failed, nor when the question comes again. */
+export type ChunkAnswers = Map<string, readonly string[]>
+
 /** How many chunks an artifact needs, judged by samples from its beginning, middle and end. */
 export async function planChunks(reader: Reader, stat: ArtifactStat, model: ExtractionModel): Promise<ChunkPlan> {
   const starts = [...new Set([0, Math.floor(stat.bytes / 2), Math.max(0, stat.bytes - SAMPLE_BYTES)])]
@@ -44,13 +47,18 @@ export async function extractChunked(
   model: ExtractionModel,
   question: string,
   plan: ChunkPlan,
-  parallel: number,
+  { parallel, known }: { readonly parallel: number; readonly known: ChunkAnswers },
 ): Promise<string> {
   const step = Math.max(1, Math.floor(plan.chunkBytes * (1 - OVERLAP)))
   const starts = Array.from({ length: plan.chunks }, (_, i) => i * step)
   const answers = await inParallel(starts, parallel, async (start, i) => {
+    const key = JSON.stringify([stat.handle, question, start, plan.chunkBytes])
+    const before = known.get(key)
+    if (before !== undefined) return before
     const text = await chunkText(reader, stat, start, plan.chunkBytes)
-    return askChunk(model, question, text, `Part ${i + 1} of ${plan.chunks}.`)
+    const said = await askChunk(model, question, text, `Part ${i + 1} of ${plan.chunks}.`)
+    known.set(key, said)
+    return said
   })
   const useful = answers.flat().filter((answer) => !answer.startsWith(NOTHING))
   if (useful.length === 0)

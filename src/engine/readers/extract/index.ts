@@ -7,7 +7,7 @@ import type { Summarizer } from '../../../ports/summarizer.ts'
 import type { Tokenizer } from '../../../ports/tokenizer.ts'
 import type { LineIndexes } from '../lines/line-index.ts'
 import { cutBytes, grouped, type Reader, type ReaderAnswer } from '../reader.ts'
-import { extractChunked, planChunks, type ChunkPlan } from './chunked.ts'
+import { extractChunked, planChunks, type ChunkAnswers, type ChunkPlan } from './chunked.ts'
 import { extractionModel, type ExtractionModel } from './model.ts'
 import { extractBySearch, SEARCH_INSTRUCTIONS } from './search.ts'
 import { headAndTail } from './truncate.ts'
@@ -57,6 +57,7 @@ export async function artifactExtract(
   indexes: LineIndexes,
   options: ExtractOptions | undefined,
   request: ExtractRequest,
+  known: ChunkAnswers = new Map(),
 ): Promise<ExtractAnswer> {
   if (request.extract.trim() === '')
     throw new PlimsollError('bad-input', 'extract is empty: say in words what to look for.')
@@ -84,7 +85,7 @@ export async function artifactExtract(
         throw new PlimsollError('overflow', `${plan.chunks} chunks would be needed, ${maxChunks} are allowed`)
       const text =
         mode === 'full-chunked'
-          ? await extractChunked(reader, stat, model, request.extract, plan, parallel)
+          ? await extractChunked(reader, stat, model, request.extract, plan, { parallel, known })
           : await extractBySearch(reader, indexes, stat, model, request.extract, maxTurns)
       return answered(reader, stat, text, mode, plan, model)
     } catch (error) {

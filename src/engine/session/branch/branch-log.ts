@@ -35,6 +35,8 @@ export interface BranchLog {
   readonly undone: ReadonlySet<string>
   /** Epochs and undos of this agent so far: whoever remembers what stood remembers this number with it. */
   readonly decisions: number
+  /** A result found no room in the window; where a policy says so, no further tool is run. */
+  readonly toolBudgetExceeded: boolean
   /** Views that `toolResult` gave out, by hash → the artifacts that they were made from. */
   readonly views: ReadonlyMap<string, readonly Handle[]>
   /** Turns that this agent has opened, by the highest number in their ids. */
@@ -129,6 +131,8 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     } else if (record.type === 'pin') {
       if (record.pinned) pins.add(record.identity)
       else pins.delete(record.identity)
+    } else if ((record.type === 'audit' || record.type === 'edit') && record.cause === 'window') {
+      log.toolBudgetExceeded = true
     } else if (record.type === 'calibration') takeSeed(record)
     else if (record.type === 'usage') takeUsage(record)
     if (record.type !== 'epoch' && record.type !== 'undo') return undefined
@@ -189,6 +193,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     pins,
     undone,
     decisions: 0,
+    toolBudgetExceeded: false,
     views,
     turns: 0,
     lastCall: undefined,

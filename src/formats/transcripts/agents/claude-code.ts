@@ -4,8 +4,8 @@ import type { LoadContext, TranscriptLoader } from '../loader.ts'
 import type { Recording } from '../recording.ts'
 import type { SourceRecord } from '../source.ts'
 import { anthropicUsage } from '../usage.ts'
-import { at, isObject, numberOf, objectsOf, optional, textOf, timeOf } from '../values.ts'
-import type { JsonObject } from '../values.ts'
+import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
+import { at, optional, timeOf } from '../values.ts'
 
 /** Line types that Claude Code writes beside the messages. They never reach the model. */
 const SIDE_TYPES = new Set([
@@ -25,9 +25,9 @@ export const claudeCode: TranscriptLoader = {
   format: 'claude-code',
 
   recognises(value) {
-    if (!isObject(value)) return false
-    const type = textOf(value['type'])
-    if (type === 'user' || type === 'assistant') return isObject(value['message']) && 'uuid' in value
+    if (!isRecord(value)) return false
+    const type = stringOf(value['type'])
+    if (type === 'user' || type === 'assistant') return isRecord(value['message']) && 'uuid' in value
     if (type === 'system') return 'uuid' in value && 'parentUuid' in value
     return type !== undefined && SIDE_TYPES.has(type)
   },
@@ -42,15 +42,15 @@ export const claudeCode: TranscriptLoader = {
 function splitAgents(records: readonly SourceRecord[]): Map<string, readonly SourceRecord[]> {
   const agents = new Map<string, SourceRecord[]>()
   for (const record of records) {
-    if (!isObject(record.value)) continue
+    if (!isRecord(record.value)) continue
     const side = record.value['isSidechain'] === true
-    const name = side ? (textOf(record.value['agentId']) ?? 'sidechain') : ''
+    const name = side ? (stringOf(record.value['agentId']) ?? 'sidechain') : ''
     const lines = agents.get(name)
     if (lines === undefined) agents.set(name, [record])
     else lines.push(record)
   }
   // A sub-agent's own file has side lines only, perhaps behind a line that belongs to no conversation.
-  if (agents.size > 1 && !(agents.get('') ?? []).some(({ value }) => isObject(value) && isObject(value['message']))) {
+  if (agents.size > 1 && !(agents.get('') ?? []).some(({ value }) => isRecord(value) && isRecord(value['message']))) {
     agents.delete('')
   }
   return agents
@@ -67,19 +67,19 @@ function loadAgent(records: readonly SourceRecord[], context: LoadContext, name:
   const seen = new Set<string>()
   const branches = new Branches()
   for (const { value, line } of records) {
-    if (!isObject(value)) continue
+    if (!isRecord(value)) continue
     // A resumed session copies the lines of its predecessor.
-    const uuid = textOf(value['uuid'])
+    const uuid = stringOf(value['uuid'])
     if (uuid !== undefined && seen.has(uuid)) continue
     if (uuid !== undefined) seen.add(uuid)
     const rewound = branches.add(value, line)
     if (rewound !== undefined) builder.rewindTo(rewound)
     if (value['type'] === 'system' && value['subtype'] === 'compact_boundary') {
       builder.compact(line, numberOf(at(value, 'compactMetadata', 'preTokens')))
-    } else if (value['type'] === 'user' && isObject(value['message'])) {
+    } else if (value['type'] === 'user' && isRecord(value['message'])) {
       if (everything && value['isCompactSummary'] === true) continue
       builder.user(partsOfContent('user', value['message']['content']), line)
-    } else if (value['type'] === 'assistant' && isObject(value['message'])) {
+    } else if (value['type'] === 'assistant' && isRecord(value['message'])) {
       addAnswer(builder, value, value['message'], line)
     }
   }
@@ -100,12 +100,12 @@ class Branches {
   #newestAnswer: string | undefined
 
   /** The line to go back to, if this one leaves the branch of the newest answer. */
-  add(value: JsonObject, line: number): number | undefined {
-    const uuid = textOf(value['uuid'])
+  add(value: Fields, line: number): number | undefined {
+    const uuid = stringOf(value['uuid'])
     if (uuid === undefined) return undefined
-    const parent = textOf(value['parentUuid'])
-    const answer = value['type'] === 'assistant' ? textOf(at(value, 'message', 'id')) : undefined
-    this.#links.set(uuid, { parent, answer, isMessage: isObject(value['message']), line })
+    const parent = stringOf(value['parentUuid'])
+    const answer = value['type'] === 'assistant' ? stringOf(at(value, 'message', 'id')) : undefined
+    this.#links.set(uuid, { parent, answer, isMessage: isRecord(value['message']), line })
     if (answer !== undefined) this.#newestAnswer = answer
     // A compaction begins a new tree.
     if (value['subtype'] === 'compact_boundary') this.#newestAnswer = undefined
@@ -128,21 +128,21 @@ class Branches {
 }
 
 /** Something the user typed; results and reminders follow other rules. */
-const isPrompt = (value: JsonObject): boolean =>
+const isPrompt = (value: Fields): boolean =>
   value['type'] === 'user' &&
   value['isMeta'] !== true &&
   value['isCompactSummary'] !== true &&
-  !objectsOf(at(value, 'message', 'content')).some((block) => block['type'] === 'tool_result')
+  !recordsIn(at(value, 'message', 'content')).some((block) => block['type'] === 'tool_result')
 
-function addAnswer(builder: RecordingBuilder, value: JsonObject, message: JsonObject, line: number): void {
-  const model = textOf(message['model'])
+function addAnswer(builder: RecordingBuilder, value: Fields, message: Fields, line: number): void {
+  const model = stringOf(message['model'])
   // Placeholders that the client wrote itself after an error or a local command: no model was called.
   if (model === '<synthetic>') return
   builder.answer({
     parts: partsOfContent('assistant', message['content']),
     line,
     outputPartial: true,
-    ...optional('id', textOf(message['id'])),
+    ...optional('id', stringOf(message['id'])),
     ...optional('model', model),
     ...optional('usage', anthropicUsage(message['usage'])),
     ...optional('at', timeOf(value['timestamp'])),

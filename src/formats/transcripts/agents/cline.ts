@@ -3,36 +3,36 @@ import { partOfBlock } from '../histories/anthropic-blocks.ts'
 import { RecordingBuilder } from '../builder.ts'
 import type { LoadContext, TranscriptLoader } from '../loader.ts'
 import type { Part, Recording } from '../recording.ts'
-import { at, isObject, numberOf, objectOf, objectsOf, optional, textOf, timeOf, withoutKeys } from '../values.ts'
-import type { JsonObject } from '../values.ts'
+import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
+import { at, objectOf, optional, timeOf, withoutKeys } from '../values.ts'
 
 /** Cline's session file: Anthropic-like blocks, files as blocks of their own, the prompt in `system_prompt`. */
 export const cline: TranscriptLoader = {
   format: 'cline',
   recognises: (value) =>
-    isObject(value) &&
+    isRecord(value) &&
     Array.isArray(value['messages']) &&
     'sessionId' in value &&
     ('system_prompt' in value || 'agent' in value),
   load: (records, context) => records.map(({ value, line }) => loadSession(objectOf(value), line, context)),
 }
 
-function loadSession(document: JsonObject, line: number, context: LoadContext): Recording {
+function loadSession(document: Fields, line: number, context: LoadContext): Recording {
   const builder = new RecordingBuilder({ format: 'cline', wire: 'anthropic-messages', ...context })
-  builder.system(textOf(document['system_prompt']) ?? '')
-  for (const message of objectsOf(document['messages'])) {
+  builder.system(stringOf(document['system_prompt']) ?? '')
+  for (const message of recordsIn(document['messages'])) {
     const role = message['role'] === 'assistant' ? 'assistant' : 'user'
     const content = message['content']
     const parts: readonly Part[] =
       typeof content === 'string'
         ? [{ kind: role, text: content }]
-        : objectsOf(content).map((block) => part(role, block))
+        : recordsIn(content).map((block) => part(role, block))
     if (role === 'user') builder.user(parts, line)
     else {
       builder.answer({
         parts,
         line,
-        ...optional('model', textOf(at(message, 'modelInfo', 'id'))),
+        ...optional('model', stringOf(at(message, 'modelInfo', 'id'))),
         ...optional('usage', usageOf(message['metrics'])),
         ...optional('at', timeOf(message['ts'])),
       })
@@ -41,19 +41,19 @@ function loadSession(document: JsonObject, line: number, context: LoadContext): 
   return builder.build()
 }
 
-function part(role: 'user' | 'assistant', block: JsonObject): Part {
+function part(role: 'user' | 'assistant', block: Fields): Part {
   if (block['type'] === 'file') {
     return {
       kind: role,
-      text: `<file path="${textOf(block['path']) ?? ''}">\n${textOf(block['content']) ?? ''}\n</file>`,
+      text: `<file path="${stringOf(block['path']) ?? ''}">\n${stringOf(block['content']) ?? ''}\n</file>`,
     }
   }
   // `name` on a result is Cline's own; the wire does not take it.
   if (block['type'] === 'tool_result') {
-    return { ...partOfBlock(role, withoutKeys(block, ['name'])), ...optional('toolName', textOf(block['name'])) }
+    return { ...partOfBlock(role, withoutKeys(block, ['name'])), ...optional('toolName', stringOf(block['name'])) }
   }
   const read = partOfBlock(role, block)
-  if (read.kind !== 'reasoning' || textOf(block['signature']) !== undefined) return read
+  if (read.kind !== 'reasoning' || stringOf(block['signature']) !== undefined) return read
   return { kind: 'reasoning', text: read.text }
 }
 

@@ -4,8 +4,8 @@ import type { Recording } from '../recording.ts'
 import { isModelItem, partsOfItem } from '../histories/responses-items.ts'
 import type { SourceRecord } from '../source.ts'
 import { openaiUsage } from '../usage.ts'
-import { at, isObject, numberOf, objectsOf, optional, textOf, timeOf } from '../values.ts'
-import type { JsonObject } from '../values.ts'
+import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
+import { at, optional, timeOf } from '../values.ts'
 
 const ENVELOPES = new Set(['session_meta', 'turn_context', 'response_item', 'event_msg', 'compacted'])
 
@@ -16,16 +16,16 @@ const ENVELOPES = new Set(['session_meta', 'turn_context', 'response_item', 'eve
 export const codexRollout: TranscriptLoader = {
   format: 'codex-rollout',
   recognises(value) {
-    if (!isObject(value)) return false
-    return (ENVELOPES.has(textOf(value['type']) ?? '') && isObject(value['payload'])) || isBareItem(value)
+    if (!isRecord(value)) return false
+    return (ENVELOPES.has(stringOf(value['type']) ?? '') && isRecord(value['payload'])) || isBareItem(value)
   },
   load: (records, context) => [loadRollout(records, context)],
 }
 
-const isBareItem = (value: JsonObject): boolean =>
+const isBareItem = (value: Fields): boolean =>
   value['record_type'] === 'state' ||
   (value['type'] === 'message' && Array.isArray(value['content']) && typeof value['role'] === 'string') ||
-  ['reasoning', 'function_call', 'function_call_output', 'local_shell_call'].includes(textOf(value['type']) ?? '')
+  ['reasoning', 'function_call', 'function_call_output', 'local_shell_call'].includes(stringOf(value['type']) ?? '')
 
 interface Progress {
   /** Something came in since the newest answer: the next item of the model begins a new response. */
@@ -39,14 +39,14 @@ function loadRollout(records: readonly SourceRecord[], context: LoadContext): Re
   const builder = new RecordingBuilder({ format: 'codex-rollout', wire: 'openai-responses', ...context })
   const progress: Progress = { inputSince: true, responses: 0, totalTokens: -1, model: undefined }
   for (const { value, line } of records) {
-    if (!isObject(value)) continue
-    const payload = isObject(value['payload']) ? value['payload'] : value
+    if (!isRecord(value)) continue
+    const payload = isRecord(value['payload']) ? value['payload'] : value
     switch (value['type']) {
       case 'session_meta':
-        builder.system(textOf(at(payload, 'base_instructions', 'text')) ?? textOf(payload['instructions']) ?? '')
+        builder.system(stringOf(at(payload, 'base_instructions', 'text')) ?? stringOf(payload['instructions']) ?? '')
         break
       case 'turn_context':
-        progress.model = textOf(payload['model']) ?? progress.model
+        progress.model = stringOf(payload['model']) ?? progress.model
         builder.model(progress.model)
         break
       case 'compacted':
@@ -65,7 +65,7 @@ function loadRollout(records: readonly SourceRecord[], context: LoadContext): Re
 
 function addItem(
   builder: RecordingBuilder,
-  item: JsonObject,
+  item: Fields,
   line: number,
   time: number | undefined,
   progress: Progress,
@@ -89,7 +89,7 @@ function addItem(
 }
 
 /** The event repeats when only the rate limits changed; a changed total is a call. It also ends the response. */
-function tokenCount(builder: RecordingBuilder, payload: JsonObject, progress: Progress): void {
+function tokenCount(builder: RecordingBuilder, payload: Fields, progress: Progress): void {
   const total = numberOf(at(payload, 'info', 'total_token_usage', 'total_tokens'))
   const usage = openaiUsage(at(payload, 'info', 'last_token_usage'))
   if (usage === undefined || total === undefined || total === progress.totalTokens) return
@@ -98,11 +98,11 @@ function tokenCount(builder: RecordingBuilder, payload: JsonObject, progress: Pr
 }
 
 /** The history gives way to the replacement list; older files have the summary text alone. */
-function compacted(builder: RecordingBuilder, payload: JsonObject, line: number): void {
+function compacted(builder: RecordingBuilder, payload: Fields, line: number): void {
   if (!builder.compact(line)) return
-  const replacement = objectsOf(payload['replacement_history'])
+  const replacement = recordsIn(payload['replacement_history'])
   if (replacement.length === 0) {
-    const summary = textOf(payload['message']) ?? ''
+    const summary = stringOf(payload['message']) ?? ''
     if (summary !== '') builder.user([{ kind: 'user', text: summary }], line)
     return
   }

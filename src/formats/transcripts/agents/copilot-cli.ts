@@ -2,8 +2,8 @@ import { RecordingBuilder } from '../builder.ts'
 import type { LoadContext, TranscriptLoader } from '../loader.ts'
 import type { Part, Recording } from '../recording.ts'
 import type { SourceRecord } from '../source.ts'
-import { at, isObject, jsonText, objectOf, objectsOf, optional, textOf, timeOf } from '../values.ts'
-import type { JsonObject } from '../values.ts'
+import { type Fields, isRecord, recordsIn, stringOf } from '../../../core/values.ts'
+import { at, jsonText, objectOf, optional, timeOf } from '../values.ts'
 
 const EVENT = /^(session|hook|system|user|assistant|tool|permission|subagent|skill|abort)\b/
 
@@ -11,27 +11,27 @@ const EVENT = /^(session|hook|system|user|assistant|tool|permission|subagent|ski
 export const copilotCli: TranscriptLoader = {
   format: 'copilot-cli',
   recognises: (value) =>
-    isObject(value) && isObject(value['data']) && EVENT.test(textOf(value['type']) ?? '') && 'id' in value,
+    isRecord(value) && isRecord(value['data']) && EVENT.test(stringOf(value['type']) ?? '') && 'id' in value,
   load: (records, context) => [loadEvents(records, context)],
 }
 
 function loadEvents(records: readonly SourceRecord[], context: LoadContext): Recording {
   const builder = new RecordingBuilder({ format: 'copilot-cli', wire: 'openai-chat', ...context })
   for (const { value, line } of records) {
-    if (!isObject(value)) continue
+    if (!isRecord(value)) continue
     const data = objectOf(value['data'])
     switch (value['type']) {
       case 'system.message':
-        builder.system(textOf(data['content']) ?? '')
+        builder.system(stringOf(data['content']) ?? '')
         break
       case 'user.message':
         builder.user(
-          [{ kind: 'user', text: textOf(data['transformedContent']) ?? textOf(data['content']) ?? '' }],
+          [{ kind: 'user', text: stringOf(data['transformedContent']) ?? stringOf(data['content']) ?? '' }],
           line,
         )
         break
       case 'system.notification':
-        builder.user([{ kind: 'user', text: textOf(data['content']) ?? '' }], line)
+        builder.user([{ kind: 'user', text: stringOf(data['content']) ?? '' }], line)
         break
       case 'assistant.message':
         addAnswer(builder, data, line, timeOf(value['timestamp']))
@@ -47,15 +47,15 @@ function loadEvents(records: readonly SourceRecord[], context: LoadContext): Rec
   return builder.build()
 }
 
-function addAnswer(builder: RecordingBuilder, data: JsonObject, line: number, time: number | undefined): void {
-  const reasoning = textOf(data['reasoningText']) ?? ''
-  const text = textOf(data['content']) ?? ''
-  const calls = objectsOf(data['toolRequests']).map((request): Part => ({
+function addAnswer(builder: RecordingBuilder, data: Fields, line: number, time: number | undefined): void {
+  const reasoning = stringOf(data['reasoningText']) ?? ''
+  const text = stringOf(data['content']) ?? ''
+  const calls = recordsIn(data['toolRequests']).map((request): Part => ({
     kind: 'call',
     text: jsonText(request['arguments'] ?? {}),
     input: request['arguments'] ?? {},
-    ...optional('callId', textOf(request['toolCallId'])),
-    ...optional('toolName', textOf(request['name'])),
+    ...optional('callId', stringOf(request['toolCallId'])),
+    ...optional('toolName', stringOf(request['name'])),
   }))
   builder.answer({
     parts: [
@@ -64,24 +64,24 @@ function addAnswer(builder: RecordingBuilder, data: JsonObject, line: number, ti
       ...calls,
     ],
     line,
-    ...optional('id', textOf(data['apiCallId'])),
-    ...optional('model', textOf(data['model'])),
+    ...optional('id', stringOf(data['apiCallId'])),
+    ...optional('model', stringOf(data['model'])),
     ...optional('at', time),
   })
 }
 
-function resultPart(data: JsonObject): Part {
-  const error = textOf(at(data, 'error', 'message'))
+function resultPart(data: Fields): Part {
+  const error = stringOf(at(data, 'error', 'message'))
   return {
     kind: 'result',
-    text: textOf(at(data, 'result', 'content')) ?? error ?? '',
-    ...optional('callId', textOf(data['toolCallId'])),
+    text: stringOf(at(data, 'result', 'content')) ?? error ?? '',
+    ...optional('callId', stringOf(data['toolCallId'])),
     ...(data['success'] === false && { isError: true }),
   }
 }
 
-function addCompaction(builder: RecordingBuilder, data: JsonObject, line: number): void {
-  const summary = textOf(data['summaryContent'])
+function addCompaction(builder: RecordingBuilder, data: Fields, line: number): void {
+  const summary = stringOf(data['summaryContent'])
   // A compaction that failed changes nothing.
   if (summary === undefined || !builder.compact(line)) return
   builder.user([{ kind: 'user', text: summary }], line)

@@ -2,8 +2,8 @@ import type { Usage } from '../../../core/usage.ts'
 import { RecordingBuilder } from '../builder.ts'
 import type { LoadContext, TranscriptLoader } from '../loader.ts'
 import type { Part, Recording } from '../recording.ts'
-import { at, isObject, jsonText, numberOf, objectsOf, optional, textOf, timeOf } from '../values.ts'
-import type { JsonObject } from '../values.ts'
+import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
+import { at, jsonText, optional, timeOf } from '../values.ts'
 
 /**
  * Gemini CLI's chat recording: one JSON object with `messages`, or (newer) JSON lines where a message with a known id replaces
@@ -13,17 +13,17 @@ import type { JsonObject } from '../values.ts'
 export const geminiCli: TranscriptLoader = {
   format: 'gemini-cli',
   recognises(value) {
-    if (!isObject(value)) return false
-    if (isObject(value['$set']) || '$rewindTo' in value || isSession(value)) return true
+    if (!isRecord(value)) return false
+    if (isRecord(value['$set']) || '$rewindTo' in value || isSession(value)) return true
     return isMessage(value) && 'timestamp' in value && !('uuid' in value)
   },
   load(records, context) {
     const sessions: Session[] = []
     for (const { value, line } of records) {
-      if (!isObject(value)) continue
+      if (!isRecord(value)) continue
       if (isSession(value)) {
         sessions.push(newSession())
-        for (const message of objectsOf(value['messages'])) addMessage(sessions.at(-1) as Session, message, line)
+        for (const message of recordsIn(value['messages'])) addMessage(sessions.at(-1) as Session, message, line)
       } else {
         if (sessions.length === 0) sessions.push(newSession())
         applyRecord(sessions.at(-1) as Session, value, line)
@@ -34,7 +34,7 @@ export const geminiCli: TranscriptLoader = {
 }
 
 interface Entry {
-  readonly message: JsonObject
+  readonly message: Fields
   readonly line: number
   /** Put there in place of an older history: no call of this session. */
   readonly isReplacement: boolean
@@ -45,25 +45,25 @@ type Session = { readonly line: number; entries: Entry[] }[]
 
 const newSession = (): Session => [{ line: 0, entries: [] }]
 
-const isSession = (value: JsonObject): boolean =>
+const isSession = (value: Fields): boolean =>
   typeof value['sessionId'] === 'string' && ('projectHash' in value || ('startTime' in value && !('type' in value)))
 
-const isMessage = (value: JsonObject): boolean =>
-  ['user', 'gemini', 'info', 'error', 'warning'].includes(textOf(value['type']) ?? '') &&
+const isMessage = (value: Fields): boolean =>
+  ['user', 'gemini', 'info', 'error', 'warning'].includes(stringOf(value['type']) ?? '') &&
   typeof value['id'] === 'string'
 
-function applyRecord(session: Session, record: JsonObject, line: number): void {
+function applyRecord(session: Session, record: Fields, line: number): void {
   const stretch = session.at(-1) as Session[number]
-  const rewindTo = textOf(record['$rewindTo'])
+  const rewindTo = stringOf(record['$rewindTo'])
   if (rewindTo !== undefined) {
     const index = stretch.entries.findIndex(({ message }) => message['id'] === rewindTo)
     stretch.entries = stretch.entries.slice(0, Math.max(0, index))
-  } else if (isObject(record['$set'])) {
-    if (Array.isArray(record['$set']['messages'])) replaceHistory(session, objectsOf(record['$set']['messages']), line)
+  } else if (isRecord(record['$set'])) {
+    if (Array.isArray(record['$set']['messages'])) replaceHistory(session, recordsIn(record['$set']['messages']), line)
   } else if (isMessage(record)) addMessage(session, record, line)
 }
 
-function replaceHistory(session: Session, messages: readonly JsonObject[], line: number): void {
+function replaceHistory(session: Session, messages: readonly Fields[], line: number): void {
   const stretch = session.at(-1) as Session[number]
   // The same messages once more, perhaps without the last ones: a checkpoint or a rollback.
   const known = new Map(stretch.entries.map((entry) => [entry.message['id'], entry]))
@@ -76,7 +76,7 @@ function replaceHistory(session: Session, messages: readonly JsonObject[], line:
   }
 }
 
-function addMessage(session: Session, message: JsonObject, line: number): void {
+function addMessage(session: Session, message: Fields, line: number): void {
   const { entries } = session.at(-1) as Session[number]
   // Nearly always the newest one: a message is written again while its tools run.
   const index = entries.findLastIndex((entry) => entry.message['id'] === message['id'])
@@ -100,7 +100,7 @@ function loadSession(session: Session, context: LoadContext): Recording {
       } else if (entry.message['type'] === 'gemini') {
         if (modelSpokeLast) builder.user([{ kind: 'user', text: CONTINUE }], entry.line)
         addAnswer(builder, entry)
-        modelSpokeLast = objectsOf(entry.message['toolCalls']).length === 0
+        modelSpokeLast = recordsIn(entry.message['toolCalls']).length === 0
       }
     }
   }
@@ -108,16 +108,16 @@ function loadSession(session: Session, context: LoadContext): Recording {
 }
 
 function addAnswer(builder: RecordingBuilder, { message, line, isReplacement }: Entry): void {
-  const thoughts = objectsOf(message['thoughts']).map((thought): Part => ({
+  const thoughts = recordsIn(message['thoughts']).map((thought): Part => ({
     kind: 'reasoning',
     text: [thought['subject'], thought['description']].map(jsonText).join('\n'),
   }))
-  const calls = objectsOf(message['toolCalls'])
+  const calls = recordsIn(message['toolCalls'])
   builder.answer({
     parts: [...thoughts, ...partsOf('assistant', message['content']), ...calls.map(callPart)],
     line,
     isCall: !isReplacement,
-    ...optional('model', textOf(message['model'])),
+    ...optional('model', stringOf(message['model'])),
     ...optional('usage', usageOf(message['tokens'])),
     ...optional('at', timeOf(message['timestamp'])),
   })
@@ -129,43 +129,43 @@ function partsOf(kind: 'user' | 'assistant', content: unknown): readonly Part[] 
   const parts = Array.isArray(content) ? content : [content]
   return parts.flatMap((part): Part[] => {
     if (typeof part === 'string') return part === '' ? [] : [{ kind, text: part }]
-    if (!isObject(part)) return []
-    const text = textOf(part['text'])
+    if (!isRecord(part)) return []
+    const text = stringOf(part['text'])
     if (text !== undefined) return text === '' ? [] : [{ kind, text, raw: part }]
-    return [{ kind: 'media', text: '', mediaBytes: (textOf(at(part, 'inlineData', 'data')) ?? '').length, raw: part }]
+    return [{ kind: 'media', text: '', mediaBytes: (stringOf(at(part, 'inlineData', 'data')) ?? '').length, raw: part }]
   })
 }
 
-const callPart = (call: JsonObject): Part => ({
+const callPart = (call: Fields): Part => ({
   kind: 'call',
   text: jsonText(call['args'] ?? {}),
   input: call['args'] ?? {},
-  ...optional('callId', textOf(call['id'])),
-  ...optional('toolName', textOf(call['name'])),
+  ...optional('callId', stringOf(call['id'])),
+  ...optional('toolName', stringOf(call['name'])),
 })
 
 /** The function's response, and beside it whatever media it brought along. */
-function resultParts(call: JsonObject): readonly Part[] {
+function resultParts(call: Fields): readonly Part[] {
   const result = call['result']
-  const named = { ...optional('callId', textOf(call['id'])), ...optional('toolName', textOf(call['name'])) }
+  const named = { ...optional('callId', stringOf(call['id'])), ...optional('toolName', stringOf(call['name'])) }
   const failed = call['status'] === 'error' ? { isError: true } : {}
   if (typeof result === 'string') return [{ kind: 'result', text: result, ...named, ...failed }]
   let answered = false
   return (Array.isArray(result) ? result : [result]).flatMap((part): Part[] => {
-    if (!isObject(part)) return []
+    if (!isRecord(part)) return []
     const response = at(part, 'functionResponse', 'response')
     if (response === undefined || answered) {
       return [
         {
           kind: 'media',
-          text: textOf(part['text']) ?? '',
-          mediaBytes: (textOf(at(part, 'inlineData', 'data')) ?? '').length,
+          text: stringOf(part['text']) ?? '',
+          mediaBytes: (stringOf(at(part, 'inlineData', 'data')) ?? '').length,
           raw: part,
         },
       ]
     }
     answered = true
-    const text = textOf(at(response, 'output')) ?? textOf(at(response, 'error')) ?? jsonText(response)
+    const text = stringOf(at(response, 'output')) ?? stringOf(at(response, 'error')) ?? jsonText(response)
     return [{ kind: 'result', text, raw: part, ...named, ...failed }]
   })
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-import { isObject, textOf } from '../values.ts'
+import { isRecord, stringOf } from '../../../core/values.ts'
 
 /**
  * OpenCode keeps a session as many small files: `session/<project>/<id>.json`, `message/<id>/*.json`, `part/<message>/*.json`.
@@ -11,12 +11,12 @@ export async function readOpenCodeStorage(sessionFile: string): Promise<string |
   const storage = dirname(dirname(dirname(sessionFile)))
   if (basename(dirname(dirname(sessionFile))) !== 'session') return undefined
   const info = await readJson(sessionFile)
-  const id = isObject(info) ? textOf(info['id']) : undefined
+  const id = isRecord(info) ? stringOf(info['id']) : undefined
   // Ids become folder names here; one with a separator is not OpenCode's.
   if (id === undefined || !isSafeId(id)) return undefined
   const messages = []
   for (const message of await readFolder(join(storage, 'message', id))) {
-    const messageId = isObject(message) ? textOf(message['id']) : undefined
+    const messageId = isRecord(message) ? stringOf(message['id']) : undefined
     if (messageId === undefined || !isSafeId(messageId)) continue
     messages.push({ info: message, parts: await readFolder(join(storage, 'part', messageId)) })
   }

@@ -2,8 +2,8 @@ import type { Usage } from '../../../core/usage.ts'
 import { RecordingBuilder } from '../builder.ts'
 import type { LoadContext, TranscriptLoader } from '../loader.ts'
 import type { Part, Recording } from '../recording.ts'
-import { at, isObject, jsonText, numberOf, objectOf, objectsOf, optional, textOf, timeOf } from '../values.ts'
-import type { JsonObject } from '../values.ts'
+import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
+import { at, jsonText, objectOf, optional, timeOf } from '../values.ts'
 
 /**
  * OpenCode's session as `opencode export` writes it: `{ info, messages: [{ info, parts }] }`. A tool part holds the call and
@@ -12,38 +12,38 @@ import type { JsonObject } from '../values.ts'
 export const openCode: TranscriptLoader = {
   format: 'opencode',
   recognises: (value) =>
-    isObject(value) &&
-    objectsOf(value['messages'])
+    isRecord(value) &&
+    recordsIn(value['messages'])
       .slice(0, 1)
-      .some((message) => isObject(message['info']) && Array.isArray(message['parts'])),
+      .some((message) => isRecord(message['info']) && Array.isArray(message['parts'])),
   load: (records, context) => records.map(({ value, line }) => loadSession(objectOf(value), line, context)),
 }
 
-function loadSession(document: JsonObject, line: number, context: LoadContext): Recording {
-  const name = textOf(at(document, 'info', 'title'))
+function loadSession(document: Fields, line: number, context: LoadContext): Recording {
+  const name = stringOf(at(document, 'info', 'title'))
   const builder = new RecordingBuilder({
     format: 'opencode',
     wire: 'anthropic-messages',
     ...context,
     ...optional('name', name),
   })
-  for (const message of objectsOf(document['messages'])) {
+  for (const message of recordsIn(document['messages'])) {
     const info = objectOf(message['info'])
-    const parts = objectsOf(message['parts'])
+    const parts = recordsIn(message['parts'])
     if (info['role'] === 'assistant') addSteps(builder, info, parts, line)
     else builder.user(parts.flatMap(userPart), line)
   }
   return builder.build()
 }
 
-function addSteps(builder: RecordingBuilder, info: JsonObject, parts: readonly JsonObject[], line: number): void {
+function addSteps(builder: RecordingBuilder, info: Fields, parts: readonly Fields[], line: number): void {
   // OpenCode writes its summary as an assistant message and sends nothing older from then on.
   if (info['summary'] === true) {
-    const text = parts.map((part) => (part['type'] === 'text' ? (textOf(part['text']) ?? '') : '')).join('\n')
+    const text = parts.map((part) => (part['type'] === 'text' ? (stringOf(part['text']) ?? '') : '')).join('\n')
     if (builder.compact(line)) builder.user([{ kind: 'user', text }], line)
     return
   }
-  const steps: { parts: JsonObject[]; tokens: unknown }[] = []
+  const steps: { parts: Fields[]; tokens: unknown }[] = []
   for (const part of parts) {
     if (part['type'] === 'step-start' || steps.length === 0) steps.push({ parts: [], tokens: undefined })
     const step = steps.at(-1)
@@ -54,7 +54,7 @@ function addSteps(builder: RecordingBuilder, info: JsonObject, parts: readonly J
     builder.answer({
       parts: step.parts.flatMap(assistantPart),
       line,
-      ...optional('model', textOf(info['modelID'])),
+      ...optional('model', stringOf(info['modelID'])),
       ...optional('usage', usageOf(step.tokens ?? (steps.length === 1 ? info['tokens'] : undefined))),
       ...optional('at', timeOf(at(info, 'time', 'created'))),
     })
@@ -62,32 +62,34 @@ function addSteps(builder: RecordingBuilder, info: JsonObject, parts: readonly J
   }
 }
 
-function userPart(part: JsonObject): readonly Part[] {
-  if (part['type'] === 'text') return [{ kind: 'user', text: textOf(part['text']) ?? '' }]
+function userPart(part: Fields): readonly Part[] {
+  if (part['type'] === 'text') return [{ kind: 'user', text: stringOf(part['text']) ?? '' }]
   if (part['type'] !== 'file') return []
-  const url = textOf(part['url']) ?? ''
-  return [{ kind: 'media', text: textOf(part['filename']) ?? '', mediaBytes: url.startsWith('data:') ? url.length : 0 }]
+  const url = stringOf(part['url']) ?? ''
+  return [
+    { kind: 'media', text: stringOf(part['filename']) ?? '', mediaBytes: url.startsWith('data:') ? url.length : 0 },
+  ]
 }
 
-function assistantPart(part: JsonObject): readonly Part[] {
-  if (part['type'] === 'text') return [{ kind: 'assistant', text: textOf(part['text']) ?? '' }]
-  if (part['type'] === 'reasoning') return [{ kind: 'reasoning', text: textOf(part['text']) ?? '' }]
+function assistantPart(part: Fields): readonly Part[] {
+  if (part['type'] === 'text') return [{ kind: 'assistant', text: stringOf(part['text']) ?? '' }]
+  if (part['type'] === 'reasoning') return [{ kind: 'reasoning', text: stringOf(part['text']) ?? '' }]
   if (part['type'] !== 'tool') return []
   const input = at(part, 'state', 'input') ?? {}
   return [{ kind: 'call', text: jsonText(input), input, ...names(part) }]
 }
 
-function resultPart(part: JsonObject): readonly Part[] {
+function resultPart(part: Fields): readonly Part[] {
   if (part['type'] !== 'tool') return []
-  const error = textOf(at(part, 'state', 'error'))
-  const text = textOf(at(part, 'state', 'output')) ?? error
+  const error = stringOf(at(part, 'state', 'error'))
+  const text = stringOf(at(part, 'state', 'output')) ?? error
   if (text === undefined) return []
   return [{ kind: 'result', text, ...names(part), ...(error !== undefined && { isError: true }) }]
 }
 
-const names = (part: JsonObject) => ({
-  ...optional('callId', textOf(part['callID'])),
-  ...optional('toolName', textOf(part['tool'])),
+const names = (part: Fields) => ({
+  ...optional('callId', stringOf(part['callID'])),
+  ...optional('toolName', stringOf(part['tool'])),
 })
 
 /** OpenCode's input excludes cached tokens, its output excludes reasoning. */

@@ -3,8 +3,8 @@ import { RecordingBuilder } from '../builder.ts'
 import type { LoadContext, TranscriptLoader } from '../loader.ts'
 import type { Part, Recording } from '../recording.ts'
 import type { SourceRecord } from '../source.ts'
-import { at, isObject, jsonText, numberOf, objectOf, objectsOf, optional, textOf, timeOf } from '../values.ts'
-import type { JsonObject } from '../values.ts'
+import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
+import { at, jsonText, objectOf, optional, timeOf } from '../values.ts'
 
 const TYPES = new Set([
   'session',
@@ -24,9 +24,9 @@ const ROLES = new Set(['user', 'assistant', 'toolResult', 'bashExecution'])
 export const pi: TranscriptLoader = {
   format: 'pi',
   recognises(value) {
-    if (!isObject(value) || 'uuid' in value || 'payload' in value) return false
-    const type = textOf(value['type']) ?? ''
-    if (type === 'message') return ROLES.has(textOf(at(value, 'message', 'role')) ?? '')
+    if (!isRecord(value) || 'uuid' in value || 'payload' in value) return false
+    const type = stringOf(value['type']) ?? ''
+    if (type === 'message') return ROLES.has(stringOf(at(value, 'message', 'role')) ?? '')
     return TYPES.has(type) && 'timestamp' in value
   },
   load: (records, context) => [loadSession(records, context)],
@@ -36,28 +36,28 @@ function loadSession(records: readonly SourceRecord[], context: LoadContext): Re
   const builder = new RecordingBuilder({ format: 'pi', wire: 'anthropic-messages', ...context })
   const entryLine = new Map<string, number>()
   for (const { value, line } of records) {
-    if (!isObject(value)) continue
-    const id = textOf(value['id'])
+    if (!isRecord(value)) continue
+    const id = stringOf(value['id'])
     if (id !== undefined) entryLine.set(id, line)
     if (value['type'] === 'message') addMessage(builder, objectOf(value['message']), line)
     else if (value['type'] === 'compaction') {
       if (!builder.compact(line, numberOf(value['tokensBefore']))) continue
-      builder.user([{ kind: 'user', text: textOf(value['summary']) ?? '' }], line)
+      builder.user([{ kind: 'user', text: stringOf(value['summary']) ?? '' }], line)
       // Older sessions name the first kept entry by its place in the file, newer ones by its id.
       const index = numberOf(value['firstKeptEntryIndex'])
-      const kept = index === undefined ? entryLine.get(textOf(value['firstKeptEntryId']) ?? '') : records[index]?.line
+      const kept = index === undefined ? entryLine.get(stringOf(value['firstKeptEntryId']) ?? '') : records[index]?.line
       if (kept !== undefined) builder.repeatFrom(kept)
     }
   }
   return builder.build()
 }
 
-function addMessage(builder: RecordingBuilder, message: JsonObject, line: number): void {
+function addMessage(builder: RecordingBuilder, message: Fields, line: number): void {
   if (message['role'] === 'assistant') {
     builder.answer({
-      parts: objectsOf(message['content']).map(assistantPart),
+      parts: recordsIn(message['content']).map(assistantPart),
       line,
-      ...optional('model', textOf(message['model'])),
+      ...optional('model', stringOf(message['model'])),
       ...optional('usage', usageOf(message['usage'])),
       ...optional('at', timeOf(message['timestamp'])),
     })
@@ -68,8 +68,8 @@ function addMessage(builder: RecordingBuilder, message: JsonObject, line: number
         {
           kind: 'result',
           text,
-          ...optional('callId', textOf(message['toolCallId'])),
-          ...optional('toolName', textOf(message['toolName'])),
+          ...optional('callId', stringOf(message['toolCallId'])),
+          ...optional('toolName', stringOf(message['toolName'])),
           ...(message['isError'] === true && { isError: true }),
           ...(mediaBytes > 0 && { mediaBytes }),
         },
@@ -78,51 +78,51 @@ function addMessage(builder: RecordingBuilder, message: JsonObject, line: number
     )
   } else if (message['role'] === 'bashExecution') {
     // A command that the user ran at the prompt; pi tells the model about it in words.
-    const text = `Ran \`${textOf(message['command']) ?? ''}\`\n\`\`\`\n${textOf(message['output']) ?? ''}\n\`\`\``
+    const text = `Ran \`${stringOf(message['command']) ?? ''}\`\n\`\`\`\n${stringOf(message['output']) ?? ''}\n\`\`\``
     builder.user([{ kind: 'user', text }], line)
   } else {
     builder.user(userParts(message['content']), line)
   }
 }
 
-function assistantPart(block: JsonObject): Part {
+function assistantPart(block: Fields): Part {
   if (block['type'] === 'toolCall') {
     const input = block['arguments'] ?? {}
     return {
       kind: 'call',
       text: jsonText(input),
       input,
-      ...optional('callId', textOf(block['id'])),
-      ...optional('toolName', textOf(block['name'])),
+      ...optional('callId', stringOf(block['id'])),
+      ...optional('toolName', stringOf(block['name'])),
     }
   }
   if (block['type'] === 'thinking') {
-    const thinking = textOf(block['thinking']) ?? ''
-    const signature = textOf(block['thinkingSignature'])
+    const thinking = stringOf(block['thinking']) ?? ''
+    const signature = stringOf(block['thinkingSignature'])
     return {
       kind: 'reasoning',
       text: thinking,
       ...(signature !== undefined && signature !== '' && { raw: { type: 'thinking', thinking, signature } }),
     }
   }
-  return { kind: 'assistant', text: textOf(block['text']) ?? '' }
+  return { kind: 'assistant', text: stringOf(block['text']) ?? '' }
 }
 
 function userParts(content: unknown): readonly Part[] {
   if (typeof content === 'string') return [{ kind: 'user', text: content }]
-  return objectsOf(content).map((block): Part => {
-    const data = textOf(block['data'])
-    if (data === undefined) return { kind: 'user', text: textOf(block['text']) ?? '' }
-    const source = { type: 'base64', media_type: textOf(block['mimeType']) ?? 'image/png', data }
+  return recordsIn(content).map((block): Part => {
+    const data = stringOf(block['data'])
+    if (data === undefined) return { kind: 'user', text: stringOf(block['text']) ?? '' }
+    const source = { type: 'base64', media_type: stringOf(block['mimeType']) ?? 'image/png', data }
     return { kind: 'media', text: '', mediaBytes: data.length, raw: { type: 'image', source } }
   })
 }
 
 function contentOf(content: unknown): { text: string; mediaBytes: number } {
-  const blocks = objectsOf(content)
+  const blocks = recordsIn(content)
   return {
-    text: typeof content === 'string' ? content : blocks.map((block) => textOf(block['text']) ?? '').join('\n'),
-    mediaBytes: blocks.reduce((sum, block) => sum + (textOf(block['data'])?.length ?? 0), 0),
+    text: typeof content === 'string' ? content : blocks.map((block) => stringOf(block['text']) ?? '').join('\n'),
+    mediaBytes: blocks.reduce((sum, block) => sum + (stringOf(block['data'])?.length ?? 0), 0),
   }
 }
 

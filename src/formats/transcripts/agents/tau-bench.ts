@@ -3,22 +3,22 @@ import { addChatMessage } from '../histories/chat-messages.ts'
 import type { LoadContext, TranscriptLoader } from '../loader.ts'
 import type { Recording } from '../recording.ts'
 import { openaiUsage } from '../usage.ts'
-import { at, jsonText, objectOf, objectsOf, optional, textOf, timeOf } from '../values.ts'
-import type { JsonObject } from '../values.ts'
+import { type Fields, recordsIn, stringOf } from '../../../core/values.ts'
+import { at, jsonText, objectOf, optional, timeOf } from '../values.ts'
 
 /** tau-bench results: a list of tasks, each with its Chat Completions history. */
 export const tauBench: TranscriptLoader = {
   format: 'tau-bench',
   recognises: (value) =>
-    objectsOf(Array.isArray(value) ? value : [value])
+    recordsIn(Array.isArray(value) ? value : [value])
       .slice(0, 1)
       .some((task) => Array.isArray(task['traj'])),
   load: (records, context) =>
     records.flatMap(({ value, line }) =>
-      objectsOf(Array.isArray(value) ? value : [value]).map((task) => {
+      recordsIn(Array.isArray(value) ? value : [value]).map((task) => {
         const name = `task ${jsonText(task['task_id'])}, trial ${jsonText(task['trial'] ?? 0)}`
         const builder = new RecordingBuilder({ format: 'tau-bench', wire: 'openai-chat', ...context, name })
-        for (const message of objectsOf(task['traj'])) addChatMessage(builder, message, { line }, context.options)
+        for (const message of recordsIn(task['traj'])) addChatMessage(builder, message, { line }, context.options)
         return builder.build()
       }),
     ),
@@ -38,22 +38,22 @@ export const tau2Bench: TranscriptLoader = {
 }
 
 /** A result file, or (some submissions) the bare list of its simulations. */
-const simulationsOf = (value: unknown): readonly JsonObject[] =>
-  objectsOf(Array.isArray(value) ? value : objectOf(value)['simulations'])
+const simulationsOf = (value: unknown): readonly Fields[] =>
+  recordsIn(Array.isArray(value) ? value : objectOf(value)['simulations'])
 
-const isSimulation = (value: JsonObject): boolean => Array.isArray(value['messages']) && 'task_id' in value
+const isSimulation = (value: Fields): boolean => Array.isArray(value['messages']) && 'task_id' in value
 
-function loadSimulation(document: JsonObject, simulation: JsonObject, line: number, context: LoadContext): Recording {
+function loadSimulation(document: Fields, simulation: Fields, line: number, context: LoadContext): Recording {
   const name = `task ${jsonText(simulation['task_id'])}`
   const builder = new RecordingBuilder({ format: 'tau2-bench', wire: 'openai-chat', ...context, name })
-  const model = textOf(at(document, 'info', 'agent_info', 'llm'))
+  const model = stringOf(at(document, 'info', 'agent_info', 'llm'))
   builder.model(model)
-  builder.system(textOf(at(document, 'info', 'environment_info', 'policy')) ?? textOf(simulation['policy']) ?? '')
+  builder.system(stringOf(at(document, 'info', 'environment_info', 'policy')) ?? stringOf(simulation['policy']) ?? '')
   let userSpoke = false
-  for (const message of objectsOf(simulation['messages'])) {
+  for (const message of recordsIn(simulation['messages'])) {
     if (message['requestor'] === 'user') continue
     if (message['role'] === 'user') {
-      const text = textOf(message['content']) ?? ''
+      const text = stringOf(message['content']) ?? ''
       if (text === '') continue
       userSpoke = true
     }
@@ -71,11 +71,11 @@ function loadSimulation(document: JsonObject, simulation: JsonObject, line: numb
 }
 
 /** tau2 flattens calls to `{ id, name, arguments }` and gives a result the id of its call. */
-function asChat(message: JsonObject): JsonObject {
+function asChat(message: Fields): Fields {
   if (message['role'] === 'tool') {
-    return { role: 'tool', tool_call_id: message['id'], content: textOf(message['content']) ?? '' }
+    return { role: 'tool', tool_call_id: message['id'], content: stringOf(message['content']) ?? '' }
   }
-  const calls = message['role'] === 'assistant' ? objectsOf(message['tool_calls']) : []
+  const calls = message['role'] === 'assistant' ? recordsIn(message['tool_calls']) : []
   return {
     role: message['role'],
     content: message['content'] ?? null,

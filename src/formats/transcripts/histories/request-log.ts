@@ -5,8 +5,8 @@ import type { LoadContext, TranscriptLoader } from '../loader.ts'
 import type { Part, Recording, WireMessage, Wire } from '../recording.ts'
 import { partsOfItem } from './responses-items.ts'
 import { anthropicUsage, openaiUsage } from '../usage.ts'
-import { at, isObject, jsonText, numberOf, objectOf, objectsOf, optional, textOf } from '../values.ts'
-import type { JsonObject } from '../values.ts'
+import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
+import { at, jsonText, objectOf, optional } from '../values.ts'
 
 /**
  * Requests as they were sent, one per line, bare or as `{ request, usage }`. Each is a recording with one call whose
@@ -14,7 +14,7 @@ import type { JsonObject } from '../values.ts'
  */
 export const requestLog: TranscriptLoader = {
   format: 'request-log',
-  recognises: (value) => isObject(value) && wireOf(value) !== undefined,
+  recognises: (value) => isRecord(value) && wireOf(value) !== undefined,
   load: (records, context) =>
     records.flatMap(({ value, line }) => {
       const row = objectOf(value)
@@ -23,9 +23,9 @@ export const requestLog: TranscriptLoader = {
     }),
 }
 
-const requestOf = (row: JsonObject): JsonObject => (isObject(row['request']) ? row['request'] : row)
+const requestOf = (row: Fields): Fields => (isRecord(row['request']) ? row['request'] : row)
 
-function wireOf(row: JsonObject): Wire | undefined {
+function wireOf(row: Fields): Wire | undefined {
   const request = requestOf(row)
   if (Array.isArray(request['contents'])) return 'gemini'
   if (Array.isArray(request['messages'])) {
@@ -35,9 +35,9 @@ function wireOf(row: JsonObject): Wire | undefined {
   return 'input' in request && 'model' in request ? 'openai-responses' : undefined
 }
 
-function recordingOf(row: JsonObject, wire: Wire, line: number, context: LoadContext): Recording {
+function recordingOf(row: Fields, wire: Wire, line: number, context: LoadContext): Recording {
   const request = requestOf(row)
-  const model = textOf(request['model']) ?? textOf(row['model'])
+  const model = stringOf(request['model']) ?? stringOf(row['model'])
   const messages = elementsOf(request, wire).map((value): WireMessage => {
     const parts = partsOf(value, wire)
     return { role: roleOf(value), parts, line, json: () => JSON.stringify(value) }
@@ -57,7 +57,7 @@ function recordingOf(row: JsonObject, wire: Wire, line: number, context: LoadCon
   return {
     format: 'request-log',
     file,
-    ...optional('name', textOf(row['id'])),
+    ...optional('name', stringOf(row['id'])),
     wire,
     ...optional('model', model),
     ...optional('system', systemOf(request)),
@@ -69,64 +69,64 @@ function recordingOf(row: JsonObject, wire: Wire, line: number, context: LoadCon
   }
 }
 
-function elementsOf(request: JsonObject, wire: Wire): readonly JsonObject[] {
-  if (wire === 'gemini') return objectsOf(request['contents'])
-  if (wire !== 'openai-responses') return objectsOf(request['messages'])
+function elementsOf(request: Fields, wire: Wire): readonly Fields[] {
+  if (wire === 'gemini') return recordsIn(request['contents'])
+  if (wire !== 'openai-responses') return recordsIn(request['messages'])
   return typeof request['input'] === 'string'
     ? [{ role: 'user', content: request['input'] }]
-    : objectsOf(request['input'])
+    : recordsIn(request['input'])
 }
 
-function roleOf(value: JsonObject): WireMessage['role'] {
-  const role = textOf(value['role'])
+function roleOf(value: Fields): WireMessage['role'] {
+  const role = stringOf(value['role'])
   if (role === 'assistant' || role === 'model') return 'assistant'
   if (role === 'system' || role === 'developer') return 'system'
-  return role === 'tool' || textOf(value['type'])?.endsWith('_output') === true ? 'tool' : 'user'
+  return role === 'tool' || stringOf(value['type'])?.endsWith('_output') === true ? 'tool' : 'user'
 }
 
-function partsOf(value: JsonObject, wire: Wire): readonly Part[] {
+function partsOf(value: Fields, wire: Wire): readonly Part[] {
   if (wire === 'anthropic-messages')
     return partsOfContent(value['role'] === 'assistant' ? 'assistant' : 'user', value['content'])
   if (wire === 'openai-chat') return partsOfChatMessage(value)
   if (wire === 'openai-responses') return partsOfItem(value)
-  return objectsOf(value['parts']).map((part): Part => {
+  return recordsIn(value['parts']).map((part): Part => {
     const call = part['functionCall']
-    if (isObject(call))
+    if (isRecord(call))
       return {
         kind: 'call',
         text: jsonText(call['args'] ?? {}),
         input: call['args'],
-        ...optional('toolName', textOf(call['name'])),
+        ...optional('toolName', stringOf(call['name'])),
         raw: part,
       }
     const response = part['functionResponse']
-    if (isObject(response))
+    if (isRecord(response))
       return {
         kind: 'result',
         text: jsonText(response['response'] ?? {}),
-        ...optional('toolName', textOf(response['name'])),
+        ...optional('toolName', stringOf(response['name'])),
         raw: part,
       }
     const kind = part['thought'] === true ? 'reasoning' : value['role'] === 'model' ? 'assistant' : 'user'
-    return { kind, text: textOf(part['text']) ?? '', raw: part }
+    return { kind, text: stringOf(part['text']) ?? '', raw: part }
   })
 }
 
-function systemOf(request: JsonObject): string | undefined {
+function systemOf(request: Fields): string | undefined {
   const system = request['system'] ?? request['instructions'] ?? at(request, 'systemInstruction', 'parts')
   if (typeof system === 'string') return system
-  const text = objectsOf(system).map((block) => textOf(block['text']) ?? '')
+  const text = recordsIn(system).map((block) => stringOf(block['text']) ?? '')
   return text.length > 0 ? text.join('\n') : undefined
 }
 
-function toolsOf(request: JsonObject): readonly { name: string; json: string }[] {
+function toolsOf(request: Fields): readonly { name: string; json: string }[] {
   const chat = chatTools(request['tools'])
   if (chat.length > 0) return chat
-  const declared = objectsOf(request['tools']).flatMap((tool) =>
-    Array.isArray(tool['functionDeclarations']) ? objectsOf(tool['functionDeclarations']) : [tool],
+  const declared = recordsIn(request['tools']).flatMap((tool) =>
+    Array.isArray(tool['functionDeclarations']) ? recordsIn(tool['functionDeclarations']) : [tool],
   )
   return declared.map((tool) => ({
-    name: textOf(tool['name']) ?? textOf(tool['type']) ?? '',
+    name: stringOf(tool['name']) ?? stringOf(tool['type']) ?? '',
     json: JSON.stringify(tool),
   }))
 }

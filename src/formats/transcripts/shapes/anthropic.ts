@@ -1,5 +1,5 @@
 import type { Part } from '../recording.ts'
-import { isObject } from '../values.ts'
+import { isRecord } from '../../../core/values.ts'
 import { toolList } from './shape.ts'
 import type { Rendered, WireShape } from './shape.ts'
 
@@ -50,7 +50,7 @@ function isSendable(part: Part): boolean {
 function block(part: Part): unknown {
   if (part.raw !== undefined) return part.raw
   if (part.kind === 'call') {
-    const input = isObject(part.input) ? part.input : { input: part.input ?? part.text }
+    const input = isRecord(part.input) ? part.input : { input: part.input ?? part.text }
     return { type: 'tool_use', id: part.callId, name: part.toolName, input }
   }
   if (part.kind === 'result') {

@@ -1,5 +1,5 @@
 import type { Part } from '../recording.ts'
-import { isObject } from '../values.ts'
+import { isRecord } from '../../../core/values.ts'
 import { toolList } from './shape.ts'
 import type { Rendered, WireShape } from './shape.ts'
 
@@ -34,7 +34,7 @@ function content(role: 'user' | 'model', parts: readonly Part[]): readonly Rende
 function toPart(part: Part): unknown {
   if (part.raw !== undefined) return part.raw
   if (part.kind === 'call') {
-    return { functionCall: { id: part.callId, name: part.toolName, args: isObject(part.input) ? part.input : {} } }
+    return { functionCall: { id: part.callId, name: part.toolName, args: isRecord(part.input) ? part.input : {} } }
   }
   if (part.kind === 'result') {
     const key = part.isError === true ? 'error' : 'output'

@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import { classifyProviderError, type ClassifiedError } from '../../../formats/overflow/index.ts'
-import { createSseParser } from '../../../formats/framing/sse.ts'
+import { parsedJson, recordOf } from '../../../core/values.ts'
+import { pathUnder } from '../../../formats/endpoints.ts'
 import type { ModelCall } from '../../../ports/model-call.ts'
 import type { Provider } from './providers.ts'
 
@@ -69,7 +70,7 @@ async function send({
   headers,
   signal,
 }: Pick<Ask, 'provider' | 'body' | 'headers' | 'signal'>): Promise<Response> {
-  const url = provider.baseUrl + provider.wire.path(provider.model)
+  const url = provider.baseUrl + pathUnder(provider.endpoint, provider.wire.routes.path(provider.model, true))
   try {
     return await fetch(url, {
       method: 'POST',
@@ -92,18 +93,18 @@ async function readStream(
   { provider, codec, signal, onText }: Pick<Ask, 'provider' | 'codec' | 'signal' | 'onText'>,
   response: Response,
 ): Promise<Answered> {
-  const parser = createSseParser()
+  const { framing, answers, chat } = provider.wire
+  const parser = framing.parser()
   const reducer = codec.stream()
-  const keeper = provider.wire.keeper?.()
+  const keeper = chat.keeper?.()
   let stopped = false
   const take = (events: readonly { readonly data: string }[]): void => {
     for (const event of events) {
       reducer.push(event)
-      const parsed = parse(event.data)
+      const parsed = recordOf(parsedJson(event.data))
       if (parsed === undefined) continue
       keeper?.push(parsed)
-      const text = provider.wire.textIn(parsed)
-      if (text !== '') onText(text)
+      for (const { kind, text } of answers.pieces(parsed)) if (kind === 'text') onText(text)
     }
   }
   try {
@@ -123,15 +124,6 @@ const cutOff = (cause: unknown): PlimsollError =>
     retryable: true,
     advice: 'Say "go on", or ask again.',
   })
-
-function parse(data: string): Readonly<Record<string, unknown>> | undefined {
-  if (!data.startsWith('{')) return undefined
-  try {
-    return JSON.parse(data) as Record<string, unknown>
-  } catch {
-    return undefined
-  }
-}
 
 function refused(status: number, body: string, provider: Provider): PlimsollError {
   const said = /"message"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(body)?.[1]?.replaceAll(/\\(.)/g, '$1') ?? body.slice(0, 300)

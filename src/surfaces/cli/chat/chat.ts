@@ -1,4 +1,4 @@
-import type { Codec } from '../../../core/codec.ts'
+import { isRecord, type Fields } from '../../../core/values.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { PlimsollEvent } from '../../../core/events.ts'
 import type { Policy } from '../../../core/policy.ts'
@@ -12,7 +12,6 @@ import { isVendor } from '../../../formats/overflow/index.ts'
 import type { Compaction } from '../../../engine/epoch/compact.ts'
 import type { PreparedTurn, PrepareRequest } from '../../../engine/prepare/prepare.ts'
 import type { Session } from '../../../engine/session/session.ts'
-import { codecs } from '../../../formats/registry.ts'
 import type { Budget } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../compose/plimsoll.ts'
 import { systemClock } from '../../../ports/clock.ts'
@@ -21,7 +20,7 @@ import { askAside, askModel, SizeRefused, type Answered } from './ask-model.ts'
 import { createRedactor } from '../../../engine/redaction/redactor.ts'
 import { newChatId, openJournal, type Journal } from './journal.ts'
 import type { Provider } from './providers.ts'
-import type { Entry, ToolCall, ToolDeclared } from './transcript.ts'
+import type { Entry, ToolCall, ToolDeclared } from '../../../formats/wire/chat.ts'
 import { knownModels } from '../catalogue.ts'
 
 export const TENANT = 'local'
@@ -129,19 +128,15 @@ export function createChat(setup: ChatSetup): Chat {
     return plimsoll.session({ id: journal.id, tenant: TENANT })
   }
 
-  const codecOf = ({ wire }: Provider): Codec => codecs.get(wire.format)!
-
   function bodyOf(entries: readonly Entry[]): string {
     const { info } = catalogue.resolve(provider.model)
     const window = setup.window ?? provider.window ?? info.window
     const maxOutputTokens = Math.min(MOST_OUTPUT, info.maxOutputTokens ?? MOST_OUTPUT, Math.floor(window / 8))
-    return provider.wire.body({
-      model: provider.model,
-      system: setup.system,
-      tools: setup.tools,
-      entries,
-      maxOutputTokens,
-    })
+    const { system, tools } = setup
+    return provider.wire.chat.body(
+      { model: provider.model, system, tools, entries, maxOutputTokens },
+      provider.endpoint,
+    )
   }
 
   async function target(): Promise<Target> {
@@ -164,13 +159,13 @@ export function createChat(setup: ChatSetup): Chat {
   }
 
   const request = async (signal?: AbortSignal): Promise<PrepareRequest> => ({
-    format: provider.wire.format,
+    format: provider.wire.id,
     body: bodyOf(journal.entries),
     targets: [await target()],
     send(call) {
       view.onWait('summarising')
       const stops = signal === undefined ? call.signal : AbortSignal.any([call.signal, signal])
-      return askAside(provider, codecOf(provider), { ...call, signal: stops })
+      return askAside(provider, provider.wire.codec, { ...call, signal: stops })
     },
   })
 
@@ -188,7 +183,7 @@ export function createChat(setup: ChatSetup): Chat {
       try {
         const answered = await askModel({
           provider,
-          codec: codecOf(provider),
+          codec: provider.wire.codec,
           body: turn.text,
           headers: turn.headers,
           signal,
@@ -239,7 +234,7 @@ export function createChat(setup: ChatSetup): Chat {
       for (let steps = 0; steps < MOST_STEPS; steps++) {
         const answered = await step(signal)
         if (answered === undefined) return view.onNotice('Stopped.')
-        const entry = entryOf(answered, provider.wire.format)
+        const entry = entryOf(answered, provider.wire.id)
         if (entry.text !== '' || entry.calls.length > 0) journal.add(entry)
         if (answered.stopped) return view.onNotice('Stopped; what had arrived is kept.')
         if (entry.calls.length === 0) return
@@ -291,12 +286,10 @@ function entryOf({ response, raw, stopped }: Answered, wire: string): Extract<En
   return { type: 'assistant', text, calls, ...(raw !== undefined && !stopped && { raw: { wire, value: raw } }) }
 }
 
-function inputOf(text: string): Readonly<Record<string, unknown>> {
+function inputOf(text: string): Fields {
   try {
     const value: unknown = JSON.parse(text === '' ? '{}' : text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : { value }
+    return isRecord(value) ? value : { value }
   } catch {
     return { invalid: text }
   }

@@ -7,7 +7,9 @@ import {
   type BrainTurn,
   type RunningReferee,
 } from '../../../testing/referee/index.ts'
-import { listOf, recordOf, textOf } from './wires/wire.ts'
+import { listOf, recordOf, textOf } from '../../../core/values.ts'
+import { DEMO_FORMAT } from '../../../formats/demo.ts'
+import { endpoints, speakers } from '../../../formats/endpoints.ts'
 
 /** A terminal shows a stream as a stream; a pipe does not wait. */
 const PACE_MS = 20
@@ -15,7 +17,7 @@ const PACE_MS = 20
 /** A scripted model behind the real wire: it refuses what the vendor refuses, and needs no key. */
 export function startDemoModel(window: number, watched: boolean): Promise<RunningReferee> {
   return startReferee({
-    wire: 'anthropic-messages',
+    wire: DEMO_FORMAT,
     window,
     script: demoAnswer,
     cache: { minimumTokens: 1 },
@@ -23,8 +25,13 @@ export function startDemoModel(window: number, watched: boolean): Promise<Runnin
   })
 }
 
-const HELP =
-  'This is the demo model: it needs no key and understands a few words. Try "read package.json", "list", "search TODO", "run git status", "write notes.txt", "count", "recall timeout", or /help. Set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OLLAMA_MODEL to talk to a real one.'
+/** What makes a real model answer. */
+const WANTED = [
+  ...endpoints.flatMap(({ keys }) => keys.slice(0, 1)),
+  ...speakers.flatMap(({ endpoint }) => (endpoint.keys.length === 0 ? [endpoint.modelVariable] : [])),
+]
+
+const HELP = `This is the demo model: it needs no key and understands a few words. Try "read package.json", "list", "search TODO", "run git status", "write notes.txt", "count", "recall timeout", or /help. Set ${WANTED.slice(0, -1).join(', ')} or ${WANTED.at(-1)} to talk to a real one.`
 
 /** Answers the newest message: words become tool calls, results become a sentence. */
 function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): Answer {

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { PlimsollError } from '../../../core/errors.ts'
-import type { Entry } from './transcript.ts'
+import type { Entry } from '../../../formats/wire/chat.ts'
 
 interface Head {
   readonly v: 1

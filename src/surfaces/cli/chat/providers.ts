@@ -1,14 +1,15 @@
 import { PlimsollError } from '../../../core/errors.ts'
-import { anthropicWire } from './wires/anthropic.ts'
-import { geminiWire } from './wires/gemini.ts'
-import { openaiWire } from './wires/openai.ts'
-import type { ChatWire } from './wires/wire.ts'
+import { DEMO_WIRE } from '../../../formats/demo.ts'
+import { endpoints, speakers, type Endpoint } from '../../../formats/endpoints.ts'
+import type { Wire } from '../../../formats/registry.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface Provider {
-  readonly name: ProviderName
-  readonly wire: ChatWire
+  readonly name: string
+  readonly wire: Wire
+  readonly endpoint: Endpoint
+  /** What the wire's own paths follow on. */
   readonly baseUrl: string
   readonly headers: Readonly<Record<string, string>>
   readonly model: string
@@ -16,125 +17,67 @@ export interface Provider {
   readonly window?: number
 }
 
-export const PROVIDERS = ['anthropic', 'openai', 'gemini', 'ollama', 'compatible', 'demo'] as const
-export type ProviderName = (typeof PROVIDERS)[number]
+const DEMO = 'demo'
+const COMPATIBLE = 'compatible'
+
+export const PROVIDERS: readonly string[] = [...speakers.map(({ endpoint }) => endpoint.name), DEMO]
 
 export interface ProviderWish {
-  readonly provider?: ProviderName
+  readonly provider?: string
   readonly model?: string
   readonly baseUrl?: string
 }
 
-const set = (env: Environment, ...names: readonly string[]): string | undefined =>
-  names.map((name) => env[name]).find((value) => value !== undefined && value !== '')
+const set = (env: Environment, names: readonly string[]): string | undefined =>
+  names.find((name) => (env[name] ?? '') !== '')
 
-/** Without a wish: the first provider that has a key, else the demo model. */
-export function chooseProvider(wish: ProviderWish, env: Environment): ProviderName {
+const hasKey = ({ keys }: Endpoint, env: Environment): boolean => set(env, keys) !== undefined
+
+/** Without a wish: the vendor of the model, else the first one that has a key, else a server of one's own, else the demo model. */
+export function chooseProvider(wish: ProviderWish, env: Environment): string {
   if (wish.provider !== undefined) return wish.provider
-  if (wish.baseUrl !== undefined) return 'compatible'
-  const byModel = wish.model === undefined ? undefined : providerOfModel(wish.model)
-  if (byModel !== undefined && hasKey(byModel, env)) return byModel
-  return (
-    (['anthropic', 'openai', 'gemini'] as const).find((name) => hasKey(name, env)) ??
-    (set(env, 'OLLAMA_HOST', 'OLLAMA_MODEL') === undefined ? 'demo' : 'ollama')
+  if (wish.baseUrl !== undefined) return COMPATIBLE
+  const { model } = wish
+  const vendors = endpoints.filter((endpoint) => hasKey(endpoint, env))
+  const owner = model === undefined ? undefined : vendors.find((endpoint) => endpoint.owns(model))
+  const local = speakers.find(
+    ({ endpoint: { isLocal, keys, bases, modelVariable } }) =>
+      isLocal && keys.length === 0 && set(env, [...bases, modelVariable]) !== undefined,
   )
-}
-
-const KEYS: Readonly<Record<'anthropic' | 'openai' | 'gemini', readonly string[]>> = {
-  anthropic: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'],
-  openai: ['OPENAI_API_KEY'],
-  gemini: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-}
-
-const hasKey = (name: keyof typeof KEYS, env: Environment): boolean => set(env, ...KEYS[name]) !== undefined
-
-function providerOfModel(model: string): keyof typeof KEYS | undefined {
-  if (/claude/i.test(model)) return 'anthropic'
-  if (/gemini/i.test(model)) return 'gemini'
-  return /^(?:gpt|o\d|chatgpt)/i.test(model) ? 'openai' : undefined
+  return (owner ?? vendors[0] ?? local?.endpoint)?.name ?? DEMO
 }
 
 /** A provider of the environment. The demo is started elsewhere; its address comes in as `baseUrl`. */
-export function openProvider(wish: ProviderWish & { readonly provider: ProviderName }, env: Environment): Provider {
+export function openProvider(wish: ProviderWish & { readonly provider: string }, env: Environment): Provider {
   const { provider, baseUrl } = wish
-  const model = (...fallbacks: readonly (string | undefined)[]): string => {
-    const found = [wish.model, ...fallbacks].find((name) => name !== undefined && name !== '')
-    if (found !== undefined) return found
-    throw new PlimsollError('bad-config', `No model is named for ${provider}.`, { advice: 'Add --model.' })
+  if (provider === DEMO) {
+    const { endpoint } = DEMO_WIRE
+    const model = wish.model ?? endpoint.model!
+    return { name: DEMO, wire: DEMO_WIRE, endpoint, baseUrl: baseUrl ?? '', headers: endpoint.headers(DEMO), model }
   }
-  const address = (fallback: string, ...names: readonly string[]): string =>
-    trimmed(baseUrl ?? set(env, ...names) ?? fallback)
-  switch (provider) {
-    case 'anthropic': {
-      const key = keyOf(provider, env)
-      const bearer = set(env, 'ANTHROPIC_API_KEY') === undefined
-      return {
-        name: provider,
-        wire: anthropicWire,
-        baseUrl: address('https://api.anthropic.com', 'ANTHROPIC_BASE_URL'),
-        headers: {
-          'anthropic-version': '2023-06-01',
-          ...(bearer ? { authorization: `Bearer ${key}` } : { 'x-api-key': key }),
-        },
-        model: model(env['ANTHROPIC_MODEL'], 'claude-sonnet-4-5'),
-      }
-    }
-    case 'openai':
-      return {
-        name: provider,
-        wire: openaiWire({ capField: 'max_completion_tokens' }),
-        baseUrl: address('https://api.openai.com/v1', 'OPENAI_BASE_URL'),
-        headers: { authorization: `Bearer ${keyOf(provider, env)}` },
-        model: model(env['OPENAI_MODEL'], 'gpt-5'),
-      }
-    case 'gemini':
-      return {
-        name: provider,
-        wire: geminiWire,
-        baseUrl: address('https://generativelanguage.googleapis.com', 'GOOGLE_GEMINI_BASE_URL', 'GEMINI_BASE_URL'),
-        headers: { 'x-goog-api-key': keyOf(provider, env) },
-        model: model(env['GEMINI_MODEL'], 'gemini-2.5-pro'),
-      }
-    case 'ollama': {
-      const host = set(env, 'OLLAMA_HOST') ?? '127.0.0.1:11434'
-      return {
-        name: provider,
-        wire: openaiWire({ capField: 'max_tokens' }),
-        baseUrl: `${trimmed(baseUrl ?? (/^https?:/.test(host) ? host : `http://${host}`)).replace(/\/v1$/, '')}/v1`,
-        // Ollama itself ignores it; gateways in front of it want to see one.
-        headers: { authorization: 'Bearer ollama' },
-        model: model(env['OLLAMA_MODEL']),
-        // Ollama cuts what does not fit without a word, and 4,096 is what it gives a model when nobody says otherwise.
-        window: Number(set(env, 'OLLAMA_CONTEXT_LENGTH') ?? 4_096),
-      }
-    }
-    case 'compatible': {
-      const key = set(env, 'OPENAI_API_KEY')
-      return {
-        name: provider,
-        wire: openaiWire({ capField: 'max_tokens' }),
-        baseUrl: address('http://127.0.0.1:8080/v1', 'OPENAI_BASE_URL'),
-        headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
-        model: model(env['OPENAI_MODEL']),
-      }
-    }
-    case 'demo':
-      return {
-        name: provider,
-        wire: anthropicWire,
-        baseUrl: baseUrl ?? '',
-        headers: { 'x-api-key': 'demo', 'anthropic-version': '2023-06-01' },
-        model: model('claude-sonnet-4-5'),
-      }
+  const found = speakers.find(({ endpoint }) => endpoint.name === provider)
+  if (found === undefined) throw new PlimsollError('bad-config', `There is no provider called ${provider}.`)
+  const { endpoint, wire } = found
+  const model = [wish.model, env[endpoint.modelVariable], endpoint.model].find((name) => (name ?? '') !== '')
+  if (model === undefined)
+    throw new PlimsollError('bad-config', `No model is named for ${provider}.`, { advice: 'Add --model.' })
+  const variable = set(env, endpoint.keys)
+  if (variable === undefined && !endpoint.isLocal) throw noKey(endpoint)
+  const base = env[set(env, endpoint.bases) ?? '']
+  return {
+    name: provider,
+    wire,
+    endpoint,
+    baseUrl: trimmed(endpoint.base?.(env, baseUrl) ?? baseUrl ?? base ?? endpoint.url + endpoint.sdkPath),
+    headers: endpoint.headers(env[variable ?? ''], variable),
+    model,
+    ...(endpoint.window !== undefined && { window: endpoint.window(env) }),
   }
 }
 
 const trimmed = (url: string): string => url.replace(/\/+$/, '')
 
-function keyOf(provider: keyof typeof KEYS, env: Environment): string {
-  const key = set(env, ...KEYS[provider])
-  if (key !== undefined) return key
-  throw new PlimsollError('bad-config', `There is no key for ${provider}.`, {
-    advice: `Set ${KEYS[provider].join(' or ')}, or try plimsoll chat --provider demo, which needs none.`,
+const noKey = ({ name, keys }: Endpoint): PlimsollError =>
+  new PlimsollError('bad-config', `There is no key for ${name}.`, {
+    advice: `Set ${keys.join(' or ')}, or try plimsoll chat --provider demo, which needs none.`,
   })
-}

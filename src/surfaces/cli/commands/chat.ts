@@ -11,7 +11,7 @@ import { startDemoModel } from '../chat/demo-model.ts'
 import { listChats } from '../chat/journal.ts'
 import { metricsLine } from '../chat/metrics.ts'
 import { createPermissions } from '../chat/permissions.ts'
-import { chooseProvider, openProvider, PROVIDERS, type Provider, type ProviderName } from '../chat/providers.ts'
+import { chooseProvider, openProvider, PROVIDERS, type Provider } from '../chat/providers.ts'
 import { toolRunner, TOOLS } from '../chat/run-tool.ts'
 import { screenView } from '../chat/screen-view.ts'
 import { readSettings, type FileSettings } from '../chat/settings.ts'
@@ -26,7 +26,7 @@ import { wrapped } from '../kit/wrapped.ts'
 import { withNewStores, type Stores } from '../stores/open.ts'
 
 interface ChatFlags {
-  readonly provider?: ProviderName
+  readonly provider?: string
   readonly model?: string
   readonly baseUrl?: string
   readonly continue?: boolean
@@ -53,7 +53,7 @@ export function chatCommand(): Command {
       )
       .addOption(new Option('--provider <name>', 'who answers (default: by the keys that are set)').choices(PROVIDERS))
       .option('--model <id>', 'model (default: the one of the provider)')
-      .option('--base-url <url>', 'address of the provider, or of anything that speaks like OpenAI')
+      .option('--base-url <url>', 'address of the provider, or of a server that is compatible with one')
       .option('-c, --continue', 'go on with the newest chat of this folder')
       .option('--session <name>', 'go on with this chat, or begin it')
       .option('-p, --prompt <text>', 'one turn, then leave')
@@ -100,7 +100,7 @@ async function runChat(flags: ChatFlags): Promise<void> {
 async function converse(
   flags: ChatFlags,
   settings: FileSettings,
-  name: ProviderName,
+  name: string,
   demo: RunningReferee | undefined,
   stores: Stores,
 ): Promise<void> {
@@ -189,7 +189,7 @@ function newestChat(folder: string, cwd: string): string {
 }
 
 /** The same provider for its own models; another one when the name says so and its key is there. */
-function providerFor(model: string, wish: { provider: ProviderName; baseUrl?: string }): Provider {
+function providerFor(model: string, wish: { provider: string; baseUrl?: string }): Provider {
   if (wish.provider === 'demo' || wish.baseUrl !== undefined) return openProvider({ ...wish, model }, process.env)
   return openProvider({ provider: chooseProvider({ model }, process.env), model }, process.env)
 }

@@ -3,7 +3,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { Command, Option } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
 import { createTokenizers } from '../../../drivers/tokenizers/tokenizers.ts'
-import { codecs } from '../../../formats/registry.ts'
+import { codecs, framingOfWire } from '../../../formats/registry.ts'
 import { createMeter, type Meter } from '../../../meter/index.ts'
 import type { Count } from '../../../core/count.ts'
 import { grouped, percent } from '../inspect/figures.ts'
@@ -41,7 +41,7 @@ export function countCommand(): Command {
       )
       .option('--json', 'one object per file'),
     'plimsoll count README.md --model claude-sonnet-4-5',
-    'plimsoll count request.json --request anthropic-messages --model claude-sonnet-4-5 --json',
+    `plimsoll count request.json --request ${[...codecs.keys()][0]} --model claude-sonnet-4-5 --json`,
   ).action(runCount)
 }
 
@@ -52,7 +52,7 @@ async function runCount(files: string[], flags: CountFlags): Promise<void> {
     complain(`${flags.model} is not in the catalogue; counted as ${info.tokenizer}. plimsoll models finds known ones.`)
   const tokenizers = createTokenizers()
   await tokenizers.load(info.tokenizer)
-  const meter = createMeter({ catalogue, tokenizerFor: tokenizers.get })
+  const meter = createMeter({ catalogue, framingOf: framingOfWire, tokenizerFor: tokenizers.get })
   const counted: Counted[] = []
   for (const file of files.length === 0 ? ['-'] : files)
     counted.push(countOne(meter, file, await contentOf(file), flags))

@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import type { PlimsollEvent } from '../../../core/events.ts'
 import { handlesIn } from '../../../core/handles.ts'
 import { createPlimsoll, type Plimsoll } from '../../../compose/plimsoll.ts'
+import { DEMO_FORMAT, DEMO_WIRE } from '../../../formats/demo.ts'
 import { startReferee } from '../../../testing/referee/index.ts'
 import { startProxy } from '../../gateway/proxy.ts'
 import { tenantOf } from '../../gateway/identity.ts'
@@ -42,14 +43,14 @@ async function runDemo(flags: DemoFlags): Promise<void> {
 
   const secret = Buffer.from('the demo keeps nothing')
   const referee = await startReferee({
-    wire: 'anthropic-messages',
+    wire: DEMO_FORMAT,
     window,
     script: scriptOf(turns),
     cache: { minimumTokens: 1 },
   })
   const events: PlimsollEvent[] = []
   const plimsoll = createPlimsoll({ store: 'memory:', secret, window, onEvent: (event) => events.push(event) })
-  const proxy = await startProxy(plimsoll.gateway, { port: 0, upstreams: { anthropic: referee.url } })
+  const proxy = await startProxy(plimsoll.gateway, { port: 0, upstreams: { [DEMO_WIRE.endpoint.name]: referee.url } })
   if (!json) process.stdout.write(`${introduction(palette, proxy.url, referee.url, turns, window)}\n`)
 
   const loads: number[] = []
@@ -57,7 +58,7 @@ async function runDemo(flags: DemoFlags): Promise<void> {
   let firstTooLarge: number | undefined
   let wholeTokens = 0
   try {
-    for await (const turn of runAgent(`${proxy.url}/anthropic`)) {
+    for await (const turn of runAgent(`${proxy.url}/${DEMO_WIRE.endpoint.name}`)) {
       const load = Number(turn.headers.get('x-plimsoll-load'))
       limit = Number(turn.headers.get('x-plimsoll-limit'))
       loads.push(load)
@@ -85,7 +86,7 @@ async function runDemo(flags: DemoFlags): Promise<void> {
       if (watched) await pause(PAUSE_MS)
     }
     const { overflows, invalid, cacheBreaks, peakInputTokens, inputTokens, cacheRead } = referee.summary()
-    const tenant = tenantOf(secret, (name) => (name === 'x-api-key' ? 'demo' : undefined))
+    const tenant = tenantOf(secret, (name) => DEMO_WIRE.endpoint.headers('demo')[name])
     const sent = referee.log.map((exchange) => Buffer.from(exchange.raw).toString())
     const restored = await readBack(plimsoll, tenant, sent, turns)
     const cached = Math.round((100 * cacheRead) / Math.max(1, inputTokens))

@@ -2,13 +2,14 @@ import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { keepServing } from '../kit/closed-output.ts'
 import { readConfig } from '../../../config/index.ts'
+import { baseUrlsAt } from '../../../formats/endpoints.ts'
 import { policySettings, proxySettings, type Setting } from '../config-settings.ts'
 import { openProxy, type OpenProxy } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import type { ProxyLine } from '../../gateway/proxy.ts'
 import { harmless, harmlessJson } from '../kit/harmless.ts'
 import { portNumber } from '../port-number.ts'
-import { baseUrls } from './run.ts'
+import { baseUrls } from '../agents/known-agents.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { runWorkers } from '../workers.ts'
 
@@ -22,7 +23,7 @@ export function proxyCommand(): Command {
   return addProxyOptions(command)
     .addHelpText(
       'after',
-      '\nExample:\n  $ plimsoll proxy --port 4141\n  $ plimsoll proxy --port 4141 --budget-usd 20 --budget-usd 2/session --budget-tokens 5M/day\n  $ export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic',
+      `\nExample:\n  $ plimsoll proxy --port 4141\n  $ plimsoll proxy --port 4141 --budget-usd 20 --budget-usd 2/session --budget-tokens 5M/day\n  $ export ${baseUrlsAt('http://127.0.0.1:4141')[0]!.join('=')}`,
     )
     .action(runProxy)
 }
@@ -48,7 +49,11 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   if (cluster.worker === undefined || cluster.worker.id === 1) {
     say(
       { listening: url, dashboard: running.pageUrl },
-      `Listening on ${url}\n  Dashboard: ${running.pageUrl}\n  ANTHROPIC_BASE_URL=${url}/anthropic\n  OPENAI_BASE_URL=${url}/openai/v1\n  GOOGLE_GEMINI_BASE_URL=${url}/gemini`,
+      [
+        `Listening on ${url}`,
+        `  Dashboard: ${running.pageUrl}`,
+        ...baseUrlsAt(url).map(([name, value]) => `  ${name}=${value}`),
+      ].join('\n'),
     )
   }
   await stopped

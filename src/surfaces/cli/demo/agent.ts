@@ -1,12 +1,6 @@
-import { createSseParser } from '../../../formats/framing/sse.ts'
-import { anthropicMessages } from '../../../formats/anthropic-messages/index.ts'
-import { MODEL, SYSTEM, TASK, TOOLS, toolOutput } from './incident.ts'
-
-type Block = Readonly<Record<string, unknown>>
-interface Message {
-  readonly role: 'user' | 'assistant'
-  readonly content: string | readonly Block[]
-}
+import { DEMO_WIRE } from '../../../formats/demo.ts'
+import type { Entry } from '../../../formats/wire/chat.ts'
+import { SYSTEM, TASK, TOOLS, toolOutput } from './incident.ts'
 
 /** One call of the model as the agent sees it. */
 export interface AgentTurn {
@@ -20,24 +14,19 @@ export interface AgentTurn {
 
 /** A plain agent: it resends its whole history with every call and knows nothing about windows. */
 export async function* runAgent(baseUrl: string): AsyncGenerator<AgentTurn> {
-  const messages: Message[] = [{ role: 'user', content: TASK }]
+  const { chat, codec, endpoint, framing, routes } = DEMO_WIRE
+  const model = endpoint.model!
+  const entries: Entry[] = [{ type: 'user', text: TASK }]
   for (let number = 1; ; number++) {
-    const body = JSON.stringify({
-      model: MODEL,
-      max_tokens: 1_024,
-      stream: true,
-      system: [{ type: 'text', text: SYSTEM, cache_control: { type: 'ephemeral' } }],
-      tools: TOOLS,
-      messages: messages.map((message, i) => (i === messages.length - 1 ? marked(message) : message)),
-    })
-    const response = await fetch(`${baseUrl}/v1/messages`, {
+    const body = chat.body({ model, maxOutputTokens: 1_024, system: SYSTEM, tools: TOOLS, entries }, endpoint)
+    const response = await fetch(baseUrl + routes.path(model, true), {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-api-key': 'demo', 'anthropic-version': '2023-06-01' },
+      headers: { 'content-type': 'application/json', ...endpoint.headers('demo') },
       body,
     })
     if (!response.ok || response.body === null) throw new Error(`${response.status}: ${await response.text()}`)
-    const parser = createSseParser()
-    const reducer = anthropicMessages.stream()
+    const parser = framing.parser()
+    const reducer = codec.stream()
     for await (const chunk of response.body) parser.push(chunk).forEach((event) => reducer.push(event))
     const { items } = reducer.response()
     const text = items.find((item) => item.kind === 'assistant')?.text ?? ''
@@ -51,25 +40,10 @@ export async function* runAgent(baseUrl: string): AsyncGenerator<AgentTurn> {
     }
     if (call === undefined) return
     const input = JSON.parse(call.text) as { step: number }
-    messages.push(
-      {
-        role: 'assistant',
-        content: [
-          { type: 'text', text },
-          { type: 'tool_use', id: call.callId, name: call.toolName, input },
-        ],
-      },
-      { role: 'user', content: [{ type: 'tool_result', tool_use_id: call.callId, content: toolOutput(input.step) }] },
+    const [id, name] = [call.callId ?? '', call.toolName ?? '']
+    entries.push(
+      { type: 'assistant', text, calls: [{ id, name, input }] },
+      { type: 'result', callId: id, name, text: toolOutput(input.step), isError: false },
     )
-  }
-}
-
-/** Coding agents mark the newest block for the prompt cache. */
-function marked(message: Message): Message {
-  const blocks = typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content
-  const last = blocks.length - 1
-  return {
-    ...message,
-    content: blocks.map((block, i) => (i === last ? { ...block, cache_control: { type: 'ephemeral' } } : block)),
   }
 }

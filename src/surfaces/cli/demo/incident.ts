@@ -4,8 +4,6 @@ import { call, say, type Script } from '../../../testing/referee/index.ts'
  * The demo's story: one incident, one engineer, sixty steps. Everything is computed from the step's number, so every run
  * shows the same bytes.
  */
-export const MODEL = 'claude-sonnet-4-5'
-
 export const SYSTEM =
   'You are the on-call engineer of a web shop. Work with the tools, one step at a time, and report the cause when you know it.'
 
@@ -94,7 +92,7 @@ export function toolOutput(step: number): string {
 export const TOOLS = [...new Set(PROBES.map((probe) => probe.tool))].map((name) => ({
   name,
   description: `Runs ${name} for one step of the investigation.`,
-  input_schema: {
+  parameters: {
     type: 'object',
     properties: { step: { type: 'integer' }, service: { type: 'string' } },
     required: ['step'],

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { speakers, vendors } from '../../../formats/endpoints.ts'
 import { ok, warn, type Check } from './check.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -8,25 +9,13 @@ type Environment = Readonly<Record<string, string | undefined>>
 const TIMEOUT_MS = 4_000
 const PROXY = 'http://127.0.0.1:4141'
 
-interface Vendor {
-  readonly name: string
-  readonly url: string
-  /** Set when its user means to use it. */
-  readonly key: string
-  /** Where clients look for another address. */
-  readonly base: string
-}
-
-const VENDORS: readonly Vendor[] = [
-  { name: 'Anthropic', url: 'https://api.anthropic.com', key: 'ANTHROPIC_API_KEY', base: 'ANTHROPIC_BASE_URL' },
-  { name: 'OpenAI', url: 'https://api.openai.com', key: 'OPENAI_API_KEY', base: 'OPENAI_BASE_URL' },
-  {
-    name: 'Gemini',
-    url: 'https://generativelanguage.googleapis.com',
-    key: 'GEMINI_API_KEY',
-    base: 'GOOGLE_GEMINI_BASE_URL',
-  },
-]
+/** Who is asked: the vendors, and servers of one's own whose address is set. */
+const reached = (env: Environment): readonly { readonly label: string; readonly url: string }[] =>
+  speakers.flatMap(({ endpoint: { label, url, isLocal, keys, bases } }) => {
+    const host = isLocal && keys.length === 0 ? env[bases[0]!] : undefined
+    if (host !== undefined) return [{ label, url: /^https?:/.test(host) ? host : `http://${host}` }]
+    return isLocal ? [] : [{ label, url }]
+  })
 
 /** Any answer counts: without a key the vendor refuses, and refusing is being there. */
 export async function checkUpstream(name: string, url: string): Promise<Check> {
@@ -46,20 +35,18 @@ export async function checkUpstream(name: string, url: string): Promise<Check> {
 }
 
 export async function checkUpstreams(env: Environment): Promise<readonly Check[]> {
-  const ollama = env['OLLAMA_HOST']
-  const local =
-    ollama === undefined ? [] : [{ name: 'Ollama', url: /^https?:/.test(ollama) ? ollama : `http://${ollama}` }]
-  return Promise.all([...VENDORS, ...local].map(({ name, url }) => checkUpstream(name, url)))
+  return Promise.all(reached(env).map(({ label, url }) => checkUpstream(label, url)))
 }
 
 export function checkKeys(env: Environment): Check {
   // Names alone: a report gets pasted into issues.
-  const set = VENDORS.flatMap(({ key }) => ((env[key] ?? '') === '' ? [] : [key]))
+  const names = vendors.map(({ keys }) => keys[0]!)
+  const set = names.filter((name) => (env[name] ?? '') !== '')
   return set.length > 0
     ? ok('keys', `${set.join(', ')} set`)
     : warn(
         'keys',
-        `none of ${VENDORS.map(({ key }) => key).join(', ')} is set`,
+        `none of ${names.join(', ')} is set`,
         'plimsoll chat then talks to its demo model; a proxy passes on the keys of its clients.',
       )
 }
@@ -81,7 +68,7 @@ export async function checkProxy(): Promise<Check> {
 
 /** Where clients on this machine send their requests. */
 export async function checkClients(env: Environment, home = homedir()): Promise<readonly Check[]> {
-  const checks = VENDORS.map(({ base }) => baseUrl(base, env[base]))
+  const checks = vendors.map(({ bases }) => baseUrl(bases[0]!, env[bases[0]!]))
   const claude = await settingIn(
     join(env['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'settings.json'),
     /"ANTHROPIC_BASE_URL"\s*:\s*"([^"]*)"/,

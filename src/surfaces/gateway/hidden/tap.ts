@@ -1,17 +1,17 @@
-import type { Codec, ModelResponse, ServerSentEvent, StreamReducer } from '../../../core/codec.ts'
+import type { Codec, ModelResponse, StreamEvent, StreamReducer } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import { formatSseEvent } from '../../../formats/framing/sse.ts'
+import type { Frame } from '../../../formats/framing/framing.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import { errorEvent } from '../request/answer.ts'
 import type { Tap, TapEnd, UpstreamAnswer } from '../exchange.ts'
-import { frameReader, type Frame } from './frames.ts'
-import type { HiddenRequestText, HiddenSession } from './index.ts'
+import type { HiddenNext, HiddenSession } from './index.ts'
 import type { Passed } from '../../../formats/wire/steps.ts'
 
 export interface HiddenTapDeps<B> {
   readonly codec: Codec
   readonly hidden: HiddenSession
   /** Sends the request that goes on; rejects when the upstream refuses it. */
-  readonly proceed: (request: HiddenRequestText) => Promise<UpstreamAnswer<B>>
+  readonly proceed: (request: HiddenNext) => Promise<UpstreamAnswer<B>>
   /** Other processes may get the next request: what this one recorded has to be there for them. */
   readonly isShared: boolean
   /** One answer of the upstream is complete, hidden or not. */
@@ -25,8 +25,10 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
   const { codec, hidden } = deps
   const stream = hidden.stream()
   const visible = codec.stream()
-  const rawOf = new WeakMap<ServerSentEvent, string>()
-  let frames = frameReader()
+  const { framing } = wireOf(codec.format)
+  const rawOf = new WeakMap<StreamEvent, string>()
+  let frames = framing.frames()
+  let isCancelled = false
   /** The upstream's own words, ours included. */
   let answer = codec.stream()
 
@@ -35,7 +37,7 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
       .map((one) => {
         const event = one === 'same' ? frame!.event! : one
         visible.push(event)
-        return rawOf.get(event) ?? formatSseEvent(event)
+        return rawOf.get(event) ?? framing.write(event)
       })
       .join('')
   /** An event that cannot be understood ends the reading along; what comes passes from there on as it is. */
@@ -70,9 +72,14 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
       try {
         const goesOn = await hidden.take(stream.parts())
         if (goesOn !== undefined) {
+          if (isCancelled) return ended('')
           const next = await deps.proceed(goesOn)
+          if (isCancelled) {
+            next.discard()
+            return ended('')
+          }
           const said = write(stream.next())
-          frames = frameReader()
+          frames = framing.frames()
           answer = codec.stream()
           return { bytes: Buffer.from(rest + said), next }
         }

@@ -2,13 +2,13 @@ import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import { decodeBody } from '../http/encoding.ts'
 import { wholeOf, type UpstreamAnswer } from '../exchange.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import type { HiddenRequestText, HiddenSession } from './index.ts'
-import { isRecord, type Json } from '../../../formats/wire/steps.ts'
+import type { HiddenNext, HiddenSession } from './index.ts'
+import { isRecord, type Fields } from '../../../core/values.ts'
 
 export interface HiddenWholeDeps<B> {
   readonly codec: Codec
   readonly hidden: HiddenSession
-  readonly proceed: (request: HiddenRequestText) => Promise<UpstreamAnswer<B>>
+  readonly proceed: (request: HiddenNext) => Promise<UpstreamAnswer<B>>
   readonly isShared: boolean
   readonly recorded: (response: ModelResponse | undefined) => Promise<void>
 }
@@ -26,8 +26,8 @@ export interface WholeAnswer {
 /** The one answer that the client gets for all that the upstream said; the bytes as they came where nothing was hidden. */
 export async function hiddenWhole<B>(deps: HiddenWholeDeps<B>, first: UpstreamAnswer<B>): Promise<WholeAnswer> {
   const { codec, hidden } = deps
-  const bodies: Json[] = []
-  const visible: Json[] = []
+  const bodies: Fields[] = []
+  const visible: Fields[] = []
   for (let answer = first; ;) {
     const bytes = await plainBytes(answer)
     if (bytes === undefined) {
@@ -64,12 +64,12 @@ async function plainBytes<B>(answer: UpstreamAnswer<B>): Promise<Uint8Array | un
   return decodeBody(bytes, answer.header('content-encoding'), MAX_BYTES).catch(() => undefined)
 }
 
-function parse(bytes: Uint8Array): Json | undefined {
+function parse(bytes: Uint8Array): Fields | undefined {
   const body = attempt((): unknown => JSON.parse(Buffer.from(bytes).toString('utf8')))
   return isRecord(body) ? body : undefined
 }
 
-const read = (codec: Codec, body: Json): ModelResponse | undefined => attempt(() => codec.readResponse(body))
+const read = (codec: Codec, body: Fields): ModelResponse | undefined => attempt(() => codec.readResponse(body))
 
 /** An upstream may say anything. */
 function attempt<T>(work: () => T): T | undefined {

@@ -14,7 +14,7 @@ import type { Reply, TurnReport } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
 import { lineOf, type ProxyLine } from '../operate/proxy-line.ts'
 import { pump } from './pump.ts'
-import { isBedrock, routeOf } from '../routes.ts'
+import { refuseUnspoken, routeOf } from '../../../formats/routes.ts'
 import type { Sidecar } from '../operate/sidecar.ts'
 import { Departure } from './client-abort.ts'
 import { clientHeaders, headerReader, passThrough, upstreamOf, type SocketAnswer } from '../upstream/upstream-call.ts'
@@ -93,11 +93,7 @@ async function route(
     const body = await readBody(incoming, deps.gateway.maxBodyBytes)
     return done(send(response, await sidecar.handle({ method, path, header, body })))
   }
-  if (isBedrock(path)) {
-    throw new PlimsollError('unsupported', 'Bedrock has wires of its own, which this proxy does not speak yet.', {
-      advice: 'Use the provider’s own API, or Vertex or Azure, through /anthropic, /openai or /gemini.',
-    })
-  }
+  refuseUnspoken(path, deps.table.prefixes)
   const meant = deps.table.resolve(path, header)
   if (meant === undefined) {
     const known = deps.table.prefixes.map((name) => `/${name}`).join(', ')

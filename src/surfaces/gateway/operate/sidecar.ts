@@ -1,8 +1,10 @@
+import { parsedJson, recordOf, type Fields } from '../../../core/values.ts'
 import { createHash } from 'node:crypto'
 import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
 import { handlesIn, isHandle, type Handle } from '../../../core/handles.ts'
 import type { Session, SessionOptions } from '../../../engine/session/session.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
+import { detectFormat } from '../../../formats/registry.ts'
 import { errorAnswer, type Answer } from '../request/answer.ts'
 import { decodePart } from '../http/decode-part.ts'
 import { bearerIn, type HeaderReader } from '../identity.ts'
@@ -65,15 +67,10 @@ export function createSidecar(deps: SidecarDeps): Sidecar {
   }
 }
 
-async function compress(
-  deps: SidecarDeps,
-  tenant: string,
-  body: Record<string, unknown>,
-  header: HeaderReader,
-): Promise<object> {
+async function compress(deps: SidecarDeps, tenant: string, body: Fields, header: HeaderReader): Promise<object> {
   const { messages, model, config } = body
   if (!Array.isArray(messages)) throw new PlimsollError('bad-input', 'messages should be a list.')
-  const format = isAnthropic(messages) ? 'anthropic-messages' : 'openai-chat'
+  const format = detectFormat({ messages })!
   const named = typeof model === 'string' && model !== '' ? model : 'unknown'
   const budget = body['token_budget']
   const window = typeof budget === 'number' && budget > 0 ? budget : deps.window()
@@ -171,30 +168,11 @@ async function retrieve(deps: SidecarDeps, tenant: string, asked: string): Promi
   return { hash: asked, handle, original_content: Buffer.from(bytes).toString('utf8'), bytes: bytes.length }
 }
 
-function parse(body: Uint8Array): Record<string, unknown> {
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(body).toString('utf8'))
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
-      return parsed as Record<string, unknown>
-  } catch {
-    // Said below.
-  }
+function parse(body: Uint8Array): Fields {
+  const parsed = recordOf(parsedJson(Buffer.from(body).toString('utf8')))
+  if (parsed !== undefined) return parsed
   throw new PlimsollError('bad-input', 'The body should be a JSON object with messages.')
 }
-
-/** Blocks of the Messages API have types that chat completions never had. */
-const isAnthropic = (messages: readonly unknown[]): boolean =>
-  messages.some((message) => {
-    const content = (message as { content?: unknown } | null)?.content
-    return (
-      Array.isArray(content) &&
-      content.some((block) =>
-        ['tool_use', 'tool_result', 'thinking', 'document'].includes(
-          String((block as { type?: unknown } | null)?.type),
-        ),
-      )
-    )
-  })
 
 function beginning(messages: readonly unknown[]): string {
   const first = messages.find((message) => (message as { role?: unknown } | null)?.role === 'user') ?? messages[0]

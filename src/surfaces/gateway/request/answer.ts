@@ -1,4 +1,7 @@
 import type { PlimsollError } from '../../../core/errors.ts'
+import type { Fields } from '../../../core/values.ts'
+import { wireOf } from '../../../formats/registry.ts'
+import { errorTypeOf } from '../../../formats/wire/answer.ts'
 
 /** A response that we give ourselves, in the client's own wire. */
 export interface Answer {
@@ -19,18 +22,6 @@ const STATUS: Partial<Record<PlimsollError['code'], number>> = {
   timeout: 504,
   upstream: 502,
   closed: 503,
-}
-
-const GEMINI_STATUS: Readonly<Record<number, string>> = {
-  400: 'INVALID_ARGUMENT',
-  401: 'UNAUTHENTICATED',
-  402: 'RESOURCE_EXHAUSTED',
-  403: 'PERMISSION_DENIED',
-  404: 'NOT_FOUND',
-  413: 'INVALID_ARGUMENT',
-  429: 'RESOURCE_EXHAUSTED',
-  503: 'UNAVAILABLE',
-  504: 'DEADLINE_EXCEEDED',
 }
 
 /** Each SDK reads errors in its vendor's shape; anything else shows up as "unknown error". */
@@ -54,32 +45,14 @@ export const statusOf = (error: PlimsollError): number =>
       ? 429
       : (STATUS[error.code] ?? 400)
 
-export function errorBody(wire: string | undefined, status: number, code: string, message: string): unknown {
-  const type =
-    status === 413
-      ? 'request_too_large'
-      : status === 401
-        ? 'authentication_error'
-        : status === 429
-          ? 'rate_limit_error'
-          : status >= 500
-            ? 'api_error'
-            : 'invalid_request_error'
-  if (wire === 'anthropic-messages') return { type: 'error', error: { type, message, code } }
-  if (wire === 'gemini') {
-    return {
-      error: {
-        code: status,
-        message,
-        status: GEMINI_STATUS[status] ?? (status >= 500 ? 'INTERNAL' : 'INVALID_ARGUMENT'),
-      },
-    }
-  }
-  return { error: { message, type, code, param: null } }
-}
+/** The error in the shape of the client's wire; where none is known, in the one that most clients read. */
+export const errorBody = (wire: string | undefined, status: number, code: string, message: string): Fields =>
+  wire === undefined
+    ? { error: { message, type: errorTypeOf(status), code, param: null } }
+    : wireOf(wire).answers.error(status, code, message)
 
 /** The same error inside a stream that has begun. */
 export function errorEvent(wire: string, error: PlimsollError): string {
-  const data = JSON.stringify(errorBody(wire, statusOf(error), error.code, `Plimsoll: ${error.message}`))
-  return wire === 'anthropic-messages' ? `event: error\ndata: ${data}\n\n` : `data: ${data}\n\n`
+  const { framing, answers } = wireOf(wire)
+  return framing.write(answers.errorEvent(answers.error(statusOf(error), error.code, `Plimsoll: ${error.message}`)))
 }

@@ -12,7 +12,7 @@ import { wholeOf, type Outbound, type UpstreamAnswer } from '../exchange.ts'
 import { conversationKey, DOES_NOT_FIT, prepareFor, type Attempt } from './fit.ts'
 import { refusalInside } from './look-ahead.ts'
 import type { ManagedRequest } from './managed-request.ts'
-import { withPathModel } from '../routes.ts'
+import { withPathModel } from '../../../formats/routes.ts'
 import { withModel } from './with-model.ts'
 
 /** Longer error bodies than this are no error bodies. */

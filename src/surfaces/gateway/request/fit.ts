@@ -46,6 +46,7 @@ async function targetAt<B>(managed: ManagedRequest<B>, place: Place): Promise<Ta
   const target: Target = {
     model,
     endpoint: place.endpoint,
+    ...(place.provider !== undefined && { provider: place.provider }),
     refusesOverflow: isVendor(place.endpoint),
     ...(window !== undefined && { window }),
     ...(learned !== undefined && { learned }),
@@ -85,7 +86,7 @@ export async function prepareFor<B>(managed: ManagedRequest<B>, place: Place, ta
     // What is only observed asks nobody, and a place of another wire has no cache of this one's prefix.
     ...(managed.mode === 'apply' && !isForeign(place, managed.route) && { send: askAside(managed, place) }),
     format: managed.codec.format,
-    body: managed.text,
+    body: managed.clientText,
     conversation: managed.conversation,
     targets: [target],
     archive: 'meanwhile',

@@ -1,22 +1,24 @@
-import { answerWriter, eventsOf, type AnswerEnd, type AnswerHead } from '../../../formats/answer/index.ts'
-import { formatSseEvent } from '../../../formats/framing/sse.ts'
+import { wireOf } from '../../../formats/registry.ts'
+import { eventsOf, type AnswerEnd, type AnswerHead } from '../../../formats/wire/answer.ts'
+import type { StreamKind } from '../../../formats/wire/routes.ts'
 import type { Answer } from './answer.ts'
 
 export interface Saying extends AnswerHead {
   readonly text: string
-  readonly stream: false | 'sse' | 'json-array'
+  readonly stream: false | StreamKind
 }
 
 /** A complete, valid answer of the client's own wire, said by us: what a `halt` looks like to an SDK. */
 export function say(wire: string, saying: Saying, headers: Readonly<Record<string, string>> = {}): Answer {
   const { text, stream, ...head } = saying
-  const writer = answerWriter(wire)
+  const { answers, framing } = wireOf(wire)
+  const writer = answers.writer()
   const end: AnswerEnd = { parts: [{ kind: 'text', text }], stop: 'end' }
-  if (stream === 'sse') {
+  if (stream === 'events') {
     return {
       status: 200,
-      headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', ...headers },
-      body: eventsOf(writer, head, end).map(formatSseEvent).join(''),
+      headers: { 'content-type': framing.contentType, 'cache-control': 'no-cache', ...headers },
+      body: eventsOf(writer, head, end).map(framing.write).join(''),
     }
   }
   const whole = writer.whole(head, end)

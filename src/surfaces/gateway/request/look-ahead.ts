@@ -1,5 +1,6 @@
 import { classifyProviderError, type ClassifiedError } from '../../../formats/overflow/index.ts'
-import { createSseParser } from '../../../formats/framing/sse.ts'
+import { type Fields, parsedJson, recordOf } from '../../../core/values.ts'
+import { wireOf, type Wire } from '../../../formats/registry.ts'
 import { copyDecoder } from '../http/encoding.ts'
 import type { UpstreamAnswer } from '../exchange.ts'
 
@@ -8,8 +9,6 @@ const HOLD_MS = 10_000
 /** What stands before the first word is small, and stays small when it is unpacked. */
 const HOLD_BYTES = 64 * 1024
 const LOOK_BYTES = 1024 * 1024
-
-type Json = Readonly<Record<string, unknown>>
 
 /** Looks at the pieces of an answer. `open`: nothing is decided yet. `fine`: it is an answer. */
 interface Look {
@@ -26,8 +25,8 @@ export async function refusalInside<B>(
   format: string,
   answer: Pick<UpstreamAnswer<B>, 'header' | 'peek'>,
 ): Promise<ClassifiedError | undefined> {
-  const isStream = (answer.header('content-type') ?? '').includes('text/event-stream')
-  const look = isStream ? lookAtEvents(format) : lookAtBody()
+  const wire = wireOf(format)
+  const look = wire.framing.isStream(answer.header('content-type')) ? lookAtEvents(wire) : lookAtBody(wire)
   const decoder = copyDecoder(answer.header('content-encoding'), LOOK_BYTES, (bytes) => look.push(bytes))
   if (decoder === undefined) return undefined
   const until = performance.now() + HOLD_MS
@@ -44,15 +43,15 @@ export async function refusalInside<B>(
   }
 }
 
-function lookAtEvents(format: string): Look {
-  const parser = createSseParser()
+function lookAtEvents({ framing, answers }: Wire): Look {
+  const parser = framing.parser()
   let found: ReturnType<Look['found']> = 'open'
   const see = (data: string): void => {
     if (found !== 'open') return
     const event = parse(data)
-    const error = event === undefined ? undefined : errorIn(event)
+    const error = event === undefined ? undefined : answers.errorIn(event)
     if (error !== undefined) found = classifyProviderError({ body: error })
-    else if (event === undefined || !(IS_PREAMBLE[format]?.(event) ?? false)) found = 'fine'
+    else if (event === undefined || !answers.isPreamble(event)) found = 'fine'
   }
   return {
     push: (bytes) => parser.push(bytes).forEach(({ data }) => see(data)),
@@ -68,7 +67,7 @@ function lookAtEvents(format: string): Look {
 const MAY_BE_ERROR = /"error"\s*:\s*[{"]|"(?:object|type)"\s*:\s*"error"/
 const HEAD_BYTES = 4_096
 
-function lookAtBody(): Look {
+function lookAtBody({ answers }: Wire): Look {
   const pieces: Uint8Array[] = []
   return {
     push: (bytes) => void pieces.push(bytes),
@@ -79,44 +78,13 @@ function lookAtBody(): Look {
     },
     end() {
       const body = parse(Buffer.concat(pieces).toString('utf8'))
-      const error = body === undefined ? undefined : errorIn(body)
+      const error = body === undefined ? undefined : answers.errorIn(body)
       return error === undefined ? undefined : classifyProviderError({ body: error })
     },
   }
 }
 
-/** The error that an event or a body is about; undefined when it is about none. */
-function errorIn(body: Json): unknown {
-  if (typeof body['error'] === 'string' || isRecord(body['error'])) return body['error']
-  if (body['object'] === 'error' || body['type'] === 'error') return body
-  const { response } = body
-  return body['type'] === 'response.failed' && isRecord(response) ? (response['error'] ?? response) : undefined
+function parse(text: string): Fields | undefined {
+  const value = parsedJson(text)
+  return recordOf(Array.isArray(value) ? value[0] : value)
 }
-
-/** Events that carry nothing of the answer yet. */
-const IS_PREAMBLE: Readonly<Record<string, (event: Json) => boolean>> = {
-  'anthropic-messages': ({ type }) => type === 'message_start' || type === 'ping',
-  'openai-responses': ({ type }) =>
-    ['response.created', 'response.in_progress', 'response.queued', 'keepalive'].includes(String(type)),
-  'openai-chat': ({ choices }) => Array.isArray(choices) && choices.every(isEmptyChoice),
-  gemini: ({ candidates }) => candidates === undefined,
-}
-
-function isEmptyChoice(choice: unknown): boolean {
-  if (!isRecord(choice) || (choice['finish_reason'] ?? null) !== null) return false
-  const { delta } = choice
-  if (!isRecord(delta)) return true
-  return Object.entries(delta).every(([key, value]) => key === 'role' || value === '' || value === null)
-}
-
-function parse(text: string): Json | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    const first: unknown = Array.isArray(value) ? value[0] : value
-    return isRecord(first) ? first : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const isRecord = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,5 +1,6 @@
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
-import { createSseParser } from '../../../formats/framing/sse.ts'
+import type { Framing } from '../../../formats/framing/framing.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import { copyDecoder } from '../http/encoding.ts'
 
 /** What an observer is told about the answer before its bytes come. */
@@ -20,8 +21,9 @@ const MAX_BODY_BYTES = 16 * 1024 * 1024
 const MAX_STREAM_BYTES = 256 * 1024 * 1024
 
 export function observeResponse(codec: Codec, facts: AnswerFacts): ResponseObserver {
-  const isStream = facts.contentType.includes('text/event-stream')
-  const reader = isStream ? streamed(codec) : whole(codec)
+  const { framing } = wireOf(codec.format)
+  const isStream = framing.isStream(facts.contentType)
+  const reader = isStream ? streamed(codec, framing) : whole(codec)
   const limit = isStream ? MAX_STREAM_BYTES : MAX_BODY_BYTES
   const decoder = copyDecoder(facts.contentEncoding, limit, (bytes) => reader.push(bytes))
   return {
@@ -42,8 +44,8 @@ interface Reading {
   response(): ModelResponse | undefined
 }
 
-function streamed(codec: Codec): Reading {
-  const parser = createSseParser()
+function streamed(codec: Codec, framing: Framing): Reading {
+  const parser = framing.parser()
   const reducer = codec.stream()
   return {
     push: (bytes) => parser.push(bytes).forEach((event) => reducer.push(event)),
@@ -62,7 +64,7 @@ function whole(codec: Codec): Reading {
   }
 }
 
-/** Gemini streams without `alt=sse` as one JSON array of chunks; each is read as an event. */
+/** A stream may come as one JSON array of chunks; each is read as an event. */
 function readWhole(codec: Codec, text: string): ModelResponse {
   const body: unknown = JSON.parse(text)
   if (!Array.isArray(body)) return codec.readResponse(body)

@@ -1,12 +1,14 @@
 import type { ModelResponse } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
+import type { Framing } from '../../../formats/framing/framing.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import { close, deliver, type Sent } from './deliver.ts'
 import type { Place, Reply, Rewrite, Tap, UpstreamAnswer } from '../exchange.ts'
 import { isEncoded, isReadable } from '../http/encoding.ts'
 import { fit, type Attempt } from './fit.ts'
 import { reportHeaders } from '../headers.ts'
-import type { HiddenRequestText } from '../hidden/index.ts'
+import type { HiddenNext } from '../hidden/index.ts'
 import { hiddenTap } from '../hidden/tap.ts'
 import { hiddenWhole } from '../hidden/whole.ts'
 import type { ManagedRequest } from './managed-request.ts'
@@ -46,37 +48,43 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
     finished,
     isShared: managed.isShared,
     recorded: (response: ModelResponse | undefined) => recorded(managed, current, response),
-    async proceed(request: HiddenRequestText): Promise<UpstreamAnswer<B>> {
+    async proceed(request: HiddenNext): Promise<UpstreamAnswer<B>> {
       const next = await goOn(managed, place, request)
       current = next.attempt
       return next.answer
     },
   }
-  if ((answer.header('content-type') ?? '').includes('text/event-stream')) {
+  const { framing } = wireOf(managed.codec.format)
+  if (framing.isStream(answer.header('content-type'))) {
     const encoding = answer.header('content-encoding')
     if (!isEncoded(encoding)) return { ...reply, tap: hiddenTap(steps) }
     // It was asked for plain. What cannot be unpacked cannot be rewritten either, and passes as it came.
     if (!isReadable(encoding)) return { ...reply, tap: plainTap(managed, sent, finished) }
     const headers = { ...reply.headers, ...PLAIN }
-    return { ...reply, headers, from: answer.rewritten(AS_IT_IS), tap: hiddenTap(steps) }
+    return { ...reply, headers, from: answer.rewritten(asItIs(framing)), tap: hiddenTap(steps) }
   }
   const { bytes, settled } = await hiddenWhole(steps, answer)
   if (bytes === undefined) return { ...reply, settled: settled.then(finished) }
   return { ...reply, headers: { ...reply.headers, ...PLAIN }, body: bytes, settled: settled.then(finished) }
 }
 
-const AS_IT_IS: Rewrite = {
-  contentType: 'text/event-stream',
+/** The same bytes unpacked. */
+const asItIs = ({ contentType }: Framing): Rewrite => ({
+  contentType,
   chunk: (bytes) => bytes,
   end: () => new Uint8Array(),
-}
+})
 
 /** Whatever encoding the upstream chose, the body that we read is plain. */
 const PLAIN = { 'content-encoding': 'identity' }
 
 /** The request after a hidden step, to the same place and with the same care. */
-async function goOn<B>(managed: ManagedRequest<B>, place: Place, { text, offer }: HiddenRequestText): Promise<Sent<B>> {
-  const next = { ...managed, text, offer, conversation: managed.decode(text) }
+async function goOn<B>(
+  managed: ManagedRequest<B>,
+  place: Place,
+  { conversation, offer }: HiddenNext,
+): Promise<Sent<B>> {
+  const next = { ...managed, offer, conversation }
   const attempt = await fit(next, place, () => true)
   const sent = attempt === undefined ? undefined : await deliver(next, attempt, () => true)
   if (sent !== undefined && sent.refusal === undefined) return sent
@@ -125,7 +133,7 @@ export function halted<B>(managed: ManagedRequest<B>, attempt: Attempt): Reply<B
         model: target.model,
         id: `plimsoll_${prepared.id}`,
         nowSeconds: Math.floor(managed.now() / 1000),
-        stream: route.stream ?? (conversation.settings.stream ? 'sse' : false),
+        stream: route.stream ?? (conversation.settings.stream ? 'events' : false),
       },
       reportHeaders({ session, prepared, mode, recovered: false, costUsd: managed.costUsd() }),
     ),

@@ -1,12 +1,13 @@
 import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { Target } from '../../../core/target.ts'
+import { wireOf } from '../../../formats/registry.ts'
 import type { Answer } from '../request/answer.ts'
 import { isEncoded } from '../http/encoding.ts'
 import type { Place, Reply, Upstream, UpstreamAnswer } from '../exchange.ts'
 import type { GatewayDeps, OpenedRequest } from '../gateway.ts'
 import { openHidden } from '../hidden/index.ts'
-import { withPathModel } from '../routes.ts'
+import { withPathModel } from '../../../formats/routes.ts'
 import { ownPlace } from './upstreams.ts'
 import { withModel } from '../request/with-model.ts'
 
@@ -41,15 +42,15 @@ export async function count<B>(deps: GatewayDeps, opened: OpenedRequest, upstrea
 /** The request as our own tools have changed it before, where this session is known to have them. */
 async function withHiddenSteps(
   deps: GatewayDeps,
-  { codec, conversation, text, decode, owner, mode, settings }: OpenedRequest,
+  { codec, conversation, text, owner, mode, settings }: OpenedRequest,
 ): Promise<{ body: string; conversation: OpenedRequest['conversation']; tools?: ToolOffer }> {
   const own = { body: text, conversation }
   if (settings.tools === false || mode === 'observe') return own
   const links = deps.chain(conversation.items)
   const session = deps.glance({ tenant: owner.tenant, id: owner.session, agent: owner.agent })
   const scope = () => session.scope({ items: conversation.items, links })
-  const hidden = await openHidden(deps.hidden, { owner, scope, codec, conversation, text, links, decode })
-  return hidden === undefined ? own : { body: hidden.text, conversation: hidden.conversation, tools: hidden.offer }
+  const hidden = await openHidden(deps.hidden, { owner, scope, codec, conversation, links })
+  return hidden === undefined ? own : { ...own, conversation: hidden.conversation, tools: hidden.offer }
 }
 
 function send<B>(
@@ -69,14 +70,8 @@ function send<B>(
   })
 }
 
-const SHAPES: Readonly<Record<string, (tokens: number) => object>> = {
-  'anthropic-messages': (input_tokens) => ({ input_tokens }),
-  'openai-responses': (input_tokens) => ({ object: 'response.input_tokens', input_tokens }),
-  gemini: (totalTokens) => ({ totalTokens }),
-}
-
 const counted = (wire: string, tokens: number): Answer => ({
   status: 200,
   headers: { 'content-type': 'application/json', 'x-plimsoll-counted': 'meter' },
-  body: JSON.stringify(SHAPES[wire]?.(tokens) ?? { input_tokens: tokens }),
+  body: JSON.stringify(wireOf(wire).routes.counted(tokens)),
 })

@@ -3,12 +3,13 @@ import type { Codec } from '../../../core/codec.ts'
 import type { Conversation, Loss } from '../../../core/conversation.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { EventBody } from '../../../core/events.ts'
-import { answerWriter, translateStream, translateWhole, type AnswerHead } from '../../../formats/answer/index.ts'
-import { createSseParser, formatSseComment, formatSseEvent } from '../../../formats/framing/sse.ts'
+import { type Fields, isRecord, parsedJson } from '../../../core/values.ts'
+import { wireOf } from '../../../formats/registry.ts'
+import type { Route } from '../../../formats/routes.ts'
+import type { AnswerHead } from '../../../formats/wire/answer.ts'
+import { translateStream, translateWhole } from '../../../formats/wire/translate.ts'
 import { errorBody } from '../request/answer.ts'
 import type { Outbound, Place, Rewrite, Upstream, UpstreamAnswer } from '../exchange.ts'
-import type { Route } from '../routes.ts'
-import { pathOf } from '../routes.ts'
 
 /** A request of the client's wire, on its way to a place that speaks another. */
 export interface Crossing {
@@ -36,11 +37,17 @@ export const isForeign = (
 /** The request in the place's own wire, with what did not come along. */
 function crossRequest({ to, place, route, conversation, maxOutputTokens }: Crossing): Crossed {
   const { settings } = conversation
-  const stream = route.stream === 'sse' || settings.stream
+  const stream = route.stream === 'events' || settings.stream
   const cap = settings.maxOutputTokens ?? maxOutputTokens
   const { text, losses } = to.encode({
     ...conversation,
-    settings: { ...settings, model: place.model, stream, ...(cap !== undefined && { maxOutputTokens: cap }) },
+    settings: {
+      ...settings,
+      model: place.model,
+      stream,
+      ...(cap !== undefined && { maxOutputTokens: cap }),
+      ...(place.window !== undefined && { window: place.window }),
+    },
   })
   return { text, stream, losses }
 }
@@ -61,11 +68,6 @@ export function cannotCross(place: Place, obstacles: readonly string[]): Plimsol
     advice: 'Leave that out, or configure a place that speaks the wire of the client.',
     fields: { losses: obstacles, wire: place.wire },
   })
-}
-
-/** Beside these only the place's own configured headers are sent: a client's key is never shown to another vendor. */
-const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'anthropic-messages': { 'anthropic-version': '2023-06-01' },
 }
 
 export interface CrossSending extends Crossing {
@@ -89,25 +91,23 @@ export async function sendAcross<B>(upstream: Upstream<B>, sending: CrossSending
     id: randomUUID().replaceAll('-', ''),
     model: place.model,
     nowSeconds,
-    withUsage: wantsUsage(from, text),
+    withUsage: wireOf(from.format).answers.wantsUsage(text),
   }
   return crossAnswer(from, to, head, answer)
 }
 
-/** A chat client that did not ask for usage in its stream may stumble over a chunk without choices. */
-const wantsUsage = ({ format }: Codec, text: string): boolean =>
-  format !== 'openai-chat' || /"include_usage"\s*:\s*true/.test(text)
-
 function crossOutbound(place: Place & { readonly wire: string; readonly model: string }, crossed: Crossed): Outbound {
+  const { routes, framing, endpoint } = wireOf(place.wire)
   return {
     place,
-    path: pathOf(place.wire, place.model, crossed.stream),
+    path: routes.path(place.model, crossed.stream),
     body: Buffer.from(crossed.text),
     headers: {
       'content-type': 'application/json',
-      accept: crossed.stream ? 'text/event-stream' : 'application/json',
+      accept: crossed.stream ? framing.accept : 'application/json',
       'accept-encoding': 'identity',
-      ...HEADERS[place.wire],
+      // Beside these only the place's own configured headers are sent: a client's key is never shown to another vendor.
+      ...endpoint.headers(undefined),
     },
     foreign: true,
   }
@@ -115,7 +115,7 @@ function crossOutbound(place: Place & { readonly wire: string; readonly model: s
 
 /** The answer in the client's wire. */
 function crossAnswer<B>(from: Codec, to: Codec, head: AnswerHead, answer: UpstreamAnswer<B>): UpstreamAnswer<B> {
-  const isStream = (answer.header('content-type') ?? '').includes('text/event-stream')
+  const isStream = wireOf(to.format).framing.isStream(answer.header('content-type'))
   if (answer.status >= 400) return answer.rewritten(wholeRewrite((body) => clientError(from, answer.status, body)))
   if (isStream) return answer.rewritten(streamRewrite(from, to, head))
   return answer.rewritten(
@@ -123,7 +123,7 @@ function crossAnswer<B>(from: Codec, to: Codec, head: AnswerHead, answer: Upstre
       const response = to.readResponse(body)
       // A good status with an error inside is for the caller to find, in the client's words.
       if (response.items.length === 0 && hasError(body)) return clientError(from, 400, body)
-      return translateWhole(response, answerWriter(from.format), head)
+      return translateWhole(response, wireOf(from.format).answers.writer(), head)
     }),
   )
 }
@@ -141,7 +141,7 @@ function wholeRewrite(write: (body: unknown) => unknown): Rewrite {
     },
     end() {
       const text = Buffer.concat(chunks).toString('utf8')
-      return Buffer.from(JSON.stringify(write(parse(text))))
+      return Buffer.from(JSON.stringify(write(parsedJson(text) ?? text)))
     },
   }
 }
@@ -152,21 +152,24 @@ const MAX_WHOLE_BYTES = 16 * 1024 * 1024
 const NOTHING = new Uint8Array()
 
 function streamRewrite(from: Codec, to: Codec, head: AnswerHead): Rewrite {
-  const parser = createSseParser()
-  const translation = translateStream(to, answerWriter(from.format), head)
+  const [client, upstream] = [wireOf(from.format), wireOf(to.format)]
+  const parser = upstream.framing.parser()
+  const translation = translateStream(upstream, client.answers.writer(), head)
+  const write = client.framing.write
   let isOver = false
   const take = (data: string, event?: string): string => {
     if (isOver) return ''
     const written = translation.push({ data, ...(event !== undefined && { event }) })
     if (translation.error === undefined) {
       // What has no counterpart still tells the client that somebody is there.
-      return written.length === 0 ? formatSseComment('working') : written.map(formatSseEvent).join('')
+      return written.length === 0 ? client.framing.keepAlive : written.map(write).join('')
     }
     isOver = true
-    return errorIn(from, translation.error)
+    const error = clientError(from, 400, { error: translation.error })
+    return write(client.answers.errorEvent(error))
   }
   return {
-    contentType: 'text/event-stream; charset=utf-8',
+    contentType: client.framing.contentType,
     chunk: (bytes) =>
       Buffer.from(
         parser
@@ -179,18 +182,13 @@ function streamRewrite(from: Codec, to: Codec, head: AnswerHead): Rewrite {
         .end()
         .map(({ data, event }) => take(data, event))
         .join('')
-      return Buffer.from(rest + (isOver ? '' : translation.end().map(formatSseEvent).join('')))
+      return Buffer.from(rest + (isOver ? '' : translation.end().map(write).join('')))
     },
   }
 }
 
-function errorIn(from: Codec, error: unknown): string {
-  const data = JSON.stringify(clientError(from, 400, { error }))
-  return from.format === 'anthropic-messages' ? `event: error\ndata: ${data}\n\n` : `data: ${data}\n\n`
-}
-
 /** The provider's own words in the client's shape. */
-function clientError(from: Codec, status: number, body: unknown): unknown {
+function clientError(from: Codec, status: number, body: unknown): Fields {
   const error = isRecord(body) && isRecord(body['error']) ? body['error'] : isRecord(body) ? body : {}
   const words = error['message'] ?? (isRecord(body) ? body['error'] : body)
   const code = [error['code'], error['type'], error['status']].find((value) => typeof value === 'string')
@@ -200,14 +198,3 @@ function clientError(from: Codec, status: number, body: unknown): unknown {
 
 const hasError = (body: unknown): boolean =>
   isRecord(body) && (isRecord(body['error']) || typeof body['error'] === 'string' || body['type'] === 'error')
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

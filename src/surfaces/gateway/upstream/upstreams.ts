@@ -2,7 +2,7 @@ import type { UpstreamConfig, Upstreams } from '../../../config/upstreams.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { Place } from '../exchange.ts'
 import type { HeaderReader } from '../identity.ts'
-import { routeOf } from '../routes.ts'
+import { endpointAtRoot } from '../../../formats/endpoints.ts'
 
 /** A place with what only the shell needs to know about it. */
 export interface ProxyPlace extends Place {
@@ -24,7 +24,11 @@ export function upstreamTable(upstreams: Upstreams): UpstreamTable {
   const table = new Map<string, readonly ProxyPlace[]>()
   for (const [prefix, given] of Object.entries(upstreams)) {
     const list = (Array.isArray(given) ? given : [given]) as readonly (string | UpstreamConfig)[]
-    if (list.length > 0) table.set(prefix, list.map(placeOf))
+    if (list.length > 0)
+      table.set(
+        prefix,
+        list.map((one) => placeOf(prefix, one)),
+      )
   }
   return {
     prefixes: [...table.keys()],
@@ -32,7 +36,7 @@ export function upstreamTable(upstreams: Upstreams): UpstreamTable {
       const [, first = '', rest = ''] = /^\/([^/?]*)(.*)$/s.exec(path) ?? []
       const named = table.get(first)
       if (named !== undefined) return { places: named, path: rest.startsWith('/') ? rest : `/${rest}` }
-      const meant = table.get(prefixAtRoot(path, header) ?? '')
+      const meant = table.get(endpointAtRoot(path, header)?.name ?? '')
       return meant === undefined ? undefined : { places: meant, path }
     },
   }
@@ -51,17 +55,7 @@ export function ownPlace<P extends Place>(places: readonly P[], wire: string | u
   )
 }
 
-/** At the root, where the path or a header leaves no doubt whose API is meant. */
-function prefixAtRoot(path: string, header: HeaderReader): string | undefined {
-  const route = routeOf('POST', path)
-  if (route?.wire === 'anthropic-messages') return 'anthropic'
-  if (route?.wire === 'gemini' || path.startsWith('/v1beta/')) return 'gemini'
-  if (route !== undefined) return 'openai'
-  if (!path.startsWith('/v1/')) return undefined
-  return header('anthropic-version') === undefined ? 'openai' : 'anthropic'
-}
-
-function placeOf(given: string | UpstreamConfig): ProxyPlace {
+function placeOf(provider: string, given: string | UpstreamConfig): ProxyPlace {
   const { url, model, window, wire, headers = {} } = typeof given === 'string' ? { url: given } : given
   let base: URL
   try {
@@ -78,6 +72,7 @@ function placeOf(given: string | UpstreamConfig): ProxyPlace {
   return {
     endpoint: base.origin + base.pathname.replace(/\/+$/, ''),
     base,
+    provider,
     headers,
     ...(model !== undefined && { model }),
     ...(window !== undefined && { window }),

@@ -1,8 +1,7 @@
-import type { ServerSentEvent, StopReason } from '../../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../../core/codec.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { traitsOf } from '../../../formats/anthropic-messages/model-traits.ts'
-import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
-import { isObject, objectsOf } from '../../../formats/kit/rule-kit.ts'
+import { type Fields, isRecord, recordsIn } from '../../../core/values.ts'
 import type { AnswerPart } from '../brain.ts'
 import { stopOf } from '../brain.ts'
 import { chainOf } from '../prompt-cache.ts'
@@ -38,15 +37,15 @@ export function renderAnthropic(context: RenderContext): Rendered {
   return { body: { ...message, ...usage }, events: eventsOf(context, message) }
 }
 
-const droppedEntry = (path: string): JsonObject => ({
+const droppedEntry = (path: string): Fields => ({
   type: 'thinking_dropped',
   reason: 'prefix_binding_mismatch',
   path,
 })
 
-function contentOf(context: RenderContext): JsonObject[] {
+function contentOf(context: RenderContext): Fields[] {
   const { facts, body, answer } = context
-  const blocks: JsonObject[] = []
+  const blocks: Fields[] = []
   const keys = facts.segments.map(({ key, section }) => ({ key, section: section as string }))
   const summary = compactionOf(context)
   if (summary !== undefined) {
@@ -55,7 +54,7 @@ function contentOf(context: RenderContext): JsonObject[] {
     keys.push({ key: `assistant ${describeBlock(summary).key}`, section: 'messages' })
     blocks.push(summary)
   }
-  const manual = isObject(body.thinking) && body.thinking.type === 'enabled'
+  const manual = isRecord(body.thinking) && body.thinking.type === 'enabled'
   const thinks = answer.parts[0]?.type === 'reasoning'
   // Manual thinking always thinks first; a script that forgets it would make its own next request invalid.
   const parts: AnswerPart[] = manual && !thinks ? [{ type: 'reasoning', text: 'Let me think.' }] : []
@@ -71,12 +70,12 @@ function contentOf(context: RenderContext): JsonObject[] {
 const DEFAULT_TRIGGER = 150_000
 
 /** The provider's own compaction, when the request asks for it and the prompt is past its trigger. */
-function compactionOf({ body, issuer, inputTokens }: RenderContext): JsonObject | undefined {
-  const management = isObject(body.context_management) ? body.context_management : {}
-  const edit = objectsOf(management.edits).find(({ type }) => typeof type === 'string' && type.startsWith('compact_'))
+function compactionOf({ body, issuer, inputTokens }: RenderContext): Fields | undefined {
+  const management = isRecord(body.context_management) ? body.context_management : {}
+  const edit = recordsIn(management.edits).find(({ type }) => typeof type === 'string' && type.startsWith('compact_'))
   if (edit === undefined) return undefined
   const trigger =
-    isObject(edit.trigger) && typeof edit.trigger.value === 'number' ? edit.trigger.value : DEFAULT_TRIGGER
+    isRecord(edit.trigger) && typeof edit.trigger.value === 'number' ? edit.trigger.value : DEFAULT_TRIGGER
   if (inputTokens <= trigger) return undefined
   const content = `Summary of ${inputTokens} tokens of conversation.`
   return { type: 'compaction', content, encrypted_content: issuer.seal(content) }
@@ -87,7 +86,7 @@ function blockOf(
   part: AnswerPart,
   index: number,
   prefix: () => string,
-): JsonObject | undefined {
+): Fields | undefined {
   if (part.type === 'text' || part.type === 'refusal') {
     return part.text === '' ? undefined : { type: 'text', text: part.text, citations: null }
   }
@@ -104,13 +103,13 @@ function blockOf(
 }
 
 /** Kept so that the next request can be held to the thinking it was given. */
-function remember({ memory }: RenderContext, content: readonly JsonObject[]): void {
+function remember({ memory }: RenderContext, content: readonly Fields[]): void {
   const blocks = content.filter(isThinkingBlock).map((block) => describeBlock(block).key)
   for (const block of content) if (block.type === 'tool_use') memory.set(issuedKey(String(block.id)), { blocks })
 }
 
 /** Anthropic reports input without what came from the cache or went into it. */
-function usageOf(usage: Usage): JsonObject {
+function usageOf(usage: Usage): Fields {
   const long = usage.cacheWriteLong ?? 0
   return {
     input_tokens: Math.max(0, usage.input - usage.cacheRead - usage.cacheWrite),
@@ -123,15 +122,12 @@ function usageOf(usage: Usage): JsonObject {
   }
 }
 
-const event = (type: string, fields: JsonObject): ServerSentEvent => ({
+const event = (type: string, fields: Fields): StreamEvent => ({
   event: type,
   data: JSON.stringify({ type, ...fields }),
 })
 
-function eventsOf(
-  { usage, usageAtEnd }: RenderContext,
-  message: JsonObject & { content: JsonObject[] },
-): ServerSentEvent[] {
+function eventsOf({ usage, usageAtEnd }: RenderContext, message: Fields & { content: Fields[] }): StreamEvent[] {
   const { content, stop_reason, stop_sequence, ...head } = message
   const full = usage === undefined ? {} : usageOf(usage)
   const early = usage === undefined ? {} : { usage: usageAtEnd ? zeroUsage : { ...full, output_tokens: 1 } }
@@ -151,14 +147,14 @@ function eventsOf(
 
 const zeroUsage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 }
 
-function emptied(block: JsonObject): JsonObject {
+function emptied(block: Fields): Fields {
   if (block.type === 'text') return { ...block, text: '' }
   if (block.type === 'thinking') return { ...block, thinking: '', signature: '' }
   if (block.type === 'compaction') return { ...block, content: '' }
   return block.type === 'tool_use' ? { ...block, input: {} } : block
 }
 
-function deltasOf(block: JsonObject): JsonObject[] {
+function deltasOf(block: Fields): Fields[] {
   if (block.type === 'text') return pieces(String(block.text)).map((text) => ({ type: 'text_delta', text }))
   if (block.type === 'tool_use') {
     return pieces(JSON.stringify(block.input)).map((partial_json) => ({ type: 'input_json_delta', partial_json }))

@@ -1,6 +1,5 @@
 import { readImageHeader } from '../../../formats/kit/image-header.ts'
-import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
-import { isObject, listOf, objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
+import { type Fields, isRecord, listOf, recordsIn, textOf } from '../../../core/values.ts'
 import { peekSeal } from '../issuer.ts'
 import type { RequestFacts, Route, Segment } from '../types.ts'
 
@@ -11,8 +10,8 @@ const TOOL_BLOCK_FRAME = 12
 const TOOLS_PROMPT = 500
 const BASE = 3
 
-export function readAnthropic(body: JsonObject, route: Route): RequestFacts {
-  const tools = objectsOf(body.tools)
+export function readAnthropic(body: Fields, route: Route): RequestFacts {
+  const tools = recordsIn(body.tools)
   return {
     model: route.model ?? textOf(body.model),
     stream: body.stream === true,
@@ -20,13 +19,13 @@ export function readAnthropic(body: JsonObject, route: Route): RequestFacts {
     segments: segmentsOf(body),
     tools: tools.map((tool) => textOf(tool.name)).filter((name) => name !== ''),
     asksUsage: true,
-    cacheSalt: JSON.stringify([body.tool_choice ?? null, isObject(body.thinking) ? body.thinking.type : null]),
+    cacheSalt: JSON.stringify([body.tool_choice ?? null, isRecord(body.thinking) ? body.thinking.type : null]),
   }
 }
 
-function segmentsOf(body: JsonObject): Segment[] {
+function segmentsOf(body: Fields): Segment[] {
   const segments: Segment[] = []
-  objectsOf(body.tools).forEach((tool, index) => {
+  recordsIn(body.tools).forEach((tool, index) => {
     const text = JSON.stringify(unmarked(tool))
     const extraTokens = index === 0 ? TOOLS_PROMPT : 0
     segments.push({ path: `tools.${index}`, section: 'tools', key: text, text, extraTokens, ...markOf(tool) })
@@ -35,7 +34,7 @@ function segmentsOf(body: JsonObject): Segment[] {
     segments.push({ ...describeBlock(block), path, section: 'system', ...markOf(block) })
   }
   segments.push(...messageSegments(body.messages))
-  return withFrame(segments, isObject(body.cache_control) ? markOf(body) : {})
+  return withFrame(segments, isRecord(body.cache_control) ? markOf(body) : {})
 }
 
 /** The fixed cost stands at the front; a mark at the top level of the body stands on the last block. */
@@ -51,7 +50,7 @@ function messageSegments(messages: unknown): Segment[] {
   const segments: Segment[] = []
   let start = 0
   listOf(messages).forEach((message, index) => {
-    if (!isObject(message)) return
+    if (!isRecord(message)) return
     let frame = FRAME
     for (const { block, path } of blocksIn(message.content, `messages.${index}.content`)) {
       // The provider forgets everything that its own compaction stands for.
@@ -71,25 +70,25 @@ function messageSegments(messages: unknown): Segment[] {
   return segments.slice(start)
 }
 
-function blocksIn(content: unknown, path: string): { readonly block: JsonObject; readonly path: string }[] {
+function blocksIn(content: unknown, path: string): { readonly block: Fields; readonly path: string }[] {
   if (typeof content === 'string') {
     return content === '' ? [] : [{ block: { type: 'text', text: content }, path: `${path}.0` }]
   }
-  return listOf(content).flatMap((block, index) => (isObject(block) ? [{ block, path: `${path}.${index}` }] : []))
+  return listOf(content).flatMap((block, index) => (isRecord(block) ? [{ block, path: `${path}.${index}` }] : []))
 }
 
-function markOf(holder: JsonObject): Pick<Segment, 'mark'> {
-  if (!isObject(holder.cache_control)) return {}
+function markOf(holder: Fields): Pick<Segment, 'mark'> {
+  if (!isRecord(holder.cache_control)) return {}
   return { mark: holder.cache_control.ttl === '1h' ? 'long' : 'short' }
 }
 
-function unmarked(value: JsonObject): JsonObject {
+function unmarked(value: Fields): Fields {
   const { cache_control: _mark, ...rest } = value
   return rest
 }
 
 /** What a block means, without fields that clients rename or leave out when they send a response back. */
-export function describeBlock(block: JsonObject): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+export function describeBlock(block: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
   switch (block.type) {
     case 'text':
       return { key: `text ${textOf(block.text)}`, text: textOf(block.text), extraTokens: 0 }
@@ -125,8 +124,8 @@ export function describeBlock(block: JsonObject): Pick<Segment, 'key' | 'text' |
   }
 }
 
-function describeResult(block: JsonObject): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
-  const parts = typeof block.content === 'string' ? [{ type: 'text', text: block.content }] : objectsOf(block.content)
+function describeResult(block: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+  const parts = typeof block.content === 'string' ? [{ type: 'text', text: block.content }] : recordsIn(block.content)
   const described = parts.map((part) => describeBlock(part))
   const flag = block.is_error === true ? 'error' : 'ok'
   return {
@@ -142,8 +141,8 @@ const MAX_PICTURE_TOKENS = 1600
 // Text and rendering of one page together.
 const BASE64_CHARS_PER_PDF_TOKEN = 40
 
-function describeMedia(block: JsonObject): Pick<Segment, 'text' | 'extraTokens'> {
-  const source = isObject(block.source) ? block.source : {}
+function describeMedia(block: Fields): Pick<Segment, 'text' | 'extraTokens'> {
+  const source = isRecord(block.source) ? block.source : {}
   const data = textOf(source.data)
   if (block.type === 'document') {
     if (source.type === 'text') return { text: data, extraTokens: 0 }

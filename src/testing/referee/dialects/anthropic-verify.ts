@@ -1,8 +1,7 @@
 import type { Violation } from '../../../core/codec.ts'
 import { nativeBetas } from '../../../formats/anthropic-messages/native.ts'
 import { traitsOf } from '../../../formats/anthropic-messages/model-traits.ts'
-import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
-import { isObject, listOf, objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
+import { type Fields, isRecord, listOf, recordsIn, textOf } from '../../../core/values.ts'
 import type { Issuer } from '../issuer.ts'
 import { chainOf } from '../prompt-cache.ts'
 import type { Verification, VerifyContext } from '../types.ts'
@@ -24,8 +23,8 @@ export function verifyAnthropic(context: VerifyContext): Verification {
   const chain = binds ? chainOf(facts.segments) : []
   const index = new Map(facts.segments.map((segment, at) => [segment.path, at]))
   listOf(body.messages).forEach((message, at) => {
-    listOf(isObject(message) ? message.content : []).forEach((block, position) => {
-      if (!isObject(block)) return
+    listOf(isRecord(message) ? message.content : []).forEach((block, position) => {
+      if (!isRecord(block)) return
       const path = `messages.${at}.content.${position}`
       if (block.type === 'compaction' && !isOwnCompaction(block, issuer)) violations.push(invalidCompaction(path))
       const seal = block.type === 'thinking' ? textOf(block.signature) : textOf(block.data)
@@ -61,7 +60,7 @@ function withoutBeta({ body, headers }: VerifyContext): Violation[] {
 }
 
 /** A compaction block comes back as it was given; one without a seal is taken for plain text. */
-function isOwnCompaction(block: JsonObject, issuer: Issuer): boolean {
+function isOwnCompaction(block: Fields, issuer: Issuer): boolean {
   const seal = textOf(block.encrypted_content)
   return seal === '' || issuer.open(seal)?.matches(textOf(block.content)) === true
 }
@@ -93,11 +92,11 @@ const boundElsewhere = (path: string): Violation => ({
 
 /** The latest assistant message carries exactly the thinking it was issued with, as long as thinking is on. */
 function modified({ body, memory }: VerifyContext): Violation[] {
-  const thinking = isObject(body.thinking) ? body.thinking.type : undefined
+  const thinking = isRecord(body.thinking) ? body.thinking.type : undefined
   if (thinking === undefined || thinking === 'disabled') return []
-  const messages = objectsOf(body.messages)
+  const messages = recordsIn(body.messages)
   const at = messages.findLastIndex((message) => message.role === 'assistant')
-  const blocks = objectsOf(messages[at]?.content)
+  const blocks = recordsIn(messages[at]?.content)
   const callId = blocks.find((block) => block.type === 'tool_use')?.id
   const issued = memory.get(issuedKey(textOf(callId))) as IssuedThinking | undefined
   if (issued === undefined) return []
@@ -116,13 +115,13 @@ function modified({ body, memory }: VerifyContext): Violation[] {
   ]
 }
 
-export const isThinkingBlock = (block: JsonObject): boolean =>
+export const isThinkingBlock = (block: Fields): boolean =>
   block.type === 'thinking' || block.type === 'redacted_thinking'
 
 /** The request asks the provider to drop unbound thinking instead of refusing it, and may. */
-function dropsUnbound(body: JsonObject, headers: Readonly<Record<string, string>>): boolean {
-  const thinking = isObject(body.thinking) ? body.thinking : {}
-  const binding = isObject(thinking.block_binding) ? thinking.block_binding : {}
+function dropsUnbound(body: Fields, headers: Readonly<Record<string, string>>): boolean {
+  const thinking = isRecord(body.thinking) ? body.thinking : {}
+  const binding = isRecord(thinking.block_binding) ? thinking.block_binding : {}
   const beta = headers['anthropic-beta'] ?? ''
   return binding.prefix_mismatch_behavior === 'drop_block' && beta.includes('thinking-binding-controls-2026-08-01')
 }

@@ -1,8 +1,7 @@
-import type { ServerSentEvent, StopReason } from '../../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../../core/codec.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { fieldOf } from '../../../formats/gemini/parts.ts'
-import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
-import { isObject } from '../../../formats/kit/rule-kit.ts'
+import { type Fields, isRecord } from '../../../core/values.ts'
 import { stopOf } from '../brain.ts'
 import type { RenderContext, Rendered } from '../types.ts'
 import { sealedText } from './gemini-verify.ts'
@@ -29,10 +28,10 @@ export function renderGemini(context: RenderContext): Rendered {
   return { body, events: eventsOf(context, parts, finishReason, tail) }
 }
 
-function partsFor(context: RenderContext): JsonObject[] {
+function partsFor(context: RenderContext): Fields[] {
   const { answer, issuer, id } = context
   let signed = false
-  return answer.parts.flatMap((part, index): JsonObject[] => {
+  return answer.parts.flatMap((part, index): Fields[] => {
     if (part.type === 'reasoning') return showsThoughts(context.body) ? [{ text: part.text, thought: true }] : []
     if (part.type !== 'call') return part.text === '' ? [] : [{ text: part.text }]
     const call = { functionCall: { id: part.id ?? id('call', index), name: part.name, args: part.input } }
@@ -43,14 +42,14 @@ function partsFor(context: RenderContext): JsonObject[] {
   })
 }
 
-function showsThoughts(body: JsonObject): boolean {
+function showsThoughts(body: Fields): boolean {
   const config = fieldOf(body, 'generationConfig', 'generation_config')
-  const thinking = isObject(config) ? fieldOf(config, 'thinkingConfig', 'thinking_config') : undefined
-  return isObject(thinking) && fieldOf(thinking, 'includeThoughts', 'include_thoughts') === true
+  const thinking = isRecord(config) ? fieldOf(config, 'thinkingConfig', 'thinking_config') : undefined
+  return isRecord(thinking) && fieldOf(thinking, 'includeThoughts', 'include_thoughts') === true
 }
 
 /** Gemini's cached tokens are part of the prompt; its thoughts stand beside the candidates. */
-const usageOf = (usage: Usage): JsonObject => ({
+const usageOf = (usage: Usage): Fields => ({
   promptTokenCount: usage.input,
   ...(usage.cacheRead > 0 && { cachedContentTokenCount: usage.cacheRead }),
   candidatesTokenCount: usage.output - usage.reasoning,
@@ -58,12 +57,7 @@ const usageOf = (usage: Usage): JsonObject => ({
   totalTokenCount: usage.input + usage.output,
 })
 
-function eventsOf(
-  context: RenderContext,
-  parts: readonly JsonObject[],
-  finishReason: string,
-  tail: JsonObject,
-): ServerSentEvent[] {
+function eventsOf(context: RenderContext, parts: readonly Fields[], finishReason: string, tail: Fields): StreamEvent[] {
   const { usage, usageAtEnd } = context
   const small = parts.flatMap((part) =>
     typeof part.text === 'string' ? pieces(part.text).map((text) => ({ ...part, text })) : [part],
@@ -73,7 +67,7 @@ function eventsOf(
       ? {}
       : { usageMetadata: { promptTokenCount: usage.input, totalTokenCount: usage.input } }
   const late = usage === undefined ? {} : { usageMetadata: usageOf(usage) }
-  const chunk = (fields: JsonObject, reported: JsonObject): ServerSentEvent => ({
+  const chunk = (fields: Fields, reported: Fields): StreamEvent => ({
     data: JSON.stringify({ candidates: [{ ...fields, index: 0 }], ...reported, ...tail }),
   })
   return [

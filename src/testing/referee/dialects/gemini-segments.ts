@@ -1,17 +1,16 @@
 import { readImageHeader } from '../../../formats/kit/image-header.ts'
 import { callOf, fieldOf, partsOf, responseOf, signatureOf } from '../../../formats/gemini/parts.ts'
-import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
-import { isObject, objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
+import { type Fields, isRecord, recordsIn, textOf } from '../../../core/values.ts'
 import type { RequestFacts, Route, Segment } from '../types.ts'
 
 // Measured: about 10 tokens of frame for a function part, next to none for text.
 const CALL_FRAME = 10
 const TURN_FRAME = 1
 
-export function readGemini(body: JsonObject, route: Route): RequestFacts {
+export function readGemini(body: Fields, route: Route): RequestFacts {
   const asked = requestOf(body)
   const config = fieldOf(asked, 'generationConfig', 'generation_config')
-  const cap = isObject(config) ? fieldOf(config, 'maxOutputTokens', 'max_output_tokens') : undefined
+  const cap = isRecord(config) ? fieldOf(config, 'maxOutputTokens', 'max_output_tokens') : undefined
   return {
     model: route.model ?? '',
     stream: route.stream === true,
@@ -24,26 +23,26 @@ export function readGemini(body: JsonObject, route: Route): RequestFacts {
 }
 
 /** The count endpoint also takes a whole request inside another object. */
-export function requestOf(body: JsonObject): JsonObject {
+export function requestOf(body: Fields): Fields {
   const inner = fieldOf(body, 'generateContentRequest', 'generate_content_request')
-  return isObject(inner) ? inner : body
+  return isRecord(inner) ? inner : body
 }
 
-const declarationsOf = (body: JsonObject): readonly JsonObject[] =>
-  objectsOf(body.tools).flatMap((tool) => objectsOf(fieldOf(tool, 'functionDeclarations', 'function_declarations')))
+const declarationsOf = (body: Fields): readonly Fields[] =>
+  recordsIn(body.tools).flatMap((tool) => recordsIn(fieldOf(tool, 'functionDeclarations', 'function_declarations')))
 
-function segmentsOf(body: JsonObject): Segment[] {
+function segmentsOf(body: Fields): Segment[] {
   const segments: Segment[] = []
   declarationsOf(body).forEach((declared, index) => {
     const text = JSON.stringify(declared)
     segments.push({ path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 })
   })
   const system = fieldOf(body, 'systemInstruction', 'system_instruction')
-  const systemParts = typeof system === 'string' ? [{ text: system }] : isObject(system) ? partsOf(system) : []
+  const systemParts = typeof system === 'string' ? [{ text: system }] : isRecord(system) ? partsOf(system) : []
   systemParts.forEach((part, index) =>
     segments.push({ path: `systemInstruction.parts[${index}]`, section: 'system', ...describePart(part) }),
   )
-  objectsOf(body.contents).forEach((content, at) => {
+  recordsIn(body.contents).forEach((content, at) => {
     partsOf(content).forEach((part, index) => {
       const described = describePart(part)
       segments.push({
@@ -58,7 +57,7 @@ function segmentsOf(body: JsonObject): Segment[] {
   return segments
 }
 
-function describePart(part: JsonObject): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+function describePart(part: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
   const call = callOf(part)
   const response = responseOf(part)
   const seal = signatureOf(part)
@@ -67,7 +66,7 @@ function describePart(part: JsonObject): Pick<Segment, 'key' | 'text' | 'extraTo
     return { key: `${call === undefined ? 'response' : 'call'} ${text} ${seal}`, text, extraTokens: CALL_FRAME }
   }
   const inline = fieldOf(part, 'inlineData', 'inline_data')
-  if (isObject(inline)) {
+  if (isRecord(inline)) {
     const data = textOf(inline.data)
     return { key: `inline ${data}`, text: '', extraTokens: mediaTokens(data) }
   }

@@ -1,5 +1,5 @@
 import { checkGemini } from '../../../formats/gemini/rules.ts'
-import { isObject } from '../../../formats/kit/rule-kit.ts'
+import { isRecord } from '../../../core/values.ts'
 import type { Dialect, Failure, FailureKind } from '../types.ts'
 import { renderGemini } from './gemini-render.ts'
 import { readGemini, requestOf } from './gemini-segments.ts'
@@ -28,7 +28,7 @@ export const gemini: Dialect = {
     if (method !== 'POST' || verb === undefined) return undefined
     return { kind: verb === 'countTokens' ? 'count' : 'generate', model, stream: verb === 'streamGenerateContent' }
   },
-  check: (body, options) => checkGemini(isObject(body) ? requestOf(body) : body, options),
+  check: (body, options) => checkGemini(isRecord(body) ? requestOf(body) : body, options),
   read: readGemini,
   authorise({ headers, path }, apiKey) {
     const query = new URLSearchParams(path.split('?')[1] ?? '')
@@ -62,6 +62,8 @@ export const gemini: Dialect = {
   }),
   keepAlive: ': keep-alive\n\n',
   cache: { mode: 'automatic', minimumTokens: 2048, blockTokens: 1, shortTtlSeconds: 300, longTtlSeconds: 3600 },
+  overloadedStatus: 503,
+  namesPaths: false,
   fits: 'input',
 }
 

@@ -1,7 +1,7 @@
-import type { ServerSentEvent, StopReason } from '../../../core/codec.ts'
+import type { StreamEvent, StopReason } from '../../../core/codec.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { SSE_DONE } from '../../../formats/framing/sse.ts'
-import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
+import type { Fields } from '../../../core/values.ts'
 import { profilesOf } from '../../../formats/kit/rule-kit.ts'
 import type { AnswerPart } from '../brain.ts'
 import { stopOf } from '../brain.ts'
@@ -35,7 +35,7 @@ export function renderChat(context: RenderContext): Rendered {
 const joined = (parts: readonly AnswerPart[], type: 'text' | 'reasoning' | 'refusal'): string =>
   parts.map((part) => (part.type === type ? part.text : '')).join('')
 
-function messageOf(context: RenderContext): JsonObject {
+function messageOf(context: RenderContext): Fields {
   const { parts } = context.answer
   const text = joined(parts, 'text')
   const refusal = joined(parts, 'refusal')
@@ -70,7 +70,7 @@ function callsOf({ answer, id, profile }: RenderContext): ChatCall[] {
 }
 
 /** OpenAI's cached tokens are part of the prompt tokens. */
-const usageOf = (usage: Usage): JsonObject => ({
+const usageOf = (usage: Usage): Fields => ({
   prompt_tokens: usage.input,
   completion_tokens: usage.output,
   total_tokens: usage.input + usage.output,
@@ -78,10 +78,10 @@ const usageOf = (usage: Usage): JsonObject => ({
   completion_tokens_details: { reasoning_tokens: usage.reasoning },
 })
 
-function eventsOf(context: RenderContext, head: JsonObject, finish_reason: string): ServerSentEvent[] {
+function eventsOf(context: RenderContext, head: Fields, finish_reason: string): StreamEvent[] {
   const { answer, usage, facts, usageAtEnd } = context
-  const chunk = (fields: JsonObject): ServerSentEvent => ({ data: JSON.stringify({ ...head, ...fields }) })
-  const delta = (fields: JsonObject): ServerSentEvent =>
+  const chunk = (fields: Fields): StreamEvent => ({ data: JSON.stringify({ ...head, ...fields }) })
+  const delta = (fields: Fields): StreamEvent =>
     chunk({ choices: [{ index: 0, delta: fields, logprobs: null, finish_reason: null }] })
   const calls = callsOf(context).flatMap(({ id, type, function: { name, arguments: text } }, index) => [
     delta({ tool_calls: [{ index, id, type, function: { name, arguments: '' } }] }),

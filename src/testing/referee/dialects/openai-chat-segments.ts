@@ -1,6 +1,5 @@
 import { readImageHeader } from '../../../formats/kit/image-header.ts'
-import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
-import { isObject, objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
+import { type Fields, isRecord, recordsIn, textOf } from '../../../core/values.ts'
 import type { RequestFacts, Route, Segment } from '../types.ts'
 
 // Exact for text on this wire: 3 tokens for the answer's frame, 4 for each message; about 10 for a call.
@@ -8,9 +7,9 @@ const BASE = 3
 const FRAME = 4
 const CALL_FRAME = 10
 
-export function readChat(body: JsonObject, route: Route): RequestFacts {
-  const tools = objectsOf(body.tools)
-  const options = isObject(body.stream_options) ? body.stream_options : {}
+export function readChat(body: Fields, route: Route): RequestFacts {
+  const tools = recordsIn(body.tools)
+  const options = isRecord(body.stream_options) ? body.stream_options : {}
   const cap = body.max_completion_tokens ?? body.max_tokens
   return {
     model: route.model ?? textOf(body.model),
@@ -18,19 +17,19 @@ export function readChat(body: JsonObject, route: Route): RequestFacts {
     maxOutput: typeof cap === 'number' ? cap : undefined,
     segments: segmentsOf(body),
     tools: tools
-      .map((tool) => (isObject(tool.function) ? textOf(tool.function.name) : ''))
+      .map((tool) => (isRecord(tool.function) ? textOf(tool.function.name) : ''))
       .filter((name) => name !== ''),
     asksUsage: body.stream !== true || options.include_usage === true,
     cacheSalt: '',
   }
 }
 
-function segmentsOf(body: JsonObject): Segment[] {
-  const tools = objectsOf(body.tools).map((tool, index): Segment => {
+function segmentsOf(body: Fields): Segment[] {
+  const tools = recordsIn(body.tools).map((tool, index): Segment => {
     const text = JSON.stringify(tool)
     return { path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 }
   })
-  const messages = objectsOf(body.messages).map((message, index): Segment => {
+  const messages = recordsIn(body.messages).map((message, index): Segment => {
     const path = `messages[${index}]`
     const section = message.role === 'system' || message.role === 'developer' ? 'system' : 'messages'
     return { path, section, ...describeMessage(message) }
@@ -40,10 +39,10 @@ function segmentsOf(body: JsonObject): Segment[] {
   )
 }
 
-function describeMessage(message: JsonObject): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+function describeMessage(message: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
   const content = describeContent(message.content)
-  const calls = objectsOf(message.tool_calls).map((call) => {
-    const declared = isObject(call.function) ? call.function : {}
+  const calls = recordsIn(message.tool_calls).map((call) => {
+    const declared = isRecord(call.function) ? call.function : {}
     return `${textOf(call.id)} ${textOf(declared.name)} ${textOf(declared.arguments)}`
   })
   const reasoning = textOf(message.reasoning_content)
@@ -60,7 +59,7 @@ export function describeContent(content: unknown): Pick<Segment, 'key' | 'text' 
   const keys: string[] = []
   const texts: string[] = []
   let extraTokens = 0
-  for (const part of objectsOf(content)) {
+  for (const part of recordsIn(content)) {
     const text = textOf(part.text)
     const url = imageUrlOf(part)
     if (url === '') {
@@ -74,9 +73,9 @@ export function describeContent(content: unknown): Pick<Segment, 'key' | 'text' 
   return { key: keys.join('\u0001'), text: texts.join('\n'), extraTokens }
 }
 
-function imageUrlOf(part: JsonObject): string {
+function imageUrlOf(part: Fields): string {
   if (part.type === 'input_image') return textOf(part.image_url)
-  return isObject(part.image_url) ? textOf(part.image_url.url) : ''
+  return isRecord(part.image_url) ? textOf(part.image_url.url) : ''
 }
 
 // The vendor's rule: 85 tokens, and 170 for each tile of 512 pixels after scaling the short side to 768.

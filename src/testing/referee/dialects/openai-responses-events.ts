@@ -1,13 +1,12 @@
-import type { ServerSentEvent } from '../../../core/codec.ts'
-import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
-import { objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
+import type { StreamEvent } from '../../../core/codec.ts'
+import { type Fields, recordsIn, textOf } from '../../../core/values.ts'
 import { pieces } from './pieces.ts'
 
-type Emit = (type: string, fields: JsonObject) => void
+type Emit = (type: string, fields: Fields) => void
 
 /** A response as the events of its stream. Usage comes with the last one only; that is how this wire does it. */
-export function responseEvents(response: JsonObject & { readonly output: readonly JsonObject[] }): ServerSentEvent[] {
-  const events: ServerSentEvent[] = []
+export function responseEvents(response: Fields & { readonly output: readonly Fields[] }): StreamEvent[] {
+  const events: StreamEvent[] = []
   const emit: Emit = (type, fields) => {
     events.push({ event: type, data: JSON.stringify({ type, sequence_number: events.length, ...fields }) })
   }
@@ -19,7 +18,7 @@ export function responseEvents(response: JsonObject & { readonly output: readonl
   return events
 }
 
-function emitItem(emit: Emit, item: JsonObject, output_index: number): void {
+function emitItem(emit: Emit, item: Fields, output_index: number): void {
   const place = { item_id: item.id, output_index }
   if (item.type === 'function_call') {
     emit('response.output_item.added', { output_index, item: { ...item, status: 'in_progress', arguments: '' } })
@@ -28,15 +27,15 @@ function emitItem(emit: Emit, item: JsonObject, output_index: number): void {
     emit('response.function_call_arguments.done', { ...place, name: item.name, arguments: text })
   } else if (item.type === 'reasoning') {
     emit('response.output_item.added', { output_index, item: { ...item, summary: [] } })
-    objectsOf(item.summary).forEach((part, summary_index) => emitSummary(emit, { ...place, summary_index }, part))
+    recordsIn(item.summary).forEach((part, summary_index) => emitSummary(emit, { ...place, summary_index }, part))
   } else {
     emit('response.output_item.added', { output_index, item: { ...item, status: 'in_progress', content: [] } })
-    objectsOf(item.content).forEach((part, content_index) => emitContent(emit, { ...place, content_index }, part))
+    recordsIn(item.content).forEach((part, content_index) => emitContent(emit, { ...place, content_index }, part))
   }
   emit('response.output_item.done', { output_index, item })
 }
 
-function emitSummary(emit: Emit, place: JsonObject, part: JsonObject): void {
+function emitSummary(emit: Emit, place: Fields, part: Fields): void {
   const text = textOf(part.text)
   emit('response.reasoning_summary_part.added', { ...place, part: { ...part, text: '' } })
   for (const delta of pieces(text)) emit('response.reasoning_summary_text.delta', { ...place, delta })
@@ -44,7 +43,7 @@ function emitSummary(emit: Emit, place: JsonObject, part: JsonObject): void {
   emit('response.reasoning_summary_part.done', { ...place, part })
 }
 
-function emitContent(emit: Emit, place: JsonObject, part: JsonObject): void {
+function emitContent(emit: Emit, place: Fields, part: Fields): void {
   const field = part.type === 'refusal' ? 'refusal' : 'text'
   const name = part.type === 'refusal' ? 'response.refusal' : 'response.output_text'
   const text = textOf(part[field])

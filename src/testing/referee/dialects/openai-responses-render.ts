@@ -1,6 +1,5 @@
 import type { Usage } from '../../../core/usage.ts'
-import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
-import { listOf, objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
+import { type Fields, listOf, recordsIn, textOf } from '../../../core/values.ts'
 import type { AnswerPart } from '../brain.ts'
 import { stopOf } from '../brain.ts'
 import type { RenderContext, Rendered } from '../types.ts'
@@ -41,21 +40,21 @@ export function renderResponses(context: RenderContext): Rendered {
   return { body: response, events: responseEvents(response) }
 }
 
-function outputOf(context: RenderContext): JsonObject[] {
+function outputOf(context: RenderContext): Fields[] {
   const items = context.answer.parts.map((part, index) => itemOf(context, part, index))
-  const threshold = objectsOf(context.body.context_management).find(({ type }) => type === 'compaction')
+  const threshold = recordsIn(context.body.context_management).find(({ type }) => type === 'compaction')
   const limit = threshold?.compact_threshold
   return typeof limit === 'number' && context.inputTokens > limit ? [compactionItem(context), ...items] : items
 }
 
 /** One sealed item in place of a history. */
-function compactionItem({ id, issuer, inputTokens }: RenderContext): JsonObject {
+function compactionItem({ id, issuer, inputTokens }: RenderContext): Fields {
   const itemId = id('cmp')
   const tokens = Math.ceil(inputTokens * COMPACTED_SHARE)
   return { id: itemId, type: 'compaction', encrypted_content: issuer.seal(itemId, { tokens }) }
 }
 
-function itemOf({ id, issuer, body, countTokens }: RenderContext, part: AnswerPart, index: number): JsonObject {
+function itemOf({ id, issuer, body, countTokens }: RenderContext, part: AnswerPart, index: number): Fields {
   if (part.type === 'call') {
     const callId = part.id ?? id('call', index)
     const text = JSON.stringify(part.input)
@@ -81,7 +80,7 @@ function itemOf({ id, issuer, body, countTokens }: RenderContext, part: AnswerPa
   return { id: id('msg', index), type: 'message', status: 'completed', role: 'assistant', content: [content] }
 }
 
-function remember({ body, memory }: RenderContext, id: string, output: readonly JsonObject[]): void {
+function remember({ body, memory }: RenderContext, id: string, output: readonly Fields[]): void {
   output.forEach((item, index) => {
     const before = output[index - 1]
     if (before?.type === 'reasoning') memory.set(reasoningKey(textOf(item.id)), textOf(before.id))
@@ -90,7 +89,7 @@ function remember({ body, memory }: RenderContext, id: string, output: readonly 
   memory.set(storedKey(id), { items: [...itemsOf(body, memory), ...output] })
 }
 
-const usageOf = (usage: Usage): JsonObject => ({
+const usageOf = (usage: Usage): Fields => ({
   input_tokens: usage.input,
   input_tokens_details: { cached_tokens: usage.cacheRead, cache_write_tokens: 0 },
   output_tokens: usage.output,
@@ -102,7 +101,7 @@ const usageOf = (usage: Usage): JsonObject => ({
 const COMPACTED_SHARE = 0.1
 
 /** All user messages, then one sealed item in place of everything else. */
-function compacted(context: RenderContext): JsonObject {
+function compacted(context: RenderContext): Fields {
   const { body, memory, id, usage, nowSeconds } = context
   const items = itemsOf(body, memory)
   const users = items.filter((item) => (item.type === undefined || item.type === 'message') && item.role === 'user')

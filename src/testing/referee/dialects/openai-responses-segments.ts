@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
-import { isObject, listOf, objectsOf, textOf } from '../../../formats/kit/rule-kit.ts'
+import { type Fields, isRecord, listOf, recordsIn, textOf } from '../../../core/values.ts'
 import { peekSeal } from '../issuer.ts'
 import type { RequestFacts, Route, Segment } from '../types.ts'
 import { describeContent } from './openai-chat-segments.ts'
@@ -10,13 +9,13 @@ const OUTPUT_FRAME = 9
 
 /** What the provider keeps of a response: everything a chained request continues. */
 export interface StoredResponse {
-  readonly items: readonly JsonObject[]
+  readonly items: readonly Fields[]
 }
 
 export const storedKey = (id: string): string => `response:${id}`
 
-export function readResponses(body: JsonObject, route: Route, memory: ReadonlyMap<string, unknown>): RequestFacts {
-  const tools = objectsOf(body.tools)
+export function readResponses(body: Fields, route: Route, memory: ReadonlyMap<string, unknown>): RequestFacts {
+  const tools = recordsIn(body.tools)
   return {
     model: route.model ?? textOf(body.model),
     stream: body.stream === true,
@@ -29,22 +28,22 @@ export function readResponses(body: JsonObject, route: Route, memory: ReadonlyMa
 }
 
 /** Items of the request: those the provider holds, then those that were sent. */
-export function itemsOf(body: JsonObject, memory: ReadonlyMap<string, unknown>): readonly JsonObject[] {
+export function itemsOf(body: Fields, memory: ReadonlyMap<string, unknown>): readonly Fields[] {
   return [...ancestorsOf(body, memory), ...inputItems(body)]
 }
 
-export function ancestorsOf(body: JsonObject, memory: ReadonlyMap<string, unknown>): readonly JsonObject[] {
+export function ancestorsOf(body: Fields, memory: ReadonlyMap<string, unknown>): readonly Fields[] {
   const stored = memory.get(storedKey(textOf(body.previous_response_id))) as StoredResponse | undefined
   return stored?.items ?? []
 }
 
-export function inputItems(body: JsonObject): readonly JsonObject[] {
+export function inputItems(body: Fields): readonly Fields[] {
   if (typeof body.input === 'string') return [{ type: 'message', role: 'user', content: body.input }]
-  return objectsOf(body.input)
+  return recordsIn(body.input)
 }
 
-function segmentsOf(body: JsonObject, memory: ReadonlyMap<string, unknown>): Segment[] {
-  const segments: Segment[] = objectsOf(body.tools).map((tool, index) => {
+function segmentsOf(body: Fields, memory: ReadonlyMap<string, unknown>): Segment[] {
+  const segments: Segment[] = recordsIn(body.tools).map((tool, index) => {
     const text = JSON.stringify(tool)
     return { path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 }
   })
@@ -68,7 +67,7 @@ function segmentsOf(body: JsonObject, memory: ReadonlyMap<string, unknown>): Seg
   )
 }
 
-function describeItem(item: JsonObject): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+function describeItem(item: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
   const type = textOf(item.type)
   if (type === '' || type === 'message') {
     const content = describeContent(item.content)
@@ -93,9 +92,9 @@ function describeItem(item: JsonObject): Pick<Segment, 'key' | 'text' | 'extraTo
 }
 
 /** Sealed content counts what it stands for, which only its issuer knows. */
-function describeSealed(item: JsonObject, type: string): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+function describeSealed(item: Fields, type: string): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
   const seal = textOf(item.encrypted_content)
-  const summary = objectsOf(item.summary)
+  const summary = recordsIn(item.summary)
     .map((part) => textOf(part.text))
     .join('\n')
   // Content of another issuer is not known, and refused before it is counted.
@@ -105,5 +104,5 @@ function describeSealed(item: JsonObject, type: string): Pick<Segment, 'key' | '
 }
 
 /** Reasoning is on and may be sealed for a client that keeps its own history. */
-export const wantsSeal = (body: JsonObject): boolean =>
-  listOf(body.include).includes('reasoning.encrypted_content') || (isObject(body.reasoning) && body.store === false)
+export const wantsSeal = (body: Fields): boolean =>
+  listOf(body.include).includes('reasoning.encrypted_content') || (isRecord(body.reasoning) && body.store === false)

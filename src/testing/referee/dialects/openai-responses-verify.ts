@@ -1,6 +1,6 @@
 import type { Violation } from '../../../core/codec.ts'
-import type { JsonObject } from '../../../formats/kit/rule-kit.ts'
-import { findings, textOf } from '../../../formats/kit/rule-kit.ts'
+import { type Fields, textOf } from '../../../core/values.ts'
+import { findings } from '../../../formats/kit/rule-kit.ts'
 import { OPENAI_RESPONSES_RULES } from '../../../formats/openai-responses/rules.ts'
 import { checkItemPairs } from '../../../formats/openai-responses/rules-pairs.ts'
 import type { Verification, VerifyContext } from '../types.ts'
@@ -82,7 +82,7 @@ function checkRepeats({ body, memory }: VerifyContext): Violation[] {
 /** The pairs over everything, held and sent: the provider sees both. */
 function checkWhole({ body, memory }: VerifyContext): readonly Violation[] {
   const found = findings(OPENAI_RESPONSES_RULES)
-  const items: readonly JsonObject[] = itemsOf(body, memory)
+  const items: readonly Fields[] = itemsOf(body, memory)
   checkItemPairs(items, false, found)
   return found.list
 }

@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../../../core/codec.ts'
+import type { StreamEvent } from '../../../core/codec.ts'
 import { checkOpenAiResponses } from '../../../formats/openai-responses/rules.ts'
 import type { Dialect } from '../types.ts'
 import { authoriseBearer, openAiError, openAiModels } from './openai-errors.ts'
@@ -35,7 +35,7 @@ export const openAiResponses: Dialect = {
     const { code, message } = openAiError(failure).error
     const begun = { id: `resp_${id}`, object: 'response', created_at, status: 'in_progress', error: null, output: [] }
     const body = { ...begun, status: 'failed', error: { code, message }, usage: null }
-    const event = (type: string, sequence_number: number, response: object): ServerSentEvent => ({
+    const event = (type: string, sequence_number: number, response: object): StreamEvent => ({
       event: type,
       data: JSON.stringify({ type, sequence_number, response }),
     })
@@ -54,5 +54,7 @@ export const openAiResponses: Dialect = {
   keepAlive: 'event: keepalive\ndata: {"type":"keepalive","sequence_number":0}\n\n',
   cache: { mode: 'automatic', minimumTokens: 1024, blockTokens: 128, shortTtlSeconds: 600, longTtlSeconds: 86_400 },
   // The answer is cut at the window instead: only the input is refused.
+  overloadedStatus: 503,
+  namesPaths: false,
   fits: 'input',
 }

@@ -8,7 +8,7 @@ import {
   CYBER_DEFAULTS,
   type CyberLimits,
 } from '../../../presets/cyber-autoagent/compress.ts'
-import { isRecord } from '../../../intake/templates/template.ts'
+import { isRecord } from '../../../../core/values.ts'
 import { linkPlaces, storedText, type Draft, type Proposal, type StoredText } from '../draft.ts'
 import { between } from '../zones.ts'
 

@@ -1,5 +1,5 @@
 import type { Item } from '../../../../core/item.ts'
-import { isRecord } from '../../../intake/templates/template.ts'
+import { isRecord } from '../../../../core/values.ts'
 import { cutHead } from '../../../intake/text.ts'
 
 /** One sentence about a tool's result, from its parsed value. */

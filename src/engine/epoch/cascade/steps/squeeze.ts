@@ -8,6 +8,8 @@ import { linkPlaces, storedText, type Draft, type Proposal, type StoredText } fr
 export interface SqueezeOptions {
   /** No item is shown with fewer tokens than this. */
   readonly floorTokens: number
+  /** What people wrote stays as it is. @default false */
+  readonly spareUser?: boolean
 }
 
 /** Texts are not shown with less than this share of the limit while a call's arguments could give way instead. */
@@ -41,6 +43,7 @@ export function squeeze(
   const inView = draft.items
     .map((item, index): Candidate => ({ item, index, tokens: sizeOf(item, index) }))
     .filter(({ index, tokens }) => places[index]! >= 0 && !gone(index) && tokens > options.floorTokens * 1.5)
+    .filter(({ item }) => options.spareUser !== true || item.role !== 'user' || item.kind === 'result')
   const { edits, stored, excess } = shedPictures(draft, excessTokens, inView, places, options)
   const largest = inView.filter(({ item }) => !holdsMedia(item)).sort((a, b) => b.tokens - a.tokens)
   const texts = largest.filter(({ item }) => canShorten(item))

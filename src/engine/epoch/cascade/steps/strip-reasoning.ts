@@ -1,28 +1,15 @@
 import { planOfEpoch, rangesOf } from '../../../../core/epochs.ts'
-import type { Item } from '../../../../core/item.ts'
 import type { StripStep } from '../../../../core/policy.ts'
 import { linkPlaces, NOTHING, type Draft, type Proposal } from '../draft.ts'
 
-/** May this thought go while what it led to stays? By the wire's own rules; a wire that is not listed keeps its reasoning. */
-const MAY_GO: Readonly<Record<string, (item: Item, draft: Draft) => boolean>> = {
-  'anthropic-messages': () => true,
-  // A signature belongs to the thought of a model that wants it back.
-  gemini: (item) => item.sealed !== true,
-  // Vendors that insist on an echo insist on it beside calls.
-  'openai-chat': (item, { items }) =>
-    item.sealed !== true && !items.some((other) => other.kind === 'call' && other.message === item.message),
-}
-
 /** Takes the reasoning of finished steps out of view; see `StripStep`. */
 export function stripReasoning(draft: Draft, { keep = 0 }: StripStep): Proposal {
-  const mayGo = MAY_GO[draft.format]
-  if (mayGo === undefined) return NOTHING
   const to = endOfOlder(draft, keep)
   const places = linkPlaces(draft)
   const found: { place: number; reason: string }[] = []
   for (let index = 0; index < to; index++) {
     const item = draft.items[index]!
-    if (item.kind !== 'reasoning' || !mayGo(item, draft)) continue
+    if (item.kind !== 'reasoning' || !draft.mayStrip(item, draft.items)) continue
     const place = leadsTo(draft, places, index)
     if (place !== undefined) found.push({ place, reason: 'reasoning of a finished step' })
   }

@@ -3,10 +3,10 @@ import type { Item } from '../../../../core/item.ts'
 import type { SummariseStep } from '../../../../core/policy.ts'
 import type { EpochEdit } from '../../../../core/records.ts'
 import { askedFor } from '../../summary/asked-for.ts'
-import { factsOf } from '../../summary/facts.ts'
+import { factsOf } from '../../record/facts.ts'
 import { NOTHING, storedText, type Draft, type Proposal, type StoredText, type SummaryAsk } from '../draft.ts'
 import { mustStayWhole, summaryPlace } from './fold.ts'
-import { sourceOf, STYLES, WORDS_PER_TOKEN, type StyleSource } from '../../summary/styles.ts'
+import { sourceOf, STYLES, WORDS_PER_TOKEN, type StyleSource } from '../../summary/styles/index.ts'
 import { excerptOf } from '../../summary/transcript.ts'
 import { dropEdits, foldableIn, headEnd, placeFrom, sizeOf, tailStart } from '../zones.ts'
 
@@ -19,6 +19,7 @@ const CONTINUATION =
 const QUOTE_BYTES = 2_000
 const FACTS_SHARE = 0.3
 const TASK_LINE_BYTES = 120
+const USER_LINE_BYTES = 400
 const MIN_SUMMARY_TOKENS = 60
 
 /** Puts one message in the place of a part of the history, and perhaps a second one that says how to go on. */
@@ -98,15 +99,38 @@ function capOf({ marginTokens, limitTokens }: Draft, { share, maxTokens = Infini
 function factsBlock(draft: Draft, { items, request }: StyleSource, budget: number): string {
   const task = items.find((item) => item.kind === 'user')
   const blocks = task === undefined || task.text === request ? [] : [taskBlock(draft, task.text, budget)]
+  const said = items.filter((item) => item.kind === 'user' && item !== task && item.text !== request)
   let left = budget - blocks.reduce((sum, block) => sum + draft.countText(block), 0)
-  for (const { heading, text } of factsOf(items)) {
-    const block = `${heading}:\n${text}`
-    const cost = draft.countText(block)
-    if (cost > left) continue
-    left -= cost
+  const lines = said.map((item) => `- ${excerptOf(item.text.replace(/\s+/g, ' ').trim(), USER_LINE_BYTES)}`)
+  const facts = [
+    ...(lines.length === 0 ? [] : [{ heading: 'The user also said', text: lines.join('\n') }]),
+    ...factsOf(items),
+  ]
+  for (const { heading, text } of facts) {
+    const block = newestOf(heading, text, left, draft.countText)
+    if (block === undefined) continue
+    left -= draft.countText(block)
     blocks.push(block)
   }
   return blocks.join('\n\n')
+}
+
+/** A list gives up its oldest lines rather than its place; a line alone is all or nothing. */
+function newestOf(heading: string, text: string, budget: number, count: (text: string) => number): string | undefined {
+  const lines = text.split('\n')
+  const blockOf = (from: number): string => {
+    const more = from === 0 ? [] : [`(${from} older ones left out)`]
+    return [`${heading}:`, ...more, ...lines.slice(from)].join('\n')
+  }
+  if (count(blockOf(0)) <= budget) return blockOf(0)
+  let low = 1
+  let high = lines.length
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if (count(blockOf(middle)) <= budget) high = middle
+    else low = middle + 1
+  }
+  return low < lines.length && count(blockOf(low)) <= budget ? blockOf(low) : undefined
 }
 
 /** The task is never left out: its quote gives way to the budget, down to a line of it. */

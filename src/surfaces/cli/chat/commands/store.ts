@@ -7,7 +7,7 @@ import { renderTable } from '../../kit/table.ts'
 import { TENANT } from '../chat.ts'
 import { listChats, newChatId } from '../journal.ts'
 import { safeText } from '../safe-text.ts'
-import type { Entry } from '../transcript.ts'
+import type { Entry } from '../../../../formats/wire/chat.ts'
 import { say, type Slash } from './slash.ts'
 
 const PREVIEW_CHARACTERS = 2_000

@@ -5,7 +5,7 @@ import { callReader, READER_TOOLS } from '../../../../engine/readers/tools.ts'
 import { quickjsSandbox } from '../../../../drivers/sandbox/quickjs.ts'
 import { sqljsEngine } from '../../../../drivers/sandbox/sqljs.ts'
 import type { Stores } from '../../stores/open.ts'
-import type { ToolDeclared } from '../transcript.ts'
+import type { ToolDeclared } from '../../../../formats/wire/chat.ts'
 import type { Fields } from './tool.ts'
 
 /** The tools that give back what was taken out. They answer from the store and are not asked about. */

@@ -1,4 +1,4 @@
-import type { ToolDeclared } from '../transcript.ts'
+import type { ToolDeclared } from '../../../../formats/wire/chat.ts'
 
 /** What a tool may do without being asked about. */
 export type Risk = 'none' | 'edit' | 'shell'

@@ -1,0 +1,31 @@
+/** An object of JSON, read only. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** The one guard for objects of JSON: no null, no list. */
+export const isRecord = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const recordOf = (value: unknown): Fields | undefined => (isRecord(value) ? value : undefined)
+
+/** A list, or an empty one. */
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
+
+/** The objects in a list. */
+export const recordsIn = (value: unknown): readonly Fields[] => listOf(value).filter(isRecord)
+
+/** A string, or an empty one. */
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+export const stringOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+export const numberOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isFinite(value) ? value : undefined
+
+/** What a text of JSON says; undefined for any other text. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

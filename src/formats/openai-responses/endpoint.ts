@@ -1,0 +1,2 @@
+/** The vendor is the same on both of its wires. */
+export { endpoint } from '../openai-chat/endpoint.ts'
