@@ -48,6 +48,8 @@ export type TargetRef =
       readonly hidden?: ReadonlyMap<string, number>
       /** By the estimator, whatever vocabulary is loaded: what another session loaded must not change a count. */
       readonly estimated?: boolean
+      /** Whose texts: what was counted for one is not remembered for another. */
+      readonly owner?: string
     })
 
 export type { ClassTokens, TokenClass } from './tally.ts'
@@ -97,7 +99,9 @@ export function createMeter(options: MeterOptions): Meter {
 
   const lensFor = (target: TargetRef): Lens => {
     const lens = raw.lensOf(refOf(target).model, typeof target === 'string' || target.estimated !== true)
-    return typeof target === 'string' || target.hidden === undefined ? lens : { ...lens, hidden: target.hidden }
+    if (typeof target === 'string') return lens
+    const { hidden, owner } = target
+    return { ...lens, ...(hidden !== undefined && { hidden }), ...(owner !== undefined && { owner }) }
   }
 
   function calibrated(

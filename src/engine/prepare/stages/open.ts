@@ -38,6 +38,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
   const isSharp = deps.loadTokenizer !== undefined || (isExact && (await deps.sharpen?.(target.model)) === true)
   const gauge = {
     ...target,
+    owner: branch.tenant,
     estimated: !isSharp,
     hidden: sealedTokens,
     ...(calibration !== undefined && { calibration }),
