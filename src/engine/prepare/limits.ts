@@ -1,4 +1,4 @@
-import type { Conversation } from '../../core/conversation.ts'
+import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { BufferRule, ModelRule, Policy } from '../../core/policy.ts'
 import type { Limit, Load, Target } from '../../core/target.ts'
 import type { EngineDeps } from '../deps.ts'
