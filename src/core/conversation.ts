@@ -43,8 +43,8 @@ export interface EnvelopeChanges {
   readonly maxOutputTokens?: number
   /** Only these declared tools stay; the final turn's allow-list. */
   readonly keepTools?: readonly string[]
-  /** Tools stay declared and may not be called, as far as the wire can say so without giving up its cache. */
-  readonly forbidTools?: true
+  /** Tools stay declared and may not be called, as far as the wire can say so without giving up its cache; `strictly`, whatever it gives up. */
+  readonly forbidTools?: true | 'strictly'
   /** Tools of ours, appended after the client's own. */
   readonly addTools?: readonly NewTool[]
   /** Appended to the instructions, where the wire keeps them. */

@@ -316,6 +316,27 @@ describe.each(AGENTS)('hidden steps on %s', (wire, agent) => {
   })
 })
 
+describe.each(AGENTS)('hidden steps on %s through compactions', (wire, agent) => {
+  it.each([true, false])(
+    'stay valid when they are shortened and folded themselves (streamed: %s)',
+    async (stream) => {
+      const script = (turn: BrainTurn): Answer => {
+        const [handle] = handlesIn(bodyOf(turn))
+        const read =
+          handle === undefined ? ours : { name: 'recall', input: { handle, start: turn.number * 50, count: 60 } }
+        if (turn.number % 5 === 3) return calls([read], `Reading ${turn.number}. `)
+        if (turn.number % 5 === 4) return calls([theirs, ours], 'Both. ')
+        return call('bash', { step: turn.number }, `Step ${turn.number}.`)
+      }
+      const on = await stage('fetch', { referee: { wire, script, window: 24_000 }, plimsoll: { window: 24_000 } })
+      await agent(on, stream, 40)
+      expect(on.referee.summary()).toMatchObject({ invalid: 0, overflows: 0 })
+      expect(on.events.filter(({ type }) => type === 'epoch-declared').length).toBeGreaterThan(0)
+    },
+    120_000,
+  )
+})
+
 describe('hidden steps', () => {
   it.each(AGENTS.map(([wire]) => wire))('leave a stream of %s as it is when nothing is hidden in it', async (wire) => {
     const options = {

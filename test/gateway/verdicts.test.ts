@@ -98,7 +98,10 @@ describe.each(Object.keys(ASK) as Wire[])('a run that comes to its end, on %s', 
       const headers: Headers[] = []
       const real = on.fetch ?? globalThis.fetch
       const watching: typeof globalThis.fetch = async (input, init) => {
-        const response = await real(input, init)
+        // The same question three times is three conversations, unless somebody says that it is one.
+        const named = new Headers(init?.headers ?? (input instanceof Request ? input.headers : {}))
+        named.set('x-plimsoll-session', 'run')
+        const response = await real(input, { ...init, headers: named })
         headers.push(response.headers)
         return response
       }
