@@ -3,7 +3,7 @@ import type { Target } from '../../../core/target.ts'
 import { within } from '../../../engine/learning/within.ts'
 import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
 import { isVendor } from '../../../formats/overflow/index.ts'
-import { askAside } from '../upstream/side-request.ts'
+import { sideRequest } from '../upstream/side-request.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import type { Place } from '../exchange.ts'
 import type { ManagedRequest } from './managed-request.ts'
@@ -95,7 +95,7 @@ export async function prepareFor<B>(
     // What is only observed asks nobody, and a place of another wire has no cache of this one's prefix.
     sendTo(target) {
       const place = places[Math.max(0, targets.indexOf(target))]!
-      return managed.mode === 'apply' && !isForeign(place, managed.route) ? askAside(managed, place) : undefined
+      return managed.mode === 'apply' && !isForeign(place, managed.route) ? sideRequest(managed, place) : undefined
     },
     format: managed.codec.format,
     body: managed.clientText,
