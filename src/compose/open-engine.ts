@@ -21,7 +21,7 @@ import { findSecret } from './home.ts'
 import { once } from './once.ts'
 import type { OpenModels } from './open-models.ts'
 import type { OpenTokenizers } from './open-tokenizers.ts'
-import { settleAll } from './settle-all.ts'
+import { flushAll } from './flush-all.ts'
 
 /** The engine's parts, opened with the first request. */
 export interface OpenEngine {
@@ -32,7 +32,7 @@ export interface OpenEngine {
   /** The model that reads artifacts. */
   extraction(): Promise<Summarizer | undefined>
   /** Ends what goes on in the background and writes what sessions still hold; the error when something cannot be written. */
-  settle(): Promise<PlimsollError | undefined>
+  flush(): Promise<PlimsollError | undefined>
   saveLearned(): Promise<void>
   close(): Promise<void>
 }
@@ -45,7 +45,7 @@ export function openEngine(
 ): OpenEngine {
   const { clock, sessions, redactor, storeUrl, hash, memo, ledger, emit, note } = foundation
   const background = backgroundWork()
-  const owing = new Set<() => Promise<boolean>>()
+  const outboxes = new Set<() => Promise<boolean>>()
   const calibrations = tenantCalibrations(sessions, { onEvent: note })
   const secret = once(() => findSecret(options.secret, sessions))
   const deps = once(async (): Promise<EngineDeps> => {
@@ -76,7 +76,7 @@ export function openEngine(
       hash,
       memo,
       emit,
-      owing,
+      outboxes,
       policy: plimsollPolicy,
     }
     return redactor === undefined ? all : redactingDeps(all, redactor)
@@ -91,9 +91,9 @@ export function openEngine(
       const { extraction } = models
       return extraction === undefined || redact === undefined ? extraction : redactingSummarizer(extraction, redact)
     }),
-    async settle() {
+    async flush() {
       await background.close()
-      return settleAll(owing)
+      return flushAll(outboxes)
     },
     saveLearned: () => calibrations.flush(),
     async close() {

@@ -55,7 +55,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     artifacts: artifactFace(engine.artifacts, readers),
     on: foundation.on,
     async close() {
-      const unwritten = await engine.settle()
+      const unwritten = await engine.flush()
       open.clear()
       const failures: unknown[] = unwritten === undefined ? [] : [unwritten]
       // Everything is let go, whatever fails on the way.

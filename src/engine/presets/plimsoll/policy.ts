@@ -6,7 +6,7 @@ import type { Policy } from '../../../core/policy.ts'
  */
 export const plimsoll: Policy = {
   name: 'plimsoll',
-  water: { high: 0.97, low: 0.62, lowOf: 'history', warn: 0.8, rest: 0.1 },
+  water: { high: 0.97, low: 0.65, lowOf: 'history', warn: 0.8, rest: 0.1 },
   buffer: { fraction: 0.02, min: 256, max: 4_096 },
   caution: 2.5,
   priceGate: true,
@@ -17,7 +17,7 @@ export const plimsoll: Policy = {
   intake: { maxShare: 0.25, previewShare: 0.06, budget: { turnShare: 0.75 } },
   cascade: [
     // Without a model the whole record is code's: passages keep what an account would lose.
-    { step: 'fold', tailShare: 0.15, summaryShare: 0.5, modelShare: 0.2 },
+    { step: 'fold', tailShare: 0.15, summaryShare: 0.52, modelShare: 0.2 },
     { step: 'squeeze', floorTokens: 120 },
   ],
 }

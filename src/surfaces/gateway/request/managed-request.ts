@@ -19,8 +19,7 @@ export interface ManagedRequest<B> {
   readonly codecs: ReadonlyMap<string, Codec>
   /** The body as the client wrote it, unpacked. */
   readonly clientText: string
-  /** The same with what we put in before the engine sees it. */
-  readonly text: string
+  /** The same as it was read, with steps back in it that the client never saw. */
   readonly conversation: Conversation
   /** Tools of ours in this session. */
   readonly hidden?: HiddenSession
@@ -41,6 +40,6 @@ export interface ManagedRequest<B> {
   readonly emit: (event: EventBody) => void
   readonly now: () => number
   readonly costUsd: () => number | undefined
-  /** Told about each complete answer. */
-  readonly onResponse: (response: ModelResponse) => Promise<void>
+  /** Told about each answer, once it is over; undefined when nothing could be made of it. */
+  readonly onResponse: (response: ModelResponse | undefined) => Promise<void>
 }
