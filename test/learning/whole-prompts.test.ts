@@ -12,16 +12,17 @@ function provider(added: (body: Record<string, unknown>) => number): Plimsoll {
     store: 'memory:',
     artifacts: 'memory:',
     tools: false,
-    fetch: async (url, init) => {
+    fetch: async (input, init) => {
+      const url = input instanceof Request ? input.url : input.toString()
       const text = Buffer.from(init?.body as Uint8Array).toString()
       const body = JSON.parse(text) as Record<string, unknown>
       const input = tokensOf(text) + added(body)
-      if (String(url).includes('generateContent'))
+      if (url.includes('generateContent'))
         return json({
           candidates: [{ content: { role: 'model', parts: [{ text: 'ok' }] }, finishReason: 'STOP' }],
           usageMetadata: { promptTokenCount: input, candidatesTokenCount: 2 },
         })
-      if (String(url).endsWith('/responses'))
+      if (url.endsWith('/responses'))
         return json({
           id: `resp_${input}`,
           object: 'response',
@@ -29,7 +30,7 @@ function provider(added: (body: Record<string, unknown>) => number): Plimsoll {
           output: [{ type: 'message', role: 'assistant', id: 'm', content: [{ type: 'output_text', text: 'ok' }] }],
           usage: { input_tokens: input, output_tokens: 2, input_tokens_details: {} },
         })
-      if (String(url).endsWith('/messages'))
+      if (url.endsWith('/messages'))
         return json({
           id: 'm',
           type: 'message',
