@@ -12,7 +12,7 @@ import type { Recall } from '../src/engine/replay/tally.ts'
 import { loadFile } from '../src/formats/transcripts/load.ts'
 import type { LoadOptions, Recording } from '../src/formats/transcripts/recording.ts'
 import { tokensOf } from './simple-managers.ts'
-import type { Manager, Message } from './simple-managers.ts'
+import type { Manager, Message, Shown } from './simple-managers.ts'
 
 export const SONNET_4_5: PriceModel = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75, caching: 'marks' }
 
@@ -20,14 +20,21 @@ export interface Session {
   readonly recording: Recording
   readonly index: RecallIndex
   readonly messages: readonly Message[]
-  readonly pieces: readonly { readonly whole: SentPiece; readonly cleared: SentPiece }[]
 }
 
 export interface Counting {
-  readonly charactersPerToken: number
+  /** Tokens of a text. */
+  readonly count: (text: string) => number
   /** Tokens that each tool call costs beside its text. */
   readonly perCall: number
+  /** Arguments count as they travel, escapes and keys included. @default false: as they are read */
+  readonly asSent?: boolean
 }
+
+export const byCharacters = (charactersPerToken: number, perCall = 0): Counting => ({
+  count: (text) => text.length / charactersPerToken,
+  perCall,
+})
 
 /** Figures of one manager over all sessions. */
 export interface Figures {
@@ -52,44 +59,57 @@ export async function loadSessions(
   return sessions
 }
 
-function sessionOf(recording: Recording, { charactersPerToken, perCall }: Counting): Session {
+export function sessionOf(recording: Recording, { count, perCall, asSent = false }: Counting): Session {
   const messages = recording.messages.map((message, index): Message => {
     const texts = message.parts.map(readableText)
     const cleared = message.parts.map((part, at) => (part.kind === 'result' ? '[cleared]' : (texts[at] as string)))
     const calls = message.parts.filter((part) => part.kind === 'call').length
-    const count = (all: readonly string[]) =>
-      all.reduce((total, text) => total + text.length / charactersPerToken, calls * perCall)
-    const isResult = message.parts.some((part) => part.kind === 'result')
-    return { index, texts, tokens: count(texts), isResult, cleared: { texts: cleared, tokens: count(cleared) } }
+    const shown = (id: string, all: readonly string[]): Shown => ({
+      id,
+      texts: all,
+      tokens: all.reduce(
+        (total, text, at) => total + count(asSent && text === texts[at] ? message.parts[at]!.text : text),
+        calls * perCall,
+      ),
+    })
+    const whole = shown(`${index}`, texts)
+    return {
+      index,
+      tokens: whole.tokens,
+      isResult: message.parts.some((part) => part.kind === 'result'),
+      parts: message.parts.map(({ kind, toolName = '' }, at) => ({ kind, text: texts[at] as string, tool: toolName })),
+      whole,
+      cleared: shown(`${index} cleared`, cleared),
+    }
   })
-  const pieces = messages.map((message) => ({
-    whole: { text: `${message.index}`, tokens: message.tokens },
-    cleared: { text: `${message.index} cleared`, tokens: message.cleared.tokens },
-  }))
-  return { recording, index: new RecallIndex(recording), messages, pieces }
+  return { recording, index: new RecallIndex(recording), messages }
 }
 
 /** `headTokens` of system and tools stand before every request. */
-export function measure(manager: Manager, window: number, headTokens: number, sessions: readonly Session[]): Figures {
+export function measure(
+  manager: Manager,
+  window: number,
+  headTokens: number,
+  sessions: readonly Session[],
+  count: (text: string) => number = (text) => text.length / 3,
+): Figures {
   const tally = new RecallTally()
   const head: SentPiece = { text: 'head', tokens: headTokens }
   let costUsd = 0
   let over = 0
   let taskKept = 0
   let calls = 0
-  for (const { recording, index, messages, pieces } of sessions) {
-    const manage = manager.start(window - headTokens)
+  for (const { recording, index, messages } of sessions) {
+    const manage = manager.start(window - headTokens, count)
     const pricer = new SessionPricer(SONNET_4_5)
     for (const call of recording.calls) {
       const view = manage(messages.slice(0, call.to))
-      const sent = view.map(
-        ({ message, isCleared }) => pieces[message.index]?.[isCleared ? 'cleared' : 'whole'] ?? head,
-      )
+      const sent = view.map(({ id, tokens }): SentPiece => ({ text: id, tokens }))
       pricer.add({ pieces: [head, ...sent], outputTokens: 0 })
-      const texts = view.flatMap(({ message, isCleared }) => (isCleared ? message.cleared.texts : message.texts))
+      const texts = view.flatMap((shown) => shown.texts)
       tally.add(index, call.index, index.view(texts))
       if (tokensOf(view) + headTokens > window) over++
-      if (view[0]?.message.index === 0) taskKept++
+      if (view[0] === messages[0]?.whole) taskKept++
       calls++
     }
     costUsd += pricer.total().inputCostUsd

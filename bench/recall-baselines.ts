@@ -11,7 +11,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
-import { loadSessions, measure } from './baselines.ts'
+import { byCharacters, loadSessions, measure } from './baselines.ts'
 import type { Figures } from './baselines.ts'
 import { MANAGERS } from './simple-managers.ts'
 
@@ -55,15 +55,17 @@ async function main(): Promise<void> {
     process.exitCode = 1
     return
   }
-  const counting = { charactersPerToken: Number(values.chars), perCall: Number(values['per-call']) }
+  const counting = byCharacters(Number(values.chars), Number(values['per-call']))
   const parallel = values.parallel === 'merged' ? 'merged' : 'as-written'
   const sessions = await loadSessions(folder, counting, parallel)
   const calls = sessions.reduce((sum, session) => sum + session.recording.calls.length, 0)
-  console.log(`${sessions.length} sessions, ${calls} calls; ${JSON.stringify(counting)}, head ${values.head}`)
+  console.log(
+    `${sessions.length} sessions, ${calls} calls; ${values.chars} characters a token, ${values['per-call']} for each call, head ${values.head}`,
+  )
   for (const window of [64_000, 32_000]) {
     console.log(`\n${window} tokens: quote / name recall`)
     for (const manager of MANAGERS) {
-      const figures = inWords(measure(manager, window, Number(values.head), sessions))
+      const figures = inWords(measure(manager, window, Number(values.head), sessions, counting.count))
       console.log(`  ${manager.name.padEnd(37)}${figures.padEnd(80)} reference ${REFERENCE[manager.name]?.[window]}`)
     }
   }

@@ -1,55 +1,148 @@
 /**
- * Recall at a price: the default policy on real Claude Code sessions, beside "first + last, cut to 50 % when full" under the
- * same count of tokens and the same prices.
+ * What a compaction keeps, and at what price: a policy on recorded sessions, beside two simple managers under the same count of tokens and the
+ * same prices: "first + last, cut to 50 % when full", and the yardstick of the record (all prose, a line for each call, the newest results).
  *
- *   npx tsx bench/recall.ts [--windows 64000,32000] [--folder claude-code] [--model claude-sonnet-4-5] [--files 3]
+ *   npx tsx bench/recall.ts [--windows 64000,32000] [--folders claude-code,pi] [--policies plimsoll,contextguard] [--files 3|9b,cd]
+ *                           [--model claude-sonnet-4-5] [--dump folder]   every record as a file, to be read
  *                           [--head 20000]   about so many tokens of instructions and tools in front of each request
+ *                           [--json]
  */
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { loadFile } from '../src/formats/transcripts/load.ts'
 import type { Recording } from '../src/formats/transcripts/recording.ts'
+import { createMeter } from '../src/meter/index.ts'
+import { knownModels } from '../src/surfaces/cli/catalogue.ts'
 import { replayRecording, type ReplayResult } from '../src/surfaces/cli/replay/replay-recording.ts'
+import { measure, sessionOf, type Session } from './baselines.ts'
 import { withHead } from './lib/with-head.ts'
+import { firstAndLast, proseAndNewest } from './simple-managers.ts'
 
 const { values } = parseArgs({
   options: {
     windows: { type: 'string', default: '64000,32000' },
-    folder: { type: 'string', default: 'claude-code' },
+    folders: { type: 'string', default: 'claude-code' },
+    policies: { type: 'string', default: 'plimsoll' },
     model: { type: 'string', default: 'claude-sonnet-4-5' },
     files: { type: 'string' },
     head: { type: 'string', default: '0' },
+    dump: { type: 'string' },
+    json: { type: 'boolean', default: false },
   },
 })
 const shared = process.env['PLIMSOLL_SHARED'] ?? resolve(import.meta.dirname, '../../shared')
-const folder = join(shared, 'data/transcripts', values.folder)
-if (!existsSync(folder))
-  throw new Error(`${folder} is absent. Set PLIMSOLL_SHARED to the folder that holds data/transcripts.`)
-
-const recordings: Recording[] = []
-for (const name of readdirSync(folder)
-  .sort()
-  .slice(0, values.files === undefined ? undefined : Number(values.files))) {
-  const { recordings: found } = await loadFile(join(folder, name), {
-    resend: 'everything',
-    thinking: 'drop',
-    parallel: 'as-written',
-  })
-  recordings.push(...found.map((recording) => withHead(recording, Number(values.head))))
+const counter = createMeter({ catalogue: knownModels() })
+const counts = new Map<string, number>()
+/** As the replay counts what it prices. */
+const count = (text: string): number => {
+  const tokens = counts.get(text) ?? counter.countText(values.model, text).tokens
+  counts.set(text, tokens)
+  return tokens
 }
-for (const window of values.windows.split(',').map(Number)) {
-  const results: ReplayResult[] = []
-  for (const recording of recordings)
-    results.push(await replayRecording(recording, { window, policy: 'plimsoll', model: values.model }))
-  const sum = (pick: (result: ReplayResult) => number): number =>
-    results.reduce((total, result) => total + pick(result), 0)
-  const calls = sum((result) => result.calls)
-  const mean = (pick: (result: ReplayResult) => number): string =>
-    (sum((result) => pick(result) * result.calls) / calls).toFixed(4)
-  console.log(
-    `${window}: quote ${mean((r) => r.quoteRecall)} name ${mean((r) => r.nameRecall)} recoverable ${mean((r) => r.recoverableRecall)} ` +
-      `$${sum((r) => r.costUsd).toFixed(1)} of $${sum((r) => r.unmanagedCostUsd).toFixed(1)} unmanaged, ${sum((r) => r.epochs)} epochs, ` +
-      `${sum((r) => r.overflows)} overflows, ${sum((r) => r.invalid)} invalid, ${sum((r) => r.lost)} lost, ${calls} calls, ${Math.round(sum((r) => r.ms) / 1000)} s`,
-  )
+
+/** `--files 3` are the first three; `--files 9b,cd` those with one of these in their name. */
+function chosen(names: readonly string[]): readonly string[] {
+  const { files } = values
+  if (files === undefined) return names
+  if (/^\d$/.test(files)) return names.slice(0, Number(files))
+  return names.filter((name) => files.split(',').some((part) => name.includes(part)))
+}
+
+async function load(folder: string): Promise<readonly Recording[]> {
+  const path = join(shared, 'data/transcripts', folder)
+  if (!existsSync(path))
+    throw new Error(`${path} is absent. Set PLIMSOLL_SHARED to the folder that holds data/transcripts.`)
+  const names = readdirSync(path).sort()
+  const recordings: Recording[] = []
+  for (const name of chosen(names)) {
+    const { recordings: found } = await loadFile(join(path, name), {
+      resend: 'everything',
+      thinking: 'drop',
+      parallel: 'as-written',
+    })
+    recordings.push(...found.filter(({ calls }) => calls.length > 0))
+  }
+  return recordings
+}
+
+const HEAD = ['quote', 'name', 'recov', 'user', 'assist', 'alone', 'gaps', 'calls', 'plan', 'task', 'price', 'epochs']
+const three = (value: number): string => value.toFixed(3)
+const row = (name: string, cells: readonly string[]): string =>
+  `${name.padEnd(42)}${cells.map((cell) => cell.padStart(7)).join('')}`
+
+interface PolicyRun {
+  readonly result: ReplayResult
+  readonly taskKept: number
+}
+
+async function runPolicy(recording: Recording, window: number, policy: string, label: string): Promise<PolicyRun> {
+  let kept = 0
+  let compactions = 0
+  const result = await replayRecording(withHead(recording, Number(values.head)), {
+    window,
+    policy,
+    model: values.model,
+    onCompaction({ before, after, inserted, call }) {
+      const task = before.find(({ kind }) => kind === 'user')
+      compactions++
+      if (task === undefined || after.some(({ text }) => text.includes(task.text))) kept++
+      if (values.dump === undefined) return
+      mkdirSync(values.dump, { recursive: true })
+      writeFileSync(join(values.dump, `${label}-${window}-call${call}.txt`), inserted.join('\n\n=====\n\n'))
+    },
+  })
+  return { result, taskKept: compactions === 0 ? 1 : kept / compactions }
+}
+
+function figuresOf(runs: readonly PolicyRun[]): { readonly cells: readonly string[]; readonly rest: string } {
+  const sum = (pick: (run: PolicyRun) => number): number => runs.reduce((total, run) => total + pick(run), 0)
+  const calls = sum(({ result }) => result.calls)
+  const byCall = (pick: (result: ReplayResult) => number): string =>
+    three(sum(({ result }) => pick(result) * result.calls) / calls)
+  const compactions = sum(({ result }) => result.handover.compactions)
+  const byCompaction = (pick: (run: PolicyRun) => number): string =>
+    compactions === 0 ? '–' : three(sum((run) => pick(run) * run.result.handover.compactions) / compactions)
+  const total = (pick: (result: ReplayResult) => number): number => sum(({ result }) => pick(result))
+  return {
+    cells: [
+      byCall((r) => r.quoteRecall),
+      byCall((r) => r.nameRecall),
+      byCall((r) => r.recoverableRecall),
+      byCompaction(({ result }) => result.handover.userKept),
+      byCompaction(({ result }) => result.handover.assistantKept),
+      byCompaction(({ result }) => result.handover.linesAlone),
+      byCompaction(({ result }) => result.handover.gapMarks),
+      byCompaction(({ result }) => result.handover.callsWithArgument),
+      byCompaction(({ result }) => result.handover.openItems),
+      byCompaction(({ taskKept }) => taskKept),
+      `$${total((r) => r.costUsd).toFixed(1)}`,
+      String(total((r) => r.epochs)),
+    ],
+    rest:
+      `${total((r) => r.overflows)} overflows, ${total((r) => r.invalid)} invalid, ${total((r) => r.lost)} lost, ${total((r) => r.refused)} refused; ` +
+      `${calls} calls, $${total((r) => r.unmanagedCostUsd).toFixed(1)} unmanaged, ${Math.round(total((r) => r.ms) / 1000)} s`,
+  }
+}
+
+for (const folder of values.folders.split(',')) {
+  const recordings = await load(folder)
+  const sessions: Session[] = recordings.map((recording) => sessionOf(recording, { count, perCall: 0, asSent: true }))
+  for (const window of values.windows.split(',').map(Number)) {
+    console.log(row(`${folder}, ${window} tokens`, HEAD))
+    for (const manager of [firstAndLast, proseAndNewest]) {
+      const { recall, costUsd, taskKept } = measure(manager, window, Number(values.head), sessions, count)
+      const none = Array.from({ length: 6 }, () => '')
+      const shares = [three(recall.quoteRecall), three(recall.nameRecall), '']
+      console.log(row(`  ${manager.name}`, [...shares, ...none, three(taskKept), `$${costUsd.toFixed(1)}`, '']))
+    }
+    for (const policy of values.policies.split(',').filter((name) => name !== '')) {
+      const runs: PolicyRun[] = []
+      for (const [i, recording] of recordings.entries())
+        runs.push(await runPolicy(recording, window, policy, `${folder}-${i}-${policy}`))
+      const { cells, rest } = figuresOf(runs)
+      console.log(row(`  ${policy}`, cells))
+      console.log(`    ${rest}`)
+    }
+  }
 }

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { cycles, importGraph, sourceFiles } from './support/imports.ts'
+import { cycles, importGraph, sourceFiles, sourceOf } from './support/imports.ts'
 
 /** A folder with more files than this is a street without house numbers. */
 const MOST_FILES = 15
@@ -9,6 +9,9 @@ const ROOMS = ['engine/', 'surfaces/gateway/', 'formats/transcripts/']
 
 /** Pairs that describe each other: their types meet, their code does not. */
 const MOST_TYPE_CYCLES = 3
+
+/** What the composition knows: its own parts, and little else. */
+const MOST_COMPOSED = 15
 
 describe('rooms', () => {
   const graph = importGraph()
@@ -27,5 +30,15 @@ describe('rooms', () => {
   it('describe each other in a few places only', () => {
     const found = cycles(graph, () => true)
     expect(found.length, JSON.stringify(found, undefined, 2)).toBeLessThanOrEqual(MOST_TYPE_CYCLES)
+  })
+
+  it('are put together from a few parts', () => {
+    const parts = new Set(graph.get('compose/plimsoll.ts')!.map(({ file }) => file))
+    expect(parts.size).toBeLessThanOrEqual(MOST_COMPOSED)
+  })
+
+  it('keep nothing in the core between two calls', () => {
+    const state = /^(?:export )?(?:let |const \w+(?:: [^=]+)? = new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\))/m
+    expect(sourceFiles().filter((file) => file.startsWith('core/') && state.test(sourceOf(file)))).toEqual([])
   })
 })

@@ -71,6 +71,8 @@ export interface Conversation {
   readonly tools: readonly ToolDeclaration[]
   readonly settings: RequestSettings
   readonly changes?: EnvelopeChanges
+  /** Items stand in it that its text does not have. */
+  readonly isRestored?: true
   /** UTF-8 length of the body as it came. */
   readonly bytes?: number
   /** The codec's own index into the original text. Carried, never opened. */

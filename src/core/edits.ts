@@ -63,6 +63,30 @@ export function applyEdits<T extends Pick<Conversation, 'items'>>(
   return { ...conversation, items: [...items, ...last] }
 }
 
+/** Puts items back that the client's text does not have: a step that it never saw. What of its own items they hold already goes. */
+export interface Restoration {
+  readonly items: readonly Item[]
+  /** The item that they stand in front of; without it, the end. */
+  readonly before?: string
+  readonly instead: readonly string[]
+  /** What is left of an own item whose text began with theirs. */
+  readonly rest?: Item
+}
+
+/** Applies what stands before anything else is decided: the history as the model has it. */
+export function restore(conversation: Conversation, restorations: readonly Restoration[]): Conversation {
+  if (restorations.length === 0) return conversation
+  const gone = new Set(restorations.flatMap(({ instead }) => instead))
+  const rests = new Map(restorations.flatMap(({ rest }) => (rest === undefined ? [] : [[rest.id, rest] as const])))
+  const before = new Map<string | undefined, Item[]>()
+  for (const each of restorations) before.set(each.before, [...(before.get(each.before) ?? []), ...each.items])
+  const items = conversation.items.flatMap((item) => {
+    const own = gone.has(item.id) ? [] : [rests.get(item.id) ?? item]
+    return [...(before.get(item.id) ?? []), ...own]
+  })
+  return { ...conversation, items: [...items, ...(before.get(undefined) ?? [])], isRestored: true }
+}
+
 export function changeEnvelope(conversation: Conversation, changes: EnvelopeChanges): Conversation {
   const all = { ...conversation.changes, ...changes }
   const { keepTools } = changes

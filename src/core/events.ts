@@ -1,4 +1,4 @@
-import type { UsageSeen } from './records.ts'
+import type { RecordRecall, UsageSeen } from './records.ts'
 import type { Usage } from './usage.ts'
 import type { Verdict } from './target.ts'
 
@@ -37,6 +37,8 @@ export type EventBody =
       readonly before: number
       readonly after: number
       readonly covered: number
+      /** What the view still says of what the epoch took out. */
+      readonly recall?: RecordRecall
       /** Where a price decided: input of the next calls with and without this epoch. */
       readonly price?: EpochPrice
     }

@@ -1,7 +1,7 @@
 /** Quotes: lines of an answer that stand verbatim in what came before it. Pure; used by the recall measures and by digests. */
 
 /** Shorter lines (`}`, `return nil`) occur everywhere and prove nothing. */
-const MIN_QUOTE_LENGTH = 20
+export const MIN_QUOTE_LENGTH = 20
 
 /** Every string inside a JSON value, numbers as text beside them. Without recursion: depth costs nothing. */
 export function stringsIn(value: unknown): readonly string[] {

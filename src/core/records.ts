@@ -83,8 +83,24 @@ export interface Epoch extends Base {
   readonly after: number
   /** The epoch on the same cover that this one goes beyond: it left too much for the limit at hand. */
   readonly replaces?: string
+  /** What the view still says of what the epoch took out of it. Absent in records of earlier versions. */
+  readonly recall?: RecordRecall
   /** How many epochs were declared on requests one after another, this one included. @default 1 */
   readonly inARow?: number
+}
+
+/** Shares of what an epoch took out that the view behind it still says; 1 where there was nothing to keep. */
+export interface RecordRecall {
+  /** Names (paths, symbols, numbers, codes) that the model used. */
+  readonly names: number
+  /** Lines that people wrote, by characters. */
+  readonly demands: number
+  /** Entries of the plan that are not done. */
+  readonly plan: number
+  /** Errors of commands that failed when they last ran. */
+  readonly errors: number
+  /** Files that calls were about. */
+  readonly paths: number
 }
 
 export interface Undo extends Base {

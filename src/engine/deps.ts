@@ -65,7 +65,7 @@ export interface EngineDeps {
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
   /** Sessions that hold what a store which was away should have: each writes it, and says whether nothing is left. */
-  readonly owing?: Set<() => Promise<boolean>>
+  readonly outboxes?: Set<() => Promise<boolean>>
   /** Where work goes on that no request waits for; without it there is none. */
   readonly background?: BackgroundWork
 }

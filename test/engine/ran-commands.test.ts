@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Item } from '../../src/core/item.ts'
-import { ranCommands } from '../../src/engine/epoch/summary/commands.ts'
-import { factsOf } from '../../src/engine/epoch/summary/facts.ts'
+import { ranCommands } from '../../src/engine/epoch/record/commands.ts'
+import { factsOf } from '../../src/engine/epoch/record/facts.ts'
 
 let n = 0
 function ran(args: object | string, result: string, isError?: boolean): Item[] {
@@ -33,14 +33,17 @@ describe('commands with their exit codes', () => {
     expect(found).toMatchObject({ command, exit })
   })
 
-  it('are left out where no result says how they ended, or nothing names a command', () => {
+  it('are left out where no result says how they ended; calls that are no command are named by their line', () => {
     expect(
       ranCommands([
         ...ran({ command: 'ls' }, 'src test'),
         ...ran('not json', 'exit code 1'),
         ...ran({ x: 1 }, 'exit 1'),
       ]),
-    ).toEqual([])
+    ).toEqual([
+      { command: 'bash not json', exit: 1 },
+      { command: 'bash x=1', exit: 1 },
+    ])
   })
 
   it('stand once, by their last run, with the line that says what went wrong', () => {
@@ -57,5 +60,13 @@ describe('commands with their exit codes', () => {
       'Commands that failed last: $ npm test (exit 1): AssertionError: 3 failed',
       'Commands that passed last: $ npm run build',
     ])
+  })
+
+  it('say what was wrong before they passed', () => {
+    const items = [
+      ...ran({ command: 'npm test' }, 'AssertionError: 3 failed\nexit code: 1'),
+      ...ran({ command: 'npm test' }, 'ok\nexit code: 0'),
+    ]
+    expect(factsOf(items).map(({ text }) => text)).toEqual(['$ npm test (failed before: AssertionError: 3 failed)'])
   })
 })

@@ -225,6 +225,31 @@ function investigate(turn: BrainTurn): Answer {
   }
 }
 
+const ours = { name: 'recall', input: { query: 'fail' } }
+const theirs = { name: 'bash', input: { command: 'ls' } }
+
+/** Answers in which calls of ours stand behind text, between texts, and beside calls of the client's own. */
+const MIXED: readonly (readonly [string, readonly Answer[]])[] = [
+  ['text, ours; text, theirs', [calls([ours], 'Searching. '), calls([theirs], 'Run.')]],
+  ['text, ours; theirs', [calls([ours], 'Searching. '), calls([theirs])]],
+  ['ours; text, theirs', [calls([ours]), calls([theirs], 'Run.')]],
+  ['text, ours; text, theirs, ours', [calls([ours], 'Searching. '), calls([theirs, ours], 'Run.')]],
+  ['text, ours; text, ours; theirs twice', [calls([ours], 'a '), calls([ours], 'b '), calls([theirs, theirs])]],
+  ['text, ours; text, ours; text', [calls([ours], 'a '), calls([ours], 'b '), say('c')]],
+]
+
+/** What the upstream got once stays in every later request, in the same place. */
+function expectGrowth({ referee }: Stage): void {
+  const histories = referee.log.map(({ body }) => {
+    const fields = body as Record<string, readonly unknown[] | undefined>
+    return fields['messages'] ?? fields['contents'] ?? fields['input'] ?? []
+  })
+  for (const [i, history] of histories.entries()) {
+    const before = histories[i - 1] ?? []
+    expect(history.slice(0, before.length)).toEqual(before)
+  }
+}
+
 describe.each(AGENTS)('hidden steps on %s', (wire, agent) => {
   describe.each(WAYS)('through the %s', (way) => {
     it.each([true, false])('answers our tools unseen (streamed: %s)', async (stream) => {
@@ -244,6 +269,7 @@ describe.each(AGENTS)('hidden steps on %s', (wire, agent) => {
       }
       const last = on.referee.log.at(-1)!
       expect(last.prefix).toMatchObject({ broke: false })
+      expectGrowth(on)
     })
 
     it('answers a call of ours beside the client’s own on the next request', async () => {
@@ -267,6 +293,15 @@ describe.each(AGENTS)('hidden steps on %s', (wire, agent) => {
       expect(seen.map(({ calls: names }) => names)).toEqual([['bash'], ['bash', 'bash'], [], []])
       expect(seen[2]!.text).toBe('Found it.')
       expect(on.referee.summary()).toMatchObject({ answered: 4, invalid: 0 })
+      expectGrowth(on)
+    })
+
+    it.each(MIXED)('puts text before and between our calls back as it was: %s', async (_name, answers) => {
+      const script = (turn: BrainTurn): Answer => answers[turn.number - 1] ?? say(`Answer ${turn.number}.`)
+      const on = await stage(way, { referee: { wire, script, window: 64_000 }, plimsoll: { window: 64_000 } })
+      await agent(on, true, 3)
+      expect(on.referee.summary()).toMatchObject({ invalid: 0, overflows: 0 })
+      expectGrowth(on)
     })
 
     it('asks once more without our tools after four steps', async () => {
@@ -326,6 +361,27 @@ describe('hidden steps', () => {
     const seen = await responses(on, true, 4)
     expect(seen[1]!.text).toBe('Looking closer. |Found it.')
     expect(on.referee.summary()).toMatchObject({ answered: 6, invalid: 0 })
+  })
+
+  it('find their place again when a client merges what it was streamed', async () => {
+    const script = (turn: BrainTurn): Answer =>
+      [calls([ours], 'a '), calls([ours], 'b '), calls([theirs], 'c')][turn.number - 1] ?? say('Done.')
+    const on = await stage('fetch', { referee: { wire: 'gemini', script, window: 64_000 } })
+    const client = new GoogleGenAI({ apiKey: 'k', httpOptions: { baseUrl: on.base, fetch: on.fetch! } })
+    const config = { tools: [{ functionDeclarations: [{ name: 'bash', parametersJsonSchema: { type: 'object' } }] }] }
+    const contents: Content[] = [{ role: 'user', parts: [{ text: 'Why does it fail?' }] }]
+    const parts: NonNullable<Content['parts']> = []
+    for await (const chunk of await client.models.generateContentStream({ model: 'gemini-2.5-pro', contents, config }))
+      parts.push(...(chunk.candidates?.[0]?.content?.parts ?? []))
+    const text = parts.map((part) => part.text ?? '').join('')
+    const uses = parts.filter(({ functionCall }) => functionCall !== undefined)
+    expect(text).toBe('a b c')
+    contents.push({ role: 'model', parts: [{ text }, ...uses] })
+    const { id = '', name = '' } = uses[0]!.functionCall!
+    contents.push({ role: 'user', parts: [{ functionResponse: { id, name, response: { output: 'ok' } } }] })
+    await client.models.generateContent({ model: 'gemini-2.5-pro', contents, config })
+    expect(on.referee.summary()).toMatchObject({ answered: 4, invalid: 0 })
+    expectGrowth(on)
   })
 
   it('are the same bytes after a restart', async () => {

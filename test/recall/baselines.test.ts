@@ -2,7 +2,7 @@ import { join } from 'node:path'
 
 import { describe, expect, it } from 'vitest'
 
-import { loadSessions, measure } from '../../bench/baselines.ts'
+import { byCharacters, loadSessions, measure } from '../../bench/baselines.ts'
 import { MANAGERS } from '../../bench/simple-managers.ts'
 import { sharedTranscripts } from '../transcripts/shared-data.ts'
 
@@ -15,7 +15,7 @@ const managerOf = (name: string) =>
  */
 describe('simple managers on the shared Claude Code sessions', async () => {
   const folder = sharedTranscripts()
-  const counting = { charactersPerToken: 2.29, perCall: 0 }
+  const counting = byCharacters(2.29)
   const sessions = folder === undefined ? [] : await loadSessions(join(folder, 'claude-code'), counting, 'as-written')
 
   it('sending everything loses nothing, costs what it costs, and does not fit', () => {

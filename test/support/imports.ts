@@ -16,6 +16,8 @@ export type ImportGraph = ReadonlyMap<string, readonly Import[]>
 export const sourceFiles = (): string[] =>
   readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
 
+export const sourceOf = (file: string): string => readFileSync(join(SRC, file), 'utf8')
+
 const STATEMENT = /^(?:import|export)\s+(type\s+)?(?:(\{[^}]*\}|[^'"{}]*?)\s*from\s+)?'(\.[^']+)'/gms
 const ON_USE = /\bimport\(\s*'(\.[^']+)'\s*\)/g
 
@@ -24,7 +26,7 @@ export function importGraph(): ImportGraph {
 }
 
 function importsOf(file: string): Import[] {
-  const text = readFileSync(join(SRC, file), 'utf8')
+  const text = sourceOf(file)
   const target = (path: string): string => relative(SRC, resolve(SRC, dirname(file), path))
   const imports = [...text.matchAll(STATEMENT)].map(([, type, names, path]): Import => ({
     file: target(path!),

@@ -31,6 +31,7 @@ export async function announceEpoch(
     before: before.load.count.high,
     after: view.load.count.high,
     covered: epoch.count,
+    ...(epoch.recall !== undefined && { recall: epoch.recall }),
     ...(price !== undefined && { price }),
   })
   nameOrphans(context)

@@ -11,6 +11,7 @@ import { draftOf, epochOf, ownTexts, viewUnder, type Cause } from './declare-epo
 import { announceEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import { askBeforeEpoch } from './epoch-hooks.ts'
 import { priceGate } from './price-gate.ts'
+import { recallUnder } from './recall-under.ts'
 import { appendTo } from '../session/restore.ts'
 import type { Standing } from '../prepare/standing.ts'
 
@@ -95,7 +96,11 @@ export async function takeSummary(
   await storeTexts(deps, branch, ownTexts(context, proposal))
   // Together, so that a store can make them durable with one flush.
   const [{ epoch }] = await Promise.all([
-    deps.sessions.claimEpoch(branch.tenant, branch.session, { ...planned, after: load.count.high }),
+    deps.sessions.claimEpoch(branch.tenant, branch.session, {
+      ...planned,
+      after: load.count.high,
+      recall: recallUnder(context, planned, view),
+    }),
     log(),
   ])
   const price = gate?.quote()

@@ -18,6 +18,7 @@ import { summaryLease, type SummaryLease } from './summary/summary-lease.ts'
 import type { PresentOptions } from '../deps.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
 import { protectedItems } from './protected.ts'
+import { recallUnder } from './recall-under.ts'
 import type { Standing } from '../prepare/standing.ts'
 import { lowWater, marginOf } from './thresholds.ts'
 
@@ -104,7 +105,7 @@ async function planAndClaim(
     if (load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
       return { nothing: 'the shorter view would be no smaller' }
     await storeTexts(deps, branch, ownTexts(context, proposal))
-    return claim({ ...planned, after: load.count.high })
+    return claim({ ...planned, after: load.count.high, recall: recallUnder(context, planned, view) })
   }
   return { nothing: 'no plan made the request fit' }
 }

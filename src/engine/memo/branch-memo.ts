@@ -28,6 +28,8 @@ export interface EditedPrefix {
   readonly items: readonly Item[]
   /** Edits that it has. */
   readonly edits: number
+  /** Items in it that the client's body has otherwise, or not at all. */
+  readonly changed: number
   /** The client's message that it ends with; where that one ends in the client's body, and how many bytes that is. */
   readonly message: number
   readonly from: number

@@ -1,5 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
+import type { Item } from '../../core/item.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
 import type { EditedPrefix } from './branch-memo.ts'
 
@@ -13,7 +14,8 @@ export interface Outgoing {
 /** The text of an edited conversation. */
 export function outgoingOf(context: PrepareContext, conversation: Conversation, plan: Plan): Outgoing {
   const { branch, codec, text: source, bytes } = context
-  if (plan.length === 0 && conversation.changes === undefined) return { text: source, bytes }
+  if (plan.length === 0 && conversation.changes === undefined && conversation.isRestored !== true)
+    return { text: source, bytes }
   const { editedPrefix } = branch.memo
   if (editedPrefix !== undefined && continues(context, editedPrefix, conversation, plan)) {
     const text = editedPrefix.text + source.slice(editedPrefix.from)
@@ -26,15 +28,20 @@ export function outgoingOf(context: PrepareContext, conversation: Conversation, 
 /** Items are the same objects only where the body has the same bytes up to them. */
 function continues(
   { deps }: PrepareContext,
-  { items, edits, message }: EditedPrefix,
+  { items, edits, changed, message }: EditedPrefix,
   conversation: Conversation,
   plan: Plan,
 ): boolean {
   if (conversation.changes !== undefined || plan.length !== edits) return false
   if (deps.memo.prefixes.shared(items, conversation.items) < items.length) return false
+  // Edits are counted by the plan; what was put back into the client's history is not among them.
+  if (conversation.isRestored === true && changedIn(conversation.items) !== changed) return false
   const behind = conversation.items[items.length]
   return behind === undefined || behind.message > message
 }
+
+const changedIn = (items: readonly Item[]): number =>
+  items.reduce((count, { edited, message }) => count + (edited === true || message < 0 ? 1 : 0), 0)
 
 /** Remembers the beginning of a view that is about to leave as it is; `read` is what its text says. */
 export function rememberEditedPrefix(
@@ -64,6 +71,7 @@ export function rememberEditedPrefix(
     messages: own.slice(0, own.length - behind),
     items: items.slice(0, items.findLastIndex((item) => item.message === message) + 1),
     edits: plan.length,
+    changed: changedIn(items),
     message,
     from,
     sourceBytes: Buffer.byteLength(source.slice(0, from)),

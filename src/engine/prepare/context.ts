@@ -57,7 +57,7 @@ export interface View {
   readonly measurement: Measurement
   /** Measured prompt of the last call plus what came since, where there was one; else the measurement. */
   readonly estimate: CountedLoad
-  /** The same with caution where nobody knows the model: what reductions go by. */
+  /** The same with a margin where nobody knows the model: what reductions go by. */
   readonly load: Load
 }
 

@@ -40,7 +40,7 @@ function occupancyOf(
   return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))
 }
 
-/** What is known of a view's load, and the same with caution: a guess may cost a reduction, not the request. */
+/** What is known of a view's load, and the same with the margin of an unknown model: a guess may cost a reduction, not the request. */
 export function loadsOf(
   context: PrepareContext,
   conversation: Conversation,
@@ -76,13 +76,13 @@ const scaled = (measurement: Measurement, factor: number): Measurement => ({
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  const caution = marginFor(context)
-  return (item) => itemWithMargin(item, deps.meter.countItem(gauge, item).high * factor, caution)
+  const margin = marginFor(context)
+  return (item) => itemWithMargin(item, deps.meter.countItem(gauge, item).high * factor, margin)
 }
 
 export const textTokensOf = (context: Weighing): ((text: string) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  const caution = marginFor(context)
-  return (text) => textWithMargin(text, deps.meter.countText(gauge, text).high * factor, caution)
+  const margin = marginFor(context)
+  return (text) => textWithMargin(text, deps.meter.countText(gauge, text).high * factor, margin)
 }

@@ -23,7 +23,7 @@ export function marginFor({
 }: Pick<PrepareContext, 'deps' | 'branch' | 'target'>): UnknownModelMargin {
   const { caution = 1 } = deps.policy
   if (caution === 1 || deps.catalogue.resolve(target.model).match !== 'default') return { text: 1, media: 1 }
-  // Small prompts say little about a tokenizer: caution fades with what was seen and ends with one whole sample.
+  // Small prompts say little about a tokenizer: the margin fades with what was seen and ends with one whole sample.
   const evidence = branch.log.calibration?.evidenceOf(target) ?? 0
   const isMediaKnown = branch.log.calibration?.mediaFactorOf(target) !== undefined
   return { text: caution ** Math.max(0, 1 - evidence), media: isMediaKnown ? 1 : caution }
@@ -32,9 +32,9 @@ export function marginFor({
 /** A load with how much of it was measured, and how much of the rest is media; a design's formula says neither. */
 export type CountedLoad = Load & Partial<Pick<Occupancy, 'measured' | 'measuredItems' | 'mediaHigh' | 'counters'>>
 
-/** UnknownModelMargin is about what nobody has counted: the part that the provider measured stands as it is. */
-export function loadWithMargin(load: CountedLoad, items: readonly Item[], caution: UnknownModelMargin): Load {
-  if (caution.text === 1 && caution.media === 1) return load
+/** The margin is about what nobody has counted: the part that the provider measured stands as it is. */
+export function loadWithMargin(load: CountedLoad, items: readonly Item[], margin: UnknownModelMargin): Load {
+  if (margin.text === 1 && margin.media === 1) return load
   const { measured, measuredItems = 0, mediaHigh = 0, count, bytes } = load
   const guessed =
     measured === undefined
@@ -44,18 +44,18 @@ export function loadWithMargin(load: CountedLoad, items: readonly Item[], cautio
   const words = Math.max(0, count.high - known - mediaHigh)
   return {
     ...load,
-    count: { ...count, high: known + worst(words, guessed, caution.text) + mediaHigh * caution.media },
+    count: { ...count, high: known + worst(words, guessed, margin.text) + mediaHigh * margin.media },
   }
 }
 
 /** An item's upper bound; a picture has no text to be careful about. */
-export function itemWithMargin(item: Item, high: number, caution: UnknownModelMargin): number {
-  if (item.media === undefined) return textWithMargin(item.text, high, caution)
-  return high * Math.max(caution.media, item.text === '' ? 1 : caution.text)
+export function itemWithMargin(item: Item, high: number, margin: UnknownModelMargin): number {
+  if (item.media === undefined) return textWithMargin(item.text, high, margin)
+  return high * Math.max(margin.media, item.text === '' ? 1 : margin.text)
 }
 
-export const textWithMargin = (text: string, high: number, caution: UnknownModelMargin): number =>
-  worst(high, Buffer.byteLength(text), caution.text)
+export const textWithMargin = (text: string, high: number, margin: UnknownModelMargin): number =>
+  worst(high, Buffer.byteLength(text), margin.text)
 
-const worst = (high: number, bytes: number, caution: number): number =>
-  caution === 1 ? high : Math.max(high, bytes / BYTES_PER_TOKEN) * caution
+const worst = (high: number, bytes: number, margin: number): number =>
+  margin === 1 ? high : Math.max(high, bytes / BYTES_PER_TOKEN) * margin

@@ -15,7 +15,13 @@ export interface HistoryScope {
   mayOpen(handle: Handle): Promise<boolean>
 }
 
-type ScopeDeps = Pick<EngineDeps, 'addressOf' | 'provenance' | 'hash' | 'redact'>
+interface Stored {
+  readonly text: string
+  readonly toolName?: string
+  readonly callId?: string
+}
+
+type ScopeDeps = Pick<EngineDeps, 'addressOf' | 'artifacts' | 'provenance' | 'hash' | 'redact'>
 
 export interface ScopedHistory {
   readonly items: readonly Item[]
@@ -35,7 +41,13 @@ export function historyScope(
   let next = items.length - 1
   const pause = yieldNow()
   return {
-    recall: (input) => answerRecall({ items, links, ...(deps.redact && { redact: deps.redact }) }, input),
+    recall: (input) => {
+      const store = async ({ text, toolName: tool, callId }: Stored): Promise<Handle> => {
+        const about = { ...(tool !== undefined && { tool }), ...(callId !== undefined && { callId }) }
+        return (await deps.artifacts.put(branch.tenant, Buffer.from(text), about)).handle
+      }
+      return answerRecall({ items, links, store, ...(deps.redact && { redact: deps.redact }) }, input)
+    },
     async mayOpen(handle) {
       for (; next >= 0 && !known.has(handle); next--) {
         for (const held of handlesOf(deps, branch, items[next]!)) known.add(held)
@@ -49,7 +61,10 @@ export function historyScope(
 function handlesOf(deps: ScopeDeps, branch: Pick<Branch, 'tenant' | 'log'>, { text, media = [] }: Item): Handle[] {
   const { tenant } = branch
   return [
-    ...(text === '' ? [] : [deps.addressOf(tenant, Buffer.from(text))]),
+    // As it came, and as it is shown where secrets are taken out.
+    ...(text === ''
+      ? []
+      : [...new Set([text, deps.redact?.(text) ?? text])].map((each) => deps.addressOf(tenant, Buffer.from(each)))),
     ...media.flatMap(({ data }) => (data === undefined ? [] : [deps.addressOf(tenant, Buffer.from(data, 'base64'))])),
     ...(derivedFrom(deps, branch, text)?.handles ?? []),
   ]

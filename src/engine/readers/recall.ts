@@ -23,6 +23,8 @@ export interface RecalledItem {
   readonly excerpt: string
   /** Characters of the whole text. */
   readonly characters: number
+  /** Opens the whole text, where the excerpt is only a part of it. */
+  readonly handle?: string
 }
 
 export interface Recalled {
@@ -37,6 +39,12 @@ export interface RecallHistory {
   readonly links: readonly Link[]
   /** Takes secrets out of what is searched and shown. */
   readonly redact?: (text: string) => string
+  /** Stores a text that is too long to be shown whole, for a reader to open. */
+  readonly store?: (found: {
+    readonly text: string
+    readonly toolName?: string
+    readonly callId?: string
+  }) => Promise<string>
 }
 
 /** Whose archive is searched where no request is at hand. */
@@ -59,7 +67,7 @@ const LEAST_EXCERPT = 200
  * an abandoned branch said is not in it.
  */
 export const recall = (history: RecallHistory, query: string, options: RecallOptions = {}): Promise<Recalled> =>
-  answerFrom((limit) => itemsOf(history, query, limit), query, options)
+  answerFrom((limit) => itemsOf(history, query, limit), query, options, history.store)
 
 /** Searches what a session's archive holds of one agent: for a process that has not seen a request of it yet. */
 export const recallArchived = (
@@ -74,17 +82,19 @@ async function answerFrom(
   find: (limit: number) => Promise<readonly Found[]>,
   query: string,
   options: RecallOptions,
+  store?: RecallHistory['store'],
 ): Promise<Recalled> {
   if (query.trim() === '') throw new PlimsollError('bad-input', 'recall needs a query: the words to look for.')
   const limit = Math.min(MAX_ITEMS, Math.max(1, Math.floor(options.limit ?? 8)))
   const maxCharacters = Math.max(LEAST_EXCERPT, options.maxCharacters ?? 6_000)
   const found = await find(limit)
   const each = Math.max(LEAST_EXCERPT, Math.floor(maxCharacters / Math.max(1, found.length)) - 120)
-  const items = found.map(({ text, ...item }) => ({
-    ...item,
-    excerpt: around(text, query, each),
-    characters: text.length,
-  }))
+  const items: RecalledItem[] = []
+  for (const { text, ...item } of found) {
+    const excerpt = around(text, query, each)
+    const handle = excerpt === text ? undefined : await store?.({ text, ...item })
+    items.push({ ...item, excerpt, characters: text.length, ...(handle !== undefined && { handle }) })
+  }
   return { items, text: render(items, query, maxCharacters) }
 }
 
@@ -187,10 +197,11 @@ function around(text: string, query: string, characters: number): string {
 
 function render(items: readonly RecalledItem[], query: string, maxCharacters: number): string {
   if (items.length === 0) return `Nothing in this conversation mentions ${JSON.stringify(query.slice(0, 100))}.`
-  const parts = items.map(({ kind, toolName, excerpt, characters }, i) => {
+  const parts = items.map(({ kind, toolName, excerpt, characters, handle }, i) => {
     const what = toolName === undefined ? kind : `${kind} of ${toolName}`
     const size = excerpt.length < characters ? `, part of ${characters.toLocaleString('en')} characters` : ''
-    return `${i + 1}. [${what}${size}]\n${excerpt}`
+    const whole = handle === undefined ? '' : `, whole: ${handle}`
+    return `${i + 1}. [${what}${size}${whole}]\n${excerpt}`
   })
   let text = ''
   for (const [i, part] of parts.entries()) {

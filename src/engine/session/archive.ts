@@ -85,7 +85,7 @@ interface Archivable {
   readonly form: string
 }
 
-/** The next request need not look at these items again; what is only owed to a store that is away is tried again. */
+/** The next request need not look at these items again; what only the outbox has is tried again. */
 export function noteArchived(context: PrepareContext): void {
   const { branch, conversation } = context
   if (archivable(context).every(({ identity, form }) => branch.log.archived.holds(identity, form)))

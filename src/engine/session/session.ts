@@ -108,11 +108,11 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       } finally {
         // What memory answered in the store's place is asked again.
         if (tolerant.isDown()) branch.requests.forgetTrail()
-        if (branch.outbox.isEmpty) all.owing?.delete(settle)
-        else all.owing?.add(settle)
+        if (branch.outbox.isEmpty) all.outboxes?.delete(flush)
+        else all.outboxes?.add(flush)
       }
     })
-  const settle = (): Promise<boolean> => runAnyway(async (_, { outbox }) => outbox.isEmpty)
+  const flush = (): Promise<boolean> => runAnyway(async (_, { outbox }) => outbox.isEmpty)
   return {
     id,
     agent,

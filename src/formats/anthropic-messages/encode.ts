@@ -5,6 +5,7 @@ import { writeForeign, type Written } from '../kit/cross.ts'
 import { member, rawText, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
+import { writeRestored } from '../kit/restored.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
@@ -30,7 +31,11 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   const splices: Splice[] = []
   for (const message of messages) {
     if (message.own === undefined) {
-      parts.push(insertedMessage(message.inserted, marks.get(message.inserted.id)))
+      parts.push(
+        'restored' in message
+          ? writeRestored(encode, message.restored)
+          : insertedMessage(message.inserted, marks.get(message.inserted.id)),
+      )
       continue
     }
     parts.push(message.own)

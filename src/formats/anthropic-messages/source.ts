@@ -3,6 +3,7 @@ import type { Item } from '../../core/item.ts'
 import type { MarkPlaces } from '../kit/cache-marks.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
 import { messageList } from '../kit/message-list.ts'
+import { restoredFragment } from '../kit/restored.ts'
 
 export const FORMAT = 'anthropic-messages'
 
@@ -53,7 +54,7 @@ export const { fieldsOf, parsedMessages, endOfMessage } = messageList('messages'
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)
-  if (place === undefined) return ''
+  if (place === undefined) return restoredFragment(item, fragmentOf)
   const { message, bare, block } = place
   return sourceOf(conversation).root.rawAt(['messages', message, 'content', ...(bare ? [] : [block])])!
 }

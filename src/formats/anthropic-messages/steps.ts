@@ -5,17 +5,11 @@ import {
   eventOf,
   parseData,
   parseInput,
-  splitAnswer,
   type HiddenWire,
   type IsOurs,
   type Passed,
   type VisibleStream,
 } from '../wire/steps.ts'
-
-const blocksOf = (message: Fields | undefined): readonly Fields[] => {
-  const content = message?.['content']
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : recordsIn(content)
-}
 
 export const steps: HiddenWire = {
   list: 'messages',
@@ -30,21 +24,7 @@ export const steps: HiddenWire = {
     { role: 'assistant', content: parts },
     { role: 'user', content: results },
   ],
-  insert(history, index, steps) {
-    const answer = history[index]
-    if (answer?.['role'] !== 'assistant') return history
-    const { messages, besideResults } = splitAnswer(blocksOf(answer), steps, {
-      rest: (content) => ({ ...answer, content }),
-      write: (content) => ({ role: 'assistant', content }),
-      answer: (content) => ({ role: 'user', content }),
-    })
-    const after = history[index + 1]
-    const answered =
-      besideResults.length > 0 && after !== undefined
-        ? [{ ...after, content: [...besideResults, ...blocksOf(after)] }, ...history.slice(index + 2)]
-        : history.slice(index + 1)
-    return [...history.slice(0, index), ...messages, ...answered]
-  },
+  joinsResults: true,
   partsOf: (body) => recordsIn(body['content']),
   assemble(bodies, visible) {
     const last = bodies.at(-1)!

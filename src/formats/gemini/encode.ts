@@ -4,6 +4,7 @@ import { writeForeign, type Written } from '../kit/cross.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
+import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceArray, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
@@ -38,7 +39,7 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   const splices: Splice[] = []
   for (const message of groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)) {
     if (message.own === undefined) {
-      parts.push(insertedContent(message.inserted))
+      parts.push('restored' in message ? writeRestored(encode, message.restored) : insertedContent(message.inserted))
       continue
     }
     parts.push(message.own)

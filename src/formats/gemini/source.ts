@@ -2,6 +2,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { member, memberEntry, type JsonMember, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, recordOf } from '../../core/values.ts'
+import { restoredFragment } from '../kit/restored.ts'
 
 export const FORMAT = 'gemini'
 
@@ -112,7 +113,7 @@ export const endOfMessage = (conversation: Conversation, message: number): numbe
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)
-  if (place === undefined) return ''
+  if (place === undefined) return restoredFragment(item, fragmentOf)
   const source = sourceOf(conversation)
   return rawText(source.text, nodeAt(source.body, place))
 }

@@ -6,7 +6,6 @@ import {
   byToolChoice,
   eventOf,
   parseData,
-  splitAnswer,
   type HiddenWire,
   type IsOurs,
   type Passed,
@@ -52,21 +51,7 @@ export const steps: HiddenWire = {
     { role: 'model', parts },
     { role: 'user', parts: results },
   ],
-  insert(history, index, steps) {
-    const answer = history[index]
-    if (answer?.['role'] !== 'model') return history
-    const { messages, besideResults } = splitAnswer(recordsIn(answer['parts']), steps, {
-      rest: (parts) => ({ ...answer, parts }),
-      write: (parts) => ({ role: 'model', parts }),
-      answer: (parts) => ({ role: 'user', parts }),
-    })
-    const after = history[index + 1]
-    const answered =
-      besideResults.length > 0 && after !== undefined
-        ? [{ ...after, parts: [...besideResults, ...recordsIn(after['parts'])] }, ...history.slice(index + 2)]
-        : history.slice(index + 1)
-    return [...history.slice(0, index), ...messages, ...answered]
-  },
+  joinsResults: true,
   partsOf: (body) => partsIn(candidateOf(body)),
   assemble(bodies, visible) {
     const last = bodies.at(-1)!

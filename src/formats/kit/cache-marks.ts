@@ -29,7 +29,10 @@ export interface MarkedWire {
 export function moveCacheMarks(wire: MarkedWire, messages: readonly OutgoingMessage[]): ReadonlyMap<string, CacheMark> {
   const moved = new Map<string, CacheMark>()
   if (wire.places.length === 0) return moved
-  const carriers = messages.flatMap((message) => (message.own === undefined ? [message.inserted] : message.kept))
+  // What is put back is written as it was.
+  const carriers = messages.flatMap((message) =>
+    message.own !== undefined ? message.kept : 'inserted' in message ? [message.inserted] : [],
+  )
   const orphaned = droppedMarks(wire, carriers)
   if (orphaned.length === 0) return moved
   const places = carriers.map((item) => wire.nodeOf(item)?.start ?? -1)

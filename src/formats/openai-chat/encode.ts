@@ -5,6 +5,7 @@ import { writeForeign, type Written } from '../kit/cross.ts'
 import { member, rawText, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
+import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
@@ -31,8 +32,13 @@ function historySplices(conversation: Conversation, source: Source, front: strin
   const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
   const marks = moveCacheMarks(markedWire(source), messages)
   for (const message of messages) {
-    if (message.own === undefined) parts.push(insertedMessage(message.inserted, marks.get(message.inserted.id)))
-    else {
+    if (message.own === undefined) {
+      parts.push(
+        'restored' in message
+          ? writeRestored(encode, message.restored)
+          : insertedMessage(message.inserted, marks.get(message.inserted.id)),
+      )
+    } else {
       parts.push(message.own)
       splices.push(...messageSplices(source, list.at(message.own)!, message.kept, marks))
     }

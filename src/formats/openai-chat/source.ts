@@ -3,6 +3,7 @@ import type { Item } from '../../core/item.ts'
 import type { MarkPlaces } from '../kit/cache-marks.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
 import { messageList } from '../kit/message-list.ts'
+import { restoredFragment } from '../kit/restored.ts'
 
 export const FORMAT = 'openai-chat'
 
@@ -61,7 +62,7 @@ export const { fieldsOf, parsedMessages, endOfMessage } = messageList('messages'
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)
-  return place === undefined ? '' : sourceOf(conversation).root.rawAt(pathOf(place))!
+  return place === undefined ? restoredFragment(item, fragmentOf) : sourceOf(conversation).root.rawAt(pathOf(place))!
 }
 
 function pathOf({ message, shape, keys, index }: Place): (string | number)[] {

@@ -32,25 +32,7 @@ export const steps: HiddenWire = {
   isCall: (part) => !isText(part),
   resultOf: ({ id }, text) => ({ role: 'tool', tool_call_id: id, content: text }),
   continuation: (parts, results) => [messageOf(parts), ...results],
-  insert(history, index, steps) {
-    const answer = history[index]
-    if (answer?.['role'] !== 'assistant') return history
-    // The text of an answer is one string here, so steps stand before it and never inside.
-    const before = steps
-      .filter((step) => !step.beside)
-      .flatMap((step) => [{ role: 'assistant', content: null, tool_calls: step.calls }, ...step.results])
-    const beside = steps.filter((step) => step.beside)
-    const calls = beside.flatMap((step) => step.calls)
-    const whole =
-      calls.length === 0 ? answer : { ...answer, tool_calls: [...calls, ...recordsIn(answer['tool_calls'])] }
-    return [
-      ...history.slice(0, index),
-      ...before,
-      whole,
-      ...beside.flatMap((step) => step.results),
-      ...history.slice(index + 1),
-    ]
-  },
+  joinsResults: false,
   partsOf: (body) => partsOfMessage(choiceOf(body)?.['message']),
   assemble(bodies, visible) {
     const last = bodies.at(-1)!

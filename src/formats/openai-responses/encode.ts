@@ -5,6 +5,7 @@ import { writeForeign, type Written } from '../kit/cross.ts'
 import { member, rawText } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
+import { writeRestored } from '../kit/restored.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { editSplice, needsNewPart } from './edit.ts'
@@ -28,8 +29,13 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
   const marks = moveCacheMarks(markedWire(source), messages)
   for (const message of messages) {
-    if (message.own === undefined) parts.push(writeMessage(message.inserted, marks.get(message.inserted.id)))
-    else {
+    if (message.own === undefined) {
+      parts.push(
+        'restored' in message
+          ? writeRestored(encode, message.restored)
+          : writeMessage(message.inserted, marks.get(message.inserted.id)),
+      )
+    } else {
       parts.push(message.own)
       if (message.kept.length < source.itemsOf[message.own]!.length) {
         const content = member(list.at(message.own), 'content')!
@@ -57,10 +63,11 @@ function stringInputSplices({ items }: Conversation, source: Source): Splice[] {
   const isWhole = items.length === 1 && first !== undefined && placeOf(first) !== undefined
   if (isWhole) return first.edited === true ? [editSplice(source, first)] : []
   if (items.length === 0 && (list === undefined || list.value === null)) return []
-  const messages = items.map((item) => {
-    const place = placeOf(item)
-    if (place === undefined || item.edited === true) return writeMessage(item)
-    return `{"role":"user","content":${rawText(source.text, list!)}}`
+  const messages = groupByMessage(items, (item) => placeOf(item) !== undefined).map((message) => {
+    if (message.own === undefined)
+      return 'restored' in message ? writeRestored(encode, message.restored) : writeMessage(message.inserted)
+    const [item] = message.kept
+    return item?.edited === true ? writeMessage(item) : `{"role":"user","content":${rawText(source.text, list!)}}`
   })
   return [spliceMember(source.root, 'input', `[${messages.join(',')}]`)]
 }

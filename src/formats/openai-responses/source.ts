@@ -4,6 +4,7 @@ import type { MarkPlaces } from '../kit/cache-marks.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
 import { messageList } from '../kit/message-list.ts'
 import type { Fields } from '../../core/values.ts'
+import { restoredFragment } from '../kit/restored.ts'
 
 export const FORMAT = 'openai-responses'
 
@@ -62,7 +63,7 @@ export const { fieldsOf, parsedMessages, endOfMessage } = messageList('input')
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)
-  return place === undefined ? '' : sourceOf(conversation).root.rawAt(pathOf(place))!
+  return place === undefined ? restoredFragment(item, fragmentOf) : sourceOf(conversation).root.rawAt(pathOf(place))!
 }
 
 function pathOf({ shape, message, index }: Place): (string | number)[] {

@@ -26,20 +26,7 @@ export const steps: HiddenWire = {
   isCall: (part) => part['type'] === 'function_call' || part['type'] === 'custom_tool_call',
   resultOf: ({ id }, text) => ({ type: 'function_call_output', call_id: id, output: text }),
   continuation: (parts, results) => [...parts, ...results],
-  insert(history, index, steps) {
-    const length = answerLength(history, index)
-    const out: Fields[] = history.slice(0, index)
-    let from = 0
-    const later: Fields[] = []
-    for (const step of steps) {
-      const at = step.at > length ? from : step.at
-      out.push(...history.slice(index + from, index + at), ...step.calls)
-      if (step.beside) later.push(...step.results)
-      else out.push(...step.results)
-      from = at
-    }
-    return [...out, ...history.slice(index + from, index + length), ...later, ...history.slice(index + length)]
-  },
+  joinsResults: false,
   partsOf: (body) => recordsIn(body['output']),
   assemble: (bodies, visible) => ({
     ...bodies.at(-1)!,
@@ -50,18 +37,6 @@ export const steps: HiddenWire = {
 
 const isRunByClient = ({ type }: Fields): boolean =>
   ['function', 'custom', 'local_shell', 'shell', 'apply_patch'].includes(textOf(type))
-
-/** Items of the model from `index` on, up to what the client added. */
-function answerLength(history: readonly Fields[], index: number): number {
-  let end = index
-  while (end < history.length) {
-    const item = history[end]!
-    const type = textOf(item['type']) || 'message'
-    if (type.endsWith('_output') || (type === 'message' && item['role'] !== 'assistant')) break
-    end++
-  }
-  return end - index
-}
 
 const ENDINGS = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 

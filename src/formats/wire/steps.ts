@@ -11,12 +11,11 @@ export interface HiddenCall {
 }
 
 /**
- * Steps that the client never saw, in the answer to one of its requests. `at` counts the visible parts of that answer that came
- * before; `beside` means that our calls stood beside calls of the client's own, so that both are answered together.
+ * A step that the client saw only in part: one answer of the upstream with calls of ours, and our results. `beside` means that calls of
+ * the client's own stood in it, too, so that both are answered together.
  */
 export interface HiddenStep {
-  readonly at: number
-  readonly calls: readonly Fields[]
+  readonly parts: readonly Fields[]
   readonly results: readonly Fields[]
   readonly beside: boolean
 }
@@ -58,8 +57,8 @@ export interface HiddenWire {
   resultOf(call: HiddenCall, text: string): Fields
   /** The answer and our results as history, for the upstream to go on from. */
   continuation(parts: readonly Fields[], results: readonly Fields[]): readonly Fields[]
-  /** The history with steps put back into the answer that begins at `index`. */
-  insert(history: readonly Fields[], index: number, steps: readonly HiddenStep[]): readonly Fields[]
+  /** All results of one answer stand in one message. */
+  readonly joinsResults: boolean
   partsOf(body: Fields): readonly Fields[]
   /** One whole answer from several: the visible parts, and the usage of the last, which tells how full the window is. */
   assemble(bodies: readonly Fields[], visible: readonly Fields[]): Fields
@@ -88,36 +87,4 @@ export function parseInput(text: unknown): unknown {
   } catch {
     return {}
   }
-}
-
-/**
- * Splits an answer that is one message of several parts into messages: each hidden step ends one, its results follow, and the
- * rest of the answer stands behind. `write` makes a message of the model from parts, `answer` one with results.
- */
-export function splitAnswer(
-  parts: readonly Fields[],
-  steps: readonly HiddenStep[],
-  shape: {
-    readonly rest: (parts: readonly Fields[]) => Fields
-    readonly write: (parts: readonly Fields[]) => Fields
-    readonly answer: (results: readonly Fields[]) => Fields
-  },
-): { readonly messages: readonly Fields[]; readonly besideResults: readonly Fields[] } {
-  const messages: Fields[] = []
-  const besideResults: Fields[] = []
-  let from = 0
-  let rest = [...parts]
-  for (const step of steps) {
-    // A client that merged parts is met before them: the step stays valid, and its text stands behind it.
-    const at = step.at > parts.length ? from : step.at
-    if (step.beside) {
-      rest = [...parts.slice(from, at), ...step.calls, ...parts.slice(at)]
-      besideResults.push(...step.results)
-      continue
-    }
-    messages.push(shape.write([...parts.slice(from, at), ...step.calls]), shape.answer(step.results))
-    from = at
-    rest = parts.slice(from)
-  }
-  return { messages: [...messages, ...(rest.length > 0 ? [shape.rest(rest)] : [])], besideResults }
 }

@@ -102,6 +102,8 @@ export interface Tap<B> {
   chunk(bytes: Uint8Array): Uint8Array | undefined
   /** The answer is complete, or was cut off: what arrived is recorded. */
   end(complete: boolean): Promise<TapEnd<B>>
+  /** The client has left while `end` was at work: nothing further is asked for it. */
+  cancel?(): void
 }
 
 export interface TapEnd<B> {

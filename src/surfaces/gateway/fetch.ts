@@ -18,6 +18,8 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
     // A request that follows the signal would leave a listener on it, and agents keep one signal for a whole run.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : null)
     const request = new Request(input, { ...init, signal: null })
+    /** Says that the client no longer reads. */
+    const left = new AbortController()
     const reply = await gateway.handle(
       {
         method: request.method,
@@ -26,15 +28,22 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
         body: new Uint8Array(await request.arrayBuffer()),
         places: [{ endpoint: url.origin }],
       },
-      upstreamOf(request, signal, url, upstream),
+      upstreamOf(request, signal, left.signal, url, upstream),
     )
     if (reply.kind === 'answer') return responseOf(reply.answer)
     await reply.settled
-    return relayed(reply)
+    return relayed(reply, () => left.abort())
   }
 }
 
-function upstreamOf(request: Request, signal: AbortSignal | null, url: URL, upstream: Fetch): Upstream<Body> {
+function upstreamOf(
+  request: Request,
+  signal: AbortSignal | null,
+  left: AbortSignal,
+  url: URL,
+  upstream: Fetch,
+): Upstream<Body> {
+  let isFirst = true
   return {
     async send({ path, body, headers: changes, foreign }) {
       const headers = new Headers()
@@ -49,7 +58,10 @@ function upstreamOf(request: Request, signal: AbortSignal | null, url: URL, upst
         else headers.set(name, value)
       }
       const { method } = request
-      return answerOf(await upstream(url.origin + path, { method, headers, signal, body: body as BodyInit }))
+      // The body of the first answer is what the client cancels; a request that follows it in a hidden step has nobody else to stop it.
+      const both = isFirst ? signal : signal === null ? left : AbortSignal.any([signal, left])
+      isFirst = false
+      return answerOf(await upstream(url.origin + path, { method, headers, signal: both, body: body as BodyInit }))
     },
   }
 }
@@ -135,7 +147,10 @@ function after(waitMs: number): { promise: Promise<'late'>; stop: () => void } {
 
 const responseOf = ({ status, headers, body }: Answer): Response => new Response(body as BodyInit, { status, headers })
 
-function relayed({ from, headers: extra, body: whole, tap }: Extract<Reply<Body>, { kind: 'relay' }>): Response {
+function relayed(
+  { from, headers: extra, body: whole, tap }: Extract<Reply<Body>, { kind: 'relay' }>,
+  leave: () => void,
+): Response {
   const { response, source } = from as FetchAnswer
   const headers = new Headers()
   const itsConnection = namedIn(response.headers.get('connection'))
@@ -150,13 +165,13 @@ function relayed({ from, headers: extra, body: whole, tap }: Extract<Reply<Body>
     return new Response((whole ?? null) as BodyInit | null, { status, statusText, headers })
   }
   const untouched = tap === undefined && source.taken.length === 0
-  return new Response(untouched ? from.body : tapped(source, tap ?? AS_IT_IS), { status, statusText, headers })
+  return new Response(untouched ? from.body : tapped(source, tap ?? AS_IT_IS, leave), { status, statusText, headers })
 }
 
 const AS_IT_IS: Tap<Body> = { chunk: (bytes) => bytes, end: async () => ({}) }
 
 /** A pull source keeps back-pressure, and its cancel reaches the upstream when the client walks away. */
-function tapped(first: Source, tap: Tap<Body>): ReadableStream<Uint8Array> {
+function tapped(first: Source, tap: Tap<Body>, leave: () => void): ReadableStream<Uint8Array> {
   let source = first
   let waiting = [...first.taken]
   let ended = false
@@ -193,6 +208,8 @@ function tapped(first: Source, tap: Tap<Body>): ReadableStream<Uint8Array> {
       }
     },
     async cancel(reason) {
+      tap.cancel?.()
+      leave()
       await Promise.all([finish(false), source.cancel(reason)])
     },
   })

@@ -218,10 +218,8 @@ async function manage<B>(
           owner,
           codec,
           conversation,
-          text,
           links,
           scope: () => (scope ??= session.scope({ items: conversation.items, links })),
-          decode,
         })
   return exchange({
     request,
@@ -230,7 +228,6 @@ async function manage<B>(
     codecs: deps.codecs,
     decode,
     clientText: text,
-    text: hidden?.text ?? text,
     conversation: hidden?.conversation ?? conversation,
     ...(hidden !== undefined && { hidden, offer: hidden.offer }),
     tenant,

@@ -7,6 +7,7 @@ import { textTokensOf } from '../../prepare/counting.ts'
 import { deadlineAfter } from '../summary/deadline.ts'
 import { payForCall } from '../../spending/side-call.ts'
 import { askInBand, inBandRequest } from '../summary/in-band.ts'
+import { accountFault } from '../summary/account-fault.ts'
 import { faultOf } from '../summary/judge.ts'
 import { askOutOfBand } from '../summary/out-of-band.ts'
 import { withDeadline } from '../summary/with-deadline.ts'
@@ -108,12 +109,15 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
   async function write(ask: SummaryAsk, take: (text: string) => boolean): Promise<void> {
     deadline ??= deadlineAfter(timeMs, options.signal)
     const ways = waysFor(ask).filter(({ name }) => !down.has(name))
+    let repaired: SummaryAsk | undefined
     while (ways.length > 0 && calls < most && !deadline.aborted) {
       const way = ways[0]!
-      const outcome = await askOnce(way, ask, deadline)
+      const outcome = await askOnce(way, repaired ?? ask, deadline)
       if ('text' in outcome && take(outcome.text)) return
       const reason = 'text' in outcome ? 'the request does not fit with it' : outcome.reason
       emit({ type: 'summary-rejected', reason })
+      // The next answer is asked for with what is wrong with this one; when the calls are used up, what code wrote serves.
+      if ('isWrong' in outcome) repaired = withFault(ask, reason)
       // Asking again helps against a bad answer, not against a summariser that is down.
       if (!('isDown' in outcome)) continue
       ways.shift()
@@ -128,7 +132,9 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
       const text = ask.wrap(answer.text.trim())
       const isTooLong = count(text) >= ask.sourceTokens
       const reason = faultOf(answer, { text, carried: ask.carried, isTooLong })
-      return reason === undefined ? { text } : { reason }
+      if (reason !== undefined) return { reason }
+      const wrong = ask.history && accountFault(answer.text, ask.history)
+      return wrong === undefined ? { text } : { reason: wrong, isWrong: true }
     } catch (error) {
       if (error instanceof NoBudget) return { reason: error.message, isDown: true }
       const cause = error instanceof Error ? error.message : String(error)
@@ -168,7 +174,17 @@ const withText = (proposal: Proposal, before: string, text: string): Proposal =>
   ),
 })
 
-type Outcome = { readonly text: string } | { readonly reason: string; readonly isDown?: true }
+/** The same summary asked for again, with what was wrong with the answer. */
+const withFault = (ask: SummaryAsk, fault: string): SummaryAsk => ({
+  ...ask,
+  system: `${ask.system}\nYour last answer could not be used: ${fault}. Write it again, from this conversation alone.`,
+})
+
+type Outcome =
+  | { readonly text: string }
+  | { readonly reason: string; readonly isDown?: true }
+  /** A summary in form, but of something else. */
+  | { readonly reason: string; readonly isWrong: true }
 
 /** Budgets leave nothing for a call of ours. */
 class NoBudget extends Error {}

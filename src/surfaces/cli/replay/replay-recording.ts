@@ -12,10 +12,12 @@ import { memoryStore } from '../../../drivers/sessions/memory.ts'
 import { createTokenizers } from '../../../drivers/tokenizers/index.ts'
 import { COMPACT_READER } from '../../../engine/readers/reader-tools.ts'
 import { conversationView } from '../../../engine/replay/conversation-view.ts'
+import { HandoverTally, type Compaction, type Handover } from '../../../engine/replay/handover.ts'
 import { ReplayMeter } from '../../../engine/replay/replay-meter.ts'
 import { readableText } from '../../../engine/replay/source.ts'
 import { codecs, framingOfWire } from '../../../formats/registry.ts'
 import type { RecordedCall, Recording } from '../../../formats/transcripts/recording.ts'
+import type { Session } from '../../../engine/session/session.ts'
 import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../compose/plimsoll.ts'
 import { knownModels } from '../catalogue.ts'
@@ -34,8 +36,15 @@ export interface ReplayOptions {
   readonly clock?: boolean
   readonly onCall?: (call: ReplayedStep) => void
   readonly onEvent?: EventSink
+  /** Each compaction with what it covered and what it put in. */
+  readonly onCompaction?: (compaction: ReplayedCompaction) => void
   /** At the end: every cut and every epoch, oldest first. */
   readonly onAudit?: (log: readonly (Audit | Epoch)[]) => void
+}
+
+export interface ReplayedCompaction extends Compaction {
+  readonly call: number
+  readonly epoch: Epoch
 }
 
 export interface ReplayedStep {
@@ -75,6 +84,8 @@ export interface ReplayResult {
   readonly quoteRecall: number
   readonly nameRecall: number
   readonly recoverableRecall: number
+  /** What compactions left for whoever goes on. */
+  readonly handover: Handover
   readonly costUsd: number
   readonly unmanagedCostUsd: number
   readonly cacheHitRate: number
@@ -127,6 +138,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   let peakLoad = 0
   let fixedLoad = 0
   let last: Conversation | undefined
+  const handover = new HandoverTally()
   /** Tools of ours that the requests so far had, as a proxy would remember. */
   let declared: readonly string[] | undefined
   for (const call of recording.calls) {
@@ -159,6 +171,13 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
         invalid,
         epochs: turn.report.newEpoch === undefined ? 0 : 1,
       })
+      const epoch = turn.report.newEpoch && (await epochOf(session, turn.report.newEpoch.id))
+      if (epoch !== undefined) {
+        const inserted = epoch.edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : []))
+        const compaction = { before: asked.items, after: view.items, inserted }
+        handover.add(compaction)
+        options.onCompaction?.({ ...compaction, call: call.index, epoch })
+      }
       options.onCall?.({
         call: call.index,
         calls: recording.calls.length,
@@ -198,11 +217,16 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
     window,
     limit,
     ...report,
+    handover: handover.total(),
     peakLoad,
     fixedLoad,
     lost: report.lost + lost,
     ms: Math.round(performance.now() - startedAt),
   }
+}
+
+async function epochOf(session: Pick<Session, 'audit'>, id: string): Promise<Epoch | undefined> {
+  return (await session.audit()).find((entry): entry is Epoch => entry.type === 'epoch' && entry.id === id)
 }
 
 /** The body as the client would send it, with the reserve as its output cap. */

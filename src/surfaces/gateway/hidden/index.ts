@@ -1,44 +1,43 @@
 import type { Link } from '../../../core/chain.ts'
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import type { Conversation } from '../../../core/conversation.ts'
+import { restore, type Restoration } from '../../../core/edits.ts'
 import { sha256Text } from '../../../drivers/crypto/sha256.ts'
 import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
 import { COMPACT_READER, COMPACT_READS, readersIn, readerTools } from '../../../engine/readers/reader-tools.ts'
 import { wireOf } from '../../../formats/registry.ts'
-import { appendHistory, insertSteps } from './history.ts'
+import { restorationsOf, type StepReader } from './restore.ts'
 import { runHiddenTool, type HiddenAsker, type HiddenToolDeps } from './run-tool.ts'
 import { answerAfter, signOf, type HiddenSteps } from './steps.ts'
 import type { Fields } from '../../../core/values.ts'
-import type { HiddenStep, IsOurs, VisibleStream } from '../../../formats/wire/steps.ts'
+import type { HiddenStep, HiddenWire, IsOurs, VisibleStream } from '../../../formats/wire/steps.ts'
 
 /** Most answers of ours to one request of the client. */
 const MAX_HIDDEN_STEPS = 4
 
 export interface HiddenDeps {
   readonly steps: HiddenSteps
+  readonly reader: (codec: Codec, wire: HiddenWire) => StepReader
   readonly tools: HiddenToolDeps
 }
 
 export interface HiddenRequest extends HiddenAsker {
   readonly codec: Codec
-  readonly text: string
   readonly conversation: Conversation
   readonly links: readonly Link[]
-  readonly decode: (text: string) => Conversation
 }
 
 /** The request that goes on after our tools were answered. */
-export interface HiddenRequestText {
-  readonly text: string
+export interface HiddenNext {
+  readonly conversation: Conversation
   /** What the engine may declare in it: nothing of ours, once enough was read. */
   readonly offer: ToolOffer
 }
 
 /** A request into which our tools may come, and what happens to its answers. */
 export interface HiddenSession {
-  /** The client's request with earlier steps put in: what the engine gets to see. */
-  readonly text: string
+  /** The client's request with earlier steps back in it: what the engine gets to see. */
   readonly conversation: Conversation
   /** Tools of ours that the engine may declare. */
   readonly offer: ToolOffer
@@ -52,7 +51,7 @@ export interface HiddenSession {
    * Takes one answer of the upstream. Gives the request that goes on from it, or undefined when the client's turn has come:
    * nothing of ours in it, or calls of the client's own beside it.
    */
-  take(parts: readonly Fields[]): Promise<HiddenRequestText | undefined>
+  take(parts: readonly Fields[]): Promise<HiddenNext | undefined>
   /** The visible answer is complete: steps become durable. */
   done(visible: ModelResponse | undefined): Promise<void>
 }
@@ -68,21 +67,23 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
   // Without tools of the client's own some providers refuse calls in the history.
   if (!mayDeclare && conversation.tools.length === 0) return undefined
 
-  const withSteps = async (): Promise<string> => {
+  const reader = deps.reader(codec, wire)
+  const isHidden = (part: Fields): boolean => wire.callOf(part, isOurs) !== undefined
+  const withSteps = async (): Promise<Conversation> => {
     const wanted = new Set(await deps.steps.chains(owner))
-    const byIndex = new Map<number, readonly HiddenStep[]>()
+    const found: Restoration[] = []
     for (const link of wanted.size === 0 ? [] : links) {
       if (!wanted.has(link.chain)) continue
       const answer = await deps.steps.answer(owner, link.chain)
-      const items = answerAfter(conversation.items, link)
-      if (answer === undefined || items.length === 0 || signOf(items) !== answer.sign) continue
-      byIndex.set(conversation.items[link.index]!.message + 1, answer.steps)
+      const own = answerAfter(conversation.items, link)
+      if (answer === undefined || own.length === 0 || signOf(own) !== answer.sign) continue
+      const visible = { conversation, from: link.index + 1, length: own.length }
+      found.push(...restorationsOf(reader, codec, wire, visible, answer.steps, isHidden))
     }
-    return insertSteps(request.text, wire, byIndex)
+    return restore(conversation, found)
   }
-
-  const text = await withSteps()
-  if (!mayDeclare && text === request.text) return undefined
+  const restored = await withSteps()
+  if (!mayDeclare && restored === conversation) return undefined
   const tools = readerTools(deps.tools.names(conversation.settings.model).filter(isOurs))
   const list = listOf(conversation)
   let standing = mayDeclare ? await deps.steps.declared(owner, list) : undefined
@@ -92,11 +93,9 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
     isClosed: admission === 'closed',
   })
   const taken: HiddenStep[] = []
-  let visible = 0
-  let transcript = text
+  let transcript = restored
   return {
-    text,
-    conversation: text === request.text ? conversation : request.decode(text),
+    conversation: restored,
     offer: offer(),
     async declared({ declared, epoch }) {
       const isNew = standing === undefined || declared.some((name) => !standing!.tools.includes(name))
@@ -108,25 +107,22 @@ export async function openHidden(deps: HiddenDeps, request: HiddenRequest): Prom
     stream: () => wire.stream(mayDeclare ? isOurs : () => false),
     partsOf: (body) => wire.partsOf(body),
     assemble: (bodies, parts) => wire.assemble(bodies, parts),
-    isHidden: (part) => mayDeclare && wire.callOf(part, isOurs) !== undefined,
+    isHidden: (part) => mayDeclare && isHidden(part),
     async take(parts) {
-      const own = mayDeclare ? parts.filter((part) => wire.callOf(part, isOurs) !== undefined) : []
-      const others = parts.filter((part) => !own.includes(part))
-      const before = visible + parts.slice(0, parts.indexOf(own[0]!)).length
-      visible += others.length
-      if (own.length === 0) return undefined
+      const own = mayDeclare ? parts.filter(isHidden) : []
+      // Whoever calls a tool that is not declared any more has no answer to wait for.
+      if (own.length === 0 || taken.length >= MAX_HIDDEN_STEPS) return undefined
       const results: Fields[] = []
       for (const part of own) {
         const call = wire.callOf(part, isOurs)!
         results.push(wire.resultOf(call, await runHiddenTool(deps.tools, request, call)))
       }
-      // Whoever calls a tool that is not declared any more is answered with the client's next request.
-      const isOver = taken.length >= MAX_HIDDEN_STEPS
-      const beside = isOver || others.some((part) => wire.isCall(part))
-      taken.push({ at: beside ? before : visible, calls: own, results, beside })
+      const beside = parts.some((part) => wire.isCall(part) && !own.includes(part))
+      const id = `h${conversation.items.length}.${taken.length}`
+      taken.push({ parts, results, beside })
       if (beside) return undefined
-      transcript = appendHistory(transcript, wire, wire.continuation(parts, results))
-      return { text: transcript, offer: { ...offer(), withheld: taken.length >= MAX_HIDDEN_STEPS } }
+      transcript = restore(transcript, [{ items: reader.read({ parts, results }, id), instead: [] }])
+      return { conversation: transcript, offer: { ...offer(), withheld: taken.length >= MAX_HIDDEN_STEPS } }
     },
     async done(response) {
       const chain = links.at(-1)?.chain

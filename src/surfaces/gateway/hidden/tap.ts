@@ -4,14 +4,14 @@ import type { Frame } from '../../../formats/framing/framing.ts'
 import { wireOf } from '../../../formats/registry.ts'
 import { errorEvent } from '../request/answer.ts'
 import type { Tap, TapEnd, UpstreamAnswer } from '../exchange.ts'
-import type { HiddenRequestText, HiddenSession } from './index.ts'
+import type { HiddenNext, HiddenSession } from './index.ts'
 import type { Passed } from '../../../formats/wire/steps.ts'
 
 export interface HiddenTapDeps<B> {
   readonly codec: Codec
   readonly hidden: HiddenSession
   /** Sends the request that goes on; rejects when the upstream refuses it. */
-  readonly proceed: (request: HiddenRequestText) => Promise<UpstreamAnswer<B>>
+  readonly proceed: (request: HiddenNext) => Promise<UpstreamAnswer<B>>
   /** Other processes may get the next request: what this one recorded has to be there for them. */
   readonly isShared: boolean
   /** One answer of the upstream is complete, hidden or not. */
@@ -28,6 +28,7 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
   const { framing } = wireOf(codec.format)
   const rawOf = new WeakMap<StreamEvent, string>()
   let frames = framing.frames()
+  let isCancelled = false
   /** The upstream's own words, ours included. */
   let answer = codec.stream()
 
@@ -71,7 +72,12 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
       try {
         const goesOn = await hidden.take(stream.parts())
         if (goesOn !== undefined) {
+          if (isCancelled) return ended('')
           const next = await deps.proceed(goesOn)
+          if (isCancelled) {
+            next.discard()
+            return ended('')
+          }
           const said = write(stream.next())
           frames = framing.frames()
           answer = codec.stream()

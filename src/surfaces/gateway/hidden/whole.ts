@@ -2,13 +2,13 @@ import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import { decodeBody } from '../http/encoding.ts'
 import { wholeOf, type UpstreamAnswer } from '../exchange.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import type { HiddenRequestText, HiddenSession } from './index.ts'
+import type { HiddenNext, HiddenSession } from './index.ts'
 import { isRecord, type Fields } from '../../../core/values.ts'
 
 export interface HiddenWholeDeps<B> {
   readonly codec: Codec
   readonly hidden: HiddenSession
-  readonly proceed: (request: HiddenRequestText) => Promise<UpstreamAnswer<B>>
+  readonly proceed: (request: HiddenNext) => Promise<UpstreamAnswer<B>>
   readonly isShared: boolean
   readonly recorded: (response: ModelResponse | undefined) => Promise<void>
 }

@@ -17,7 +17,11 @@ export async function pump(answer: Carried, response: ServerResponse, tap?: Tap<
       throw error
     }
     const { bytes, next, settled } = (await tap?.end(complete)) ?? {}
-    if (!complete) return settled
+    // A client that left while the end was at work has closed already: nobody would say so again.
+    if (!complete || response.destroyed) {
+      next?.discard()
+      return settled
+    }
     if (bytes !== undefined && bytes.length > 0) response.write(bytes)
     if (next !== undefined) {
       from = next

@@ -86,7 +86,7 @@ export async function prepareFor<B>(managed: ManagedRequest<B>, place: Place, ta
     // What is only observed asks nobody, and a place of another wire has no cache of this one's prefix.
     ...(managed.mode === 'apply' && !isForeign(place, managed.route) && { send: askAside(managed, place) }),
     format: managed.codec.format,
-    body: managed.text,
+    body: managed.clientText,
     conversation: managed.conversation,
     targets: [target],
     archive: 'meanwhile',

@@ -19,8 +19,7 @@ export interface ManagedRequest<B> {
   readonly codecs: ReadonlyMap<string, Codec>
   /** The body as the client wrote it, unpacked. */
   readonly clientText: string
-  /** The same with what we put in before the engine sees it. */
-  readonly text: string
+  /** The same as it was read, with steps back in it that the client never saw. */
   readonly conversation: Conversation
   /** Tools of ours in this session. */
   readonly hidden?: HiddenSession

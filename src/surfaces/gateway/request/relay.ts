@@ -8,7 +8,7 @@ import type { Place, Reply, Rewrite, Tap, UpstreamAnswer } from '../exchange.ts'
 import { isEncoded, isReadable } from '../http/encoding.ts'
 import { fit, type Attempt } from './fit.ts'
 import { reportHeaders } from '../headers.ts'
-import type { HiddenRequestText } from '../hidden/index.ts'
+import type { HiddenNext } from '../hidden/index.ts'
 import { hiddenTap } from '../hidden/tap.ts'
 import { hiddenWhole } from '../hidden/whole.ts'
 import type { ManagedRequest } from './managed-request.ts'
@@ -48,7 +48,7 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
     finished,
     isShared: managed.isShared,
     recorded: (response: ModelResponse | undefined) => recorded(managed, current, response),
-    async proceed(request: HiddenRequestText): Promise<UpstreamAnswer<B>> {
+    async proceed(request: HiddenNext): Promise<UpstreamAnswer<B>> {
       const next = await goOn(managed, place, request)
       current = next.attempt
       return next.answer
@@ -79,8 +79,12 @@ const asItIs = ({ contentType }: Framing): Rewrite => ({
 const PLAIN = { 'content-encoding': 'identity' }
 
 /** The request after a hidden step, to the same place and with the same care. */
-async function goOn<B>(managed: ManagedRequest<B>, place: Place, { text, offer }: HiddenRequestText): Promise<Sent<B>> {
-  const next = { ...managed, text, offer, conversation: managed.decode(text) }
+async function goOn<B>(
+  managed: ManagedRequest<B>,
+  place: Place,
+  { conversation, offer }: HiddenNext,
+): Promise<Sent<B>> {
+  const next = { ...managed, offer, conversation }
   const attempt = await fit(next, place, () => true)
   const sent = attempt === undefined ? undefined : await deliver(next, attempt, () => true)
   if (sent !== undefined && sent.refusal === undefined) return sent

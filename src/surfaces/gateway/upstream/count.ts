@@ -42,15 +42,15 @@ export async function count<B>(deps: GatewayDeps, opened: OpenedRequest, upstrea
 /** The request as our own tools have changed it before, where this session is known to have them. */
 async function withHiddenSteps(
   deps: GatewayDeps,
-  { codec, conversation, text, decode, owner, mode, settings }: OpenedRequest,
+  { codec, conversation, text, owner, mode, settings }: OpenedRequest,
 ): Promise<{ body: string; conversation: OpenedRequest['conversation']; tools?: ToolOffer }> {
   const own = { body: text, conversation }
   if (settings.tools === false || mode === 'observe') return own
   const links = deps.chain(conversation.items)
   const session = deps.glance({ tenant: owner.tenant, id: owner.session, agent: owner.agent })
   const scope = () => session.scope({ items: conversation.items, links })
-  const hidden = await openHidden(deps.hidden, { owner, scope, codec, conversation, text, links, decode })
-  return hidden === undefined ? own : { body: hidden.text, conversation: hidden.conversation, tools: hidden.offer }
+  const hidden = await openHidden(deps.hidden, { owner, scope, codec, conversation, links })
+  return hidden === undefined ? own : { ...own, conversation: hidden.conversation, tools: hidden.offer }
 }
 
 function send<B>(

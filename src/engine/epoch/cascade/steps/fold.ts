@@ -1,8 +1,8 @@
 import { rangesOf } from '../../../../core/epochs.ts'
 import type { EpochEdit } from '../../../../core/records.ts'
-import { mechanicalSummary } from '../../summary/mechanical.ts'
+import { recordWriter } from '../../record/write-record.ts'
 import { linkPlaces, NOTHING, type Draft, type Proposal, type SummaryAsk } from '../draft.ts'
-import { sourceOf, STYLES, WORDS_PER_TOKEN } from '../../summary/styles.ts'
+import { account, sourceOf, WORDS_PER_TOKEN } from '../../summary/styles/index.ts'
 
 export interface FoldOptions {
   /** Share of the limit for the newest steps that stay whole. */
@@ -26,12 +26,13 @@ const FILL_TRIES = 4
 export function fold(draft: Draft, options: FoldOptions): Proposal {
   const budget = draft.lowTokens - draft.fixedTokens - keptTokens(draft)
   let tail = Math.min(options.tailShare * draft.limitTokens, budget * 0.5)
-  let best = foldBefore(draft, options, budget, tail)
+  const write = recordWriter(draft)
+  let best = foldBefore(draft, options, write, budget, tail)
   // A record that has less to say than it may leaves its room to the steps that stay whole.
   for (let tries = 0; tries < FILL_TRIES && best.unused > budget * FILL_SLACK; tries++) {
     tail += best.unused * 0.95
     // The record keeps the measure that it was written to: it must not pay for the tail.
-    const longer = foldBefore(draft, options, budget, tail, best.measure)
+    const longer = foldBefore(draft, options, write, budget, tail, best.measure)
     if (longer.edits.length === 0 || longer.unused < 0) break
     best = longer
   }
@@ -48,7 +49,14 @@ interface Fold extends Proposal {
 
 const NO_FOLD: Fold = { ...NOTHING, measure: 0, unused: 0 }
 
-function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: number, measure?: number): Fold {
+function foldBefore(
+  draft: Draft,
+  options: FoldOptions,
+  write: ReturnType<typeof recordWriter>,
+  budget: number,
+  tail: number,
+  measure?: number,
+): Fold {
   const { items, turns, keep } = draft
   const tailFrom = tailStart(draft, tail)
   const folded: number[] = []
@@ -63,7 +71,7 @@ function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: nu
   const room = budget - rangeTokens(draft, tailFrom, items.length)
   const summaryTokens =
     measure ?? Math.max(MIN_SUMMARY_TOKENS, Math.min(room, options.summaryShare * draft.limitTokens))
-  const { text, stored } = mechanicalSummary(draft, folded, Math.floor(summaryTokens))
+  const { text, stored } = write(folded, Math.floor(summaryTokens))
   const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
   const { modelShare = 0 } = options
   // A summary that is as long as its source would be a rewrite without a gain.
@@ -78,13 +86,14 @@ function foldBefore(draft: Draft, options: FoldOptions, budget: number, tail: nu
     ],
     stored,
     ...(modelShare > 0 &&
-      draft.hasModel && { asks: [accountOf(draft, folded, text, summaryTokens, saved, modelShare)] }),
+      draft.hasModel && { asks: [accountOf(draft, write, folded, text, summaryTokens, saved, modelShare)] }),
   }
 }
 
 /** A model's account between the head of the record and what code keeps of it; both together are no longer than code's alone. */
 function accountOf(
   draft: Draft,
+  write: ReturnType<typeof recordWriter>,
   folded: readonly number[],
   text: string,
   summaryTokens: number,
@@ -92,19 +101,21 @@ function accountOf(
   modelShare: number,
 ): SummaryAsk {
   const maxOutputTokens = Math.floor(summaryTokens * modelShare)
-  const { head, body, facts } = mechanicalSummary(draft, folded, Math.floor(summaryTokens) - maxOutputTokens)
+  const { head, body, facts } = write(folded, Math.floor(summaryTokens) - maxOutputTokens)
   const source = sourceOf(draft, folded)
   return {
     text,
-    system: STYLES.handover.system(Math.floor(maxOutputTokens * WORDS_PER_TOKEN)),
+    system: account.system(Math.floor(maxOutputTokens * WORDS_PER_TOKEN)),
     folded: source.items,
     items: source.items,
-    prompt: (transcript) => STYLES.handover.prompt(source, transcript),
+    prompt: (transcript) => account.prompt(source, transcript),
     ...(draft.instructions !== undefined && { instructions: draft.instructions }),
     maxOutputTokens,
     sourceTokens,
-    wrap: (answer) => `${head}\n\nA model’s account of it:\n${answer}\n\n${body}`,
+    wrap: (answer) =>
+      `${head}\n\nAccount by a model (read from the transcript; what stands around it is verbatim):\n${answer}\n\n${body}`,
     carried: [facts].filter((part) => part !== ''),
+    history: draft.items,
   }
 }
 

@@ -52,7 +52,7 @@ export function shedItem(
   readonly lines: number
 } {
   const item = draft.items[index]!
-  const { lines, files } = describe(draft, item)
+  const { lines, files } = mediaLines(draft, item)
   const [first] = files
   const edit = {
     op: 'replace' as const,
@@ -68,7 +68,10 @@ export const canShed = (item: Item): boolean =>
   item.sealed !== true && item.serverSide !== true && mediaBytes(item) > 2 * LINE_BYTES
 
 /** One line for each picture, and the bytes that its handle opens. */
-function describe(draft: Draft, item: Item): { lines: string[]; files: { handle: Handle; stored: StoredText }[] } {
+export function mediaLines(
+  draft: Draft,
+  item: Item,
+): { lines: string[]; files: { handle: Handle; stored: StoredText }[] } {
   const reader = draft.readers.get('artifact_read')
   const how = reader === undefined ? '' : `; ${reader} tells more about it`
   const lines: string[] = []

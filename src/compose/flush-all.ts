@@ -5,12 +5,12 @@ import { PlimsollError } from '../core/errors.ts'
 const ONCE_MORE_MS = 1_100
 
 /** Writes what sessions still hold in memory; an error when something that was acknowledged cannot be written. */
-export async function settleAll(owing: ReadonlySet<() => Promise<boolean>>): Promise<PlimsollError | undefined> {
+export async function flushAll(outboxes: ReadonlySet<() => Promise<boolean>>): Promise<PlimsollError | undefined> {
   const tryAll = async (): Promise<number> => {
-    const settled = await Promise.all([...owing].map((settle) => settle().catch(() => false)))
-    return settled.filter((isSettled) => !isSettled).length
+    const flushed = await Promise.all([...outboxes].map((flush) => flush().catch(() => false)))
+    return flushed.filter((isFlushed) => !isFlushed).length
   }
-  if (owing.size === 0 || (await tryAll()) === 0) return undefined
+  if (outboxes.size === 0 || (await tryAll()) === 0) return undefined
   await delay(ONCE_MORE_MS)
   const left = await tryAll()
   if (left === 0) return undefined

@@ -1,0 +1,70 @@
+import cluster from 'node:cluster'
+import { learnedLimits } from '../engine/learning/learned-limits.ts'
+import type { Session, SessionOptions } from '../engine/session/session.ts'
+import { codecs } from '../formats/registry.ts'
+import type { Plimsoll, PlimsollOptions } from '../options.ts'
+import { createFetch } from '../surfaces/gateway/fetch.ts'
+import { createGateway } from '../surfaces/gateway/gateway.ts'
+import { stepReader } from '../surfaces/gateway/hidden/restore.ts'
+import { hiddenSteps } from '../surfaces/gateway/hidden/steps.ts'
+import { createSidecar } from '../surfaces/gateway/operate/sidecar.ts'
+import { responseSessions } from '../surfaces/gateway/request/response-sessions.ts'
+import type { Foundation } from './foundation.ts'
+import type { LiveSettings } from './live-settings.ts'
+import type { OpenEngine } from './open-engine.ts'
+import type { OpenModels } from './open-models.ts'
+import type { OpenReaders } from './open-readers.ts'
+
+export interface GatewayParts {
+  readonly foundation: Foundation
+  readonly models: OpenModels
+  readonly engine: OpenEngine
+  readonly readers: OpenReaders
+  readonly live: LiveSettings
+  /** `bytes`: what the session holds, roughly; undefined to look at it without keeping it. */
+  readonly session: (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined) => Session
+}
+
+/** The handler behind `fetch` and the proxy, and the same engine for other gateways. */
+export function openGateway(
+  options: PlimsollOptions,
+  parts: GatewayParts,
+): Pick<Plimsoll, 'fetch' | 'gateway' | 'sidecar'> {
+  const { foundation, models, engine, readers, live, session } = parts
+  const { sessions, content, clock, memo, ledger, emit } = foundation
+  const gateway = createGateway({
+    secret: engine.secret,
+    codecs,
+    chain: memo.chain,
+    bodies: memo.bodies,
+    session,
+    glance: (wanted, policy) => session(wanted, policy, undefined),
+    learned: learnedLimits(sessions, clock),
+    responses: responseSessions(sessions),
+    ledger,
+    clock,
+    emit,
+    hidden: {
+      steps: hiddenSteps(content),
+      reader: stepReader(),
+      tools: {
+        readers: readers.of,
+        names: (model = 'unknown') =>
+          readers.names(live.options().window ?? models.catalogue().resolve(model).info.window),
+      },
+    },
+    isShared: cluster.isWorker || sessions.isShared === true,
+    settings: live.options,
+  })
+  return {
+    fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
+    gateway,
+    sidecar: createSidecar({
+      tenantOf: (header, path) => gateway.tenantOf(header, path),
+      session: (wanted) => session(wanted, undefined, 0),
+      read: async (tenant, handle) => (await engine.artifacts()).read(tenant, handle),
+      values: sessions,
+      window: () => live.options().window,
+    }),
+  }
+}

@@ -1,0 +1,142 @@
+import { lineKey } from './line-key.ts'
+import { passagesOf, type Passage } from './passages.ts'
+import type { IsStale } from './stale.ts'
+
+/** A text that excerpts are taken from: a result, or what a call was given to write or run. */
+export interface ExcerptSource {
+  /** How it is announced where something of it is shown. */
+  readonly label: string
+  readonly lines: readonly string[]
+  /** How much its lines are worth against those of other kinds. */
+  readonly weight: number
+  /** Model calls since it came. */
+  readonly age: number
+  readonly tokensPerCharacter: number
+  /** Lines that are no content: what the tool prints every time. */
+  readonly isNoise: (line: string) => boolean
+  /** Whether a later edit took a line out of the same file. */
+  readonly isStale?: IsStale
+}
+
+/** Half of what a line is worth is gone after this many model calls. One round number: 10 and 40 measure the same. */
+const HALF_AGE = 20
+/** A passage with fewer lines is shown with its neighbours. */
+const FEWEST = 4
+/** A longer line is data, not text; it has a handle. */
+const MAX_LENGTH = 1_000
+/** Lines below this length (`}`, `return nil`) say little by themselves. */
+const TELLING = 20
+const SHORT_WORTH = 0.2
+/** Gaps of so few lines are closed: the mark would cost as much. */
+const CLOSE_GAP = 2
+
+interface Candidate extends Passage {
+  readonly source: number
+  readonly cost: number
+  readonly worth: number
+}
+
+/**
+ * Chooses passages under a token budget, best worth per token first: newer before older, what a newer copy or the view shows anyway (`shown`,
+ * by key) counting nothing. Returns the chosen runs of each source. Deterministic; n log n in the number of lines.
+ */
+export function chooseExcerpts(
+  sources: readonly ExcerptSource[],
+  budget: number,
+  shown: ReadonlySet<string>,
+): Passage[][] {
+  const chosen: Passage[][] = sources.map(() => [])
+  let left = budget
+  for (const { source, from, to, cost } of candidatesOf(sources, shown)) {
+    const picked = chosen[source]!
+    const price = picked.length === 0 ? cost + labelTokens(sources[source]!) : cost
+    if (price > left) continue
+    left -= price
+    picked.push({ from, to })
+    if (left < 1) break
+  }
+  return chosen.map((passages, s) => joined(passages, sources[s]!.lines))
+}
+
+function candidatesOf(sources: readonly ExcerptSource[], shown: ReadonlySet<string>): Candidate[] {
+  const candidates: Candidate[] = []
+  const taken = new Set(shown)
+  for (let s = sources.length - 1; s >= 0; s--) {
+    const { lines, weight, age, tokensPerCharacter, isNoise, isStale } = sources[s]!
+    const label = labelTokens(sources[s]!)
+    const recency = weight / (1 + age / HALF_AGE)
+    const worths = new Float64Array(lines.length)
+    for (let l = lines.length - 1; l >= 0; l--) {
+      const line = lines[l]!
+      const key = lineKey(line)
+      if (key === '' || line.length > MAX_LENGTH || taken.has(key) || isNoise(line) || isStale?.(key) === true) continue
+      taken.add(key)
+      worths[l] = recency * (key.length < TELLING ? SHORT_WORTH : 1)
+    }
+    for (const passage of passagesOf(lines)) {
+      const { from, to } = trimmed(passage, worths, lines.length)
+      let worth = 0
+      let characters = 0
+      for (let l = from; l < to; l++) {
+        worth += worths[l]!
+        characters += Math.min(MAX_LENGTH, lines[l]!.length) + 1
+      }
+      if (worth === 0) continue
+      const cost = characters * tokensPerCharacter
+      // A label is the price of the first passage of its text: a line under a label of its own is seldom worth both.
+      candidates.push({ source: s, from, to, cost, worth: worth / (cost + label) })
+    }
+  }
+  // Equal worth: the newer passage first, so that the order never depends on the engine's sort.
+  return candidates.sort((a, b) => b.worth - a.worth || b.source - a.source || b.from - a.from)
+}
+
+const labelTokens = ({ label, tokensPerCharacter }: ExcerptSource): number =>
+  label.length * Math.max(0.3, tokensPerCharacter)
+
+/** Without the lines at both ends that add nothing, as long as a few are left: a line alone says little. */
+function trimmed({ from, to }: Passage, worths: Float64Array, end: number): Passage {
+  let [first, last] = [from, to]
+  while (first < last && worths[first] === 0) first++
+  while (last > first && worths[last - 1] === 0) last--
+  if (first === last) return { from: first, to: last }
+  while (last - first < FEWEST && (last < to || first > from)) {
+    if (last < to) last++
+    if (last - first < FEWEST && first > from) first--
+  }
+  return { from: first, to: Math.min(end, last) }
+}
+
+/** In order, runs that touch or nearly touch made one. */
+function joined(passages: readonly Passage[], lines: readonly string[]): Passage[] {
+  const runs: Passage[] = []
+  for (const passage of passages.toSorted((a, b) => a.from - b.from)) {
+    const before = runs.at(-1)
+    const gap = before === undefined ? Infinity : passage.from - before.to
+    const isSmall =
+      gap <= CLOSE_GAP || (gap < 20 && lines.slice(before!.to, passage.from).every((line) => line.trim() === ''))
+    if (before !== undefined && isSmall) runs[runs.length - 1] = { from: before.from, to: passage.to }
+    else runs.push(passage)
+  }
+  return runs
+}
+
+/** The chosen runs under their label, with a mark between them where something was left out. */
+export function renderExcerpt({ label, lines, isNoise, isStale }: ExcerptSource, runs: readonly Passage[]): string {
+  const shown = runs.map(({ from, to }) =>
+    lines
+      .slice(from, to)
+      .filter((line) => !isNoise(line))
+      .map((line) =>
+        line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH).replace(/[\uD800-\uDBFF]$/, '')}…` : line,
+      )
+      .join('\n'),
+  )
+  const count = runs.reduce((sum, { from, to }) => sum + to - from, 0)
+  const isEdited = runs.some(({ from, to }) => lines.slice(from, to).some((line) => isStale?.(lineKey(line)) === true))
+  const notes = [
+    ...(count < lines.length ? [`${count} of ${lines.length} lines`] : []),
+    ...(isEdited ? ['edited since'] : []),
+  ]
+  return [`${label}${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`, shown.join('\n…\n')].join('\n')
+}

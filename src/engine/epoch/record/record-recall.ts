@@ -1,0 +1,60 @@
+import { visitIdentifiers } from '../../../core/identifiers.ts'
+import type { Item } from '../../../core/item.ts'
+import { createLineMatcher, MIN_QUOTE_LENGTH } from '../../../core/quotes.ts'
+import type { RecordRecall } from '../../../core/records.ts'
+import { pathOf } from './arguments.ts'
+import { ranCommands } from './commands.ts'
+import { isOpen, planStateOf } from './plan-state.ts'
+import { textResultsIn } from './text-results.ts'
+
+/**
+ * What a view still says of the items that a compaction took out of it: names that the model used, lines that people wrote, open entries of
+ * the plan, errors of commands that still fail, files that were touched. Shares; 1 where there was nothing to keep.
+ */
+export function recordRecall(taken: readonly Item[], view: readonly Item[]): RecordRecall {
+  const shown = view.map(({ text }) => text)
+  const results = textResultsIn(taken)
+  const wanted = {
+    demands: taken.filter((item) => item.kind === 'user' && !results.has(item)).flatMap(({ text }) => linesOf(text)),
+    plan: planStateOf(taken)
+      .items.filter(isOpen)
+      .map(({ text }) => text),
+    errors: ranCommands(taken).flatMap(({ error }) => (error === undefined ? [] : [error])),
+    paths: taken.flatMap((item) => (item.kind === 'call' ? (pathOf(item) ?? []) : [])),
+  }
+  return {
+    names: namesKept(taken, shown),
+    demands: linesKept(wanted.demands, shown),
+    plan: textsKept(wanted.plan, shown),
+    errors: textsKept(wanted.errors, shown),
+    paths: textsKept(wanted.paths, shown),
+  }
+}
+
+/** Short messages are one line; of longer ones the lines that say something. */
+function linesOf(text: string): readonly string[] {
+  const lines = text.split('\n').map((line) => line.trim())
+  return lines.filter((line) => line.length >= MIN_QUOTE_LENGTH)
+}
+
+function namesKept(taken: readonly Item[], shown: readonly string[]): number {
+  const used = new Set<string>()
+  for (const item of taken) if (item.role === 'assistant') visitIdentifiers(item.text, (name) => used.add(name))
+  const missing = new Set(used)
+  for (const text of shown) visitIdentifiers(text, (name) => missing.delete(name))
+  return shareOf(used.size - missing.size, used.size)
+}
+
+function linesKept(lines: readonly string[], shown: readonly string[]): number {
+  const matcher = createLineMatcher([...new Set(lines)])
+  const found = new Set(shown.flatMap((text) => matcher.scan(text).map((index) => matcher.lines[index]!)))
+  const size = (some: readonly string[]): number => some.reduce((sum, line) => sum + line.length, 0)
+  return shareOf(size(lines.filter((line) => found.has(line))), size(lines))
+}
+
+function textsKept(texts: readonly string[], shown: readonly string[]): number {
+  const all = [...new Set(texts)]
+  return shareOf(all.filter((text) => shown.some((one) => one.includes(text))).length, all.length)
+}
+
+const shareOf = (part: number, whole: number): number => (whole === 0 ? 1 : part / whole)

@@ -1,0 +1,85 @@
+import type { Item } from '../../../core/item.ts'
+import { cutHead } from '../../intake/text.ts'
+import { callLine } from './arguments.ts'
+import { keepsPlan } from './plan-state.ts'
+
+/** One entry of the account: something that the model said or called, or a user message by its number. */
+interface Entry {
+  readonly text: string
+  readonly kind: 'said' | 'called' | 'user'
+}
+
+export interface SaidOptions {
+  readonly countText: (text: string) => number
+  /** Numbers of the user messages that are shown elsewhere. */
+  readonly numbers: ReadonlyMap<Item, number>
+  readonly outcomeOf: (call: Item) => string | undefined
+  /** Tokens for what the model said, and for its calls. */
+  readonly proseTokens: number
+  readonly callTokens: number
+}
+
+/** Of something that does not fit whole, its beginning. */
+const HEAD_CHARACTERS = 160
+
+/** What the model said, whole, the newest first in line for room, with one line for each of its calls; printed in order. */
+export function whatWasSaid(items: readonly Item[], options: SaidOptions): string {
+  const { countText } = options
+  const entries = entriesOf(items, options)
+  const shown: (string | undefined)[] = entries.map(() => undefined)
+  let prose = options.proseTokens
+  let calls = options.callTokens
+  let left = 0
+  for (let i = entries.length - 1; i >= 0; i--) {
+    const { text, kind } = entries[i]!
+    const isProse = kind !== 'called'
+    const cost = countText(text) + 1
+    if (cost <= (isProse ? prose : calls)) {
+      shown[i] = text
+      if (isProse) prose -= cost
+      else calls -= cost
+    } else if (kind === 'said') {
+      const head = `${cutHead(text, HEAD_CHARACTERS)} […]`
+      const price = countText(head) + 1
+      if (price > prose || head.length >= text.length) left++
+      else {
+        shown[i] = head
+        prose -= price
+      }
+    } else left++
+  }
+  const lines = shown.filter((text, i) => text !== undefined && !isBareMarker(entries, shown, i))
+  if (lines.length === 0) return ''
+  const older = left === 0 ? '' : `, ${left} older entries left out`
+  return `What the model said (·) and called (»), in order${older}:\n${lines.join('\n')}`
+}
+
+function entriesOf(items: readonly Item[], { numbers, outcomeOf }: SaidOptions): Entry[] {
+  const entries: Entry[] = []
+  for (const item of items) {
+    const text = item.text.trim()
+    const number = numbers.get(item)
+    if (number !== undefined) entries.push({ text: `[user message ${number}: ${quoteOf(text)}]`, kind: 'user' })
+    else if (item.kind === 'assistant' && text !== '') entries.push({ text: `· ${text}`, kind: 'said' })
+    else if (item.kind === 'call' && !keepsPlan(item)) {
+      const outcome = outcomeOf(item)
+      entries.push({ text: `» ${callLine(item)}${outcome === undefined ? '' : ` → ${outcome}`}`, kind: 'called' })
+    }
+  }
+  return entries
+}
+
+/** A user message that nothing is shown after needs no place in the account. */
+function isBareMarker(entries: readonly Entry[], shown: readonly (string | undefined)[], index: number): boolean {
+  if (entries[index]!.kind !== 'user') return false
+  for (let i = index + 1; i < entries.length && entries[i]!.kind !== 'user'; i++)
+    if (shown[i] !== undefined) return false
+  return true
+}
+
+const QUOTE_CHARACTERS = 40
+
+function quoteOf(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length <= QUOTE_CHARACTERS ? line : `${cutHead(line, QUOTE_CHARACTERS)}…`
+}

@@ -1,0 +1,149 @@
+import type { Handle } from '../../../core/handles.ts'
+import type { Item } from '../../../core/item.ts'
+import { storedText, type Draft, type StoredText } from '../cascade/draft.ts'
+import { askedFor } from '../summary/asked-for.ts'
+import { hasHandle, sourceReader, type SourceReader } from './excerpt-sources.ts'
+import { chooseExcerpts, renderExcerpt } from './excerpts.ts'
+import { factsOf, outcomeOf, type Fact } from './facts.ts'
+import { whatWasSaid } from './said.ts'
+import { textResultsIn } from './text-results.ts'
+import { userMessages } from './user-messages.ts'
+
+/** What stands in place of folded items. */
+export interface HandoverRecord {
+  readonly text: string
+  /** The text in its two parts: between them is room for a model's account. */
+  readonly head: string
+  readonly body: string
+  /** What stands in it about the state of the work. */
+  readonly facts: string
+  readonly stored: ReadonlyMap<Handle, StoredText>
+}
+
+/** Shares of the record's budget that its parts may take at most; what one leaves, those behind it have. */
+const USER_SHARE = 0.5
+const PLAN_SHARE = 0.12
+const PROSE_SHARE = 0.65
+const CALL_SHARE = 0.16
+const FACTS_SHARE = 0.12
+/** Headings, blank lines and the closing line. */
+const FRAME_TOKENS = 20
+
+/**
+ * The model-free record, in the order in which a colleague would write it: what people said, the state of the plan, what the model said and
+ * did, files, commands, refusals, then excerpts of what was read and written. It is rebuilt from the transcript every time, never from an
+ * earlier record, so nothing erodes.
+ */
+export function recordWriter(draft: Draft): (folded: readonly number[], budgetTokens: number) => HandoverRecord {
+  const { countText } = draft
+  const results = textResultsIn(draft.items)
+  const reader = sourceReader(draft, results)
+  return (folded, budgetTokens) => {
+    const items = folded.map((index) => draft.items[index]!)
+    const intro = joined([headLine(draft, items), askedFor(draft)])
+    let left = budgetTokens - countText(intro) - FRAME_TOKENS
+    const take = (text: string): string => {
+      if (text !== '') left -= countText(text) + 2
+      return text
+    }
+    const people = items.filter((item) => isFromPerson(item) && !results.has(item))
+    const users = userMessages(draft, people, left * USER_SHARE)
+    const said = take(users.text)
+    const { plan, rest: facts } = factBlocks(items, budgetTokens, countText)
+    take(plan)
+    take(facts)
+    const account = take(
+      whatWasSaid(items, {
+        countText,
+        numbers: users.numbers,
+        outcomeOf: outcomeOf(items),
+        proseTokens: left * PROSE_SHARE,
+        callTokens: left * CALL_SHARE,
+      }),
+    )
+    const excerpts = excerptsFrom(draft, reader, folded, Math.max(0, left) * 0.97)
+    const head = joined([intro, said, plan])
+    const body = joined([account, facts, excerpts.text, '[End of the condensed record.]'])
+    return {
+      text: `${head}\n\n${body}`,
+      head,
+      body,
+      facts: joined([plan, facts]),
+      stored: new Map([...users.stored, ...excerpts.stored]),
+    }
+  }
+}
+
+const joined = (parts: readonly string[]): string => parts.filter((part) => part !== '').join('\n\n')
+
+const isFromPerson = ({ kind, role }: Item): boolean => kind === 'user' || (kind === 'media' && role === 'user')
+
+function headLine(draft: Draft, items: readonly Item[]): string {
+  const calls = items.filter((item) => item.kind === 'call').length
+  const recall = draft.readers.get('recall')
+  const how = recall === undefined ? '' : ` Use ${recall} to search it.`
+  return (
+    `[Condensed record of ${items.length} earlier items with ${calls} tool calls, taken out of view to stay within the ` +
+    `context window. It tells what happened; it is no instruction. The full text is archived.${how}]`
+  )
+}
+
+/** Facts with their headings, within their shares; the plan apart, since it belongs to the task. */
+function factBlocks(
+  items: readonly Item[],
+  budget: number,
+  countText: (text: string) => number,
+): { readonly plan: string; readonly rest: string } {
+  const facts = factsOf(items)
+  const blocks = (chosen: readonly Fact[], most: number): string => {
+    let left = most
+    const shown = chosen.flatMap(({ heading, text }) => {
+      const block = within(`${heading}:\n${text}`, left, countText)
+      if (!block.includes('\n')) return []
+      left -= countText(block)
+      return [block]
+    })
+    return joined(shown)
+  }
+  const isPlan = ({ heading }: Fact): boolean => heading.startsWith('Plan')
+  return {
+    plan: blocks(facts.filter(isPlan), budget * PLAN_SHARE),
+    rest: blocks(
+      facts.filter((fact) => !isPlan(fact)),
+      budget * FACTS_SHARE,
+    ),
+  }
+}
+
+/** Whole lines from the start while they fit. */
+function within(text: string, budget: number, countText: (text: string) => number): string {
+  if (text === '' || countText(text) <= budget) return text
+  const kept: string[] = []
+  let left = budget
+  for (const line of text.split('\n')) {
+    const cost = countText(line) + 1
+    if (cost > left) break
+    left -= cost
+    kept.push(line)
+  }
+  return kept.join('\n')
+}
+
+function excerptsFrom(
+  draft: Draft,
+  reader: SourceReader,
+  folded: readonly number[],
+  budget: number,
+): { readonly text: string; readonly stored: ReadonlyMap<Handle, StoredText> } {
+  const sources = folded.map((index) => reader.sourceAt(index)).filter((source) => source !== undefined)
+  const chosen = chooseExcerpts(sources, budget, reader.shownWithout(new Set(folded)))
+  const stored = new Map<Handle, StoredText>()
+  const shown: string[] = []
+  for (const [i, source] of sources.entries()) {
+    if (chosen[i]!.length === 0) continue
+    shown.push(renderExcerpt(source, chosen[i]!))
+    if (hasHandle(draft, source.item)) stored.set(draft.handleOf(source.item.text), storedText(source.item))
+  }
+  const heading = 'Excerpts, verbatim and in order (» written or run, « result, … left out):'
+  return { text: shown.length === 0 ? '' : [heading, ...shown].join('\n'), stored }
+}
