@@ -3,6 +3,7 @@ import { learnedLimits } from '../engine/learning/learned-limits.ts'
 import type { Session, SessionOptions } from '../engine/session/session.ts'
 import { codecs } from '../formats/registry.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
+import { createConversations } from '../surfaces/gateway/conversations/conversations.ts'
 import { createFetch } from '../surfaces/gateway/fetch.ts'
 import { createGateway } from '../surfaces/gateway/gateway.ts'
 import { stepReader } from '../surfaces/gateway/hidden/restore.ts'
@@ -31,7 +32,8 @@ export function openGateway(
   parts: GatewayParts,
 ): Pick<Plimsoll, 'fetch' | 'gateway' | 'sidecar'> {
   const { foundation, models, engine, readers, live, session } = parts
-  const { sessions, content, clock, memo, ledger, emit } = foundation
+  const { sessions, content, clock, hash, memo, ledger, emit } = foundation
+  const isShared = cluster.isWorker || sessions.isShared === true
   const gateway = createGateway({
     secret: engine.secret,
     codecs,
@@ -41,6 +43,7 @@ export function openGateway(
     glance: (wanted, policy) => session(wanted, policy, undefined),
     learned: learnedLimits(sessions, clock),
     responses: responseSessions(sessions),
+    conversations: createConversations({ store: sessions, hash, isShared }),
     ledger,
     clock,
     emit,
@@ -53,7 +56,7 @@ export function openGateway(
           readers.names(live.options().window ?? models.catalogue().resolve(model).info.window),
       },
     },
-    isShared: cluster.isWorker || sessions.isShared === true,
+    isShared,
     settings: live.options,
   })
   return {

@@ -5,6 +5,8 @@ export interface RequestSettings {
   readonly model?: string
   /** The request's own output cap. */
   readonly maxOutputTokens?: number
+  /** The window that the request asks the server for, on wires where it can. */
+  readonly window?: number
   readonly stream: boolean
   /** Extended thinking or reasoning is switched on. */
   readonly reasoning: boolean
@@ -41,8 +43,8 @@ export interface EnvelopeChanges {
   readonly maxOutputTokens?: number
   /** Only these declared tools stay; the final turn's allow-list. */
   readonly keepTools?: readonly string[]
-  /** Tools stay declared and may not be called, as far as the wire can say so without giving up its cache. */
-  readonly forbidTools?: true
+  /** Tools stay declared and may not be called, as far as the wire can say so without giving up its cache; `strictly`, whatever it gives up. */
+  readonly forbidTools?: true | 'strictly'
   /** Tools of ours, appended after the client's own. */
   readonly addTools?: readonly NewTool[]
   /** Appended to the instructions, where the wire keeps them. */

@@ -8,6 +8,9 @@ export type { Endpoint, HeaderReader } from './wire/endpoint.ts'
 /** Where the wires' own vendors are, each once. */
 export const endpoints: readonly Endpoint[] = [...new Set(wires.map(({ endpoint }) => endpoint))]
 
+/** Those of them that are not servers of one's own. */
+export const vendors: readonly Endpoint[] = endpoints.filter(({ isLocal }) => !isLocal)
+
 /** Everybody that a chat may talk to by name, with the wire that is spoken there. */
 export const speakers: readonly { readonly endpoint: Endpoint; readonly wire: Wire }[] = wires
   .flatMap((wire) => [wire.endpoint, ...wire.servers].map((endpoint) => ({ endpoint, wire })))
@@ -26,9 +29,12 @@ export const VENDOR_CREDENTIALS = {
   parameters: [...new Set(endpoints.flatMap(({ credentialQuery = [] }) => credentialQuery))],
 }
 
-/** Variables by which agents and SDKs find their provider, pointed at a proxy; `every` where clients disagree about the name. */
+/**
+ * Variables by which agents and SDKs find their vendor, pointed at a proxy; `every` where clients disagree about the name. A server of one's
+ * own may be anywhere: its clients are pointed by hand.
+ */
 export const baseUrlsAt = (url: string, every = false): readonly (readonly [variable: string, value: string])[] =>
-  endpoints.flatMap(({ name, bases, sdkPath }) =>
+  vendors.flatMap(({ name, bases, sdkPath }) =>
     (every ? bases : bases.slice(0, 1)).map((variable) => [variable, `${url}/${name}${sdkPath}`] as const),
   )
 

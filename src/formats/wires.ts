@@ -1,5 +1,6 @@
 import { wire as anthropicMessages } from './anthropic-messages/wire.ts'
 import { wire as gemini } from './gemini/wire.ts'
+import { wire as ollamaChat } from './ollama-chat/wire.ts'
 import { wire as openaiChat } from './openai-chat/wire.ts'
 import { wire as openaiResponses } from './openai-responses/wire.ts'
 import type { Wire } from './wire/wire.ts'
@@ -10,6 +11,7 @@ export const WIRES = {
   'openai-chat': openaiChat,
   'openai-responses': openaiResponses,
   gemini,
+  'ollama-chat': ollamaChat,
 } as const satisfies Readonly<Record<string, Wire>>
 
 export type WireFormat = keyof typeof WIRES

@@ -46,6 +46,8 @@ export type TargetRef =
   | (Pick<Target, 'model' | 'endpoint'> & {
       readonly calibration?: Calibration
       readonly hidden?: ReadonlyMap<string, number>
+      /** Whose texts: what was counted for one is not remembered for another. */
+      readonly owner?: string
     })
 
 export type { ClassTokens, TokenClass } from './tally.ts'
@@ -95,7 +97,9 @@ export function createMeter(options: MeterOptions): Meter {
 
   const lensFor = (target: TargetRef): Lens => {
     const lens = raw.lensOf(refOf(target).model)
-    return typeof target === 'string' || target.hidden === undefined ? lens : { ...lens, hidden: target.hidden }
+    if (typeof target === 'string') return lens
+    const { hidden, owner } = target
+    return { ...lens, ...(hidden !== undefined && { hidden }), ...(owner !== undefined && { owner }) }
   }
 
   function calibrated(

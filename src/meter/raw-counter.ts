@@ -27,6 +27,8 @@ export interface Lens {
   readonly key: string
   /** Tokens of sealed content by its seal. */
   readonly hidden?: ReadonlyMap<string, number>
+  /** Whose texts: how long a count takes must not tell one tenant what another has sent. */
+  readonly owner?: string
 }
 
 export interface CountedItem extends ItemCount {
@@ -86,11 +88,12 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
 
   function countText(lens: Lens, text: string): { count: Count; kind: ContentKind } {
     if (text === '') return { count: NO_TOKENS, kind: 'prose' }
-    const known = texts.get(lens.key, text)
+    const scope = `${lens.key}|${lens.owner ?? ''}`
+    const known = texts.get(scope, text)
     if (known !== undefined) return known
     const { kind, ...estimate } = estimateTokens(text, lens.family)
     const counted = { count: exactCount(lens, text) ?? estimate, kind }
-    texts.set(lens.key, text, counted)
+    texts.set(scope, text, counted)
     return counted
   }
 

@@ -17,18 +17,19 @@ interface Answered {
   readonly steps: number
   readonly turn: string
   readonly epoch?: string
+  readonly digest: string
 }
 
-it(
-  `an agent's recorded answers and all they show are there after ${RUNS} kills (seed ${SEED})`,
+it.each(['stays', 'moves'])(
+  `an agent's recorded answers and all they show are there after ${RUNS} kills, and its last request is the same, with a tail that %s (seed ${SEED})`,
   { timeout: 60_000 + RUNS * 20_000 },
-  async () => {
+  async (tail) => {
     await withFolder(async (folder) => {
       const path = join(folder, 'store.db')
       const random = seeded(SEED)
       const answered: Answered[] = []
       for (let run = 0; run < RUNS; run++) {
-        answered.push(...(await runUntilKilled(`sqlite:${path}`, (answered.at(-1)?.steps ?? 0) + 1, random)))
+        answered.push(...(await runUntilKilled(`sqlite:${path}`, answered.at(-1), tail, random)))
         await check(path, answered)
       }
       console.info(`agent on sqlite: ${RUNS} kills, ${answered.length} recorded answers`)
@@ -38,8 +39,14 @@ it(
   },
 )
 
-async function runUntilKilled(url: string, from: number, random: ReturnType<typeof seeded>): Promise<Answered[]> {
-  const worker = startWorker(new URL('session-worker.ts', import.meta.url), [url, String(from)])
+async function runUntilKilled(
+  url: string,
+  last: Answered | undefined,
+  tail: string,
+  random: ReturnType<typeof seeded>,
+): Promise<Answered[]> {
+  const from = String((last?.steps ?? 0) + 1)
+  const worker = startWorker(new URL('session-worker.ts', import.meta.url), [url, from, tail, last?.digest ?? ''])
   const answered: Answered[] = []
   const wanted = 1 + random.below(20)
   const waitMs = random.next() * 25

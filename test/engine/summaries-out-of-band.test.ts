@@ -30,7 +30,7 @@ async function provider(
   const summarizer = openSummarizer(
     {
       format: options.wire,
-      model: MODELS[options.wire],
+      model: MODELS[options.wire as WireName],
       baseUrl: options.wire.startsWith('openai') ? `${referee.url}/v1` : referee.url,
       apiKey: 'sk-summary',
       window,

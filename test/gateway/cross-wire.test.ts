@@ -1,3 +1,4 @@
+import type { SdkWire as Wire } from '../support/sdk-wires.ts'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI, type Content, type GenerateContentResponse } from '@google/genai'
 import OpenAI from 'openai'
@@ -10,7 +11,6 @@ import {
   startReferee,
   type RunningReferee,
   type StartRefereeOptions,
-  type Wire,
 } from '../../src/testing/referee/index.ts'
 import { toolOutput } from '../sdks/ways.ts'
 import { closeLater, plainUpstream, post, testProxy, type TestProxy } from './upstream.ts'

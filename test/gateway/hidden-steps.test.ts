@@ -1,3 +1,4 @@
+import type { SdkWire as Wire } from '../support/sdk-wires.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,16 +9,7 @@ import type { ChatCompletionMessageParam } from 'openai/resources/chat/completio
 import type { ResponseInput, ResponseInputItem } from 'openai/resources/responses/responses'
 import { describe, expect, it } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
-import {
-  call,
-  calls,
-  createReferee,
-  say,
-  think,
-  type Answer,
-  type BrainTurn,
-  type Wire,
-} from '../../src/testing/referee/index.ts'
+import { call, calls, createReferee, say, think, type Answer, type BrainTurn } from '../../src/testing/referee/index.ts'
 import { stage, WAYS, type Stage } from '../sdks/ways.ts'
 
 /** A result that cannot be shown whole: the model has to read it with the tools that the gateway gives it. */
@@ -322,6 +314,27 @@ describe.each(AGENTS)('hidden steps on %s', (wire, agent) => {
       expect(seen[2]!.text).toBe('On.')
     })
   })
+})
+
+describe.each(AGENTS)('hidden steps on %s through compactions', (wire, agent) => {
+  it.each([true, false])(
+    'stay valid when they are shortened and folded themselves (streamed: %s)',
+    async (stream) => {
+      const script = (turn: BrainTurn): Answer => {
+        const [handle] = handlesIn(bodyOf(turn))
+        const read =
+          handle === undefined ? ours : { name: 'recall', input: { handle, start: turn.number * 50, count: 60 } }
+        if (turn.number % 5 === 3) return calls([read], `Reading ${turn.number}. `)
+        if (turn.number % 5 === 4) return calls([theirs, ours], 'Both. ')
+        return call('bash', { step: turn.number }, `Step ${turn.number}.`)
+      }
+      const on = await stage('fetch', { referee: { wire, script, window: 24_000 }, plimsoll: { window: 24_000 } })
+      await agent(on, stream, 40)
+      expect(on.referee.summary()).toMatchObject({ invalid: 0, overflows: 0 })
+      expect(on.events.filter(({ type }) => type === 'epoch-declared').length).toBeGreaterThan(0)
+    },
+    120_000,
+  )
 })
 
 describe('hidden steps', () => {

@@ -1,8 +1,9 @@
+import type { SdkWire as Wire } from '../support/sdk-wires.ts'
 import { describe, expect, it } from 'vitest'
 import { COMPACT_READER } from '../../src/engine/readers/reader-tools.ts'
 import { createMeter } from '../../src/meter/index.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { call, say, type Answer, type BrainTurn, type Wire } from '../../src/testing/referee/index.ts'
+import { call, say, type Answer, type BrainTurn } from '../../src/testing/referee/index.ts'
 import { stage, type Stage } from '../sdks/ways.ts'
 
 /** Instructions as long as those of a coding agent: beside them one short tool is no price. */

@@ -1,3 +1,4 @@
+import type { SdkWire as Wire } from '../support/sdk-wires.ts'
 import { PassThrough } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import Anthropic from '@anthropic-ai/sdk'
@@ -6,7 +7,7 @@ import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { refusalInside } from '../../src/surfaces/gateway/request/look-ahead.ts'
 import { piecesOf } from '../../src/surfaces/gateway/http/pieces.ts'
-import { createReferee, say, type Wire } from '../../src/testing/referee/index.ts'
+import { createReferee, say } from '../../src/testing/referee/index.ts'
 import { stage, toolOutput, WAYS, type Stage } from '../sdks/ways.ts'
 import { plainUpstream, post, testProxy } from './upstream.ts'
 

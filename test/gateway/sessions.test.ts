@@ -17,6 +17,7 @@ function speaker(text: string, headers: Record<string, string> = {}): Promise<Sp
     items: conversation.items,
     hash,
     sessionOfResponse: () => Promise.resolve(undefined),
+    conversation: (_scope, base) => Promise.resolve(base),
   })
 }
 

@@ -1,9 +1,10 @@
+import type { SdkWire as Wire } from '../support/sdk-wires.ts'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import type { Budget } from '../../src/meter/index.ts'
-import { say, type Wire } from '../../src/testing/referee/index.ts'
+import { say } from '../../src/testing/referee/index.ts'
 import { stage, WAYS, type Stage } from '../sdks/ways.ts'
 
 /** Asks once, streamed or not, with the vendor's own SDK, and gives back what it understood. */
@@ -97,7 +98,10 @@ describe.each(Object.keys(ASK) as Wire[])('a run that comes to its end, on %s', 
       const headers: Headers[] = []
       const real = on.fetch ?? globalThis.fetch
       const watching: typeof globalThis.fetch = async (input, init) => {
-        const response = await real(input, init)
+        // The same question three times is three conversations, unless somebody says that it is one.
+        const named = new Headers(init?.headers ?? (input instanceof Request ? input.headers : {}))
+        named.set('x-plimsoll-session', 'run')
+        const response = await real(input, { ...init, headers: named })
         headers.push(response.headers)
         return response
       }

@@ -1,4 +1,5 @@
-import type { Referee, RefereeResponse, RunningReferee, Wire } from '../../src/testing/referee/index.ts'
+import type { SdkWire as Wire } from '../support/sdk-wires.ts'
+import type { Referee, RefereeResponse, RunningReferee } from '../../src/testing/referee/index.ts'
 
 /** Headers that every referee takes. */
 export const HEADERS = {
@@ -52,7 +53,7 @@ export async function post(
 ) {
   const { stream = false, headers = {} } = options
   const raw = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
-  const path = pathOf(referee.wire, stream)
+  const path = pathOf(referee.wire as Wire, stream)
   const response = await referee.handle({ method: 'POST', path, headers: { ...HEADERS, ...headers }, body: raw })
   return { status: response.status, headers: response.headers, text: await textOf(response) }
 }
@@ -64,7 +65,7 @@ export const postHttp = (
   init: RequestInit = {},
   stream = false,
 ): Promise<Response> =>
-  fetch(referee.url + pathOf(referee.wire, stream), {
+  fetch(referee.url + pathOf(referee.wire as Wire, stream), {
     method: 'POST',
     headers: HEADERS,
     body: JSON.stringify(body),

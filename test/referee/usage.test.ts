@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createSseParser } from '../../src/formats/framing/sse.ts'
 import { createHiddenTokenizer, createReferee, say } from '../../src/testing/referee/index.ts'
-import type { Referee, UsageMode, Wire } from '../../src/testing/referee/index.ts'
+import type { SdkWire as Wire } from '../support/sdk-wires.ts'
+import type { Referee, UsageMode } from '../../src/testing/referee/index.ts'
 import { bodyOf, post, WIRES } from './ask.ts'
 
 /** Every number of prompt tokens that an answer tells, in order. */
@@ -19,7 +20,7 @@ const streaming = (wire: Wire): object => ({
 })
 
 const eventsOf = async (referee: Referee): Promise<string[]> => {
-  const { text } = await post(referee, streaming(referee.wire), { stream: true })
+  const { text } = await post(referee, streaming(referee.wire as Wire), { stream: true })
   return createSseParser()
     .push(text)
     .map(({ data }) => data)

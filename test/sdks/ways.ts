@@ -25,6 +25,7 @@ const PREFIX = {
   'openai-chat': 'openai',
   'openai-responses': 'openai',
   gemini: 'gemini',
+  'ollama-chat': 'ollama',
 } as const
 
 const open: (() => Promise<void>)[] = []

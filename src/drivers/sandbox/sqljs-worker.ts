@@ -22,7 +22,9 @@ interface Loaded {
 const KEPT_BYTES = 64 * 2 ** 20
 /** Reads only. `WITH` can begin a write, which `query_only` refuses. */
 const READS = /^(?:select|with|values|explain)\b/i
-const TEXT_LIMIT = 100_000
+const TEXT_LIMIT = 4_000
+/** Characters of all cells together that are handed on; more rows are counted and not kept. */
+const COLLECTED = 4 * 2 ** 20
 
 const { modulePath, memoryBytes } = workerData as SqljsWorkerData
 const initSqlJs = createRequire(import.meta.url)(modulePath) as InitSqlJs
@@ -130,10 +132,14 @@ function select(
 function collect(statement: SqlStatement, maxRows: number): Pick<SqlResult, 'columns' | 'rows' | 'totalRows'> {
   const rows: SqlValue[][] = []
   let totalRows = 0
+  let characters = 0
   let columns: string[] = []
   while (statement.step()) {
     if (totalRows++ === 0) columns = statement.getColumnNames()
-    if (rows.length < maxRows) rows.push(statement.get().map(shown))
+    if (rows.length >= maxRows || characters >= COLLECTED) continue
+    const row = statement.get().map(shown)
+    for (const cell of row) characters += typeof cell === 'string' ? cell.length : 8
+    rows.push(row)
   }
   if (totalRows === 0) columns = statement.getColumnNames()
   return { columns, rows, totalRows }

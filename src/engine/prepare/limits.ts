@@ -23,7 +23,7 @@ function roomFor(
   const { reserve = 'request', defaultWindow } = policy
   const rule = ruleFor(policy, given)
   const buffer = rule.bufferTokens === undefined ? policy.buffer : fixed(rule.bufferTokens)
-  const target: Target = { ...pickCaps(rule), ...given }
+  const target = askedOf({ ...pickCaps(rule), ...given }, settings)
   const bare = (at: Target): Limit => meter.limitOf(at, { ...settings, maxOutputTokens: 0 }, buffer)
   const isUnknown = defaultWindow !== undefined && target.window === undefined && bare(target).source === 'default'
   const known: Target = isUnknown ? { ...target, window: defaultWindow } : target
@@ -33,6 +33,10 @@ function roomFor(
   const maxOutputTokens = settings.maxOutputTokens ?? known.maxOutputTokens ?? Math.floor(bare(known).window / 4)
   return meter.limitOf(known, { ...settings, maxOutputTokens }, buffer)
 }
+
+/** A server gives a request the window that it asks for; who set a smaller one means that. */
+const askedOf = (target: Target, { window }: RequestSettings): Target =>
+  window === undefined ? target : { ...target, window: Math.min(window, target.window ?? window) }
 
 /** The rules that fit a target, the last word of each number. */
 function ruleFor({ models = [] }: Policy, { model, provider }: Target): ModelRule {

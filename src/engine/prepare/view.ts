@@ -9,10 +9,10 @@ import type { Standing } from './standing.ts'
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
   const { deps } = context
-  const { plan, items, stale: isReleased } = shownItems(context, standing)
-  const stale = isReleased || context.offer.isStale
+  const { plan, items, stale } = shownItems(context, standing)
   const shown = plan.length === 0 ? context.conversation : { ...context.conversation, items }
-  const edited = declareTools(shown, toolsFor(context.offer, standing.epoch !== undefined, plan.length > 0))
+  const declared = declareTools(shown, toolsFor(context.offer, standing.epoch !== undefined, plan.length > 0))
+  const edited = context.offer.forbids ? changeEnvelope(declared, { forbidTools: 'strictly' }) : declared
   const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const { text, bytes, editedPrefix } = outgoingOf(context, conversation, plan)
   const measurement = deps.meter.measure(context.gauge, conversation, bytes)

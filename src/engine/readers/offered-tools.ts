@@ -31,11 +31,11 @@ export interface OpenOffer {
   readonly withEpoch: readonly NewTool[]
   /** Thinking issued before the epoch is bound to a prefix without the tools that came with it. */
   readonly unbinds: boolean
-  /** Thinking in this request is bound to declarations that it leaves out. */
-  readonly isStale: boolean
+  /** Thinking is bound to the declarations, so they stay where the model has to answer without them: no tool may be called this once. */
+  readonly forbids: boolean
 }
 
-const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: [], unbinds: false, isStale: false }
+const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: [], unbinds: false, forbids: false }
 
 /**
  * A compact tool from the first request on where it adds at most this share: every later request is larger, so the session costs at
@@ -53,9 +53,17 @@ export function openOffer(
   const { tools, declared, isClosed = false, withheld = false } = offer
   const isBound =
     catalogue.resolve(gauge.model).info.bindsThinking && conversation.items.some(({ kind }) => kind === 'reasoning')
-  if (withheld) return { ...NOTHING, isStale: isBound && (declared ?? []).length > 0 }
   const standing = tools.filter(({ name }) => declared?.includes(name) === true)
-  if (isClosed) return { ...NOTHING, always: standing, withEdits: standing, withEpoch: standing }
+  if (withheld && !isBound) return NOTHING
+  if (withheld || isClosed)
+    return {
+      ...NOTHING,
+      always: standing,
+      withEdits: standing,
+      withEpoch: standing,
+      unbinds: offer.withEpoch === true,
+      forbids: withheld,
+    }
   const always = declared === undefined && !isBound ? fromTheStart(meter, gauge, conversation, tools) : standing
   return {
     ...NOTHING,

@@ -7,6 +7,7 @@ import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
 import { writeRestored } from '../kit/restored.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
+import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
@@ -27,21 +28,21 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
   const list = member(root, 'messages')!
   const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
   const marks = moveCacheMarks(markedWire(source), messages)
-  const parts: ArrayPart[] = []
-  const splices: Splice[] = []
+  const written: ArrayPart[] = []
+  const changes: Splice[] = []
   for (const message of messages) {
     if (message.own === undefined) {
-      parts.push(
+      written.push(
         'restored' in message
           ? writeRestored(encode, message.restored)
           : insertedMessage(message.inserted, marks.get(message.inserted.id)),
       )
       continue
     }
-    parts.push(message.own)
+    written.push(message.own)
     const content = member(list.at(message.own), 'content')!
     if (content.type === 'array' && message.kept.length < content.length) {
-      splices.push(
+      changes.push(
         ...spliceArray(
           source.text,
           content,
@@ -52,15 +53,26 @@ function historySplices(conversation: Conversation, source: Source): Splice[] {
     for (const item of message.kept) {
       const mark = marks.get(item.id)
       const isReplaced = item.edited === true && needsNewBlock(item)
-      if (item.edited === true) splices.push(editSplice(source, item, mark))
+      if (item.edited === true) changes.push(editSplice(source, item, mark))
       if (mark !== undefined && !isReplaced)
-        splices.push(spliceMember(nodeAt(root, placeOf(item)!), mark.key, mark.json))
+        changes.push(spliceMember(nodeAt(root, placeOf(item)!), mark.key, mark.json))
     }
   }
+  const { parts, splices: within } = mergeNeighbours(
+    { messages, parts: written, splices: changes },
+    { text: source.text, count: list.length, nodeOf: (own) => list.at(own)!, merge },
+  )
+  const splices = [...within]
   if (parts.length !== list.length || parts.some((part, i) => part !== i)) {
     splices.push(...spliceArray(source.text, list, parts))
   }
   return splices
+}
+
+/** What the model said is signed in places, and stays as it was written. */
+function merge(role: string, messages: readonly RawMessage[]): string | undefined {
+  if (role !== 'user' || !haveOnly(messages, ['role', 'content'])) return undefined
+  return `{"role":"user","content":${joinContents(messages.map((message) => message.raw('content')))}}`
 }
 
 function markedWire({ text, root, marks }: Source): MarkedWire {
@@ -119,8 +131,9 @@ function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
   if (changes.maxOutputTokens !== undefined)
     splices.push(spliceMember(root, 'max_tokens', String(changes.maxOutputTokens)))
   if (changes.addInstruction !== undefined) splices.push(systemSplice(root, changes.addInstruction))
-  // `forbidTools` changes nothing here: another `tool_choice` would throw the cached messages away.
   splices.push(...toolSplices(source, changes))
+  // Otherwise it changes nothing here: another `tool_choice` would throw the cached messages away.
+  if (changes.forbidTools === 'strictly') splices.push(spliceMember(root, 'tool_choice', '{"type":"none"}'))
   if (changes.dropStaleThinking === true) splices.push(...bindingSplice(root))
   if (changes.native !== undefined) splices.push(...nativeSplice(root, changes.native))
   return splices

@@ -24,7 +24,8 @@ export function frameReader(): { push(bytes: Uint8Array): Frame[]; end(): Frame[
   const take = (text: string): Frame[] => {
     if (isBlind) return text === '' ? [] : [{ raw: text, event: undefined }]
     const frames: Frame[] = []
-    const border = /\r\n\r\n|\n\n|\r\r/g
+    // A run of empty lines is one border: a server may send millions of them.
+    const border = /(?:\r\n){2,}|\n{2,}|\r{2,}/g
     const held = tail.length
     const searched = tail + text
     let from = 0

@@ -4,6 +4,7 @@ import { writeForeign, type Written } from '../kit/cross.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
+import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
 import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceArray, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
@@ -35,25 +36,45 @@ export function encode(conversation: Conversation): Written {
 function historySplices(conversation: Conversation, source: Source): Splice[] {
   if (conversation.items === source.items) return []
   const list = member(rootOf(source.body), 'contents')!
-  const parts: ArrayPart[] = []
-  const splices: Splice[] = []
-  for (const message of groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)) {
+  const written: ArrayPart[] = []
+  const changes: Splice[] = []
+  const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
+  for (const message of messages) {
     if (message.own === undefined) {
-      parts.push('restored' in message ? writeRestored(encode, message.restored) : insertedContent(message.inserted))
+      written.push('restored' in message ? writeRestored(encode, message.restored) : insertedContent(message.inserted))
       continue
     }
-    parts.push(message.own)
+    written.push(message.own)
     if (message.kept.length < source.itemsOf[message.own]!.length) {
       const held = field(elementAt(list, message.own), 'parts')!
       const left = message.kept.map((item) => placeOf(item)!.index)
-      splices.push(...spliceArray(source.text, held, left))
+      changes.push(...spliceArray(source.text, held, left))
     }
-    for (const item of message.kept) if (item.edited === true) splices.push(...editSplices(source, item))
+    for (const item of message.kept) if (item.edited === true) changes.push(...editSplices(source, item))
   }
+  const { parts, splices: within } = mergeNeighbours(
+    { messages, parts: written, splices: changes },
+    {
+      text: source.text,
+      count: listOf(list.value).length,
+      nodeOf: (own) => elementAt(list, own)!,
+      merge,
+      assistant: 'model',
+    },
+  )
+  const splices = [...within]
   if (parts.length !== listOf(list.value).length || parts.some((part, i) => part !== i)) {
     splices.push(...spliceList(source.text, list, parts))
   }
   return splices
+}
+
+/** What the model said may be signed, and stays as it was written. */
+function merge(role: string, messages: readonly RawMessage[]): string | undefined {
+  if (role !== 'user' || !haveOnly(messages, ['role', 'parts'])) return undefined
+  const parts = joinContents(messages.map((message) => message.raw('parts')))
+  // Answers to calls are counted against the calls, and stand alone.
+  return /"function_?[rR]esponse"/.test(parts) ? undefined : `{"role":"user","parts":${parts}}`
 }
 
 const insertedContent = (item: Item): string =>

@@ -22,7 +22,7 @@ export function envelopeSplices(conversation: Conversation, source: Source): Spl
   if (changes.addInstruction !== undefined)
     splices.push(...systemSplices(source.text, root, members, changes.addInstruction))
   splices.push(...toolSplices(source.text, root, members, changes))
-  if (changes.forbidTools === true && declaresFunctions(root))
+  if (changes.forbidTools !== undefined && declaresFunctions(root))
     splices.push(...spliceInside(root, members, 'toolConfig', 'functionCallingConfig', '{"mode":"NONE"}'))
   return [...splices, ...spliceMembers(root, members)]
 }

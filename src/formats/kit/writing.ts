@@ -175,7 +175,7 @@ const CARRIED = new Set(
     'model messages contents input system instructions systemInstruction system_instruction tools functions ' +
     'max_tokens max_completion_tokens max_output_tokens maxOutputTokens stream stream_options temperature top_p topP ' +
     'stop stop_sequences stopSequences generationConfig generation_config previous_response_id conversation request ' +
-    'tool_choice toolConfig tool_config parallel_tool_calls'
+    'tool_choice toolConfig tool_config parallel_tool_calls options num_predict num_ctx'
   ).split(' '),
 )
 
@@ -185,12 +185,12 @@ const MINOR = new Set(
     'metadata user seed store service_tier serviceTier prompt_cache_key prompt_cache_retention safety_identifier cache_control ' +
     'reasoning reasoning_effort thinking thinkingConfig thinking_config verbosity output_config include prediction labels ' +
     'cachedContent anthropic_version anthropic_beta context_management client_metadata truncation top_k topK ' +
-    'project user_prompt_id session_id safetySettings safety_settings'
+    'project user_prompt_id session_id safetySettings safety_settings think keep_alive num_gpu num_thread num_keep num_batch'
   ).split(' '),
 )
 
 function readSampling(request: Fields, lose: (what: string, minor?: 'minor') => void): Sampling {
-  const config = recordOf(request['generationConfig'] ?? request['generation_config']) ?? {}
+  const config = recordOf(request['generationConfig'] ?? request['generation_config'] ?? request['options']) ?? {}
   const all: Fields = { ...request, ...config }
   for (const key of Object.keys(all)) {
     if (CARRIED.has(key) || isDefault(key, all[key])) continue

@@ -5,6 +5,7 @@ import { writeForeign, type Written } from '../kit/cross.ts'
 import { member, rawText, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
+import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
 import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
 import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
@@ -24,29 +25,48 @@ export function encode(conversation: Conversation): Written {
 function historySplices(conversation: Conversation, source: Source, front: string | undefined): Splice[] {
   if (conversation.items === source.items && front === undefined) return []
   const list = member(source.root, 'messages')!
-  const parts: ArrayPart[] = [
+  const head: ArrayPart[] = [
     ...(front === undefined ? [] : [front]),
     ...Array.from({ length: source.headCount }, (_, i) => i),
   ]
-  const splices: Splice[] = []
+  const written: ArrayPart[] = []
+  const changes: Splice[] = []
   const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
   const marks = moveCacheMarks(markedWire(source), messages)
   for (const message of messages) {
     if (message.own === undefined) {
-      parts.push(
+      written.push(
         'restored' in message
           ? writeRestored(encode, message.restored)
           : insertedMessage(message.inserted, marks.get(message.inserted.id)),
       )
     } else {
-      parts.push(message.own)
-      splices.push(...messageSplices(source, list.at(message.own)!, message.kept, marks))
+      written.push(message.own)
+      changes.push(...messageSplices(source, list.at(message.own)!, message.kept, marks))
     }
   }
+  const merged = mergeNeighbours(
+    { messages, parts: written, splices: changes },
+    { text: source.text, count: list.length, nodeOf: (own) => list.at(own)!, merge },
+  )
+  const parts = [...head, ...merged.parts]
+  const splices = [...merged.splices]
   if (parts.length !== list.length || parts.some((part, i) => part !== i)) {
     splices.push(...spliceArray(source.text, list, parts))
   }
   return splices
+}
+
+function merge(role: string, messages: readonly RawMessage[]): string | undefined {
+  const isModel = role === 'assistant'
+  if (!isModel && role !== 'user') return undefined
+  // Calls stand behind everything that their message says.
+  const last = messages.at(-1)!
+  const calls = isModel ? last.raw('tool_calls') : undefined
+  const isPlain = haveOnly(messages.slice(0, -1), ['role', 'content'])
+  if (!isPlain || !haveOnly([last], ['role', 'content', ...(isModel ? ['tool_calls'] : [])])) return undefined
+  const content = joinContents(messages.map((message) => message.raw('content')))
+  return `{"role":"${role}","content":${content}${calls === undefined ? '' : `,"tool_calls":${calls}`}}`
 }
 
 function insertedMessage(item: Item, mark: CacheMark | undefined): string {

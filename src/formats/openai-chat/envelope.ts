@@ -22,7 +22,7 @@ export function envelopeSplices(conversation: Conversation, source: Source): Env
     for (const key of limitKeys(root)) members.set(key, String(changes.maxOutputTokens))
   }
   splices.push(...toolSplices(source, changes, members))
-  if (changes.forbidTools === true) forbidTools(root, members)
+  if (changes.forbidTools !== undefined) forbidTools(root, members)
   let front: string | undefined
   if (changes.addInstruction !== undefined) {
     const last = messageAt(root, source.headCount - 1)

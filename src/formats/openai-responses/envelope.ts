@@ -23,7 +23,7 @@ export function envelopeSplices(conversation: Conversation, source: Source): Spl
     members.set('instructions', JSON.stringify(words))
   }
   const splices = toolSplices(source, changes, members)
-  if (changes.forbidTools === true && (member(root, 'tools')?.items?.length ?? 0) > 0)
+  if (changes.forbidTools !== undefined && (member(root, 'tools')?.items?.length ?? 0) > 0)
     members.set('tool_choice', '"none"')
   return [...splices, ...spliceMembers(root, members)]
 }

@@ -65,15 +65,17 @@ export interface LedgerOptions {
   readonly startedAt?: number
 }
 
-/** Sessions that are kept apart; older ones go on in their tenant's totals under this name. */
+/** Sessions that are kept apart; older ones go on in their tenant's totals under this name, those of tenants with no other in one sum. */
 const MOST_SHEETS = 20_000
 const FOLDED = '(older sessions)'
+const OLDER_TENANTS = '(older tenants)'
 const MOST_CALLS = 500
 
 export function createLedger(options: LedgerOptions = {}): Ledger {
   const { startedAt = 0 } = options
   const sheets = new Map<string, Sheet>()
   const bySession = new Map<string, Set<Sheet>>()
+  const byTenant = new Map<string, number>()
   const restored = new BoundedMap<string, number>(MOST_SHEETS)
   const newest: LedgerCall[] = []
   let clock = 0
@@ -83,6 +85,7 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
     const known = sheets.get(key)
     // Moved to the end on use, so that the first sheet is the one that rested longest.
     if (known !== undefined) sheets.delete(key)
+    else byTenant.set(spender.tenant, (byTenant.get(spender.tenant) ?? 0) + 1)
     const sheet = known ?? { spender, totals: NO_CALLS, turns: 0, turnTokens: 0, last: undefined, lastAt: 0 }
     sheets.set(key, sheet)
     const place = placeOf(spender.tenant, spender.session)
@@ -93,18 +96,21 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
 
   function foldOldest(): void {
     if (sheets.size <= MOST_SHEETS) return
-    for (const [key, sheet] of sheets) {
-      const { spender, totals } = sheet
-      if (spender.session === FOLDED) continue
-      sheets.delete(key)
-      const place = placeOf(spender.tenant, spender.session)
-      bySession.get(place)?.delete(sheet)
-      if (bySession.get(place)?.size === 0) bySession.delete(place)
-      const { agent: _, ...rest } = spender
-      const rests = sheetOf({ ...rest, session: FOLDED })
-      rests.totals = addTotals(rests.totals, totals)
-      return
-    }
+    const [key, sheet] = sheets.entries().next().value!
+    const { spender, totals } = sheet
+    sheets.delete(key)
+    const place = placeOf(spender.tenant, spender.session)
+    bySession.get(place)?.delete(sheet)
+    if (bySession.get(place)?.size === 0) bySession.delete(place)
+    const others = (byTenant.get(spender.tenant) ?? 1) - 1
+    if (others > 0) byTenant.set(spender.tenant, others)
+    else byTenant.delete(spender.tenant)
+    const { agent: _, ...rest } = spender
+    const isLast = others === 0 || spender.session === FOLDED
+    const rests = sheetOf(
+      isLast ? { tenant: OLDER_TENANTS, session: FOLDED, key: OLDER_TENANTS } : { ...rest, session: FOLDED },
+    )
+    rests.totals = addTotals(rests.totals, totals)
   }
 
   function matching(filter: LedgerFilter): Sheet[] {
@@ -128,6 +134,8 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
     }
     newest.push(cost === undefined ? call : { ...call, costUsd: cost })
     if (newest.length > MOST_CALLS * 2) newest.splice(0, newest.length - MOST_CALLS)
+    // Folding may begin a sheet for what is folded: twice is enough to get smaller.
+    foldOldest()
     foldOldest()
     return cost
   }

@@ -17,6 +17,7 @@ import { conversationLimits, type ConversationLimits } from './request/conversat
 import { decodeBody } from './http/encoding.ts'
 import type { IncomingRequest, Reply, Upstream } from './exchange.ts'
 import { POLICY_HEADER } from './headers.ts'
+import type { Conversations, Visit } from './conversations/conversations.ts'
 import { OBSERVED, speakerOf, tenantOf, type HeaderReader, type TenantRule } from './identity.ts'
 import { openHidden, type HiddenDeps } from './hidden/index.ts'
 import type { StepOwner } from './hidden/steps.ts'
@@ -37,6 +38,7 @@ export interface GatewayDeps {
   readonly glance: (options: SessionOptions, policy?: string) => Session
   readonly learned: LearnedLimits
   readonly responses: ResponseSessions
+  readonly conversations: Conversations
   readonly ledger: Ledger
   readonly clock: Clock
   readonly emit: EventSink
@@ -98,7 +100,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
       }
       try {
         const opened = await open(deps, request, route)
-        return await (route.action === 'count' ? count(deps, opened, watched) : manage(deps, held, opened, watched))
+        return await (route.action === 'count'
+          ? count(deps, opened, watched)
+          : visited(opened, () => manage(deps, held, opened, watched)))
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
         if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream, BYPASSED)
@@ -165,6 +169,8 @@ export interface OpenedRequest {
   /** The policy that the client asks for. */
   readonly policy?: string
   readonly owner: StepOwner
+  /** The conversation of a client that sent no name for it. */
+  readonly visit?: Visit
 }
 
 async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): Promise<OpenedRequest> {
@@ -178,12 +184,20 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
   const tenant = mode === 'observe' ? OBSERVED + client : client
   const decode = (body: string): Conversation => deps.bodies.decode(tenant, codec, body)
   const conversation = decode(text)
+  const links = deps.chain(conversation.items)
+  let visit: Visit | undefined
   const speaker = await speakerOf({
     header: request.header,
     fields: codec.fields(conversation),
     items: conversation.items,
     hash,
     sessionOfResponse: (id) => deps.responses.find(tenant, id),
+    async conversation(scope, base) {
+      const unnamed = { tenant, scope, base, items: conversation.items, links }
+      if (route.action === 'count') return deps.conversations.find(unnamed)
+      visit = await deps.conversations.enter(unnamed)
+      return visit.name
+    },
   })
   return {
     request,
@@ -196,6 +210,19 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
     settings,
     ...(asked !== undefined && mode === 'apply' && { policy: asked }),
     owner: { tenant, ...speaker },
+    ...(visit !== undefined && { visit }),
+  }
+}
+
+/** A conversation that was entered is left again, whatever becomes of the request. */
+async function visited<B>({ visit }: OpenedRequest, work: () => Promise<Reply<B>>): Promise<Reply<B>> {
+  try {
+    const reply = await work()
+    if (reply.kind === 'answer' || reply.from.status >= 400) visit?.failed()
+    return reply
+  } catch (error) {
+    visit?.failed()
+    throw error
   }
 }
 
@@ -243,7 +270,10 @@ async function manage<B>(
     emit,
     now: () => deps.clock.now(),
     costUsd: () => deps.ledger.session(tenant, sessionId)?.costUsd,
-    async onResponse({ id }) {
+    async onResponse(response) {
+      if (response === undefined) return opened.visit?.failed()
+      const { id, items } = response
+      await opened.visit?.answered(items)
       if (codec.traits.keepsAnswers && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
     },
   })

@@ -71,11 +71,13 @@ export interface SpeakerClues {
   readonly hash: Hash
   /** The session that a stored response belongs to. */
   readonly sessionOfResponse: (id: string) => Promise<string | undefined>
+  /** Tells conversations apart that begin alike: the name of this one in a scope, where the first has the name `base`. */
+  readonly conversation: (scope: string, base: string) => Promise<string>
 }
 
 /**
- * Who is speaking: explicit headers, then what real clients send, else the conversation's own beginning. Sub-agents share
- * their parent's session id and begin with another task, so the beginning also tells agents apart.
+ * Who is speaking: explicit headers, then what real clients send, else what the conversation itself says. Sub-agents share their parent's
+ * session id, and some clients one id among all their users, so conversations under such a name are told apart as agents.
  */
 export async function speakerOf(clues: SpeakerClues): Promise<Speaker> {
   const { header, hash, fields } = clues
@@ -83,10 +85,12 @@ export async function speakerOf(clues: SpeakerClues): Promise<Speaker> {
   const named = own ?? clientSession(header, fields)
   const beginning = hash(beginningOf(clues.items, hash)).slice(0, 16)
   const previous = named === undefined ? await chainedSession(clues) : undefined
-  const session = named ?? previous ?? `chain-${beginning}`
+  const session = named ?? previous ?? (await clues.conversation('', `chain-${beginning}`))
   const agent =
     given(header, AGENT_HEADER) ??
-    (named !== undefined && own === undefined ? `begin-${beginning.slice(0, 8)}` : 'main')
+    (named !== undefined && own === undefined
+      ? await clues.conversation(named, `begin-${beginning.slice(0, 8)}`)
+      : 'main')
   return { session: bounded(session, hash), agent: bounded(agent, hash) }
 }
 

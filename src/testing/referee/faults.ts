@@ -1,7 +1,7 @@
 import type { Fault, FaultPlan } from './fault.ts'
 import type { Draft } from './log.ts'
 import { sendBytes } from './transport.ts'
-import type { Failure, RefereeResponse, Wire } from './types.ts'
+import type { Dialect, Failure, RefereeResponse } from './types.ts'
 
 export function faultFor(plan: FaultPlan | undefined, number: number): Fault | undefined {
   if (plan === undefined) return undefined
@@ -20,7 +20,10 @@ export function htmlTooLarge(draft: Draft): RefereeResponse {
 }
 
 /** Faults that are errors of the provider; the others change how an answer is sent. */
-export function failureOfFault(fault: Fault, wire: Wire): Failure | undefined {
+export function failureOfFault(
+  fault: Fault,
+  { overloadedStatus }: Pick<Dialect, 'overloadedStatus'>,
+): Failure | undefined {
   switch (fault.kind) {
     case 'throttle': {
       // The wording is on purpose: throttling that mentions tokens is no overflow.
@@ -35,7 +38,7 @@ export function failureOfFault(fault: Fault, wire: Wire): Failure | undefined {
     case 'server-error':
       return { kind: 'server', status: fault.status ?? 500, message: 'Internal server error' }
     case 'overloaded':
-      return { kind: 'overloaded', status: wire === 'anthropic-messages' ? 529 : 503, message: 'Overloaded' }
+      return { kind: 'overloaded', status: overloadedStatus, message: 'Overloaded' }
     default:
       return undefined
   }

@@ -72,7 +72,7 @@ export function keepNewest(
 /** A broken rule in the vendor's manner; the rule's name is added so that a test can tell which one. */
 export function failureOf(dialect: Dialect, violation: Violation): Failure {
   const where = violation.path === '' ? '' : `${violation.path}: `
-  const prefixed = dialect.wire === 'anthropic-messages' ? where : ''
+  const prefixed = dialect.namesPaths ? where : ''
   const tooLarge = violation.rule === 'body-bytes'
   return {
     kind: tooLarge ? 'too-large' : 'invalid',

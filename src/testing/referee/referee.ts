@@ -1,6 +1,7 @@
 import type { StreamEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { Fields } from '../../core/values.ts'
+import { wireOf } from '../../formats/registry.ts'
 import { systemClock } from '../../ports/clock.ts'
 import { answerOf, outputOf, trimAnswer } from './brain.ts'
 import { dialects } from './dialects/index.ts'
@@ -43,7 +44,6 @@ interface Case {
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }
-const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
 
 const succeed = (draft: Draft, body: unknown, cut = false): RefereeResponse => {
   draft.status = 200
@@ -54,6 +54,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   const { wire, window = 200_000, defaultMaxOutput = 4096, seed = 1, usage: usageMode = 'on' } = options
   const { clock = systemClock, laneOf = () => 'main', issuer: issuerName = 'referee' } = options
   const dialect = dialects[wire]
+  const { framing } = wireOf(wire)
   const tokenizer = memoise(
     typeof options.tokenizer === 'function' ? options.tokenizer : createHiddenTokenizer({ seed, ...options.tokenizer }),
   )
@@ -78,8 +79,8 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     draft.status = 200
     const failure: Failure = { kind: 'overloaded', status: 529, message: 'Overloaded' }
     const errorEvent = dialect.errorEvent(failure, ids.of('req', draft.number))
-    const body = sendEvents({ events, fault, errorEvent, keepAlive: dialect.keepAlive, options })
-    return { status: 200, headers: EVENT_STREAM, body }
+    const body = sendEvents({ events, fault, errorEvent, keepAlive: dialect.keepAlive, write: framing.write, options })
+    return { status: 200, headers: { 'content-type': framing.contentType, 'cache-control': 'no-cache' }, body }
   }
 
   const failInside = (draft: Draft, failure: Failure, isStream: boolean): RefereeResponse => {
@@ -147,14 +148,16 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     if (route.kind === 'count') return succeed(draft, dialect.count(draft.inputTokens))
     draft.maxOutputTokens = facts.maxOutput ?? 0
     const reserve = dialect.fits === 'input-plus-output' ? draft.maxOutputTokens : 0
-    if (draft.inputTokens + reserve <= window) return answer(judged, facts, counted)
-    if (options.overflow !== 'truncate-front' && fault?.kind !== 'truncate-front') {
+    const room = Math.min(window, facts.window ?? window)
+    if (draft.inputTokens + reserve <= room) return answer(judged, facts, counted)
+    const { overflow = dialect.overflows ?? 'reject' } = options
+    if (overflow !== 'truncate-front' && fault?.kind !== 'truncate-front') {
       draft.overflow = true
-      const numbers = { input: draft.inputTokens, maxOutput: reserve, window, model: facts.model }
+      const numbers = { input: draft.inputTokens, maxOutput: reserve, window: room, model: facts.model }
       const failure = dialect.overflow({ ...numbers, profile: options.profile })
-      return options.overflow === 'in-answer' ? failInside(draft, failure, facts.stream) : fail(draft, failure)
+      return overflow === 'in-answer' ? failInside(draft, failure, facts.stream) : fail(draft, failure)
     }
-    const { kept, lost } = keepNewest(counted, window)
+    const { kept, lost } = keepNewest(counted, room)
     draft.truncatedTokens = lost
     draft.inputTokens = totalOf(kept)
     return answer(judged, facts, kept)
@@ -181,7 +184,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     if (fault?.kind === 'hang') return hang(closing.signal, request.signal)
     const tooLarge = request.body.byteLength > (options.bodyLimitBytes ?? Infinity)
     if (fault?.kind === 'html-413' || (tooLarge && options.bodyLimitStyle === 'html')) return htmlTooLarge(draft)
-    const failure = fault === undefined ? undefined : failureOfFault(fault, wire)
+    const failure = fault === undefined ? undefined : failureOfFault(fault, dialect)
     if (failure !== undefined) return fail(draft, failure)
     if (!tooLarge) return undefined
     return fail(draft, {

@@ -1,5 +1,4 @@
 import type { StreamEvent } from '../../core/codec.ts'
-import { formatSseEvent } from '../../formats/framing/sse.ts'
 import type { Fault } from './fault.ts'
 import type { RefereeOptions } from './options.ts'
 import type { RefereeResponse } from './types.ts'
@@ -25,6 +24,7 @@ export interface EventStream {
   readonly fault: Fault | undefined
   readonly errorEvent: StreamEvent
   readonly keepAlive: string
+  readonly write: (event: StreamEvent) => string
 }
 
 /** Sends events one by one, with the faults that a stream can have. */
@@ -37,12 +37,12 @@ export async function* sendEvents(stream: EventStream): AsyncGenerator<Uint8Arra
   for (const [index, event] of events.entries()) {
     if (index >= faultAt) {
       if (fault?.kind === 'cut-stream') throw new ConnectionCut()
-      yield* split(formatSseEvent(stream.errorEvent))
+      yield* split(stream.write(stream.errorEvent))
       return
     }
     await pace?.(index)
     if (keepAliveEvery !== undefined && index > 0 && index % keepAliveEvery === 0) yield* split(stream.keepAlive)
-    yield* split(formatSseEvent(event))
+    yield* split(stream.write(event))
   }
 }
 

@@ -60,6 +60,8 @@ export interface RequestFacts {
   readonly tools: readonly string[]
   /** A streaming client asked for usage; wires that always report say true. */
   readonly asksUsage: boolean
+  /** The window that the request asks for, on wires where it can. */
+  readonly window?: number
   /** Settings that split the cached messages without being text, e.g. tool choice. */
   readonly cacheSalt: string
 }
@@ -155,6 +157,12 @@ export interface Dialect {
   /** Sent between events to keep the connection open. */
   readonly keepAlive: string
   readonly cache: CacheRule
+  /** What it answers when it has too much to do. */
+  readonly overloadedStatus: number
+  /** Whether errors begin with the path that they are about. */
+  readonly namesPaths: boolean
+  /** What happens to a prompt that does not fit. @default 'reject' */
+  readonly overflows?: 'reject' | 'truncate-front'
   /** Which tokens must fit into the window. */
   readonly fits: 'input-plus-output' | 'input'
 }

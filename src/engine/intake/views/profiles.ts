@@ -7,7 +7,7 @@ import type { ContentKind } from '../types.ts'
 const EXIT =
   /\bexit(?:ed)?(?: with)?(?: (?:status|code))?[: ]+-?\d+\b|\breturn code[: ]+-?\d+|\bexit status \d+|^make(?:\[\d+\])?: \*\*\*|^error: script .* exited|\bProcess completed with exit code|\bBUILD (?:FAILED|SUCCESS(?:FUL)?)|^npm ERR! (?:code|errno)|^FAILED|^Segmentation fault|\bKilled\b|\bcore dumped\b/i
 const TROUBLE =
-  /\b(?:error|errors|fatal|panic|exception|traceback|failed|failure|fail|FAIL|cannot|can't|unable to|undefined reference|not found|no such file|permission denied|access denied|refused|timed out|timeout|killed|aborted|oom|segfault|unhandled|rejected|invalid|critical)\b|\w+(?:Error|Exception)\b/i
+  /\b(?:error|errors|fatal|panic|exception|traceback|failed|failure|fail|FAIL|cannot|can't|unable to|undefined reference|not found|no such file|permission denied|access denied|refused|timed out|timeout|killed|aborted|oom|segfault|unhandled|rejected|invalid|critical)\b|(?<=\w)(?:Error|Exception)\b/i
 const NO_TROUBLE =
   /\b(?:0|no|zero|without) (?:errors?|failures?|failed|warnings?|problems?|issues?)\b|\b(?:errors?|failures?|failed)[:= ]+0\b|error(?:s|_count|Count)?["']?\s*[:=]\s*(?:0|null|false|\[\]|"")|\bno error/i
 

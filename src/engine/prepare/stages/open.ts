@@ -31,7 +31,12 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
   const trail = branch.requests.trail(decisions)
   const shared = trail === undefined ? 0 : sharedLinks(trail.links, links)
   await deps.loadTokenizer?.(target.model)
-  const gauge = { ...target, hidden: sealedTokens, ...(calibration !== undefined && { calibration }) }
+  const gauge = {
+    ...target,
+    owner: branch.tenant,
+    hidden: sealedTokens,
+    ...(calibration !== undefined && { calibration }),
+  }
   const offer = openOffer(deps, gauge, conversation, request.tools)
   return {
     deps,

@@ -53,7 +53,7 @@ export function chatCommand(): Command {
       )
       .addOption(new Option('--provider <name>', 'who answers (default: by the keys that are set)').choices(PROVIDERS))
       .option('--model <id>', 'model (default: the one of the provider)')
-      .option('--base-url <url>', 'address of the provider, or of anything that speaks like OpenAI')
+      .option('--base-url <url>', 'address of the provider, or of a server that is compatible with one')
       .option('-c, --continue', 'go on with the newest chat of this folder')
       .option('--session <name>', 'go on with this chat, or begin it')
       .option('-p, --prompt <text>', 'one turn, then leave')

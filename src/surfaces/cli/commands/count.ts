@@ -41,7 +41,7 @@ export function countCommand(): Command {
       )
       .option('--json', 'one object per file'),
     'plimsoll count README.md --model claude-sonnet-4-5',
-    'plimsoll count request.json --request anthropic-messages --model claude-sonnet-4-5 --json',
+    `plimsoll count request.json --request ${[...codecs.keys()][0]} --model claude-sonnet-4-5 --json`,
   ).action(runCount)
 }
 

@@ -9,7 +9,7 @@ import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.t
 import type { ProxyLine } from '../../gateway/proxy.ts'
 import { harmless, harmlessJson } from '../kit/harmless.ts'
 import { portNumber } from '../port-number.ts'
-import { baseUrls } from './run.ts'
+import { baseUrls } from '../agents/known-agents.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { runWorkers } from '../workers.ts'
 

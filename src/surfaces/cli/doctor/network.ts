@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { endpoints, speakers } from '../../../formats/endpoints.ts'
+import { speakers, vendors } from '../../../formats/endpoints.ts'
 import { ok, warn, type Check } from './check.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -16,8 +16,6 @@ const reached = (env: Environment): readonly { readonly label: string; readonly 
     if (host !== undefined) return [{ label, url: /^https?:/.test(host) ? host : `http://${host}` }]
     return isLocal ? [] : [{ label, url }]
   })
-
-const vendors = endpoints.filter(({ isLocal }) => !isLocal)
 
 /** Any answer counts: without a key the vendor refuses, and refusing is being there. */
 export async function checkUpstream(name: string, url: string): Promise<Check> {

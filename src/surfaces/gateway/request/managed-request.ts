@@ -40,6 +40,6 @@ export interface ManagedRequest<B> {
   readonly emit: (event: EventBody) => void
   readonly now: () => number
   readonly costUsd: () => number | undefined
-  /** Told about each complete answer. */
-  readonly onResponse: (response: ModelResponse) => Promise<void>
+  /** Told about each answer, once it is over; undefined when nothing could be made of it. */
+  readonly onResponse: (response: ModelResponse | undefined) => Promise<void>
 }

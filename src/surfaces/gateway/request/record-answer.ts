@@ -18,9 +18,10 @@ export async function recorded<B>(
     })
     if (truncatedTo === undefined) await noteAccepted(managed, attempt, response)
     else if (managed.mode === 'apply') await learn(managed, target, { window: truncatedTo }, 'silent-truncation')
-    if (response !== undefined) await managed.onResponse(response)
+    await managed.onResponse(response)
   } catch (error) {
     managed.emit({ type: 'warning', topic: 'record', message: (error as Error).message })
+    await managed.onResponse(undefined)
   }
 }
 

@@ -41,7 +41,13 @@ function crossRequest({ to, place, route, conversation, maxOutputTokens }: Cross
   const cap = settings.maxOutputTokens ?? maxOutputTokens
   const { text, losses } = to.encode({
     ...conversation,
-    settings: { ...settings, model: place.model, stream, ...(cap !== undefined && { maxOutputTokens: cap }) },
+    settings: {
+      ...settings,
+      model: place.model,
+      stream,
+      ...(cap !== undefined && { maxOutputTokens: cap }),
+      ...(place.window !== undefined && { window: place.window }),
+    },
   })
   return { text, stream, losses }
 }

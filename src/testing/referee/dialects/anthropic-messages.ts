@@ -81,6 +81,8 @@ export const anthropicMessages: Dialect = {
   }),
   keepAlive: 'event: ping\ndata: {"type": "ping"}\n\n',
   cache: { mode: 'marks', minimumTokens: 1024, blockTokens: 1, shortTtlSeconds: 300, longTtlSeconds: 3600 },
+  overloadedStatus: 529,
+  namesPaths: true,
   fits: 'input-plus-output',
 }
 

@@ -62,6 +62,8 @@ export const gemini: Dialect = {
   }),
   keepAlive: ': keep-alive\n\n',
   cache: { mode: 'automatic', minimumTokens: 2048, blockTokens: 1, shortTtlSeconds: 300, longTtlSeconds: 3600 },
+  overloadedStatus: 503,
+  namesPaths: false,
   fits: 'input',
 }
 

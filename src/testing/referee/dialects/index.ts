@@ -1,6 +1,7 @@
 import type { Dialect, Wire } from '../types.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { gemini } from './gemini.ts'
+import { ollamaChat } from './ollama-chat.ts'
 import { openAiChat } from './openai-chat.ts'
 import { openAiResponses } from './openai-responses.ts'
 
@@ -9,4 +10,5 @@ export const dialects: Readonly<Record<Wire, Dialect>> = {
   'openai-chat': openAiChat,
   'openai-responses': openAiResponses,
   gemini,
+  'ollama-chat': ollamaChat,
 }

@@ -44,6 +44,8 @@ export const openAiChat: Dialect = {
   models: openAiModels,
   keepAlive: ': OPENROUTER PROCESSING\n\n',
   cache: { mode: 'automatic', minimumTokens: 1024, blockTokens: 128, shortTtlSeconds: 600, longTtlSeconds: 86_400 },
+  overloadedStatus: 503,
+  namesPaths: false,
   fits: 'input-plus-output',
 }
 

@@ -54,5 +54,7 @@ export const openAiResponses: Dialect = {
   keepAlive: 'event: keepalive\ndata: {"type":"keepalive","sequence_number":0}\n\n',
   cache: { mode: 'automatic', minimumTokens: 1024, blockTokens: 128, shortTtlSeconds: 600, longTtlSeconds: 86_400 },
   // The answer is cut at the window instead: only the input is refused.
+  overloadedStatus: 503,
+  namesPaths: false,
   fits: 'input',
 }

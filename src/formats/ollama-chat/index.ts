@@ -1,0 +1,21 @@
+import type { Codec } from '../../core/codec.ts'
+import { decode } from './decode.ts'
+import { encode } from './encode.ts'
+import { readResponse } from './response.ts'
+import { checkOllamaChat } from './rules.ts'
+import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
+import { stream } from './stream.ts'
+import { traits } from './traits.ts'
+
+export const ollamaChat: Codec = {
+  format: FORMAT,
+  traits,
+  decode: (text) => decode(text),
+  encode,
+  fields: (conversation) => fieldsOf(conversation),
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf },
+  fragment: fragmentOf,
+  check: checkOllamaChat,
+  readResponse,
+  stream,
+}

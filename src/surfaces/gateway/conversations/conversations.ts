@@ -1,0 +1,226 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import type { Link } from '../../../core/chain.ts'
+import type { Hash } from '../../../core/hash.ts'
+import type { Item } from '../../../core/item.ts'
+import { BoundedMap } from '../../../lib/bounded-map.ts'
+import { mutex } from '../../../lib/mutex.ts'
+import type { SessionStore } from '../../../ports/session-store.ts'
+import { answerMark, endOf, hasAnswer, isRewritten, marksIn, rankOf, type History, type Marks } from './marks.ts'
+
+/** A request without a name of its own. */
+export interface Unnamed extends History {
+  readonly tenant: string
+  /** Names are told apart within a scope: a session that the client named, or nothing. */
+  readonly scope: string
+  /** The name of the first conversation that begins like this one. */
+  readonly base: string
+}
+
+/** One request of a conversation, under way. */
+export interface Visit {
+  readonly name: string
+  /** The client got an answer: the next request is known by it. */
+  answered(said: readonly Item[]): Promise<void>
+  /** It got none: the same request may come again. */
+  failed(): void
+}
+
+export interface Conversations {
+  enter(request: Unnamed): Promise<Visit>
+  /** The name that a request goes on under, for questions that leave no trace. */
+  find(request: Unnamed): Promise<string>
+}
+
+export interface ConversationsDeps {
+  readonly store: Pick<SessionStore, 'getValue' | 'setValue' | 'lease' | 'releaseLease' | 'version'>
+  readonly hash: Hash
+  /** Other processes serve the same conversations: the store decides, not memory. */
+  readonly isShared: boolean
+}
+
+/** How conversations that fall into one group were left, by key; the one that was left last is the last. */
+type Group = ReadonlyMap<string, Marks>
+
+/** Requests of one conversation that have not been answered yet: where they end, and how many there are. */
+interface UnderWay {
+  readonly end: string
+  count: number
+}
+
+/** Values that this takes in a tenant, at most, and conversations in each: who is forgotten goes on under a new name. */
+const GROUPS = 4_096
+const MOST_IN_GROUP = 64
+const MOST_KNOWN = 2_000
+/** Histories that are kept to recognise a client that rewrites its own. */
+const MOST_HISTORIES = 200
+const STRIPES = 64
+const LEASE_MS = 60_000
+const LOCK_MS = 2_000
+const LOCK_WAIT_MS = 5
+const LOCK_ATTEMPTS = 50
+
+/**
+ * Names for conversations whose client sends none. A request goes on with a conversation when it holds that one's last request whole, or
+ * its last answer; a beginning alone makes nobody the same. Who rewinds or forks goes on under a new name: what both hold is found by
+ * its content anyway, and pins, undo, budgets and the ledger stay with the one that was first.
+ */
+export function createConversations({ store, hash, isShared }: ConversationsDeps): Conversations {
+  const groups = new BoundedMap<string, Group>(MOST_KNOWN)
+  /** By what they began with, then by name. */
+  const underWay = new Map<string, Map<string, UnderWay>>()
+  /** Names by the end of a request that got no answer. */
+  const failed = new BoundedMap<string, string>(MOST_KNOWN)
+  /** Answered by this process: the same request once more is no retry. */
+  const answeredHere = new BoundedMap<string, true>(MOST_KNOWN)
+  const histories = new BoundedMap<string, readonly Link[]>(MOST_HISTORIES)
+  /** Two that began alike at the same moment must not both be the first. */
+  const orders = Array.from({ length: STRIPES }, mutex)
+
+  const alikeOf = ({ tenant, scope, base }: Unnamed): string => JSON.stringify([tenant, scope, base])
+  const keyOf = (request: Unnamed, name: string): string => `${alikeOf(request)}${name}`
+  const numberOf = (request: Unnamed): number => parseInt(hash(alikeOf(request)).slice(0, 8), 16)
+  const groupOf = (request: Unnamed): string => `conversations:${numberOf(request) % GROUPS}`
+  const inOrder = <T>(request: Unnamed, task: () => Promise<T>): Promise<T> =>
+    orders[numberOf(request) % STRIPES]!(task)
+
+  async function load(request: Unnamed): Promise<Group> {
+    const key = `${request.tenant}\n${groupOf(request)}`
+    const held = isShared ? undefined : groups.get(key)
+    if (held !== undefined) return held
+    // Without the store memory has to do.
+    const text = await store.getValue(request.tenant, groupOf(request)).catch(() => undefined)
+    const group: Group =
+      text === undefined ? (groups.get(key) ?? new Map()) : new Map(JSON.parse(text) as [string, Marks][])
+    groups.set(key, group)
+    return group
+  }
+
+  /** Conversations that began alike: where each was left, or is about to be. */
+  function* alike(request: Unnamed, group: Group): Iterable<readonly [name: string, marks: Marks]> {
+    const own = alikeOf(request)
+    const running = underWay.get(own) ?? new Map<string, UnderWay>()
+    for (const [name, { end }] of running) yield [name, { end }]
+    for (const [key, marks] of group) {
+      const name = key.startsWith(own) ? key.slice(own.length) : undefined
+      if (name !== undefined && !running.has(name)) yield [name, marks]
+    }
+  }
+
+  function continued(request: Unnamed, group: Group): string | undefined {
+    const end = endOf(request)
+    const again = failed.get(keyOf(request, end))
+    if (again !== undefined) return again
+    const marks = marksIn(request, hash)
+    let best: { readonly name: string; readonly rank: number } | undefined
+    for (const [name, left] of alike(request, group)) {
+      // Asked again: the same conversation where it has gone on for a while or another process answered; else somebody who began alike.
+      const isKnown = isRunning(request, name) || answeredHere.has(keyOf(request, name))
+      if (left.end === end && isKnown && !hasAnswer(request)) continue
+      const rank = rankOf(left, marks)
+      if (rank > (best?.rank ?? -1)) best = { name, rank }
+    }
+    return best?.name ?? rewritten(request, group)
+  }
+
+  const isRunning = (request: Unnamed, name: string): boolean => underWay.get(alikeOf(request))?.has(name) === true
+
+  function rewritten(request: Unnamed, group: Group): string | undefined {
+    if (!hasAnswer(request)) return undefined
+    for (const [name] of alike(request, group)) {
+      const before = histories.get(keyOf(request, name))
+      if (before !== undefined && !isRunning(request, name) && isRewritten(before, request.links)) return name
+    }
+    return undefined
+  }
+
+  /** The beginning's own name for the first, and for the others one that nobody has. */
+  async function unused(request: Unnamed, group: Group): Promise<string> {
+    const { base, tenant, scope } = request
+    const isTaken =
+      group.has(keyOf(request, base)) ||
+      isRunning(request, base) ||
+      (scope === '' && (await store.version(tenant, base).catch(() => 0)) > 0) ||
+      (isShared && !(await leased(request, base, randomBytes(8).toString('hex'))))
+    return isTaken ? `${base}-${randomBytes(4).toString('hex')}` : base
+  }
+
+  /** Of two proxies, the first to go on with a conversation in a way of its own does so under its name. */
+  const leased = (request: Unnamed, name: string, holder: string): Promise<boolean> =>
+    store.lease(request.tenant, `conversation:${keyOf(request, name)}`, holder, LEASE_MS).catch(() => true)
+
+  async function keep(request: Unnamed, name: string, marks: Marks): Promise<void> {
+    const { tenant } = request
+    const key = keyOf(request, name)
+    const others = [...(await load(request))].filter(([other]) => other !== key)
+    const group = new Map([...others.slice(1 - MOST_IN_GROUP), [key, marks] as const])
+    groups.set(`${tenant}\n${groupOf(request)}`, group)
+    await store.setValue(tenant, groupOf(request), JSON.stringify([...group]), false, { durable: 'soon' })
+  }
+
+  /** Nobody else writes the group meanwhile. Best effort: what is lost is a name, not a conversation. */
+  async function alone(request: Unnamed, work: () => Promise<void>): Promise<void> {
+    if (!isShared) return work()
+    const { tenant } = request
+    const holder = randomBytes(8).toString('hex')
+    for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
+      if (await store.lease(tenant, groupOf(request), holder, LOCK_MS).catch(() => true)) break
+      await setTimeout(LOCK_WAIT_MS)
+    }
+    await work().finally(() => store.releaseLease(tenant, groupOf(request), holder).catch(() => undefined))
+  }
+
+  function start(request: Unnamed, name: string): Visit {
+    const key = keyOf(request, name)
+    const end = endOf(request)
+    const running = underWay.get(alikeOf(request)) ?? new Map<string, UnderWay>()
+    const known = running.get(name)
+    const flight = known?.end === end ? known : { end, count: 0 }
+    flight.count++
+    underWay.set(alikeOf(request), running.set(name, flight))
+    failed.delete(keyOf(request, end))
+    let isOver = false
+    const leave = (): boolean => {
+      if (isOver) return false
+      isOver = true
+      if (--flight.count > 0 || running.get(name) !== flight) return true
+      running.delete(name)
+      if (running.size === 0) underWay.delete(alikeOf(request))
+      return true
+    }
+    return {
+      name,
+      failed() {
+        if (leave()) failed.set(keyOf(request, end), name)
+      },
+      answered: (said) =>
+        inOrder(request, async () => {
+          // What came after it in the conversation is what counts.
+          const isNewest = running.get(name) === flight || !running.has(name)
+          leave()
+          answeredHere.set(key, true)
+          if (!isNewest) return
+          histories.set(key, request.links)
+          const answer = answerMark(request, request.links.length, said, hash)
+          await alone(request, () => keep(request, name, { end, ...(answer !== undefined && { answer }) }))
+        }),
+    }
+  }
+
+  return {
+    enter: (request) =>
+      inOrder(request, async () => {
+        const group = await load(request)
+        const name = continued(request, group)
+        if (
+          name !== undefined &&
+          (!isShared || (await leased(request, `${name}\n${group.get(keyOf(request, name))?.end}`, endOf(request))))
+        )
+          return start(request, name)
+        return start(request, await unused(request, group))
+      }),
+    async find(request) {
+      return continued(request, await load(request)) ?? request.base
+    },
+  }
+}

@@ -1,0 +1,125 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { wires } from '../src/formats/registry.ts'
+
+const SRC = resolve(import.meta.dirname, '../src')
+
+/** Files that may name a vendor, each with its reason. `/` at the end: the folder. */
+const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'the other side of a wire, for tests': {
+    'testing/referee/dialects/': 'a dialect is what one vendor answers; all are reached through one registry',
+    'testing/simulator/': 'the simulated client writes bodies of one wire',
+  },
+  'models and their tokenizers, whichever wire they are reached over': {
+    'config/schema/shape.ts': 'names tokenizers',
+    'drivers/catalogue/': 'lists models by vendor, and imports such lists',
+    'drivers/tokenizers/': 'loads vocabularies',
+    'engine/presets/': 'prices and estimates of the documented designs go by model',
+    'meter/estimator/weights-data.ts': 'weights by tokenizer family',
+    'meter/family-bias.ts': 'bias by tokenizer family',
+    'meter/media/': 'pictures cost what the model says',
+    'meter/overhead.ts': 'templates go by model family',
+    'meter/thinking.ts': 'which models forget thinking',
+    'surfaces/cli/commands/count.ts': 'a model in an example',
+    'surfaces/cli/doctor/machine.ts': 'says which tokenizers are exact',
+    'surfaces/cli/replay/replay-recording.ts': 'the model whose prices serve where a recording names none',
+  },
+  'clients: agents that people use, which are no vendors of wires': {
+    'compose/foundation.ts': 'passes the profile of a client on',
+    'core/identity.ts': 'the profile of a client that changes its own history',
+    'engine/tool-results/derived.ts': 'strips what that client adds',
+    'surfaces/cli/commands/inspect.ts': 'says whose recordings it finds',
+    'surfaces/cli/commands/run.ts': 'an agent in an example',
+    'surfaces/cli/doctor/network.ts': 'reads the settings of clients',
+    'surfaces/gateway/identity.ts': 'how clients name their sessions',
+  },
+  secrets: {
+    'engine/redaction/': 'keys are known by how they look',
+  },
+}
+
+const names = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
+/** What only a wire knows: its id, where its vendor is, the vendor's headers and variables. */
+const KNOWLEDGE = new RegExp(
+  wires
+    .flatMap(({ id, endpoint, servers }) => [
+      `['"\`]${names(id)}['"\`]`,
+      ...[endpoint, ...servers].flatMap((one) => [
+        ...(one.isLocal ? [] : [names(new URL(one.url).host)]),
+        ...[...one.keys, ...one.bases, one.modelVariable].map((name) => `\\b${names(name)}\\b`),
+        ...Object.keys(one.headers('key')).filter((name) => name !== 'authorization'),
+      ]),
+    ])
+    .join('|'),
+)
+
+const VENDORS = /anthropic|openai|gemini|claude|ollama|bedrock|mistral/i
+
+const exceptionFor = (file: string): string | undefined =>
+  Object.values(EXCEPTIONS)
+    .flatMap((group) => Object.keys(group))
+    .find((path) => (path.endsWith('/') ? file.startsWith(path) : file === path))
+
+/** Comments may say whom a line is about. */
+const codeOf = (file: string): string =>
+  readFileSync(join(SRC, file), 'utf8')
+    .replaceAll(/\/\*[\s\S]*?\*\//g, '')
+    .replaceAll(/(^|\s)\/\/.*$/gm, '$1')
+
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts') && !file.startsWith('formats/'))
+  .sort()
+
+describe('outside formats/', () => {
+  it('no file names a wire, or the URL, a header or a variable of its vendor', () => {
+    const others = /^(drivers\/catalogue|drivers\/tokenizers|config\/schema|engine\/presets|engine\/redaction|meter)\//
+    const found = files.filter(
+      (file) =>
+        !file.startsWith('testing/') &&
+        // Families of models share their names with wires, and keys with the headers that they travel in.
+        !(others.test(file) && exceptionFor(file) !== undefined) &&
+        // A file of a client's settings is searched for the variable that the client reads there.
+        file !== 'surfaces/cli/doctor/network.ts' &&
+        KNOWLEDGE.test(codeOf(file)),
+    )
+    expect(found).toEqual([])
+  })
+
+  it('no file names a vendor, but for models, clients and what tests need', () => {
+    const found = files.filter((file) => exceptionFor(file) === undefined && VENDORS.test(codeOf(file)))
+    expect(found).toEqual([])
+  })
+
+  it('every exception is needed', () => {
+    const used = new Set(files.filter((file) => VENDORS.test(codeOf(file))).map(exceptionFor))
+    const listed = Object.values(EXCEPTIONS).flatMap((group) => Object.keys(group))
+    expect(listed.filter((path) => !used.has(path))).toEqual([])
+  })
+})
+
+describe('inside formats/', () => {
+  const PARTS = [
+    'answer.ts',
+    'chat.ts',
+    'decode.ts',
+    'encode.ts',
+    'endpoint.ts',
+    'index.ts',
+    'response.ts',
+    'routes.ts',
+    'rules.ts',
+    'source.ts',
+    'steps.ts',
+    'stream.ts',
+    'traits.ts',
+    'usage.ts',
+    'wire.ts',
+    'write.ts',
+  ]
+
+  it.each(wires.map(({ id }) => id))('%s has the files that every wire has', (id) => {
+    expect(readdirSync(join(SRC, 'formats', id))).toEqual(expect.arrayContaining(PARTS))
+  })
+})
