@@ -52,6 +52,8 @@ export function sharedLinks(a: readonly Link[], b: readonly Link[]): number {
   const isSame = (one: Link | undefined, other: Link | undefined): boolean =>
     one === other || (one?.chain === other?.chain && one?.index === other?.index)
   const most = Math.min(a.length, b.length)
+  // A link is made once, and lists that have it at the same place begin alike.
+  if (most > 0 && a[most - 1] === b[most - 1]) return most
   let at = 0
   while (at < most && isSame(a[at], b[at])) at++
   return at

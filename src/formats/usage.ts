@@ -14,16 +14,6 @@ const OTHERS: readonly UsageShape[] = [
       return { input, cacheRead, cacheWrite, output: amount(fields, 'outputTokens'), reasoning: 0 }
     },
   },
-  {
-    fits: (fields) => has(fields, 'prompt_eval_count') || has(fields, 'eval_count'),
-    read: (fields) => ({
-      input: amount(fields, 'prompt_eval_count'),
-      cacheRead: 0,
-      cacheWrite: 0,
-      output: amount(fields, 'eval_count'),
-      reasoning: 0,
-    }),
-  },
 ]
 
 /**

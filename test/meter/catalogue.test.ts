@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
+import { CATALOGUE_LINES } from '../../src/drivers/catalogue/catalogue-data.ts'
 import { readEntry, writeEntry } from '../../src/drivers/catalogue/entry.ts'
 import { readLiteLlm } from '../../src/drivers/catalogue/litellm.ts'
+import { supplemented } from '../../src/drivers/catalogue/supplement.ts'
 
 describe('catalogue', () => {
   const catalogue = bundledCatalogue()
@@ -159,5 +161,19 @@ describe('catalogue lines', () => {
         modalities: ['text'],
       },
     ])
+  })
+
+  it('takes a price that the supplement corrects, in every spelling of the model', () => {
+    const corrected = {
+      id: 'gpt-4o',
+      window: 128_000,
+      rates: { input: 77, output: 99 },
+      reasoning: false,
+      modalities: ['text'],
+    }
+    const lines = supplemented(CATALOGUE_LINES, [corrected])
+    for (const model of ['gpt-4o', 'ft:gpt-4o:org::x', 'openai/gpt-4o']) {
+      expect(bundledCatalogue({ lines }).resolve(model).info.price, model).toMatchObject({ input: 77, output: 99 })
+    }
   })
 })

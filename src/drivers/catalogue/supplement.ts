@@ -1,6 +1,9 @@
-import type { CatalogueEntry } from './entry.ts'
+import { type CatalogueEntry, writeEntry } from './entry.ts'
 
-/** What the public price data lacks and is known otherwise. */
+/**
+ * What the public price data lacks, or has wrong. It holds over the shipped list from the next start on: a price is corrected here, and nothing
+ * has to be built.
+ */
 export const SUPPLEMENT: readonly (CatalogueEntry & { readonly provider: string })[] = [
   {
     // Prices of Fable 5, except that cached input is read at 0.025 times the input price.
@@ -14,3 +17,7 @@ export const SUPPLEMENT: readonly (CatalogueEntry & { readonly provider: string 
     modalities: ['text', 'image', 'pdf'],
   },
 ]
+
+/** The shipped lines with ours behind them, which win. */
+export const supplemented = (lines: string, entries: readonly CatalogueEntry[] = SUPPLEMENT): string =>
+  [lines, ...entries.map((entry) => writeEntry({ ...entry, canonical: true }))].join('\n')

@@ -104,7 +104,9 @@ class ResponsesStream implements VisibleStream {
 
   #ending(event: StreamEvent, data: Fields): Passed {
     const response = isRecord(data['response']) ? data['response'] : {}
-    const whole = { ...response, id: this.#firstId ?? response['id'], output: this.#visible }
+    // One id for the whole stream; only where the provider stores it the client may chain to it, and the last one has everything.
+    const id = response['store'] === true ? response['id'] : (this.#firstId ?? response['id'])
+    const whole = { ...response, id, output: this.#visible }
     return this.#numbered(event, { ...data, response: whole })
   }
 

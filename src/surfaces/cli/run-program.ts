@@ -2,7 +2,7 @@ import { CommanderError, type Command } from 'commander'
 import { isPlimsollError } from '../../core/errors.ts'
 import { EXIT } from './exit-codes.ts'
 import { tolerateClosedOutput } from './kit/closed-output.ts'
-import { complain } from './kit/print-error.ts'
+import { printError } from './kit/print-error.ts'
 
 /** Runs the program; whatever goes wrong ends in one sentence and an exit code. */
 export async function runProgram(program: Command): Promise<void> {
@@ -13,7 +13,7 @@ export async function runProgram(program: Command): Promise<void> {
   } catch (error) {
     process.exitCode = exitCodeOf(error)
     // Commander has said its own already.
-    if (!(error instanceof CommanderError)) complain(error)
+    if (!(error instanceof CommanderError)) printError(error)
   }
 }
 

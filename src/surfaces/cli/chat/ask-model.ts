@@ -56,7 +56,7 @@ export async function askModel(ask: Ask): Promise<Answered> {
 }
 
 /** One more request to the same model, which nobody watches and nobody repeats. */
-export async function askAside(provider: Provider, codec: Codec, call: ModelCall): Promise<ModelResponse> {
+export async function askOnce(provider: Provider, codec: Codec, call: ModelCall): Promise<ModelResponse> {
   const response = await send({ provider, ...call })
   if (!response.ok) throw refused(response.status, await response.text(), provider)
   const answered = await readStream({ provider, codec, signal: call.signal, onText() {} }, response)

@@ -16,7 +16,7 @@ import type { Budget } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../compose/plimsoll.ts'
 import { systemClock } from '../../../ports/clock.ts'
 import type { Stores } from '../stores/open.ts'
-import { askAside, askModel, SizeRefused, type Answered } from './ask-model.ts'
+import { askOnce, askModel, SizeRefused, type Answered } from './ask-model.ts'
 import { createRedactor } from '../../../engine/redaction/redactor.ts'
 import { newChatId, openJournal, type Journal } from './journal.ts'
 import type { Provider } from './providers.ts'
@@ -165,7 +165,7 @@ export function createChat(setup: ChatSetup): Chat {
     send(call) {
       view.onWait('summarising')
       const stops = signal === undefined ? call.signal : AbortSignal.any([call.signal, signal])
-      return askAside(provider, provider.wire.codec, { ...call, signal: stops })
+      return askOnce(provider, provider.wire.codec, { ...call, signal: stops })
     },
   })
 

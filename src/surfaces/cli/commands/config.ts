@@ -6,7 +6,7 @@ import { checkConfig, loadConfig, problemLine } from '../../../config/index.ts'
 import { EXIT } from '../exit-codes.ts'
 import { isForProxy, policySettings, proxySettings, type Setting } from '../config-settings.ts'
 import { POLICY_STARTER, PROXY_STARTER } from '../../../config/starters.ts'
-import { complain } from '../kit/print-error.ts'
+import { printError } from '../kit/print-error.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable } from '../kit/print.ts'
 
@@ -53,7 +53,7 @@ const check = (): Command =>
     if (problems.length > 0) process.exitCode = EXIT.usage
     if (flags.json === true) print(true, { file, ok: problems.length === 0, problems }, () => '')
     else if (problems.length === 0) process.stdout.write(`${file} is right.\n`)
-    else problems.forEach(complain)
+    else problems.forEach(printError)
   })
 
 interface ShowFlags {

@@ -7,7 +7,7 @@ import { codecs, framingOfWire } from '../../../formats/registry.ts'
 import { createMeter, type Meter } from '../../../meter/index.ts'
 import type { Count } from '../../../core/count.ts'
 import { grouped, percent } from '../inspect/figures.ts'
-import { complain } from '../kit/print-error.ts'
+import { printError } from '../kit/print-error.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print } from '../kit/print.ts'
 import { knownModels } from '../catalogue.ts'
@@ -49,7 +49,9 @@ async function runCount(files: string[], flags: CountFlags): Promise<void> {
   const catalogue = knownModels()
   const { info, match } = catalogue.resolve(flags.model)
   if (match === 'default')
-    complain(`${flags.model} is not in the catalogue; counted as ${info.tokenizer}. plimsoll models finds known ones.`)
+    printError(
+      `${flags.model} is not in the catalogue; counted as ${info.tokenizer}. plimsoll models finds known ones.`,
+    )
   const tokenizers = createTokenizers()
   await tokenizers.load(info.tokenizer)
   const meter = createMeter({ catalogue, framingOf: framingOfWire, tokenizerFor: tokenizers.get })

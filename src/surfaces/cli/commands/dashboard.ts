@@ -16,7 +16,7 @@ import { createMetrics } from '../../gateway/operate/metrics.ts'
 import { knownModels } from '../catalogue.ts'
 import { policySettings } from '../config-settings.ts'
 import { withExamples } from '../kit/examples.ts'
-import { complain } from '../kit/print-error.ts'
+import { printError } from '../kit/print-error.ts'
 import { tokenCount } from '../kit/token-count.ts'
 import { liveAgain } from '../replay/replay-session.ts'
 import { addStoreOptions, withStores, type StoreFlags } from '../stores/open.ts'
@@ -84,7 +84,7 @@ async function runDashboard(files: string[], flags: DashboardFlags): Promise<voi
 async function showFiles(paths: string[], flags: DashboardFlags, policy: DashboardOptions['policy']): Promise<void> {
   const found = await findFiles(paths)
   const { recordings, failures } = await loadFiles(found, flags, () => undefined)
-  failures.forEach(complain)
+  failures.forEach(printError)
   const hub = createEventHub()
   const catalogue = knownModels()
   const sessions = memoryStore()
@@ -118,7 +118,7 @@ async function showFiles(paths: string[], flags: DashboardFlags, policy: Dashboa
     }
   }
   // The page is there at once and fills while the files are read.
-  const playing = play().catch(complain)
+  const playing = play().catch(printError)
   await serve(hub, flags, {
     plimsoll,
     sessions,

@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts'
 import { plural, short } from '../inspect/figures.ts'
 import { inspectReport } from '../inspect/report.ts'
 import { fitEnd } from '../inspect/width.ts'
-import { complain } from '../kit/print-error.ts'
+import { printError } from '../kit/print-error.ts'
 import { withExamples } from '../kit/examples.ts'
 import { progressOn } from '../kit/progress.ts'
 import { screenOf } from '../kit/screen.ts'
@@ -72,11 +72,11 @@ async function runInspect(paths: string[], flags: InspectFlags): Promise<void> {
     progress.show(done, files.length, file),
   )
   progress.clear()
-  failures.forEach(complain)
+  failures.forEach(printError)
   if (failures.length > 0) process.exitCode = EXIT.failure
   if (recordings.length === 0) throw nothingFound(files, failures)
   if (others > 0)
-    complain(`${plural(others, 'file')} without a transcript ${others === 1 ? 'was' : 'were'} passed over.`)
+    printError(`${plural(others, 'file')} without a transcript ${others === 1 ? 'was' : 'were'} passed over.`)
   const report = reporter(flags)
   if (flags.html !== undefined) {
     const file = flags.html === true ? HTML_FILE : flags.html

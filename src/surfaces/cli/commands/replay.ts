@@ -4,7 +4,7 @@ import { policyNamed } from '../../../engine/presets/index.ts'
 import type { LoadOptions, Recording } from '../../../formats/transcripts/recording.ts'
 import { EXIT } from '../exit-codes.ts'
 import { plural, short } from '../inspect/figures.ts'
-import { complain } from '../kit/print-error.ts'
+import { printError } from '../kit/print-error.ts'
 import { withExamples } from '../kit/examples.ts'
 import { progressOn } from '../kit/progress.ts'
 import { screenOf } from '../kit/screen.ts'
@@ -73,7 +73,7 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
     progress.show(done, files.length, file),
   )
   progress.clear()
-  failures.forEach(complain)
+  failures.forEach(printError)
   if (failures.length > 0) process.exitCode = EXIT.failure
   const played = recordings.filter(({ calls }) => calls.length > 0)
   if (played.length === 0)

@@ -8,7 +8,7 @@ import type { ProxyLine } from '../../gateway/proxy.ts'
 import { baseUrls, KNOWN_AGENTS, launchOf, type KnownAgent } from '../agents/known-agents.ts'
 import { EXIT } from '../exit-codes.ts'
 import { keepServing } from '../kit/closed-output.ts'
-import { complain } from '../kit/print-error.ts'
+import { printError } from '../kit/print-error.ts'
 import { print, printTable } from '../kit/print.ts'
 import { openProxy } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
@@ -48,7 +48,7 @@ async function runUnder([file, ...args]: string[], flags: RunFlags): Promise<voi
     const { command, env, agent } = launchOf({ file, args }, { url, env: process.env, folder })
     const exit = await exitOf(command.file, command.args, { ...baseUrls(url), ...env })
     process.exitCode = exit ?? EXIT.usage
-    if (calls === 0 && exit !== undefined) complain(nothingCame(file, agent))
+    if (calls === 0 && exit !== undefined) printError(nothingCame(file, agent))
   } finally {
     await close()
     rmSync(folder, { recursive: true, force: true })
@@ -87,7 +87,7 @@ function exitOf(file: string, args: readonly string[], env: Record<string, strin
     process.on('SIGINT', forward)
     process.on('SIGTERM', forward)
     child.once('error', (error) => {
-      complain(`${file} cannot be run: ${error.message}`)
+      printError(`${file} cannot be run: ${error.message}`)
       resolve(undefined)
     })
     child.once('exit', (code, signal) => {

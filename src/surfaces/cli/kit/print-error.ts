@@ -2,7 +2,7 @@ import { harmless } from './harmless.ts'
 import { isPlimsollError } from '../../../core/errors.ts'
 
 /** One sentence on standard error: what is wrong and, where we know it, what to do. */
-export function complain(problem: unknown): void {
+export function printError(problem: unknown): void {
   process.stderr.write(harmless(`plimsoll: ${sentenceOf(problem)}\n`))
 }
 

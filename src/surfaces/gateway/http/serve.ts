@@ -16,7 +16,7 @@ import { lineOf, type ProxyLine } from '../operate/proxy-line.ts'
 import { pump } from './pump.ts'
 import { refuseUnspoken, routeOf } from '../../../formats/routes.ts'
 import type { Sidecar } from '../operate/sidecar.ts'
-import { Departure } from './client-abort.ts'
+import { ClientAbort } from './client-abort.ts'
 import { clientHeaders, headerReader, passThrough, upstreamOf, type SocketAnswer } from '../upstream/upstream-call.ts'
 import { ownPlace, type UpstreamTable } from '../upstream/upstreams.ts'
 
@@ -101,7 +101,7 @@ async function route(
       advice: `Known prefixes: ${known}.`,
     })
   }
-  const gone = new Departure()
+  const gone = new ClientAbort()
   // An abort costs a stack trace, so only a client that really left gets one.
   response.once('close', () => {
     if (!response.writableFinished) gone.leave()

@@ -3,7 +3,7 @@ import type { Target } from '../../../core/target.ts'
 import { within } from '../../../engine/learning/within.ts'
 import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
 import { isVendor } from '../../../formats/overflow/index.ts'
-import { askAside } from '../upstream/side-request.ts'
+import { sideRequest } from '../upstream/side-request.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import type { Place } from '../exchange.ts'
 import type { ManagedRequest } from './managed-request.ts'
@@ -84,7 +84,7 @@ export async function prepareFor<B>(managed: ManagedRequest<B>, place: Place, ta
   const { hidden } = managed
   const prepared = await managed.session.prepare({
     // What is only observed asks nobody, and a place of another wire has no cache of this one's prefix.
-    ...(managed.mode === 'apply' && !isForeign(place, managed.route) && { send: askAside(managed, place) }),
+    ...(managed.mode === 'apply' && !isForeign(place, managed.route) && { send: sideRequest(managed, place) }),
     format: managed.codec.format,
     body: managed.clientText,
     conversation: managed.conversation,

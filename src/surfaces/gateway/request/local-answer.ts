@@ -3,14 +3,14 @@ import { eventsOf, type AnswerEnd, type AnswerHead } from '../../../formats/wire
 import type { StreamKind } from '../../../formats/wire/routes.ts'
 import type { Answer } from './answer.ts'
 
-export interface Saying extends AnswerHead {
+export interface LocalAnswer extends AnswerHead {
   readonly text: string
   readonly stream: false | StreamKind
 }
 
 /** A complete, valid answer of the client's own wire, said by us: what a `halt` looks like to an SDK. */
-export function say(wire: string, saying: Saying, headers: Readonly<Record<string, string>> = {}): Answer {
-  const { text, stream, ...head } = saying
+export function localAnswer(wire: string, given: LocalAnswer, headers: Readonly<Record<string, string>> = {}): Answer {
+  const { text, stream, ...head } = given
   const { answers, framing } = wireOf(wire)
   const writer = answers.writer()
   const end: AnswerEnd = { parts: [{ kind: 'text', text }], stop: 'end' }

@@ -14,7 +14,7 @@ import { hiddenWhole } from '../hidden/whole.ts'
 import type { ManagedRequest } from './managed-request.ts'
 import { observeResponse } from './observe.ts'
 import { recorded } from './record-answer.ts'
-import { say } from './local-answer.ts'
+import { localAnswer } from './local-answer.ts'
 
 export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, startedAt: number): Promise<Reply<B>> {
   const { answer, attempt, errorBody, refusal, recovered } = sent
@@ -126,7 +126,7 @@ export function halted<B>(managed: ManagedRequest<B>, attempt: Attempt): Reply<B
   const { sessionId: session, agent, mode, route, conversation } = managed
   return {
     kind: 'answer',
-    answer: say(
+    answer: localAnswer(
       managed.codec.format,
       {
         text: `Plimsoll stopped this run before the model was called: ${verdict.reason}.`,

@@ -19,7 +19,7 @@ interface Aside<B> {
 }
 
 /** Sends a request of ours to where the client's goes, on its path and with its credentials, and reads the whole answer. */
-export const askAside =
+export const sideRequest =
   <B>({ request, route, codec, upstream }: Aside<B>, place: Place): SendToModel =>
   async ({ body, headers, signal }) => {
     const answer = await upstream.send({

@@ -8,11 +8,11 @@ import { goesToClient, goesUpstream, namedIn } from '../headers.ts'
 import type { HeaderReader } from '../identity.ts'
 import { piecesOf } from '../http/pieces.ts'
 import { pump } from '../http/pump.ts'
-import type { Departure } from '../http/client-abort.ts'
+import type { ClientAbort } from '../http/client-abort.ts'
 import { upstreamAddress, type ProxyPlace } from './upstreams.ts'
 
 /** The client's own request with changes, sent to a place. */
-export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, gone: Departure): Upstream<Readable> {
+export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, gone: ClientAbort): Upstream<Readable> {
   return {
     async send({ place, path, body, headers: changes, foreign }) {
       const { headers: own, base } = place as ProxyPlace
@@ -44,7 +44,7 @@ export async function passThrough(
   path: string,
   incoming: IncomingMessage,
   response: ServerResponse,
-  gone: Departure,
+  gone: ClientAbort,
 ): Promise<void> {
   const length = incoming.headers['content-length']
   const hasBody = length !== undefined || incoming.headers['transfer-encoding'] !== undefined
