@@ -191,12 +191,12 @@ describe('adk-code', () => {
 })
 
 describe('ai-agent', () => {
-  const limitOf = async (model_: string, window?: number) => {
+  const limitOf = async (id: string, window?: number) => {
     const { plimsoll } = presetSession('ai-agent', 100_000)
     const { limit } = await plimsoll.session({ id: 'x' }).prepare({
       format: 'openai-chat',
-      body: { model: model_, messages: [{ role: 'user', content: 'hi' }] },
-      targets: [{ model: model_, ...(window !== undefined && { window }) }],
+      body: { model: id, messages: [{ role: 'user', content: 'hi' }] },
+      targets: [{ model: id, ...(window !== undefined && { window }) }],
     })
     return [limit.window, limit.buffer, limit.outputReserve]
   }
