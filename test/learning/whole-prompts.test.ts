@@ -12,8 +12,8 @@ function provider(added: (body: Record<string, unknown>) => number): Plimsoll {
     store: 'memory:',
     artifacts: 'memory:',
     tools: false,
-    fetch: async (input, init) => {
-      const url = input instanceof Request ? input.url : input.toString()
+    fetch: async (asked, init) => {
+      const url = asked instanceof Request ? asked.url : asked.toString()
       const text = Buffer.from(init?.body as Uint8Array).toString()
       const body = JSON.parse(text) as Record<string, unknown>
       const input = tokensOf(text) + added(body)
