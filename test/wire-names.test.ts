@@ -29,6 +29,7 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'compose/foundation.ts': 'passes the profile of a client on',
     'core/identity.ts': 'the profile of a client that changes its own history',
     'engine/tool-results/derived.ts': 'strips what that client adds',
+    'surfaces/cli/agents/': 'which settings each agent reads',
     'surfaces/cli/commands/inspect.ts': 'says whose recordings it finds',
     'surfaces/cli/commands/run.ts': 'an agent in an example',
     'surfaces/cli/doctor/network.ts': 'reads the settings of clients',
@@ -80,8 +81,8 @@ describe('outside formats/', () => {
         !file.startsWith('testing/') &&
         // Families of models share their names with wires, and keys with the headers that they travel in.
         !(others.test(file) && exceptionFor(file) !== undefined) &&
-        // A file of a client's settings is searched for the variable that the client reads there.
-        file !== 'surfaces/cli/doctor/network.ts' &&
+        // Clients are known by the variables that they read.
+        !/^surfaces\/cli\/(agents\/|doctor\/network\.ts)/.test(file) &&
         KNOWLEDGE.test(codeOf(file)),
     )
     expect(found).toEqual([])

@@ -183,3 +183,7 @@ function afterLast(count: number, { items, indexOf, isUnchained }: Transcript): 
   }
   return undefined
 }
+
+/** The messages that an epoch puts in, in their order: what stands for what it took out. */
+export const insertedTexts = ({ edits }: Pick<Epoch, 'edits'>): readonly string[] =>
+  edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : []))

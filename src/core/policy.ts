@@ -180,7 +180,7 @@ export interface GuardRule {
 }
 
 export type CascadeStep =
-  /** Folds old steps into one message: carried facts and a digest of verbatim lines. The newest steps stay whole. */
+  /** Folds old steps into one message, the record (docs/handover.md). The newest steps stay whole. */
   | {
       readonly step: 'fold'
       readonly tailShare: number

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { filesOf, sharedTranscripts } from '../transcripts/shared-data.ts'
@@ -33,10 +33,25 @@ const FIELDS = [
   'quoteRecall',
   'nameRecall',
   'recoverableRecall',
+  'handover',
   'costUsd',
   'unmanagedCostUsd',
   'cacheHitRate',
   'ms',
+]
+
+/** A chat with a tool step for each number. */
+const longChat = (steps: number): object[] => [
+  { role: 'user', content: 'Find the bug in the parser.' },
+  ...Array.from({ length: steps }, (_, n) => [
+    {
+      role: 'assistant',
+      content: `Reading part ${n} of the parser.`,
+      tool_calls: [{ id: `c${n}`, type: 'function', function: { name: 'read', arguments: `{"path":"src/${n}.ts"}` } }],
+    },
+    { role: 'tool', tool_call_id: `c${n}`, content: `const part_${n} = parse(${n})\n`.repeat(30) },
+  ]).flat(),
+  { role: 'assistant', content: 'It is in part 7.' },
 ]
 
 type Result = Record<(typeof FIELDS)[number], number> & { readonly file: string; readonly format: string }
@@ -47,6 +62,22 @@ const linesOf = (out: string): Result[] =>
     .map((line) => JSON.parse(line) as Result)
 
 describe('replay', () => {
+  it('writes each record to a file of its own, and prints the same with --details', async () => {
+    const folder = join(home, 'records')
+    const session = join(home, 'long.json')
+    writeFileSync(session, JSON.stringify({ messages: longChat(40) }))
+    const { code, out } = await plimsoll(home, ['replay', session, '--window', '8k', '--dump', folder, '--details'])
+    expect(code).toBe(0)
+    const names = readdirSync(folder)
+    expect(names.length).toBeGreaterThan(0)
+    for (const name of names) {
+      expect(name).toMatch(/^long\.json\.plimsoll\.\d+\.call-\d{4}\.txt$/)
+      const text = readFileSync(join(folder, name), 'utf8')
+      expect(text).toContain('[Condensed record of')
+      expect(out).toContain(text.split('\n')[0])
+    }
+  })
+
   it('prints one object per file, policy and window, with exactly the published fields', async () => {
     const { code, out, err } = await plimsoll(home, [
       'replay',

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { ANTHROPIC, targets } from '../pains/support/loop.ts'
 import { fakeSummariser, sound, SOUND, SUMMARISING, summarisingEngine } from '../pains/support/summariser.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { testEngine } from '../support/engine.ts'
 
 const request = (steps: number, window = 8_000) => ({
@@ -16,7 +17,7 @@ describe('compact', () => {
     const done = await agent.compact({ request: request(40) })
     expect(done).toMatchObject({ status: 'done' })
     if (done.status !== 'done') return
-    expect(done.after).toBeLessThan(0.5 * 8_000)
+    expect(done.after).toBeLessThan(policyNamed('plimsoll').water.low * 8_000)
     expect(done.before).toBeGreaterThan(done.after)
     const turn = await agent.prepare(request(40))
     expect(turn.epoch).toBe(done.epoch)

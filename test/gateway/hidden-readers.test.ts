@@ -14,7 +14,14 @@ const ALL = [...BASIC, 'artifact_query', 'artifact_run']
 
 /** An agent that knows `bash` and nothing of our tools. */
 async function talk({ base, fetch }: Stage, turns: number): Promise<string[]> {
-  const client = new Anthropic({ apiKey: 'k', baseURL: base, maxRetries: 0, ...(fetch && { fetch }) })
+  // By name: what begins alike is not the same session.
+  const client = new Anthropic({
+    apiKey: 'k',
+    baseURL: base,
+    maxRetries: 0,
+    defaultHeaders: { 'x-plimsoll-session': 'readers' },
+    ...(fetch && { fetch }),
+  })
   const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'Which node is slow?' }]
   const said: string[] = []
   for (let turn = 0; turn < turns; turn++) {

@@ -13,6 +13,9 @@ export interface RanCommand {
 
 const EXIT =
   /\b(?:exit(?:ed)?(?:[ _]?(?:with|code|status))*|return[ _]?code|exit[ _]?value)["']?\s*[:=]?\s*(\d{1,3})\b/i
+/** A file that is read may say `exit 0` itself: of tools that run no command, only what is plainly a report counts. */
+const REPORTED =
+  /\b(?:exit(?:ed)?[ _](?:with[ _])?(?:code|status)|return[ _]?code|exit[ _]?value)["']?\s*[:=]?\s*(\d{1,3})\b/i
 const ERROR_LINE =
   /\b(?:error|exception|fatal|panic|failed|failure|traceback|denied|not found|cannot|undefined reference)\b/i
 const LONGEST = 160
@@ -20,16 +23,18 @@ const LONGEST = 160
 /** Commands of a history in order of their last run, each once. */
 export function ranCommands(items: readonly Item[]): RanCommand[] {
   const asked = new Map<string, string>()
+  const isCommand = new Set<string>()
   const ran = new Map<string, RanCommand>()
   for (const item of items) {
     const { callId } = item
     if (callId === undefined) continue
     if (item.kind === 'call') {
+      if (commandOf(item) !== undefined) isCommand.add(callId)
       asked.set(callId, commandOf(item)?.split('\n')[0]!.slice(0, LONGEST) ?? callLine(item, LONGEST))
       continue
     }
     const command = item.kind === 'result' ? asked.get(callId) : undefined
-    const exit = command === undefined ? undefined : exitOf(item)
+    const exit = command === undefined ? undefined : exitOf(item, isCommand.has(callId) ? EXIT : REPORTED)
     if (command === undefined || exit === undefined) continue
     const error = exit === 0 ? undefined : errorLineOf(item.text)
     const before = ran.get(command)
@@ -41,8 +46,8 @@ export function ranCommands(items: readonly Item[]): RanCommand[] {
 }
 
 /** How a result says that its command ended. The end of a long output says it, so it is looked at first. */
-export function exitOf({ text, isError }: Item): number | undefined {
-  const found = EXIT.exec(text.slice(-400)) ?? EXIT.exec(text.slice(0, 400))
+export function exitOf({ text, isError }: Item, pattern = EXIT): number | undefined {
+  const found = pattern.exec(text.slice(-400)) ?? pattern.exec(text.slice(0, 400))
   if (found !== null) return Number(found[1])
   return isError === true ? 1 : undefined
 }

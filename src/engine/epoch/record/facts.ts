@@ -1,5 +1,5 @@
 import type { Item } from '../../../core/item.ts'
-import { argumentsOf, pathOf, pathsInPatch } from './arguments.ts'
+import { argumentsOf, commandOf, pathOf, pathsInPatch } from './arguments.ts'
 import { errorLineOf, exitOf, ranCommands, type RanCommand } from './commands.ts'
 import { planStateOf, planText } from './plan-state.ts'
 
@@ -42,8 +42,8 @@ function commandLine({ command, exit, error, fixed }: RanCommand): string {
 export function outcomeOf(items: readonly Item[]): (call: Item) => string | undefined {
   const results = new Map<string, Item>()
   for (const item of items) if (item.kind === 'result' && item.callId !== undefined) results.set(item.callId, item)
-  return ({ callId }) => {
-    const result = callId === undefined ? undefined : results.get(callId)
+  return (call) => {
+    const result = call.callId === undefined || commandOf(call) === undefined ? undefined : results.get(call.callId)
     const exit = result === undefined ? undefined : exitOf(result)
     if (result === undefined || exit === undefined) return undefined
     const error = exit === 0 ? undefined : errorLineOf(result.text)

@@ -5,6 +5,7 @@ import { askedFor } from '../summary/asked-for.ts'
 import { hasHandle, sourceReader, type SourceReader } from './excerpts/excerpt-sources.ts'
 import { chooseExcerpts, renderExcerpt } from './excerpts/excerpts.ts'
 import { factsOf, outcomeOf, type Fact } from './facts.ts'
+import { mediaFrom } from './media.ts'
 import { whatWasSaid } from './said.ts'
 import { textResultsIn } from './text-results.ts'
 import { userMessages } from './user-messages.ts'
@@ -52,6 +53,8 @@ export function recordWriter(draft: Draft): (folded: readonly number[], budgetTo
     const { plan, rest: facts } = factBlocks(items, budgetTokens, countText)
     take(plan)
     take(facts)
+    const media = mediaFrom(draft, folded)
+    take(media.text)
     const account = take(
       whatWasSaid(items, {
         countText,
@@ -63,13 +66,13 @@ export function recordWriter(draft: Draft): (folded: readonly number[], budgetTo
     )
     const excerpts = excerptsFrom(draft, reader, folded, Math.max(0, left) * 0.97)
     const head = joined([intro, said, plan])
-    const body = joined([account, facts, excerpts.text, '[End of the condensed record.]'])
+    const body = joined([account, facts, media.text, excerpts.text, '[End of the condensed record.]'])
     return {
       text: `${head}\n\n${body}`,
       head,
       body,
       facts: joined([plan, facts]),
-      stored: new Map([...users.stored, ...excerpts.stored]),
+      stored: new Map([...users.stored, ...media.stored, ...excerpts.stored]),
     }
   }
 }

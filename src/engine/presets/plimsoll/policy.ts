@@ -1,12 +1,12 @@
 import type { Policy } from '../../../core/policy.ts'
 
 /**
- * The default. Everything is sent whole until the window is nearly full; then one deep epoch folds the old steps into
- * carried facts and verbatim lines. Few deep cuts cost less under prompt caching than many small ones.
+ * The default. Everything is sent whole until the window is nearly full; then one deep epoch puts a record
+ * in the place of the old steps. Few deep cuts cost less under prompt caching than many small ones.
  */
 export const plimsoll: Policy = {
   name: 'plimsoll',
-  water: { high: 0.97, low: 0.5, lowOf: 'history', warn: 0.8, rest: 0.1 },
+  water: { high: 0.97, low: 0.65, lowOf: 'history', warn: 0.8, rest: 0.1 },
   buffer: { fraction: 0.02, min: 256, max: 4_096 },
   caution: 2.5,
   priceGate: true,
@@ -16,8 +16,8 @@ export const plimsoll: Policy = {
   // what an epoch would have to squeeze need not be sent whole first.
   intake: { maxShare: 0.25, previewShare: 0.06, budget: { turnShare: 0.75 } },
   cascade: [
-    // Without a model the whole message is code's: verbatim lines keep quotes where an account would lose them.
-    { step: 'fold', tailShare: 0.15, summaryShare: 0.4, modelShare: 0.2 },
+    // Without a model the whole record is code's: passages keep what an account would lose.
+    { step: 'fold', tailShare: 0.15, summaryShare: 0.52, modelShare: 0.2 },
     { step: 'squeeze', floorTokens: 120 },
   ],
 }

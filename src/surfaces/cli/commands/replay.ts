@@ -10,6 +10,7 @@ import { progressOn } from '../kit/progress.ts'
 import { screenOf } from '../kit/screen.ts'
 import { nameList, tokenCount, tokenCounts } from '../kit/token-count.ts'
 import { renderComparison } from '../replay/comparison.ts'
+import { dumpRecords } from '../replay/dump-records.ts'
 import { liveAgain } from '../replay/replay-session.ts'
 import type { ReplayResult } from '../replay/replay-recording.ts'
 import { renderReplay } from '../replay/terminal.ts'
@@ -27,6 +28,7 @@ interface ReplayFlags extends LoadOptions {
   readonly readers: boolean
   readonly clock?: boolean
   readonly details?: boolean
+  readonly dump?: string
   readonly check?: boolean
   readonly json?: boolean
 }
@@ -51,7 +53,8 @@ export function replayCommand(): Command {
     .option('--reserve <tokens>', 'tokens held back for the answer', tokenCount, 1024)
     .option('--no-readers', 'declare no recall and artifact tools in the requests')
     .option('--clock', 'let caches expire as the recorded clock says (default: every prefix is warm)')
-    .option('--details', 'every call, every epoch and everything that was taken out')
+    .option('--details', 'every call, every epoch, everything that was taken out, and each record as the model sees it')
+    .option('--dump <folder>', 'write each record (what a compaction put in) to a file of its own')
     .option('--check', `exit with ${EXIT.broken} when anything overflowed, was invalid, got lost or was refused`)
     .option('--json', 'one JSON object per line: one for each file, policy and window')
   return withExamples(
@@ -60,6 +63,7 @@ export function replayCommand(): Command {
     'plimsoll replay session.jsonl --window 16k,32k,64k --json',
     'plimsoll replay session.jsonl --window 32k --compare contextguard,autosre',
     'plimsoll replay sessions/ --window 32k --check',
+    'plimsoll replay session.jsonl --window 32k --dump records/',
   ).action(runReplay)
 }
 
@@ -97,6 +101,7 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
     })
     results.push(lived.result)
     progress.clear()
+    if (flags.dump !== undefined) dumpRecords(flags.dump, lived)
     const { width, colour } = screenOf(process.stdout)
     if (flags.json === true) process.stdout.write(`${JSON.stringify(lived.result)}\n`)
     else if (jobs.length <= MOST_REPORTS || flags.details === true)

@@ -7,7 +7,9 @@ import { grouped, percent, plural, short } from '../inspect/figures.ts'
 import { confirmed } from '../kit/confirm.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable, when } from '../kit/print.ts'
-import { dollars } from '../replay/terminal.ts'
+import type { RecordRecall } from '../../../core/records.ts'
+import { plainText } from '../inspect/width.ts'
+import { dollars, share100 } from '../replay/terminal.ts'
 import { listSessions, tenantOfSession } from '../stores/find.ts'
 import { addStoreOptions, withStores, type StoreFlags, type Stores } from '../stores/open.ts'
 import { readableSession, reportOf, type SessionReport } from '../stores/session-report.ts'
@@ -66,7 +68,10 @@ const ls = (): Command =>
 
 const show = (): Command =>
   withExamples(
-    named('show', 'Show what a session did: calls, usage, price, epochs, what was taken out.'),
+    named(
+      'show',
+      'Show what a session did: calls, usage, price, epochs, what was taken out, and the newest record as the model sees it.',
+    ),
     'plimsoll sessions show run-42',
   ).action((session: string, flags: StoreFlags) =>
     withStores(flags, async (stores) => {
@@ -92,8 +97,8 @@ function describe(report: SessionReport): string {
           '',
           'Epochs',
           ...epochs.map(
-            ({ id, at, before, after, covered, undone }) =>
-              `  ${when(at)}  ${id}  ${grouped(before)} → ${grouped(after)} tokens, ${plural(covered, 'item')} covered${undone ? ', undone' : ''}`,
+            ({ id, at, before, after, covered, undone, recall }) =>
+              `  ${when(at)}  ${id}  ${grouped(before)} → ${grouped(after)} tokens, ${plural(covered, 'item')} covered${undone ? ', undone' : ''}${recall === undefined ? '' : `\n      still in view: ${recallText(recall)}`}`,
           ),
         ]),
     ...(cuts.length === 0
@@ -106,7 +111,27 @@ function describe(report: SessionReport): string {
               `  ${when(at)}  ${short(originalBytes)}B → ${short(shownBytes)}B  ${handle ?? ''}  ${reason}`,
           ),
         ]),
+    ...newestRecord(epochs),
   ].join('\n')
+}
+
+/** Of what a compaction took out. */
+const recallText = ({ demands, plan, names, paths, errors }: RecordRecall): string =>
+  [
+    `${share100(demands)} of what people wrote`,
+    `${share100(plan)} of the open plan`,
+    `${share100(names)} of the names in use`,
+    `${share100(paths)} of the files`,
+    `${share100(errors)} of the open errors`,
+  ].join(', ')
+
+/** The record that stands in view now; those before it are part of the JSON. */
+function newestRecord(epochs: SessionReport['epochs']): readonly string[] {
+  const newest = epochs.findLast(({ undone, record }) => !undone && record.length > 0)
+  if (newest === undefined) return []
+  // Whatever a transcript holds, it must not steer the terminal.
+  const lines = newest.record.flatMap((text) => text.split('\n').map(plainText))
+  return ['', `Record of ${newest.id}, as the model sees it`, ...lines]
 }
 
 /** A session as the engine knows it, on stores that are already open. */

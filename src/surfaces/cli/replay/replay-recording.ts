@@ -1,6 +1,7 @@
 import type { Codec } from '../../../core/codec.ts'
 import type { Conversation } from '../../../core/conversation.ts'
 import { changeEnvelope } from '../../../core/edits.ts'
+import { insertedTexts } from '../../../core/epochs.ts'
 import { isPlimsollError } from '../../../core/errors.ts'
 import type { EventSink } from '../../../core/events.ts'
 import type { Item } from '../../../core/item.ts'
@@ -173,8 +174,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       })
       const epoch = turn.report.newEpoch && (await epochOf(session, turn.report.newEpoch.id))
       if (epoch !== undefined) {
-        const inserted = epoch.edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : []))
-        const compaction = { before: asked.items, after: view.items, inserted }
+        const compaction = { before: asked.items, after: view.items, inserted: insertedTexts(epoch) }
         handover.add(compaction)
         options.onCompaction?.({ ...compaction, call: call.index, epoch })
       }

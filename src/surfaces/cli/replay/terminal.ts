@@ -1,3 +1,4 @@
+import { insertedTexts } from '../../../core/epochs.ts'
 import type { Epoch } from '../../../core/records.ts'
 import { columnChart } from '../inspect/chart.ts'
 import { grouped, percent, plural, short } from '../inspect/figures.ts'
@@ -30,6 +31,8 @@ export function renderReplay(lived: LivedSession, look: ReplayLook): string {
       paint,
     ),
     ...(look.details === true ? section('Calls', calls(lived, width), paint) : []),
+    ...(look.details === true ? records(lived, paint) : []),
+    ...section('What compactions left', handover(lived, width), paint),
     ...section('What the next answer needed', recall(lived, width), paint),
     ...section('Price of the input', price(lived, width), paint),
     ...section('Promises', promises(lived, width, paint), paint),
@@ -147,6 +150,35 @@ function recall({ result }: LivedSession, width: number): readonly string[] {
     fitWidth(`${padEnd(what, 12)}${padStart(share100(share), 8)}  ${means}`, width),
   )
 }
+
+function handover({ result }: LivedSession, width: number): readonly string[] {
+  const { compactions, userKept, assistantKept, linesAlone, gapMarks, callsWithArgument, openItems } = result.handover
+  if (compactions === 0) return []
+  const rows: readonly (readonly [string, number, string])[] = [
+    ['user', userKept, 'of what people wrote is in view right after'],
+    ['model', assistantKept, 'of what the model said'],
+    ['plan', openItems, 'of the entries that are not done'],
+    ['calls', callsWithArgument, 'of the calls in the record stand with what they were about'],
+    ['alone', linesAlone, 'of its excerpt lines stand without their neighbours'],
+    ['gaps', gapMarks, 'of its lines say only that something was left out'],
+  ]
+  return rows.map(([what, share, means]) =>
+    fitWidth(`${padEnd(what, 12)}${padStart(share100(share), 8)}  ${means}`, width),
+  )
+}
+
+/** Each record as the model reads it; long lines are not cut, since somebody wants to read them. */
+function records({ epochs: declared, log }: LivedSession, paint: Painter): readonly string[] {
+  const found = new Map(log.flatMap((entry) => (entry.type === 'epoch' ? [[entry.id, entry] as const] : [])))
+  return declared.flatMap(({ call, epoch }) => {
+    const record = found.get(epoch)
+    const texts = record === undefined ? [] : insertedTexts(record)
+    return texts.length === 0 ? [] : section(`Record of call ${call + 1}`, texts.map(plainLines), paint)
+  })
+}
+
+/** Whatever a transcript holds, it must not steer the terminal. */
+const plainLines = (text: string): string => text.split('\n').map(plainText).join('\n')
 
 function price({ result }: LivedSession, width: number): readonly string[] {
   const { costUsd, unmanagedCostUsd, cacheHitRate } = result

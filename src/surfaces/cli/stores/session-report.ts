@@ -1,5 +1,6 @@
 import { NO_USAGE, addUsage, type Usage } from '../../../core/usage.ts'
-import type { LogRecord } from '../../../core/records.ts'
+import { insertedTexts } from '../../../core/epochs.ts'
+import type { LogRecord, RecordRecall } from '../../../core/records.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
 
 export interface SessionEpoch {
@@ -12,6 +13,10 @@ export interface SessionEpoch {
   readonly reason: string
   readonly policy: string
   readonly undone: boolean
+  /** What the view still said of what was taken out. */
+  readonly recall?: RecordRecall
+  /** What the compaction put in, as the model sees it. */
+  readonly record: readonly string[]
 }
 
 export interface SessionCut {
@@ -73,7 +78,7 @@ export async function reportOf(store: SessionStore, tenant: string, session: str
 }
 
 function epochOf(record: Extract<LogRecord, { type: 'epoch' }>, undone: ReadonlySet<string>): SessionEpoch {
-  const { id, at, before, after, count, forced, reason, policy } = record
+  const { id, at, before, after, count, forced, reason, policy, recall } = record
   return {
     id,
     at,
@@ -84,6 +89,8 @@ function epochOf(record: Extract<LogRecord, { type: 'epoch' }>, undone: Readonly
     reason,
     policy,
     undone: undone.has(id),
+    ...(recall !== undefined && { recall }),
+    record: insertedTexts(record),
   }
 }
 

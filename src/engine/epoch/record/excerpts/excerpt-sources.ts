@@ -1,5 +1,6 @@
 import type { Item } from '../../../../core/item.ts'
 import { stringsIn } from '../../../../core/quotes.ts'
+import { cutHead } from '../../../intake/text.ts'
 import type { Draft } from '../../cascade/draft.ts'
 import { argumentsOf, callLine } from '../arguments.ts'
 import type { ExcerptSource } from './excerpts.ts'
@@ -44,7 +45,7 @@ export function sourceReader(draft: Draft, textResults: ReadonlySet<Item>): Sour
     const isStale = staleFor(index, call)
     return {
       item,
-      label: labelOf(draft, item, call),
+      label: textResults.has(item) ? `« ${actionBefore(items, index)}` : labelOf(draft, item, call),
       lines: text.split('\n'),
       weight: item.kind === 'call' ? CALL_WEIGHT : 1,
       age: ages[index]!,
@@ -89,6 +90,13 @@ function givenText(call: Item): string {
     .flatMap(([, value]) => stringsIn(value))
     .filter((text) => text.includes('\n') || text.length > LINE_CHARACTERS)
     .join('\n')
+}
+
+/** What the model asked for in text: the last line of it that says something. */
+function actionBefore(items: readonly Item[], index: number): string {
+  const said = items[index - 1]?.kind === 'assistant' ? items[index - 1]!.text : ''
+  const line = said.split('\n').findLast((one) => /[\p{L}\p{N}]/u.test(one))
+  return line === undefined ? 'result' : cutHead(line.trim(), LABEL_CHARACTERS)
 }
 
 function labelOf(draft: Draft, item: Item, call: Item | undefined): string {
