@@ -29,6 +29,8 @@ export interface Policy {
   readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
   /** Writes the design's debug topics as events. @default false */
   readonly debug?: boolean
+  /** Nothing above this share of the window leaves, on any wire. @default the limit alone */
+  readonly stop?: number
   /** What is held back for the answer. @default 'request' */
   readonly reserve?: ReserveRule
   /** May a request's own output cap be lowered before its history is touched, and how far. @default it may not */

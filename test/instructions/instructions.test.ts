@@ -34,6 +34,23 @@ const write = (at: string, text: string): Promise<void> => writeFile(join(at, 'A
 const load = (more: object = {}) => loadInstructions({ workDir, globalDir, trustProject: true, ...more })
 
 describe('AGENTS.md', () => {
+  it('does not follow a link that leads out of the project, unless it is told to', async () => {
+    const outside = join(dir, 'secrets.txt')
+    await writeFile(outside, 'token: 123')
+    await symlink(outside, join(root, 'AGENTS.md'))
+    await writeFile(join(root, 'RULES.md'), 'inside')
+    await symlink(join(root, 'RULES.md'), join(workDir, 'AGENTS.md'))
+    expect(await load()).toMatchObject({ merged: 'inside', unreadable: [join(root, 'AGENTS.md')] })
+    expect((await load({ followLinks: true })).merged).toBe('token: 123\n\ninside')
+  })
+
+  it('follows links of the global file, which is the user’s own', async () => {
+    const dotfiles = join(dir, 'dotfiles.md')
+    await writeFile(dotfiles, 'mine')
+    await symlink(dotfiles, join(globalDir, 'AGENTS.md'))
+    expect((await load()).merged).toBe('mine')
+  })
+
   it('joins global, project and every directory down to the working one, in this order', async () => {
     await write(globalDir, 'global')
     await write(root, 'project')

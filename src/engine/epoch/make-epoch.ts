@@ -1,5 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import { declaredCount } from '../../core/epochs.ts'
+import type { Load } from '../../core/target.ts'
 import { announceEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from './breaker.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
@@ -8,7 +9,7 @@ import { declareEpoch } from './declare-epoch.ts'
 import { askBeforeEpoch } from './epoch-hooks.ts'
 import { priceGate } from './price-gate.ts'
 import type { Standing } from '../prepare/standing.ts'
-import { isHigh, messagesOf, messagesSinceSummary } from './thresholds.ts'
+import { highWater, isHigh, messagesOf, messagesSinceSummary } from './thresholds.ts'
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
 export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
@@ -20,10 +21,21 @@ export function needsEpoch(context: PrepareContext, standing: Standing, { load, 
   if (branch.background.isWriting) return false
   const { policy } = deps
   if (hasManyMessages(context, standing, conversation)) return true
-  if (!isHigh(policy, limit, load, branch.log.cacheIsWarm)) return false
+  if (!isHigh(policy, limit, isBaseHigh(context) ? byBound(load) : load, branch.log.cacheIsWarm)) return false
   const { rest } = policy.water
   return rest === 0 || load.count.high - (standing.epoch?.after ?? 0) >= rest * limit.tokens
 }
+
+/**
+ * Whether a design's formula is at high water before anything was said: its constants stand for prompts that this window has no room for. No
+ * reduction gets below that, so our own upper bound decides.
+ */
+function isBaseHigh({ deps, conversation, target, limit, branch }: PrepareContext): boolean {
+  const base = deps.meter.design?.estimate?.({ ...conversation, items: conversation.items.slice(-1) }, target.model)
+  return base !== undefined && base >= highWater(deps.policy, limit, branch.log.cacheIsWarm)
+}
+
+const byBound = (load: Load): Load => ({ ...load, count: { ...load.count, tokens: load.count.high } })
 
 /**
  * The same request got an answer as it stands, from the same model and with no more room: it is sent as it was. A process that has just

@@ -6,6 +6,16 @@ import { reserved } from '../epoch/thresholds.ts'
 
 /** What fits. A policy that holds back a share of the window first has to know the window. */
 export function limitFor(
+  deps: Pick<EngineDeps, 'meter' | 'policy' | 'codecs'>,
+  target: Target,
+  request: Pick<Conversation, 'format' | 'settings'>,
+): Limit {
+  const limit = roomFor(deps, target, request)
+  const { stop } = deps.policy
+  return stop === undefined ? limit : { ...limit, tokens: Math.min(limit.tokens, Math.floor(limit.window * stop)) }
+}
+
+function roomFor(
   { meter, policy, codecs }: Pick<EngineDeps, 'meter' | 'policy' | 'codecs'>,
   given: Target,
   { format, settings }: Pick<Conversation, 'format' | 'settings'>,

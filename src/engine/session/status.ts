@@ -5,7 +5,7 @@ import { highWater } from '../epoch/thresholds.ts'
 
 export interface SessionStatus {
   readonly model?: string
-  /** Upper bound of the last request's load, in tokens. */
+  /** Upper bound of what the next request holds so far: the last one, and what its provider counted of it and of the answer. */
   readonly used: number
   readonly limit: number
   readonly available: number
@@ -30,7 +30,7 @@ export interface SessionStatus {
 export async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus> {
   const { log, requests, standing } = branch
   const model = modelOf(branch)
-  const used = Math.ceil(requests.last?.load.count.high ?? 0)
+  const used = Math.ceil(Math.max(requests.last?.load.count.high ?? 0, answeredTokens(branch)))
   const lastLimit = limitOf(branch)
   const limit = lastLimit?.tokens ?? 0
   const threshold = lastLimit === undefined ? 0 : Math.floor(highWater(deps.policy, lastLimit, log.cacheIsWarm))
@@ -52,6 +52,12 @@ export async function statusOf(deps: EngineDeps, branch: Branch): Promise<Sessio
     report: log.calls.report(branch.tenant, branch.session),
     budgets: (await deps.budgets?.standing(spenderOf(branch), deps.clock.now(), deps.policyBudgets)) ?? [],
   }
+}
+
+/** Input and output of the last request, once its answer was counted. */
+function answeredTokens({ log: { measured }, requests: { last } }: Branch): number {
+  const isLast = measured !== undefined && measured.chain === last?.links.at(-1)?.chain
+  return isLast ? measured.prompt + measured.output : 0
 }
 
 /** From the growth of the load, not from the sum of prompts: that sum grows even when nothing is added. */

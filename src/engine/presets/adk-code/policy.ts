@@ -7,8 +7,8 @@ import { ADK_CODE_PRICES } from './prices.ts'
  * adk-code ADR-0006 (Go): head + tail of each output, tokens per turn, compaction above 70 % of the window to initial context +
  * summary of the user's intent + the last 10 messages.
  *
- * Choices: strictly above 70 % of the whole window; 10 % of it is held back for the answer, so that nothing comes near the hard stop
- * of 95 %. "50K to below 5K" and
+ * Choices: strictly above 70 % of the whole window; 10 % of it is held back for the answer where the window holds the answer too, and nothing
+ * above 95 % of it leaves on any wire. "50K to below 5K" and
  * "the last 10 in full" cannot both hold: where the last 10 are small the first does, else they win up to low water (a tenth of the
  * window) and the largest of them become handles.
  *
@@ -21,6 +21,7 @@ export const adkCode = (): Policy => ({
   water: { of: 'window', high: 0.7, low: 0.1, warn: 0.6, rest: 0.05, by: 'tokens' },
   buffer: { fraction: 0, min: 0, max: 0 },
   reserve: 0.1,
+  stop: 0.95,
   caution: CAUTION,
   defaultWindow: 1_000_000,
   intake: { maxShare: 0.25, previewShare: 0.1, guard: { design: 'adk-code', ...ADK_CODE_TRIGGERS } },

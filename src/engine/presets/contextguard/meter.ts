@@ -25,14 +25,17 @@ export function contextguardMeter(base: Meter, rule: EstimatorRule): DesignMeter
     },
     design: {
       factor,
-      load({ measurement, last, anchor }) {
+      load({ gauge, conversation, measurement, last, anchor }) {
         const tokens = contextguardCalibrated(
           measurement.raw.tokens,
           // After a rewrite the ratio still holds; the old prompt's size does not.
           anchor === undefined ? {} : { realTokens: anchor.prompt, lastHeuristic: anchor.rawTokens },
           { defaultFactor: anchor === undefined ? factor(last) : defaultFactor, clamp },
         )
-        return { ...measurement, count: exactly(tokens, 'calibrated') }
+        // What may leave is held by our own bound as well: a provider's count of an easy prompt says little about a dense one.
+        const bound = base.measure(gauge, conversation, measurement.bytes).count.high
+        const count = exactly(tokens, 'calibrated')
+        return { ...measurement, count: last === undefined ? count : { ...count, high: Math.max(tokens, bound) } }
       },
       // Until a provider has counted anything the factor is a guess.
       certain: ({ gauge, conversation, measurement, last }) =>

@@ -1,4 +1,5 @@
 import type { Codec } from '../../../core/codec.ts'
+import type { Count } from '../../../core/count.ts'
 import type { Conversation } from '../../../core/conversation.ts'
 import { changeEnvelope } from '../../../core/edits.ts'
 import { insertedTexts } from '../../../core/epochs.ts'
@@ -122,11 +123,11 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   const tokenizers = createTokenizers()
   const exact = createMeter({ catalogue, framingOf: framingOfWire, tokenizerFor: tokenizers.get })
   /** Counted from what leaves, not taken from the engine's word; exactly, where an estimate leaves it open and a vocabulary is there. */
-  const isOver = async (view: Conversation, bytes: number, most: Limit): Promise<boolean> => {
-    if (bytes > most.bytes) return true
-    if (counter.measure(model, view, bytes).count.high <= most.tokens) return false
+  const countOf = async (view: Conversation, bytes: number, most: Limit): Promise<Count> => {
+    const { count } = counter.measure(model, view, bytes)
+    if (count.high <= most.tokens) return count
     await tokenizers.load(counter.familyOf(model))
-    return exact.measure(model, view, bytes).count.high > most.tokens
+    return exact.measure(model, view, bytes).count
   }
   const tokensOf = onceEach((item: Item) => counter.countItem(model, item).tokens)
   const decoder = {
@@ -135,7 +136,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
     view: growingDecoder(codec),
   }
   let limit = 0
-  // As the engine measures it: thinking that the vendor drops from older turns is no load, although it is in the text.
+  // Peak and overflows come from this one count of what leaves.
   let peakLoad = 0
   let fixedLoad = 0
   let last: Conversation | undefined
@@ -158,11 +159,13 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       })
       declared = turn.declared
       limit = turn.limit.tokens
-      peakLoad = Math.max(peakLoad, Math.round(turn.load.count.tokens))
       // What was refused was never sent and is the client's alone; only what was taken in can be lost.
       last = asked
       const view = decoder.view(turn.text)
-      const overflow = await isOver(view, view.bytes ?? Buffer.byteLength(turn.text), turn.limit)
+      const bytes = view.bytes ?? Buffer.byteLength(turn.text)
+      const count = await countOf(view, bytes, turn.limit)
+      peakLoad = Math.max(peakLoad, Math.round(count.tokens))
+      const overflow = bytes > turn.limit.bytes || count.high > turn.limit.tokens
       const invalid = !turn.report.untouched && breaksNewRule(codec, view, asked)
       meter.add(call.index, {
         ...conversationView(view, tokensOf, countText),
@@ -255,6 +258,7 @@ function onceEach<T extends object>(of: (value: T) => number): (value: T) => num
 }
 
 /** What stands in every view: the head, the tools, and instructions inside the history. */
+
 const fixedParts = (conversation: Conversation): Conversation => ({
   ...conversation,
   items: conversation.items.filter(({ kind }) => kind === 'instruction'),
