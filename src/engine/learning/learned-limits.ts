@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../lib/bounded-map.ts'
 import type { LearnedLimit } from '../../core/target.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
@@ -76,14 +77,12 @@ export function learnedLimits(
   options: LearnedLimitsOptions = {},
 ): LearnedLimits {
   const { ttlMs = 24 * 3_600_000, inferredTtlMs = 6 * 3_600_000, freshMs = 30_000 } = options
-  const known = new Map<string, { readonly lessons: readonly Lesson[]; readonly readAt: number }>()
-  const largest = new Map<string, Required<AcceptedPrompt>>()
+  const known = new BoundedMap<string, { readonly lessons: readonly Lesson[]; readonly readAt: number }>(MOST_TENANTS)
+  const largest = new BoundedMap<string, Required<AcceptedPrompt>>(MOST_TENANTS)
   const endOf = ({ at, from }: Lesson): number => at + (from === 'refusal' ? ttlMs : inferredTtlMs)
 
   function remember(tenant: string, lessons: readonly Lesson[]): void {
-    known.delete(tenant)
     known.set(tenant, { lessons, readAt: clock.now() })
-    if (known.size > MOST_TENANTS) known.delete(known.keys().next().value!)
   }
 
   async function lessonsOf(tenant: string): Promise<readonly Lesson[]> {
@@ -138,9 +137,7 @@ export function learnedLimits(
       const before = largest.get(keyOf(place)) ?? { tokens: 0, bytes: 0 }
       if (tokens <= before.tokens && bytes <= before.bytes) return
       const most = { tokens: Math.max(tokens, before.tokens), bytes: Math.max(bytes, before.bytes) }
-      largest.delete(keyOf(place))
       largest.set(keyOf(place), most)
-      if (largest.size > MOST_TENANTS) largest.delete(largest.keys().next().value!)
       const lessons = await lessonsOf(tenant)
       const isRefuted = (lesson: Lesson): boolean =>
         lesson.endpoint === endpoint &&

@@ -1,11 +1,10 @@
-import type { CountedLoad } from './unknown-model-margin.ts'
 import type { Link } from '../../core/chain.ts'
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
 import type { EventBody } from '../../core/events.ts'
 import type { Limit, Load, Target } from '../../core/target.ts'
-import type { Measurement, TargetRef } from '../../meter/index.ts'
+import type { Measurement, Occupancy, TargetRef } from '../../meter/index.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { EditedPrefix } from '../memo/branch-memo.ts'
@@ -42,6 +41,9 @@ export interface PrepareContext {
   readonly send?: SendToModel
   readonly emit: (body: EventBody) => void
 }
+
+/** A load with how much of it was measured, and how much of the rest is media; a design's formula says neither. */
+export type CountedLoad = Load & Partial<Pick<Occupancy, 'measured' | 'measuredItems' | 'mediaHigh' | 'counters'>>
 
 /** A candidate for what leaves. */
 export interface View {

@@ -12,8 +12,8 @@ import {
   type Occupancy,
 } from '../../meter/index.ts'
 import type { Measured } from '../learning/teach.ts'
-import type { PrepareContext, View, Weighing } from './context.ts'
-import { itemWithMargin, loadWithMargin, marginFor, textWithMargin, type CountedLoad } from './unknown-model-margin.ts'
+import type { CountedLoad, PrepareContext, View, Weighing } from './context.ts'
+import { itemWithMargin, loadWithMargin, marginFor, textWithMargin } from './unknown-model-margin.ts'
 
 /** The last measured call on the same model, whatever became of its bytes. */
 function lastOn({

@@ -1,7 +1,6 @@
 import { mediaBytes, type Item } from '../../core/item.ts'
 import type { Load } from '../../core/target.ts'
-import type { Occupancy } from '../../meter/index.ts'
-import type { PrepareContext } from './context.ts'
+import type { CountedLoad, PrepareContext } from './context.ts'
 
 /** Four bytes to a token is what designs without a tokenizer assume; the fitted estimate is lower on repetitive text. */
 const BYTES_PER_TOKEN = 4
@@ -28,9 +27,6 @@ export function marginFor({
   const isMediaKnown = branch.log.calibration?.mediaFactorOf(target) !== undefined
   return { text: caution ** Math.max(0, 1 - evidence), media: isMediaKnown ? 1 : caution }
 }
-
-/** A load with how much of it was measured, and how much of the rest is media; a design's formula says neither. */
-export type CountedLoad = Load & Partial<Pick<Occupancy, 'measured' | 'measuredItems' | 'mediaHigh' | 'counters'>>
 
 /** The margin is about what nobody has counted: the part that the provider measured stands as it is. */
 export function loadWithMargin(load: CountedLoad, items: readonly Item[], margin: UnknownModelMargin): Load {

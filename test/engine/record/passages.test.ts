@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { chooseExcerpts, renderExcerpt, type ExcerptSource } from '../../../src/engine/epoch/record/excerpts.ts'
-import { passagesOf } from '../../../src/engine/epoch/record/passages.ts'
+import {
+  chooseExcerpts,
+  renderExcerpt,
+  type ExcerptSource,
+} from '../../../src/engine/epoch/record/excerpts/excerpts.ts'
+import { passagesOf } from '../../../src/engine/epoch/record/excerpts/passages.ts'
 
 const FUNCTION = (name: string): string[] => [
   `export function ${name}(input: string): string {`,

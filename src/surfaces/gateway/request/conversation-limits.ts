@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../lib/bounded-map.ts'
 import type { LearnedLimit } from '../../../core/target.ts'
 
 /** What one conversation is kept within after a refusal that teaches nothing about its endpoint: a guess never leaves its conversation. */
@@ -9,14 +10,11 @@ export interface ConversationLimits {
 const MOST = 1_000
 
 export function conversationLimits(): ConversationLimits {
-  const held = new Map<string, LearnedLimit>()
+  const held = new BoundedMap<string, LearnedLimit>(MOST)
   return {
     of: (key) => held.get(key),
     hold(key, limit) {
-      const before = held.get(key)
-      held.delete(key)
-      held.set(key, { ...before, ...limit })
-      if (held.size > MOST) held.delete(held.keys().next().value!)
+      held.set(key, { ...held.get(key), ...limit })
     },
   }
 }

@@ -1,12 +1,12 @@
-import type { Item } from '../../../core/item.ts'
-import { stringsIn } from '../../../core/quotes.ts'
-import { cutHead } from '../../intake/text.ts'
-import type { Draft } from '../cascade/draft.ts'
-import { argumentsOf, callLine } from './arguments.ts'
+import type { Item } from '../../../../core/item.ts'
+import { stringsIn } from '../../../../core/quotes.ts'
+import { cutHead } from '../../../intake/text.ts'
+import type { Draft } from '../../cascade/draft.ts'
+import { argumentsOf, callLine } from '../arguments.ts'
 import type { ExcerptSource } from './excerpts.ts'
-import { lineKey } from './line-key.ts'
-import { noiseIn } from './noise.ts'
-import { isReplaced, staleLines } from './stale.ts'
+import { lineKey } from '../line-key.ts'
+import { noiseIn } from '../noise.ts'
+import { isReplaced, staleLines } from '../stale.ts'
 
 /** Results below this size are quoted without a handle: the handle would cost more than it could bring back. */
 const HANDLE_FROM_CHARACTERS = 2_000

@@ -1,6 +1,6 @@
-import { lineKey } from './line-key.ts'
+import { lineKey } from '../line-key.ts'
 import { passagesOf, type Passage } from './passages.ts'
-import type { IsStale } from './stale.ts'
+import type { IsStale } from '../stale.ts'
 
 /** A text that excerpts are taken from: a result, or what a call was given to write or run. */
 export interface ExcerptSource {
