@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { declaredCount } from '../../src/core/epochs.ts'
 import { handlesIn } from '../../src/core/handles.ts'
 import type { Epoch } from '../../src/core/records.ts'
 import { openStore } from '../../src/drivers/open-store.ts'
@@ -10,7 +11,7 @@ import { createPlimsoll } from '../../src/index.ts'
 import { tenantOf } from '../../src/surfaces/gateway/identity.ts'
 import { startReferee, type RunningReferee } from '../../src/testing/referee/index.ts'
 import { exitOf, lineMatching, node } from './skeleton/processes.ts'
-import { BIG_STEP, script, STEPS, toolOutput } from './skeleton/scenario.ts'
+import { BIG_STEP, script, STEPS, toolOutput, TOOLS } from './skeleton/scenario.ts'
 
 /**
  * The walking skeleton: the real SDK, streaming, forty steps in an 8k window, one result larger than the window, an embedded
@@ -58,12 +59,17 @@ describe('walking skeleton', () => {
     expect(proxied.bodies).toEqual(straight.bodies)
   })
 
-  it('breaks the prompt cache exactly once per epoch, and needs at least two', async () => {
+  it('breaks the prompt cache once per epoch, of which it needs at least two, and once for the tool that opens the first cut result', async () => {
     for (const run of [straight, killed, proxied]) {
       const epochs = await epochsOf(run)
       expect(epochs.length).toBeGreaterThanOrEqual(2)
-      expect(run.referee.summary().cacheBreaks).toBe(epochs.length)
+      const [first, ...others] = run.referee.log.flatMap(({ prefix }, i) => (prefix?.broke === true ? [i] : []))
+      expect(first).toBe(BIG_STEP)
+      expect(others).toEqual(epochs.map(requestOf))
     }
+    const before = TOOLS.map(({ name }) => name)
+    for (const [i, body] of straight.bodies.entries())
+      expect(toolsOf(body)).toEqual(i < BIG_STEP ? before : [...before, 'recall'])
   })
 
   it('shortens the one large result at its first send and gives its exact bytes back', async () => {
@@ -154,6 +160,12 @@ describe('walking skeleton', () => {
     }
   }
 })
+
+const toolsOf = (body: string): string[] =>
+  (JSON.parse(body) as { tools: { name: string }[] }).tools.map(({ name }) => name)
+
+/** The request that declared an epoch: behind the task each step adds words, a call and its result. */
+const requestOf = (epoch: Epoch): number => (declaredCount(epoch) - 1) / 3
 
 async function epochsOf(run: Run): Promise<Epoch[]> {
   const store = openStore(run.store)

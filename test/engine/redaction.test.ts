@@ -200,10 +200,11 @@ describe('ordinary text', () => {
 
 describe('the borders of a session', () => {
   const secrets = [...Object.values(TOKENS), PEM.split('\n')[1]!]
+  const TASK = 'Check the deployment.'
 
   /** An agent that prints a token with every step, and one private key. */
   function leaky(steps: number): { role: string; content: unknown }[] {
-    const messages: { role: string; content: unknown }[] = [{ role: 'user', content: 'Check the deployment.' }]
+    const messages: { role: string; content: unknown }[] = [{ role: 'user', content: TASK }]
     const tokens = Object.entries(TOKENS)
     for (let step = 0; step < steps; step++) {
       const [name, token] = tokens[step % tokens.length]!
@@ -245,6 +246,14 @@ describe('the borders of a session', () => {
     return { ...engine, deps, agent: createSession(async () => deps, { id: 'leaky' }) }
   }
 
+  /** Texts of a request's messages, whether they are a message or a block of one; not what tools returned. */
+  function spokenIn(text: string): string[] {
+    const { messages } = JSON.parse(text) as { messages: { content: string | { text?: string }[] }[] }
+    return messages
+      .flatMap(({ content }) => (typeof content === 'string' ? [content] : content.map((block) => block.text)))
+      .filter((said) => said !== undefined)
+  }
+
   const found = (text: string): string[] => secrets.filter((secret) => text.includes(secret))
 
   it('let no secret into archive, artifacts, summaries, search or the summariser, and reduce all the same', async () => {
@@ -268,10 +277,8 @@ describe('the borders of a session', () => {
     expect(asked.length).toBeGreaterThan(0)
     expect(found(asked.join('\n'))).toEqual([])
     // What the client itself sends is the client's; what we wrote into the view is not.
-    const inserted = (JSON.parse(text) as { messages: { content: unknown }[] }).messages
-      .map(({ content }) => content)
-      .filter((content) => typeof content === 'string')
-    expect(inserted.length).toBeGreaterThan(1)
+    const inserted = spokenIn(text).filter((said) => said !== TASK)
+    expect(inserted.join('\n')).toContain('Found [redacted:')
     expect(found(inserted.join('\n'))).toEqual([])
     const log: string[] = []
     for await (const { record } of deps.sessions.read('local', 'leaky')) log.push(JSON.stringify(record))

@@ -72,12 +72,23 @@ describe.each(WAYS)('@anthropic-ai/sdk through the %s', (way) => {
   it('recovers an overflow that nobody could foresee, and the client sees one good answer', async () => {
     const on = await stage(way, {
       referee: { wire: 'anthropic-messages', window: 6_000, script: longScript(30) },
-      plimsoll: { window: 1_000_000 },
     })
     const answer = await loop(clientOf(on))
     expect(answer.stop_reason).toBe('end_turn')
     expect(on.referee.summary()).toMatchObject({ answered: 30, overflows: 1, invalid: 0 })
     expect(on.events.find((event) => event.type === 'window-learned')).toMatchObject({ model: MODEL, window: 6_000 })
+    expect(on.events.filter((event) => event.type === 'overflow-recovered')).toHaveLength(1)
+  })
+
+  it('recovers one under a window that the user set, which no lesson replaces', async () => {
+    const on = await stage(way, {
+      referee: { wire: 'anthropic-messages', window: 6_000, script: longScript(30) },
+      plimsoll: { window: 1_000_000 },
+    })
+    const answer = await loop(clientOf(on))
+    expect(answer.stop_reason).toBe('end_turn')
+    expect(on.referee.summary()).toMatchObject({ answered: 30, overflows: 1, invalid: 0 })
+    expect(on.events.filter((event) => event.type === 'window-learned')).toEqual([])
     expect(on.events.filter((event) => event.type === 'overflow-recovered')).toHaveLength(1)
   })
 

@@ -38,7 +38,7 @@ export async function startSummary(context: PrepareContext, standing: Standing, 
   background.start(history, high, (finish) =>
     work.run(async (signal) => {
       const records: LogRecord[] = []
-      const lease = summaryLease(context, 0, standing.epoch)
+      const lease = summaryLease(context, 0, standing)
       let own: Proposal | undefined
       try {
         // Another process writes about the same history, or has written: this one does not wait for it.

@@ -38,7 +38,7 @@ export async function declareEpoch(
   standing: Standing,
   cause: Cause,
 ): Promise<Epoch | NoEpoch> {
-  const lease = summaryLease(context, context.deps.policy.timeMs ?? SUMMARY_TIME_MS, standing.epoch)
+  const lease = summaryLease(context, context.deps.policy.timeMs ?? SUMMARY_TIME_MS, standing)
   try {
     return await planAndClaim(context, standing, cause, lease)
   } finally {

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { isDeclaredOn } from '../../../core/epochs.ts'
 import { isPlimsollError } from '../../../core/errors.ts'
 import type { Epoch } from '../../../core/records.ts'
+import type { FoundEpoch } from '../../../ports/session-store.ts'
 import type { PrepareContext } from '../../prepare/context.ts'
+import type { Standing } from '../../prepare/standing.ts'
 
 /** A holder that died is waited for no longer than this; a living one renews three times as often. */
 const LEASE_MS = 15_000
@@ -22,13 +25,16 @@ export interface SummaryLease {
 
 /**
  * A model call costs money and gives other words each time, so each history is summarised once: whoever comes second waits and
- * takes the epoch of the first. `standing` is an epoch that is known already and is no answer.
+ * takes the epoch of the first. What this session has declared already is no answer.
  */
-export function summaryLease(context: PrepareContext, waitMs: number, standing?: Epoch): SummaryLease {
+export function summaryLease(context: PrepareContext, waitMs: number, standing: Standing): SummaryLease {
   const { deps, branch, links } = context
   const { sessions } = deps
   const chain = links.at(-1)?.chain ?? ''
   const work = `summary:${chain}`
+  const chains = links.map((link) => link.chain)
+  const ours = new Set(standing.epochs.map(({ epoch }) => epoch.id).filter((id) => branch.log.epochs.has(id)))
+  if (standing.epoch !== undefined) ours.add(standing.epoch.id)
   const holder = randomUUID()
   let right: Promise<SummaryRight> | undefined
   let renewal: NodeJS.Timeout | undefined
@@ -36,8 +42,11 @@ export function summaryLease(context: PrepareContext, waitMs: number, standing?:
   const hold = (): Promise<boolean> => sessions.lease(branch.tenant, work, holder, LEASE_MS)
 
   async function othersEpoch(): Promise<Epoch | undefined> {
-    const found = await sessions.findEpochs(branch.tenant, [chain])
-    return found.find(({ epoch, undoneIn }) => epoch.id !== standing?.id && !undoneIn.includes(branch.session))?.epoch
+    // An epoch is found by what it covers, which ends somewhere before the end of the history it was declared for.
+    const found = await sessions.findEpochs(branch.tenant, chains)
+    const isAnswer = ({ epoch, undoneIn }: FoundEpoch): boolean =>
+      isDeclaredOn(epoch, chain) && !ours.has(epoch.id) && !undoneIn.includes(branch.session)
+    return found.find(isAnswer)?.epoch
   }
 
   async function wait(): Promise<SummaryRight> {
