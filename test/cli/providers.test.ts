@@ -128,7 +128,7 @@ describe.each(CASES)('chat with $name', (one) => {
   })
 })
 
-const ACCOUNT = 'State: half of the file is read. Next: read the rest of it.'
+const ACCOUNT = 'State: half of long.txt is read. Next: read the rest of long.txt.'
 const ASKED = 'is about to leave the context window'
 
 describe.each(CASES.slice(0, 3))('a summary in band with $name', (one) => {
@@ -139,7 +139,7 @@ describe.each(CASES.slice(0, 3))('a summary in band with $name', (one) => {
       : number % 2 === 1
         ? call('read_file', { path: 'long.txt' })
         : say(`read ${number}`)
-  const prompts = Array.from({ length: 12 }, (_, i) => `again ${i}`)
+  const prompts = Array.from({ length: 18 }, (_, i) => `again ${i}`)
   const small = (...args: string[]): Case => ({ ...one, args: [...one.args, '--window', '9000', ...args] })
   const historyOf = (body: string): string => body.slice(body.search(/"(?:messages|contents)":/))
   const bodies = (): string[] => vendor!.log.map(({ raw }) => Buffer.from(raw).toString())

@@ -37,6 +37,7 @@ const FIELDS = [
   'costUsd',
   'unmanagedCostUsd',
   'cacheHitRate',
+  'requestsHash',
   'ms',
 ]
 

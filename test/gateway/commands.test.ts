@@ -37,8 +37,11 @@ describe('plimsoll proxy', () => {
     writeFileSync(config, JSON.stringify({ upstreams: { anthropic: first.url }, store: 'memory:' }))
     const child = plimsoll(['proxy', '--port', '0', '--json', '--config', config])
     const { lines, errors, exit } = watch(child)
-    await expect.poll(() => lines[0], poll).toMatch(/^\{"listening":"http:\/\/127\.0\.0\.1:\d+"\}$/)
-    const { listening } = JSON.parse(lines[0]!) as { listening: string }
+    await expect.poll(() => lines[0], poll).toMatch(/^\{"listening":"http:\/\/127\.0\.0\.1:\d+",/)
+    const { listening, ...rest } = JSON.parse(lines[0]!) as { listening: string; dashboard: string }
+    expect(Object.keys(rest)).toEqual(['dashboard'])
+    expect(rest.dashboard).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/t\/[\w-]{16,}\/$/)
+    expect(new URL(rest.dashboard).origin).toBe(listening)
     await (await post(`${listening}/anthropic/v1/messages`, ODD_BODY)).text()
     await expect.poll(() => lines.length, poll).toBe(2)
     expect(JSON.parse(lines[1]!)).toMatchObject({ method: 'POST', path: '/anthropic/v1/messages', status: 200 })

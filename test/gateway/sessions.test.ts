@@ -116,7 +116,7 @@ describe('who is speaking', () => {
   })
 })
 
-/** A history that only fits after an epoch, with one result that is too large to be shown. */
+/** A history that only fits after an epoch, with one recent result that is too large to be shown whole. */
 const long = JSON.stringify({
   model: 'claude-opus-4-6',
   max_tokens: 64,
@@ -128,7 +128,7 @@ const long = JSON.stringify({
       {
         role: 'user',
         content: [
-          { type: 'tool_result', tool_use_id: `toolu_${i}`, content: `private ${i} `.repeat(i === 3 ? 9_000 : 300) },
+          { type: 'tool_result', tool_use_id: `toolu_${i}`, content: `private ${i} `.repeat(i === 10 ? 9_000 : 300) },
         ],
       },
     ]).flat(),

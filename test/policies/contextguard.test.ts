@@ -91,11 +91,12 @@ describe('the line', () => {
   })
 
   it('becomes exactly a summary and a continuation that quotes the request', async () => {
-    const { contents } = await session(1_000).prepare([user(chars(4_000)), model(chars(3_000)), user('What is next?')])
+    const history = [user(chars(4_000)), model(chars(3_000)), user('What is next?')]
+    const { contents, sent } = await session(1_000).prepare(history)
     expect(contents).toHaveLength(2)
     expect(textOf(contents[0]!)).toMatch(/^\[Previous conversation summary/)
     expect(textOf(contents[1]!)).toContain("The user's current request is: `What is next?`")
-    expect(contents.map(({ role }) => role)).toEqual(['user', 'user'])
+    expect(sent.contents.map(({ role }) => role)).toEqual(['user'])
   })
 
   it('bounds the quote of a pasted request and keeps all of it behind a handle', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
 import { cyberAutoagent } from '../../src/engine/presets/index.ts'
+import { contentsApart } from '../support/joined.ts'
 import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
 
 /** Rows of Cyber-AutoAgent's own test table that need other numbers than its variables allow, or several at once. */
@@ -80,7 +81,7 @@ describe('the window', () => {
             body: { contents: talk(25), generationConfig: { maxOutputTokens: 16 } },
             targets: [{ model: 'test-model', window: ROOM }],
           })
-          found.push((JSON.parse(turn.text) as { contents: unknown[] }).contents.length)
+          found.push(contentsApart((JSON.parse(turn.text) as { contents: Content[] }).contents).length)
         }
         return found
       }),

@@ -2,6 +2,7 @@ import type { PlimsollEvent } from '../../src/core/events.ts'
 import type { Policy } from '../../src/core/policy.ts'
 import type { PreparedTurn } from '../../src/engine/prepare/prepare.ts'
 import { createPlimsoll, type PlimsollOptions } from '../../src/compose/plimsoll.ts'
+import { contentsApart } from '../support/joined.ts'
 
 export type Part =
   | { readonly text: string }
@@ -24,10 +25,17 @@ export const result = (id: string, text: string, name = 'bash'): Content => ({
   parts: [{ functionResponse: { id, name, response: { result: text } } }],
 })
 
-export interface Prepared extends PreparedTurn {
-  /** The messages that leave. */
+interface Sent {
   readonly contents: readonly Content[]
-  readonly sent: { readonly tools?: unknown; readonly systemInstruction?: unknown }
+  readonly tools?: unknown
+  readonly systemInstruction?: unknown
+}
+
+export interface Prepared extends PreparedTurn {
+  /** What leaves, each text by itself, as the documents count it. */
+  readonly contents: readonly Content[]
+  /** The request as it leaves. */
+  readonly sent: Sent
 }
 
 export interface PresetSession {
@@ -64,8 +72,8 @@ export function presetSession(
     async prepare(contents, extra = {}) {
       const body = { contents, generationConfig: { maxOutputTokens: 16 }, ...extra }
       const turn = await session.prepare({ format: 'gemini', body, targets: [{ model: MODEL, window }] })
-      const sent = JSON.parse(turn.text) as { contents: Content[]; tools?: unknown; systemInstruction?: unknown }
-      return { ...turn, contents: sent.contents, sent }
+      const sent = JSON.parse(turn.text) as Sent
+      return { ...turn, contents: contentsApart(sent.contents), sent }
     },
     usage: async (turn, input) =>
       void (await session.record({

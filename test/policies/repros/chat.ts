@@ -1,6 +1,7 @@
 import type { PlimsollEvent } from '../../../src/core/events.ts'
 import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../../src/compose/plimsoll.ts'
 import type { Target } from '../../../src/core/target.ts'
+import { messagesApart } from '../../support/joined.ts'
 
 /** An OpenAI chat message as the programs write it. */
 export interface ChatMessage {
@@ -9,6 +10,8 @@ export interface ChatMessage {
   readonly tool_calls?: readonly unknown[]
   readonly tool_call_id?: string
 }
+
+type JoinedMessage = Omit<ChatMessage, 'content'> & { readonly content: readonly { readonly text: string }[] }
 
 export const call = (id: string, name: string, args: object = {}): ChatMessage => ({
   role: 'assistant',
@@ -48,6 +51,7 @@ export interface Opened {
 
 export interface Sent {
   readonly turn: Awaited<ReturnType<ReturnType<Plimsoll['session']>['prepare']>>
+  /** What leaves, each text by itself, as the documents count it. */
   readonly messages: readonly ChatMessage[]
   readonly texts: readonly string[]
 }
@@ -71,7 +75,8 @@ export function open(options: PlimsollOptions): Opened {
         body: { model: targets?.[0]?.model ?? 'gpt-4o', ...body },
         ...(targets !== undefined && { targets }),
       })
-      const { messages } = turn.body as { messages: ChatMessage[] }
+      const sent = turn.body as { messages: (ChatMessage | JoinedMessage)[] }
+      const messages = messagesApart(sent.messages)
       return { turn, messages, texts: messages.map(({ content }) => content ?? '') }
     },
   }
