@@ -30,13 +30,15 @@ describe('the context notice', () => {
     const turn = await agent.prepare(request(20))
     const last = (JSON.parse(turn.text) as Body).messages.at(-1)!
     expect(last.role).toBe('user')
-    const [, percent, used, limit] = NOTICE.exec(String(last.content))!
+    // It joins the results, which are the client's last message.
+    const said = JSON.stringify(last.content)
+    const [, percent, used, limit] = NOTICE.exec(said)!
     expect(limit).toBe(turn.limit.tokens.toLocaleString('en'))
     const tokens = Number(used!.replaceAll(',', ''))
     expect(Number(percent)).toBe(Math.round((100 * tokens) / turn.limit.tokens))
     const { turnsRemaining } = await agent.status()
-    const said = Number(/about (\d+) more calls/.exec(String(last.content))![1])
-    expect(Math.abs(said - turnsRemaining!)).toBeLessThanOrEqual(1)
+    const calls = Number(/about (\d+) more calls/.exec(said)![1])
+    expect(Math.abs(calls - turnsRemaining!)).toBeLessThanOrEqual(1)
   })
 
   it('leaves the prefix alone: without it, each request begins with the one before', async () => {

@@ -22,9 +22,18 @@ const turns = [
   },
 ]
 
+/**
+ * Byte for byte, but for the form of a text: messages of one role that meet where a tool step was are joined, and texts that were whole
+ * messages become parts of one.
+ */
+function asWritten(fragment: string): string {
+  const value: unknown = JSON.parse(fragment)
+  return typeof value === 'string' ? JSON.stringify({ type: 'text', text: value }) : fragment
+}
+
 describe('A18: taking a tool out of a transcript', () => {
   it.each(WIRES.flatMap((wire) => (['call', 'result'] as const).map((half) => [wire, half] as const)))(
-    'leaves nothing on %s that refers to it when its %ss are dropped, and everything else byte for byte',
+    'leaves nothing on %s that refers to it when its %ss are dropped, and every other fragment as it was',
     (wire, half) => {
       const codec = codecOf(wire)
       const text = JSON.stringify(plainBody(wire, turns))
@@ -47,8 +56,8 @@ describe('A18: taking a tool out of a transcript', () => {
       expect(left.items.filter((item) => isIt(item.callId))).toEqual([])
       const fragments = conversation.items
         .filter((item) => !isIt(item.callId))
-        .map((item) => codec.fragment(conversation, item))
-      expect(left.items.map((item) => codec.fragment(left, item))).toEqual(fragments)
+        .map((item) => asWritten(codec.fragment(conversation, item)))
+      expect(left.items.map((item) => asWritten(codec.fragment(left, item)))).toEqual(fragments)
     },
   )
 })

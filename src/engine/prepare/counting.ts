@@ -84,14 +84,8 @@ export function loadsOf(
   const careful = (load: CountedLoad): Load => loadWithMargin(load, conversation.items, marginFor(context))
   if (design === undefined) return { estimate: counted, load: careful(counted) }
   const input = { target, gauge, conversation, measurement, occupancy: counted, last: lastOn(context), anchor }
-  const load = ordered(design.load(input))
+  const load = design.load(input)
   return { estimate: design.certain(input) ?? load, load: careful(load) }
-}
-
-/** A design's number is its own; the interval around it is ours. */
-const ordered = <L extends Load>(load: L): L => {
-  const { tokens, low, high } = load.count
-  return { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } }
 }
 
 /** Tokens outside the history: instructions, tools, framing. */

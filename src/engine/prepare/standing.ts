@@ -2,6 +2,7 @@ import { alignChain, firstSendKey, type Link } from '../../core/chain.ts'
 import type { Edit, Plan } from '../../core/edits.ts'
 import { declaredCount, exactAnchors, isDeclaredOn, planOfEpoch, type Anchors } from '../../core/epochs.ts'
 import type { Item } from '../../core/item.ts'
+import { openStepStart, turnsOf } from '../../core/turns.ts'
 import type { Epoch, FirstSendEdit } from '../../core/records.ts'
 import type { FoundEpoch, SessionStore } from '../../ports/session-store.ts'
 import type { Branch } from '../session/branch/branch.ts'
@@ -37,7 +38,7 @@ export async function findStanding({ deps, branch, conversation, links, known }:
   const epoch = epochFor(
     branch,
     links,
-    epochs.filter(({ undoneIn }) => !undoneIn.includes(session)),
+    epochs.filter(({ epoch: one, undoneIn }) => !undoneIn.includes(session) && sparesOpenStep(one, items, links)),
   )
   const firstSend = new Map([...(trail?.firstSend ?? [])].filter(([index]) => index < known.items))
   for (const [index, edit] of await editsOf(deps.sessions, tenant, items, fresh)) firstSend.set(index, edit)
@@ -47,6 +48,12 @@ export async function findStanding({ deps, branch, conversation, links, known }:
     anchors: epoch === undefined ? [] : exactAnchors(epoch),
     firstSend,
   }
+}
+
+/** A client that rewound to just behind a cut has its open step in what the epoch takes out: the step is needed whole. */
+function sparesOpenStep(epoch: Epoch, items: readonly Item[], links: readonly Link[]): boolean {
+  const start = openStepStart(items, turnsOf(items))
+  return !epoch.edits.some((edit) => edit.op === 'drop' && (links[edit.to - 1]?.index ?? -1) >= start)
 }
 
 async function editsOf(

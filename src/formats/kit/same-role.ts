@@ -115,14 +115,19 @@ function rawMessage(text: string): RawMessage {
 
 const isInside = ({ start, end }: Splice, node: JsonNode): boolean => start >= node.start && end <= node.end
 
-/** Contents that are strings or lists as one list: each text becomes a part of its own, each part stays as it is written. */
+/**
+ * Contents that are strings or lists as one list: each text becomes a part of its own, each part stays as it is written. An empty content
+ * adds nothing: providers refuse an empty part.
+ */
 export function joinContents(contents: readonly (string | undefined)[]): string {
   const parts = contents.map((content = 'null') => {
+    if (content === '""') return ''
     if (content.startsWith('"')) return `{"type":"text","text":${content}}`
     if (content.startsWith('[')) return content.slice(1, -1).trim()
     return content === 'null' ? '' : content
   })
-  return `[${parts.filter((part) => part !== '').join(',')}]`
+  const said = parts.filter((part) => part !== '')
+  return said.length === 0 ? '""' : `[${said.join(',')}]`
 }
 
 /** Whether messages have nothing beside these members. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { PlimsollOptions } from '../../../src/compose/plimsoll.ts'
 import { aiAgent, policyNamed } from '../../../src/engine/presets/index.ts'
+import { messagesApart } from '../../support/joined.ts'
 import { open, step, tool, words, type ChatMessage } from './chat.ts'
 
 const FINAL = 'agent__final_report'
@@ -73,7 +74,7 @@ describe('a conversation that has outgrown its window', () => {
     expect(first.load.count.high).toBeLessThanOrEqual(first.limit.tokens)
     const { messages, tools } = first.body as { messages: ChatMessage[]; tools: { function: { name: string } }[] }
     expect(tools.map((one) => one.function.name)).toEqual([FINAL])
-    expect(messages.some(({ content }) => content === 'task')).toBe(true)
+    expect(messagesApart(messages).some(({ content }) => content === 'task')).toBe(true)
     for (let n = 0; n < 3; n++) {
       history.push({ role: 'assistant', content: 'My report.' }, { role: 'user', content: 'And now?' })
       expect((await prepare()).verdict.kind).toBe('final')

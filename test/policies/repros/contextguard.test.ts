@@ -9,13 +9,7 @@ describe('facts that a model’s summary does not have to repeat', () => {
     ['JSON of a runner', 'run', { cmd: 'npm ci' }, '{"stdout":"","exit_code": 243}', '$ npm ci (exit 243)'],
     ['camel case', 'run', { cmd: 'npm ci' }, '{"stdout":"","exitCode":7}', '$ npm ci (exit 7)'],
     ['another word for it', 'run', { cmd: 'cargo b' }, 'returncode=101', '$ cargo b (exit 101)'],
-    [
-      'a tool that is no shell',
-      'kubectl',
-      { verb: 'apply' },
-      'Process exited with code 3',
-      '$ kubectl {"verb":"apply"} (exit 3)',
-    ],
+    ['a tool that is no shell', 'kubectl', { verb: 'apply' }, 'Process exited with code 3', '$ kubectl apply (exit 3)'],
   ])('%s: the exit code survives in the carried block', async (_, name, args, output, carried) => {
     const { messages } = open({ policy: 'contextguard', summarizer: async () => 'Nothing worth telling happened.' })
     const history: ChatMessage[] = [

@@ -1,4 +1,5 @@
 import type { Conversation } from '../../../core/conversation.ts'
+import type { Item } from '../../../core/item.ts'
 import type { PrepareContext } from '../context.ts'
 
 /**
@@ -24,15 +25,19 @@ export function withCacheMarks(
 const willContinue = ({ items, tools }: Conversation): boolean =>
   tools.length > 0 || items.some((item) => item.role === 'assistant')
 
+/** What we insert joins a neighbour of its role. */
+const isOneMessage = (a: Item, b: Item): boolean =>
+  a.message < 0 || b.message < 0 ? a.role === b.role : a.message === b.message
+
 /** Index of the last message that we inserted: what an epoch made of the history stands up to there. */
 function summaryMessage({ items }: Conversation): number | undefined {
   let index = -1
-  let previous: number | undefined
+  let previous: Item | undefined
   let found: number | undefined
-  for (const { message } of items) {
-    if (message < 0 || message !== previous) index++
-    if (message < 0) found = index
-    previous = message
+  for (const item of items) {
+    if (previous === undefined || !isOneMessage(previous, item)) index++
+    if (item.message < 0) found = index
+    previous = item
   }
   return found
 }
