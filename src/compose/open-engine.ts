@@ -9,7 +9,7 @@ import { plimsoll as plimsollPolicy } from '../engine/presets/plimsoll/policy.ts
 import { readerProvenance } from '../engine/readers/provenance.ts'
 import { redactingDeps, redactingSummarizer } from '../engine/redaction/borders.ts'
 import { backgroundWork } from '../engine/session/background-work.ts'
-import { presenter } from '../engine/tool-results/present.ts'
+import { presenter, presentText } from '../engine/tool-results/present.ts'
 import { codecs, framingOfWire } from '../formats/registry.ts'
 import { createMeter, limitOf } from '../meter/index.ts'
 import type { PlimsollOptions } from '../options.ts'
@@ -19,6 +19,7 @@ import type { Summarizer } from '../ports/summarizer.ts'
 import type { Foundation } from './foundation.ts'
 import { findSecret } from './home.ts'
 import { once } from './once.ts'
+import { presentAside } from './present-aside.ts'
 import type { OpenModels } from './open-models.ts'
 import type { OpenTokenizers } from './open-tokenizers.ts'
 import { flushAll } from './flush-all.ts'
@@ -48,11 +49,13 @@ export function openEngine(
   const outboxes = new Set<() => Promise<boolean>>()
   const calibrations = tenantCalibrations(sessions, { onEvent: note })
   const secret = once(() => findSecret(options.secret, sessions))
+  const aside = presentAside(presentText)
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
     const url = typeof options.artifacts === 'string' ? options.artifacts : artifactsBeside(storeUrl ?? 'memory:')
     const catalogue = models.catalogue()
     const registry = createToolRegistry(options.toolSummaries)
+    const inline = presenter(registry)
     const all: EngineDeps = {
       ...openMeter(options, foundation, catalogue, tokenizers),
       ...(options.countTokens !== undefined && { countTokens: options.countTokens }),
@@ -69,7 +72,9 @@ export function openEngine(
       sessions,
       artifacts: typeof options.artifacts === 'object' ? options.artifacts : openArtifacts(url, { secret: key, clock }),
       addressOf: artifactAddress(key),
-      present: presenter(registry),
+      present: inline,
+      // Sentences that the caller wrote for his tools are functions, which no thread can be given.
+      ...(options.toolSummaries === undefined && { presentLong: aside.present }),
       describeResult: registry.summarise,
       provenance: readerProvenance(key),
       clock,
@@ -97,6 +102,7 @@ export function openEngine(
     },
     saveLearned: () => calibrations.flush(),
     async close() {
+      await aside.close()
       if (deps.started()) await (await deps()).artifacts.close()
     },
   }

@@ -49,10 +49,10 @@ export function epochEditsOf(plan: Plan, items: readonly Item[], links: readonly
     const place = places.get(edit.id)
     if (edit.op === 'drop' && place !== undefined) dropped.push({ place, reason: edit.reason })
     if (edit.op === 'drop' && place === undefined) {
-      const next = links.findIndex((link) => link.index > indexes.get(edit.id)!)
+      const next = firstFrom(links, indexes.get(edit.id)! + 1)
       const isReasoning = items[indexes.get(edit.id)!]!.kind === 'reasoning'
       // What leads to a dropped item goes with it anyway.
-      if (isReasoning && next >= 0 && !gone.has(items[links[next]!.index]!.id))
+      if (isReasoning && next < links.length && !gone.has(items[links[next]!.index]!.id))
         stripped.push({ place: next, reason: edit.reason })
     }
     if (edit.op === 'replace' && place !== undefined) {
@@ -61,10 +61,9 @@ export function epochEditsOf(plan: Plan, items: readonly Item[], links: readonly
     }
     if (edit.op === 'insert') {
       const from = edit.before === undefined ? items.length : indexes.get(edit.before)!
-      const at = links.findIndex((link) => link.index >= from)
       edits.push({
         op: 'insert',
-        at: at < 0 ? links.length : at,
+        at: firstFrom(links, from),
         role: edit.role,
         text: edit.text,
         reason: edit.reason,
@@ -72,6 +71,18 @@ export function epochEditsOf(plan: Plan, items: readonly Item[], links: readonly
     }
   }
   return [...rangesOf(dropped), ...rangesOf(stripped, 'strip'), ...edits]
+}
+
+/** Place of the first link at or behind an item; where there is none, the place behind the last. */
+function firstFrom(links: readonly Link[], index: number): number {
+  let low = 0
+  let high = links.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (links[middle]!.index < index) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 /** Neighbouring places with one reason become one range. */

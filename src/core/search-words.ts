@@ -10,9 +10,34 @@ const UNSPACED_RUN = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=
 const MAX_WORD = 40
 const MAX_QUERY_WORDS = 32
 
+/** Words of one text that are indexed: a text with more of them is data, and every one costs as much as one of prose. */
+export const MOST_WORDS = 20_000
+const PIECE = 64 * 1024
+const LONGEST_BETWEEN = 256
+
 /** Distinct words of a text, for the index. */
 export function wordsOf(text: string): string[] {
-  return [...new Set(runsOf(text).flatMap((run) => (UNSPACED.test(run) ? pieces(run, true) : [cut(run)])))]
+  const words = new Set<string>()
+  for (let at = 0; at < text.length && words.size < MOST_WORDS;) at = addWords(words, text, at)
+  return [...words].slice(0, MOST_WORDS)
+}
+
+/** The same for a text of any length, a piece at a time: adds the words of the piece that begins at `at`, and says where the next one begins. */
+export function addWords(words: Set<string>, text: string, at: number): number {
+  const end = endOfPiece(text, at)
+  for (const run of runsOf(text.slice(at, end))) {
+    if (UNSPACED.test(run)) for (const piece of pieces(run, true)) words.add(piece)
+    else words.add(cut(run))
+  }
+  return end
+}
+
+/** At white space, where there is some near. */
+function endOfPiece(text: string, at: number): number {
+  const end = at + PIECE
+  if (end >= text.length) return text.length
+  for (let i = end; i > end - LONGEST_BETWEEN; i--) if (text.charCodeAt(i) <= 32) return i
+  return end
 }
 
 /** Distinct words to look for. Pairs of characters are enough where a run has two or more. */

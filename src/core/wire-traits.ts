@@ -11,8 +11,8 @@ export interface WireTraits {
   readonly promptFraming: PromptFraming
   /** The window holds the answer as well as the prompt. */
   readonly windowHoldsAnswer: boolean
-  /** Whether a thought may go while what it led to stays. */
-  mayStrip(thought: Item, items: readonly Item[]): boolean
+  /** Whether a thought may go while what it led to stays. `besideCalls`: its message has calls. */
+  mayStrip(thought: Item, besideCalls: boolean): boolean
   /** Sent along with `dropStaleThinking`, which the vendor does not know without them. */
   readonly staleThinkingHeaders: Readonly<Record<string, string>>
   /** The provider keeps its answers, and a later request may name one instead of repeating what led to it. */

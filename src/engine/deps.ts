@@ -30,6 +30,8 @@ export interface EngineDeps {
   /** The address that `artifacts.put` will give these bytes. */
   readonly addressOf: (tenant: string, bytes: Uint8Array) => Handle
   readonly present: Presenter
+  /** The same for an output of any length, without holding up other requests. @default `present` */
+  readonly presentLong?: (output: string, options: PresentOptions) => Promise<Presented>
   /** One sentence about a tool's result, by the same summaries as in its view. */
   readonly describeResult: (tool: string, response: unknown) => string
   /** Tells what a reader answered from what a tool wrote. */

@@ -20,6 +20,8 @@ interface Entry<V> {
 
 /** Texts that look alike to the probe and are kept; a hostile client can make as many of them as it likes. */
 const MOST_ALIKE = 8
+/** How full the cache is once it had to forget something. */
+const EVICT_TO = 0.9
 
 /**
  * Found by a probe and then compared: the language's own map would hash every character of every text, which takes longer than to
@@ -38,9 +40,11 @@ export function createContentCache<V>(options: ContentCacheOptions = {}): Conten
     }
   }
 
+  /** Some at a time: a map from which the first entry was taken again and again looks longer and longer for its first one. */
   function evict(): void {
+    if (size <= entries && held <= characters) return
     for (const [probe, group] of alike) {
-      if (size <= entries && held <= characters) return
+      if (size <= entries * EVICT_TO && held <= characters * EVICT_TO) return
       forget(group, group.length)
       alike.delete(probe)
     }

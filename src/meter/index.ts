@@ -52,6 +52,7 @@ export {
   occupancyOfChained,
 } from './occupancy.ts'
 export { refine, type RefineOptions, straddles } from './refine.ts'
+export { LONG_TEXT, textPieces } from './text-pieces.ts'
 export { checkedUsage, isKnownUsage } from './usage.ts'
 export {
   type AccountHold,

@@ -119,7 +119,7 @@ export function createMeter(options: MeterOptions): Meter {
 
   function calibratedWords(own: Calibration | undefined, target: TargetRef, count: Count, byClass: ClassTokens): Count {
     if (count.tokens === 0) return count
-    const { family } = lensFor(target)
+    const family = raw.familyOf(refOf(target).model)
     const { media: _, ...words } = byClass
     const learned = own?.predict(refOf(target), words)
     if (own === undefined || learned === undefined) return widened(count, family, 1)
@@ -272,7 +272,7 @@ export function createMeter(options: MeterOptions): Meter {
     },
     perAnswer: (target, format) => overheadFor(lensFor(target), format).perAnswer,
     factsOf: (model) => raw.lensOf(model).facts,
-    familyOf: (model) => raw.lensOf(model).family,
+    familyOf: raw.familyOf,
     contentKindOf: (target, item) => raw.item(lensFor(target), item, '').kind,
   }
 }

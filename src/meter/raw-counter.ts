@@ -6,6 +6,7 @@ import { createContentCache } from './content-cache.ts'
 import { countItem, type ItemContext, type ItemCount } from './count-item.ts'
 import { estimateTokens } from './estimator/estimate.ts'
 import type { ContentKind } from './estimator/kinds.ts'
+import { LONG_TEXT, textPieces } from './text-pieces.ts'
 import type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './needs.ts'
 
 export interface RawCounterOptions {
@@ -41,6 +42,8 @@ export interface CountedItem extends ItemCount {
 export interface RawCounter {
   /** `mayBeExact`: by a loaded vocabulary, where there is one. @default true */
   lensOf(model: string, mayBeExact?: boolean): Lens
+  /** Tokenizer family of a model. */
+  familyOf(model: string): string
   text(lens: Lens, text: string): { readonly count: Count; readonly kind: ContentKind }
   item(lens: Lens, item: Item, format: string): CountedItem
 }
@@ -89,6 +92,15 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
 
   function countText(lens: Lens, text: string): { count: Count; kind: ContentKind } {
     if (text === '') return { count: NO_TOKENS, kind: 'prose' }
+    if (text.length <= LONG_TEXT) return countPiece(lens, text)
+    const parts = [...textPieces(text)].map((piece) => countPiece(lens, piece))
+    const sum = (of: (count: Count) => number): number => parts.reduce((all, { count }) => all + of(count), 0)
+    // What is wrong about one piece is wrong about the next: their errors add up.
+    const { kind, count } = parts[0]!
+    return { count: { ...count, tokens: sum((c) => c.tokens), low: sum((c) => c.low), high: sum((c) => c.high) }, kind }
+  }
+
+  function countPiece(lens: Lens, text: string): { count: Count; kind: ContentKind } {
     const scope = `${lens.key}|${lens.owner ?? ''}`
     const known = texts.get(scope, text)
     if (known !== undefined) return known
@@ -119,6 +131,7 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
         key: `${info.tokenizer}/${exact?.name ?? 'estimate'}`,
       }
     },
+    familyOf: (model) => factsOf(model).info.tokenizer,
     text: countText,
     item(lens, item, format) {
       const seen = seenItems(`${lens.key}|${lens.model}|${format}`)

@@ -1,10 +1,11 @@
-import { Worker, type ResourceLimits } from 'node:worker_threads'
+import { Worker, type ResourceLimits, type TransferListItem } from 'node:worker_threads'
 import { PlimsollError } from '../../core/errors.ts'
 
 /** What a worker is told and answers. Requests run one after the other. */
 interface Job<Q, A> {
   readonly request: Q
   readonly timeoutMs: number
+  readonly transfer: readonly TransferListItem[]
   readonly resolve: (answer: A | Stopped) => void
   readonly reject: (error: unknown) => void
 }
@@ -24,7 +25,7 @@ export const isStopped = (answer: unknown): answer is Stopped =>
 
 export interface GuardedWorker<Q, A> {
   /** Resolves with `Stopped` when the worker had to be killed; the next request gets a new one. */
-  ask(request: Q, timeoutMs: number): Promise<A | Stopped>
+  ask(request: Q, timeoutMs: number, transfer?: readonly TransferListItem[]): Promise<A | Stopped>
   close(): Promise<void>
 }
 
@@ -72,7 +73,7 @@ export function guardedWorker<Q, A>(
     if (active === undefined) return
     setTimer(on, active.timeoutMs)
     try {
-      on.postMessage(active.request, [])
+      on.postMessage(active.request, active.transfer)
     } catch (error) {
       fail(error)
     }
@@ -126,10 +127,10 @@ export function guardedWorker<Q, A>(
   }
 
   return {
-    async ask(request, timeoutMs) {
+    async ask(request, timeoutMs, transfer = []) {
       if (closed) throw isClosed()
       return new Promise((resolve, reject) => {
-        queue.push({ request, timeoutMs, resolve, reject })
+        queue.push({ request, timeoutMs, transfer, resolve, reject })
         next()
       })
     },

@@ -15,7 +15,7 @@ import {
 } from './checks.ts'
 import { addToIndexes, dropFromIndexes, firstById, idOf, newTenant } from './memory-tenant.ts'
 import type { Entry, Tenant } from './memory-tenant.ts'
-import { decodeRecord } from './record-text.ts'
+import { decodeRecord, encodeRecord } from './record-text.ts'
 import { queryWords, wordsOf } from '../../core/search-words.ts'
 import { rankCandidates } from './search-words.ts'
 
@@ -58,7 +58,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
 
     async append(tenantName, session, records, expectedVersion) {
       const tenant = tenantOf(tenantName)
-      const texts = records.map((record) => JSON.stringify(record))
+      const texts = records.map(encodeRecord)
       const actual = tenant.logs.get(session)?.entries.length ?? 0
       if (expectedVersion !== undefined && actual !== expectedVersion) throw conflict(session, expectedVersion, actual)
       return write(tenant, session, texts)

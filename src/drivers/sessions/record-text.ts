@@ -12,7 +12,7 @@ export interface StoredText {
 }
 
 export function toStored(seal: Seal, tenant: string, record: LogRecord): StoredText {
-  const body = seal.seal(tenant, JSON.stringify(record))
+  const body = seal.seal(tenant, encodeRecord(record))
   return { body, sum: checksum(body), bytes: typeof body === 'string' ? Buffer.byteLength(body) : body.length }
 }
 
@@ -22,9 +22,34 @@ export function fromStored(seal: Seal, tenant: string, body: Stored, sum?: strin
   return decodeRecord(seal.open(tenant, body))
 }
 
+/** What an item's record is marked with where its text is kept once; a package that does not know it says so. */
+const PACKED = 2
+/** Shorter texts are kept twice: looking for them costs more than they do. */
+const LEAST_PACKED = 64
+
+/** The text of a record. An item's own text stands inside the fragment that it was read from, as most clients write JSON: it is kept once. */
+export function encodeRecord(record: LogRecord): string {
+  const isOwn = record.type === 'item-seen' && record.v === RECORD_VERSION
+  if (!isOwn || record.text.length < LEAST_PACKED) return JSON.stringify(record)
+  const { text, fragment, ...rest } = record
+  const quoted = JSON.stringify(text)
+  const at = fragment.indexOf(quoted)
+  if (at < 0) return JSON.stringify(record)
+  const around = [fragment.slice(0, at), fragment.slice(at + quoted.length)]
+  // Written around the quoted text: writing it once more would cost as much as all the rest.
+  return `${JSON.stringify({ ...rest, v: PACKED, around }).slice(0, -1)},"text":${quoted}}`
+}
+
+function unpacked(stored: unknown): unknown {
+  const { around, ...record } = stored as Readonly<Record<string, unknown>>
+  if (record['v'] !== PACKED || !Array.isArray(around)) return stored
+  const fragment = `${String(around[0])}${JSON.stringify(record['text'])}${String(around[1])}`
+  return { ...record, v: RECORD_VERSION, fragment }
+}
+
 /** @throws PlimsollError `unsupported` for a record of a newer package, SyntaxError for torn text. */
 export function decodeRecord(text: string): LogRecord {
-  const record = upgradeRecord(JSON.parse(text))
+  const record = upgradeRecord(unpacked(JSON.parse(text)))
   const version: unknown = record.v
   if (version === RECORD_VERSION) return record
   const supported: number = RECORD_VERSION

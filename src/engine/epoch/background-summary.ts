@@ -32,7 +32,7 @@ export async function startSummary(context: PrepareContext, standing: Standing, 
   if (high <= from * limit.tokens || high < rested || epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return
   const wish = await askBeforeEpoch(context, view, 'background')
   if (wish === undefined) return
-  const plan = planWithinBytes(draftOf(context, standing, wish.preserve), cascade)
+  const plan = await planWithinBytes(draftOf(context, standing, wish.preserve), cascade, context.pause)
   if (plan.edits.length === 0 || plan.asks === undefined) return
   const history = { chain: links.at(-1)!.chain, count: links.length, standing: standing.epoch?.id }
   background.start(history, high, (finish) =>

@@ -52,7 +52,7 @@ async function planAndClaim(
   cause: Cause,
   lease: SummaryLease,
 ): Promise<Epoch | NoEpoch> {
-  const { deps, branch } = context
+  const { deps, branch, pause } = context
   const since = context.links.length - (standing.epoch === undefined ? 0 : declaredCount(standing.epoch))
   const isRepeated = since === 0 && cause.requested?.instructions === undefined
   if (cause.requested !== undefined && !cause.forced && isRepeated)
@@ -68,6 +68,7 @@ async function planAndClaim(
     if (won.id === epoch.id || !isOver(viewUnder(context, standing, won).load, context.limit)) return won
     return (await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...epoch, replaces: won.id })).epoch
   }
+  await countItems(draft, pause)
   const { passes = PASSES, cascade } = deps.policy
   const writer = summaryWriter(context, {
     modelFree: cause.modelFree === true,
@@ -75,7 +76,9 @@ async function planAndClaim(
   })
   for (let pass = 1; pass <= passes; pass++) {
     const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
-    const plan = planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade)
+    await pause()
+    const plan = await planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade, pause)
+    await pause()
     if (plan.edits.length === 0) {
       // A provider that counts more than we do: by our count the aim is met, and the request does not fit.
       if (cause.forced && pass < passes) continue
@@ -94,6 +97,7 @@ async function planAndClaim(
     }
     const proposal = right === 'ours' ? await writer.fulfil(plan, fits) : plan
     const planned = epochOf(context, standing, cause, proposal)
+    await pause()
     // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
     const view = viewUnder(context, standing, planned)
     const { load } = view
@@ -104,7 +108,9 @@ async function planAndClaim(
       return { nothing: 'no plan made the request fit', view }
     if (load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
       return { nothing: 'the shorter view would be no smaller' }
+    await pause()
     await storeTexts(deps, branch, ownTexts(context, proposal))
+    await pause()
     return claim({ ...planned, after: load.count.high, recall: recallUnder(context, planned, view) })
   }
   return { nothing: 'no plan made the request fit' }
@@ -217,8 +223,8 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     keep,
     pinned,
     openFrom,
-    tokensOf: tokensOf(context),
-    countText: textTokensOf(context),
+    tokensOf: once(tokensOf(context)),
+    countText: onceForShort(textTokensOf(context)),
     fixedTokens,
     limitTokens: limit.tokens,
     windowTokens: limit.window,
@@ -235,10 +241,44 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
         ? (origins(content)?.handle ?? deps.addressOf(branch.tenant, Buffer.from(content)))
         : deps.addressOf(branch.tenant, content),
     present: (text, options) => origins(text)?.present(options) ?? deps.present(text, options).text,
+    presentLong: async (text, options) =>
+      origins(text)?.present(options) ?? (await (deps.presentLong ?? deps.present)(text, options)).text,
     readers: context.epochReaders,
     describeResult: deps.describeResult,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,
   }
+}
+
+/** A plan asks for the size of every item many times over. */
+function once<T>(count: (of: T) => number): (of: T) => number {
+  const known = new Map<T, number>()
+  return (of) => {
+    const before = known.get(of)
+    if (before !== undefined) return before
+    const tokens = count(of)
+    known.set(of, tokens)
+    return tokens
+  }
+}
+
+/** Items between two looks at the clock. */
+const PAUSE_EVERY = 256
+
+/** Counts what a plan will ask for, a part at a time: of a long history a single step would count all of it at once. */
+export async function countItems({ items, tokensOf: count, countText }: Draft, pause: PrepareContext['pause']): Promise<void> {
+  for (const [index, item] of items.entries()) {
+    count(item)
+    if (item.kind === 'user') countText(item.text.trim())
+    if (index % PAUSE_EVERY === 0) await pause()
+  }
+}
+
+/** Longer texts are mostly records that are being written, each of them once. */
+const SHORT_CHARACTERS = 2_000
+
+function onceForShort(count: (text: string) => number): (text: string) => number {
+  const short = once(count)
+  return (text) => (text.length <= SHORT_CHARACTERS ? short : count)(text)
 }
 
 /** What a text of the draft was made from, when it is a view or a reader's answer. */

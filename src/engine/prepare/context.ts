@@ -11,6 +11,7 @@ import type { EditedPrefix } from '../memo/branch-memo.ts'
 import type { OpenOffer, ToolOffer } from '../readers/offered-tools.ts'
 import type { Readers } from '../readers/reader-tools.ts'
 import type { Branch } from '../session/branch/branch.ts'
+import type { Pause } from '../../lib/yield-now.ts'
 
 /** One request on its way through `prepare`: what came in and where it is going. */
 export interface PrepareContext {
@@ -40,6 +41,8 @@ export interface PrepareContext {
   /** Asks the model at hand, for a summary in band. */
   readonly send?: SendToModel
   readonly emit: (body: EventBody) => void
+  /** Between parts of the work that may be long: other requests get their turn. */
+  readonly pause: Pause
 }
 
 /** A load with how much of it was measured, and how much of the rest is media; a design's formula says neither. */

@@ -14,10 +14,15 @@ export type { PreparedTurn, PrepareRequest } from './prepared-turn.ts'
 /** Before the model is called. Each stage is a file of `stages/`, and adds to what the one before found out. */
 export async function prepare(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PreparedTurn> {
   const opened = await open(deps, branch, request)
+  const { pause } = opened.context
   const resolved = await resolveStanding(opened)
+  await pause()
   const taken = await takeIn(resolved)
+  await pause()
   const measured = await measure(taken)
+  await pause()
   const reduced = await reduce(measured)
+  await pause()
   const permitted = await permit(reduced)
   return finalise(permitted)
 }

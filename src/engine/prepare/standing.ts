@@ -4,7 +4,8 @@ import { declaredCount, exactAnchors, isDeclaredOn, planOfEpoch, type Anchors } 
 import type { Item } from '../../core/item.ts'
 import { openStepStart, turnsOf } from '../../core/turns.ts'
 import type { Epoch, FirstSendEdit } from '../../core/records.ts'
-import type { FoundEpoch, SessionStore } from '../../ports/session-store.ts'
+import type { Pause } from '../../lib/yield-now.ts'
+import type { FoundEpoch } from '../../ports/session-store.ts'
 import type { Branch } from '../session/branch/branch.ts'
 import type { PrepareContext } from './context.ts'
 
@@ -25,23 +26,30 @@ const REANCHOR_SHARE = 0.9
  * Asks the store about what the last request did not have. An epoch that another session declares later for a prefix that this
  * one has sent already is not taken up: what was sent once stays as it is.
  */
-export async function findStanding({ deps, branch, conversation, links, known }: PrepareContext): Promise<Standing> {
+export async function findStanding(context: PrepareContext): Promise<Standing> {
+  const { deps, branch, conversation, links, known, pause } = context
   const { items } = conversation
   const { tenant, session, log, requests } = branch
   const trail = requests.trail(log.decisions)
   const fresh = links.slice(known.links)
-  const found = await deps.sessions.findEpochs(
-    tenant,
+  const found = await inParts(
     fresh.map((link) => link.chain),
+    (chains) => deps.sessions.findEpochs(tenant, chains),
+    pause,
   )
   const epochs = [...(trail?.epochs ?? []).filter(({ epoch }) => epoch.count <= known.links), ...found]
+  let openFrom: number | undefined
   const epoch = epochFor(
     branch,
     links,
-    epochs.filter(({ epoch: one, undoneIn }) => !undoneIn.includes(session) && sparesOpenStep(one, items, links)),
+    epochs.filter(
+      ({ epoch: one, undoneIn }) =>
+        !undoneIn.includes(session) &&
+        sparesOpenStep(one, links, (openFrom ??= openStepStart(items, turnsOf(items)))),
+    ),
   )
   const firstSend = new Map([...(trail?.firstSend ?? [])].filter(([index]) => index < known.items))
-  for (const [index, edit] of await editsOf(deps.sessions, tenant, items, fresh)) firstSend.set(index, edit)
+  for (const [index, edit] of await editsOf(context, fresh)) firstSend.set(index, edit)
   return {
     ...(epoch !== undefined && { epoch }),
     epochs,
@@ -51,21 +59,19 @@ export async function findStanding({ deps, branch, conversation, links, known }:
 }
 
 /** A client that rewound to just behind a cut has its open step in what the epoch takes out: the step is needed whole. */
-function sparesOpenStep(epoch: Epoch, items: readonly Item[], links: readonly Link[]): boolean {
-  const start = openStepStart(items, turnsOf(items))
-  return !epoch.edits.some((edit) => edit.op === 'drop' && (links[edit.to - 1]?.index ?? -1) >= start)
+function sparesOpenStep(epoch: Epoch, links: readonly Link[], openFrom: number): boolean {
+  return !epoch.edits.some((edit) => edit.op === 'drop' && (links[edit.to - 1]?.index ?? -1) >= openFrom)
 }
 
 async function editsOf(
-  store: SessionStore,
-  tenant: string,
-  items: readonly Item[],
+  { deps, branch, conversation: { items }, pause }: PrepareContext,
   links: readonly Link[],
 ): Promise<(readonly [number, FirstSendEdit])[]> {
   const editable = links.filter((link) => isEditable(items[link.index]!))
-  const edits = await store.findEdits(
-    tenant,
+  const edits = await inParts(
     editable.flatMap((link) => keysOf(items, link)),
+    (keys) => deps.sessions.findEdits(branch.tenant, keys),
+    pause,
   )
   const byKey = new Map(edits.map((edit) => [edit.key, edit]))
   return editable.flatMap((link) => {
@@ -74,6 +80,23 @@ async function editsOf(
       .find((found) => found !== undefined)
     return edit === undefined ? [] : [[link.index, edit] as const]
   })
+}
+
+/** Names that a store is asked about at once. */
+const MOST_ASKED = 4_000
+
+async function inParts<T>(
+  names: readonly string[],
+  ask: (some: readonly string[]) => Promise<readonly T[]>,
+  pause: Pause,
+): Promise<readonly T[]> {
+  if (names.length <= MOST_ASKED) return ask(names)
+  const found: T[] = []
+  for (let from = 0; from < names.length; from += MOST_ASKED) {
+    found.push(...(await ask(names.slice(from, from + MOST_ASKED))))
+    await pause()
+  }
+  return found
 }
 
 export const keyOf = (items: readonly Item[], link: Link): string =>

@@ -1,6 +1,6 @@
 import { linksBefore } from '../../core/chain.ts'
 import { RECORD_VERSION, type Epoch, type FirstSendEdit, type ItemSeen, type LogRecord } from '../../core/records.ts'
-import { ArchivedForms, formOf } from './branch/archived-forms.ts'
+import { ArchivedForms, formOf, noteForm } from './branch/archived-forms.ts'
 import type { Branch } from './branch/branch.ts'
 import type { StoredText } from '../epoch/cascade/draft.ts'
 import type { PrepareContext } from '../prepare/context.ts'
@@ -10,6 +10,7 @@ import { handlesOfRecord } from '../store-admin/record-handles.ts'
 import { appendTo } from './restore.ts'
 import type { Standing } from '../prepare/standing.ts'
 import { putArtifact } from '../store-admin/retention.ts'
+import { yieldNow } from '../../lib/yield-now.ts'
 
 /** Makes texts durable behind their handles, before any view mentions them. */
 export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
@@ -24,10 +25,14 @@ export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterab
 }
 
 /** Everything of a request that the session's own log does not hold: its items, and what was decided about it. */
-export function unwrittenOf(context: PrepareContext, decided: Decided): LogRecord[] {
+export function unwrittenOf(
+  context: PrepareContext,
+  decided: Decided,
+  items: readonly Archivable[],
+): LogRecord[] {
   const at = context.deps.clock.now()
   return [
-    ...newItems(context, at),
+    ...newItems(context, items, at),
     ...adopted(context, decided.standing),
     ...decided.edits.map((edit) => edit.record),
     ...decided.edits.map((edit) => auditOf(edit, at)),
@@ -47,10 +52,11 @@ export const isNews = (context: PrepareContext, { standing, edits }: Decided): b
 /** Writes it. The artifacts that it names are then this session's as well. */
 export async function logRequest(context: PrepareContext, decided: Decided): Promise<void> {
   const { deps, branch } = context
-  const records = unwrittenOf(context, decided)
+  const items = await archivable(context)
+  const records = unwrittenOf(context, decided, items)
   await referenceHandles(deps, branch, adopted(context, decided.standing))
   if (records.length > 0) await appendTo(deps, branch, records)
-  noteArchived(context)
+  noteArchived(context, items)
   for (const edit of decided.edits) context.emit({ type: 'item-offloaded', ...sizesOf(edit) })
 }
 
@@ -76,7 +82,8 @@ export async function referenceHandles(
   if (handles.length > 0) await artifacts.reference(tenant, session, handles)
 }
 
-interface Archivable {
+/** An item that the archive may not hold yet. */
+export interface Archivable {
   readonly index: number
   readonly identity: string
   readonly chain: string
@@ -86,9 +93,9 @@ interface Archivable {
 }
 
 /** The next request need not look at these items again; what only the outbox has is tried again. */
-export function noteArchived(context: PrepareContext): void {
+export function noteArchived(context: PrepareContext, items: readonly Archivable[]): void {
   const { branch, conversation } = context
-  if (archivable(context).every(({ identity, form }) => branch.log.archived.holds(identity, form)))
+  if (items.every(({ identity, form }) => branch.log.archived.holds(identity, form)))
     branch.memo.keepArchived(conversation.items)
 }
 
@@ -96,35 +103,40 @@ export function noteArchived(context: PrepareContext): void {
  * Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a
  * fold takes them out as well.
  */
-function archivable({ deps, branch, codec, conversation, links }: PrepareContext): Archivable[] {
+export async function archivable(context: PrepareContext): Promise<readonly Archivable[]> {
+  const { deps, branch, codec, conversation, links } = context
   const { items } = conversation
+  const pause = yieldNow()
   const from = deps.memo.prefixes.shared(branch.memo.archived, items)
-  const known = linksBefore(links, from)
-  const chained = new Map(links.slice(known).map((link) => [link.index, link]))
-  let chain = links[known - 1]?.chain ?? ''
-  return items.slice(from).map((item, at) => {
-    const index = from + at
-    const link = chained.get(index)
-    const fragment = codec.fragment(conversation, item)
+  let next = linksBefore(links, from)
+  let chain = links[next - 1]?.chain ?? ''
+  const found: Archivable[] = []
+  for (let index = from; index < items.length; index++) {
+    const link = links[next]?.index === index ? links[next++]! : undefined
+    const fragment = codec.fragment(conversation, items[index]!)
     const bytes = { fragment, form: formOf(deps, fragment) }
     // By its bytes: two thoughts of equal text differ in their signatures.
-    if (link === undefined) return { index, identity: deps.hash(`outside:${fragment}`), chain, ...bytes }
-    chain = link.chain
-    return { ...link, ...bytes }
-  })
+    const identity = link?.identity ?? deps.hash(`outside:${fragment}`)
+    chain = link?.chain ?? chain
+    found.push({ index, identity, chain, ...bytes })
+    if (found.length % PAUSE_EVERY === 0) await pause()
+  }
+  return found
 }
 
-function newItems(context: PrepareContext, at: number): ItemSeen[] {
-  const { branch, conversation } = context
+/** Items between two looks at the clock. */
+const PAUSE_EVERY = 64
+
+function newItems({ branch, conversation }: PrepareContext, items: readonly Archivable[], at: number): ItemSeen[] {
   const { archived } = branch.log
   const records: ItemSeen[] = []
   const fresh = new ArchivedForms()
-  for (const { index, identity, chain, fragment, form } of archivable(context)) {
+  for (const { index, identity, chain, fragment, form } of items) {
     const item = conversation.items[index]!
     if (archived.holds(identity, form) || fresh.holds(identity, form)) continue
     const isFurtherForm = archived.has(identity) || fresh.has(identity)
     fresh.add(identity, form)
-    records.push({
+    const record: ItemSeen = {
       v: RECORD_VERSION,
       at,
       agent: branch.agent,
@@ -137,7 +149,9 @@ function newItems(context: PrepareContext, at: number): ItemSeen[] {
       ...(item.toolName !== undefined && { toolName: item.toolName }),
       text: isFurtherForm ? '' : item.text,
       fragment,
-    })
+    }
+    noteForm(record, form)
+    records.push(record)
   }
   return records
 }

@@ -1,5 +1,5 @@
 import type { PrepareContext } from '../prepare/context.ts'
-import { isNews, logRequest, noteArchived, unwrittenOf, type Decided } from './archive.ts'
+import { archivable, isNews, logRequest, noteArchived, unwrittenOf, type Decided } from './archive.ts'
 import type { Unwritten } from './branch/open-turns.ts'
 
 /** What the log needs about one request. It is written once, however many ask. */
@@ -13,9 +13,15 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
   let written: Promise<void> | undefined
   return {
     write: () => (written ??= logRequest(context, decided)),
-    later: () =>
-      written !== undefined || isNews(context, decided)
-        ? undefined
-        : { records: () => unwrittenOf(context, decided), written: () => noteArchived(context) },
+    later: () => (written !== undefined || isNews(context, decided) ? undefined : unwritten(context, decided)),
+  }
+}
+
+function unwritten(context: PrepareContext, decided: Decided): Unwritten {
+  // Looked at when the answer is there, once for both questions.
+  let items: ReturnType<typeof archivable> | undefined
+  return {
+    records: async () => unwrittenOf(context, decided, await (items ??= archivable(context))),
+    written: async () => noteArchived(context, await (items ??= archivable(context))),
   }
 }

@@ -47,12 +47,12 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
       advice: 'Each turn can be recorded once, with the id that prepare returned.',
     })
   }
-  const unwritten = turn.unwritten?.records() ?? []
+  const unwritten = (await turn.unwritten?.records()) ?? []
   const { durable = 'flushed' } = request
   if (request.refused === true) {
     if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
     if (unwritten.length > 0) await appendTo(deps, branch, unwritten, { durable })
-    turn.unwritten?.written()
+    await turn.unwritten?.written()
     return {}
   }
   const answer = request.answer ?? answerOf(deps, request.format ?? turn.format, request.response)
@@ -83,7 +83,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   }
   // One write for the request and its answer: what is acknowledged here is durable as a whole.
   await appendTo(deps, branch, [...unwritten, entry], { durable })
-  turn.unwritten?.written()
+  await turn.unwritten?.written()
   const { costUsd } = entry
   return {
     ...(usage !== undefined && { usage }),

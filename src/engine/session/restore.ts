@@ -22,8 +22,33 @@ export async function appendTo(
   added: readonly LogRecord[],
   options: WriteOptions = {},
 ): Promise<void> {
-  const { tenant, session, log } = branch
+  const { log } = branch
   const records = log.seed === undefined ? added : [log.seed, ...added]
+  for (const batch of batchesOf(records)) await appendBatch(deps, branch, batch, options)
+}
+
+/** Records that a store takes in at once; more would hold up everybody else who writes. */
+const BATCH = 500
+
+/**
+ * A first request may have a hundred thousand items. What was decided and what it cost stays together and goes first: items that stand in the log
+ * without the decision about them would pass for sent as they are, and a client sends them again.
+ */
+function batchesOf(records: readonly LogRecord[]): readonly (readonly LogRecord[])[] {
+  if (records.length <= BATCH) return [records]
+  const items = records.filter(({ type }) => type === 'item-seen')
+  const batches: (readonly LogRecord[])[] = [records.filter(({ type }) => type !== 'item-seen')]
+  for (let from = 0; from < items.length; from += BATCH) batches.push(items.slice(from, from + BATCH))
+  return batches.filter(({ length }) => length > 0)
+}
+
+async function appendBatch(
+  deps: EngineDeps,
+  branch: Branch,
+  records: readonly LogRecord[],
+  options: WriteOptions,
+): Promise<void> {
+  const { tenant, session, log } = branch
   const version = await deps.sessions.append(tenant, session, records, undefined, options)
   // Somebody else wrote in between: take theirs in first, in the order of the log.
   if (version !== log.version + records.length) return catchUp(deps, branch)

@@ -96,11 +96,11 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
           ? `larger than the guard of ${intake.guard?.design ?? 'the policy'} lets through`
           : undefined
   let shown: Presented | undefined
-  const preview = (most: number): string => {
+  const preview = async (most: number): Promise<string> => {
     // Cut by its own size it gets the policy's preview; cut by what others took, its whole share.
     const isShared = tooLarge === undefined && intake.budget?.withinWindow !== true
     const size = isShared ? Math.min(most, maxTokens) : previewTokens
-    shown = viewWithin(deps, scale, source, { maxTokens: Math.min(most, maxTokens), previewTokens: size })
+    shown = await viewWithin(deps, scale, source, { maxTokens: Math.min(most, maxTokens), previewTokens: size })
     // A view that is as long as what it stands for would be a cut without a gain.
     const isGain = binary !== undefined || tokens > most || scale.countTokens(shown.text) < tokens
     return isGain ? shown.text : text
@@ -124,12 +124,12 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
 }
 
 /** A guard's own view is good as long as it fits; beyond that the presenter knows the budget. */
-function viewWithin(
+async function viewWithin(
   deps: EngineDeps,
   { countTokens, readers, now }: ResultScale,
   { text, binary, tool, handle }: ResultSource,
   { maxTokens, previewTokens }: { readonly maxTokens: number; readonly previewTokens: number },
-): Presented {
+): Promise<Presented> {
   const { guard } = deps.policy.intake
   const options: PresentOptions = {
     budgetTokens: Math.floor(Math.min(maxTokens, previewTokens)),
@@ -142,7 +142,8 @@ function viewWithin(
   if (binary !== undefined) return deps.present(binary, options)
   const clean = deps.redact?.(text) ?? text
   const guarded = guard === undefined ? undefined : guardedView(guard, clean, options)
-  return guarded !== undefined && countTokens(guarded.text) <= maxTokens ? guarded : deps.present(clean, options)
+  if (guarded !== undefined && countTokens(guarded.text) <= maxTokens) return guarded
+  return deps.presentLong?.(clean, options) ?? deps.present(clean, options)
 }
 
 /** The budget of a policy on a limit, with what was used so far. */

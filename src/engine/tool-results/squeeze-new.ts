@@ -5,7 +5,7 @@ import { squeeze } from '../epoch/cascade/steps/squeeze.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
 import { isOver } from '../prepare/limits.ts'
 import { viewOf } from '../prepare/view.ts'
-import { draftOf, ownTexts } from '../epoch/declare-epoch.ts'
+import { countItems, draftOf, ownTexts } from '../epoch/declare-epoch.ts'
 import type { NewEdit } from './first-send.ts'
 import { placedKeyOf, type Standing } from '../prepare/standing.ts'
 import { wasSent } from '../session/branch/branch.ts'
@@ -31,9 +31,12 @@ export async function squeezeNew(
   const fresh = await neverSent(context, standing, new Set(intake.map(({ index }) => index)))
   if (fresh.size === 0) return undefined
   const draft = draftOf(context, standing)
+  await countItems(draft, context.pause)
   const excess = Math.max(0, before.load.count.high - limit.tokens) + SLACK_TOKENS
   for (const times of TRIES) {
-    const proposal = squeeze(draft, excess * times, (index) => !fresh.has(index), { floorTokens: FLOOR_TOKENS })
+    await context.pause()
+    const options = { floorTokens: FLOOR_TOKENS }
+    const proposal = await squeeze(draft, excess * times, (index) => !fresh.has(index), options)
     const made = proposal.edits.flatMap((edit): NewEdit[] => {
       if (edit.op !== 'replace' || edit.handle === undefined) return []
       const link = links[edit.at]!

@@ -4,8 +4,7 @@ export const traits: WireTraits = {
   promptFraming: 'messages',
   windowHoldsAnswer: true,
   // Vendors that insist on an echo insist on it beside calls.
-  mayStrip: (thought, items) =>
-    thought.sealed !== true && !items.some((other) => other.kind === 'call' && other.message === thought.message),
+  mayStrip: (thought, besideCalls) => thought.sealed !== true && !besideCalls,
   staleThinkingHeaders: {},
   keepsAnswers: false,
 }

@@ -26,6 +26,7 @@ import { exchange } from './request/managed.ts'
 import type { ResponseSessions } from './request/response-sessions.ts'
 import { routeOf, type Route } from '../../formats/routes.ts'
 import { ownPlace } from './upstream/upstreams.ts'
+import { yieldNow, type Pause } from '../../lib/yield-now.ts'
 
 export interface GatewayDeps {
   readonly secret: () => Promise<Uint8Array>
@@ -177,6 +178,7 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
   const settings = deps.settings()
   const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES, observe = false } = settings
   const codec = deps.codecs.get(route.wire)!
+  const pause = yieldNow(SLICE_MS)
   const text = utf8(await decodeBody(request.body, request.header('content-encoding'), maxBodyBytes))
   const asked = request.header(POLICY_HEADER)
   const mode = asked === 'observe' || (observe && asked === undefined) ? 'observe' : 'apply'
@@ -184,7 +186,8 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
   const tenant = mode === 'observe' ? OBSERVED + client : client
   const decode = (body: string): Conversation => deps.bodies.decode(tenant, codec, body)
   const conversation = decode(text)
-  const links = deps.chain(conversation.items)
+  await pause()
+  const links = await chainAhead(deps.chain, conversation.items, pause)
   let visit: Visit | undefined
   const speaker = await speakerOf({
     header: request.header,
@@ -212,6 +215,24 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
     owner: { tenant, ...speaker },
     ...(visit !== undefined && { visit }),
   }
+}
+
+/** Others get their turn when this long was worked on one request. */
+const SLICE_MS = 20
+/** Items that are hashed at once; the chain remembers how far it came. */
+const CHAIN_STEP = 4_000
+
+/** The chain of a history. A long one is made a part at a time, so that others get their turn. */
+async function chainAhead(
+  chain: GatewayDeps['chain'],
+  items: readonly Item[],
+  pause: Pause,
+): Promise<readonly Link[]> {
+  for (let to = CHAIN_STEP; to < items.length; to += CHAIN_STEP) {
+    chain(items.slice(0, to))
+    await pause()
+  }
+  return chain(items)
 }
 
 /** A conversation that was entered is left again, whatever becomes of the request. */

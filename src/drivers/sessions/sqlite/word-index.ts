@@ -1,56 +1,104 @@
 import { isPlimsollError } from '../../../core/errors.ts'
 import { wordKey } from '../read-record.ts'
-import { int, text } from '../rows.ts'
-import { wordsOf } from '../../../core/search-words.ts'
+import { int, text as nameOf } from '../rows.ts'
+import { addWords, MOST_WORDS } from '../../../core/search-words.ts'
 import { recordOf } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase, SqlRow } from './database.ts'
 
 /** Nobody else gets to work while a slice runs. */
 const SLICE_MS = 8
-const PAGE = 32
+const PAGE = 256
+
+/** A record whose words are being looked for. */
+interface Reading {
+  readonly id: number
+  readonly owner: string
+  readonly tenant: number
+  readonly text: string
+  readonly words: Set<string>
+  at: number
+}
+
+/** What is left over from the last slice. */
+interface Progress {
+  reading?: Reading | undefined
+}
 
 /**
  * Puts the words of records into the search index that were appended since it was last brought up to date; true when some are left. An
- * append does not wait for it: words cost more than everything else about a record, and most are never looked for.
+ * append does not wait for it: words cost more than everything else about a record, and most are never looked for. A long record takes
+ * several slices.
  */
-function indexSlice(db: SqliteDatabase, context: Context): boolean {
-  const startedAt = performance.now()
+function indexSlice(db: SqliteDatabase, context: Context, progress: Progress): boolean {
+  const until = performance.now() + SLICE_MS
   const from = markOf(db)
   let mark = from
-  let isDone = false
-  while (!isDone && performance.now() - startedAt < SLICE_MS) {
-    const rows = db.all(
-      `SELECT r.id, r.version, r.body, r.sum, s.name AS session, s.tenant, t.name AS owner FROM records r
-       JOIN sessions s ON s.id = r.session JOIN tenants t ON t.id = s.tenant WHERE r.id > ? ORDER BY r.id LIMIT ?`,
-      mark,
-      PAGE,
-    )
-    isDone = rows.length < PAGE
-    for (const row of rows) {
-      const id = int(row, 'id')
-      const words = wordsIn(context, row)
-      // A process of an older package puts words in as it appends.
-      if (words.length > 0) db.run('INSERT OR REPLACE INTO words (rowid, tokens) VALUES (?, ?)', id, words.join(' '))
-      mark = id
-      if (performance.now() - startedAt >= SLICE_MS) break
+  let ids = idsBehind(db, mark)
+  let next = 0
+  // Another process may have put it in meanwhile, or a slice was taken back.
+  if (progress.reading?.id === ids[0]) next = 1
+  else progress.reading = undefined
+  for (;;) {
+    if (progress.reading === undefined) {
+      if (next === ids.length) {
+        ids = idsBehind(db, mark)
+        next = 0
+      }
+      if (ids.length === 0) break
+      progress.reading = readingOf(db, context, ids[next++]!)
     }
-    isDone &&= mark === (rows.length === 0 ? mark : int(rows.at(-1), 'id'))
+    if (!readOn(progress.reading, until)) break
+    putWords(db, context, progress.reading)
+    mark = progress.reading.id
+    progress.reading = undefined
+    if (performance.now() >= until) break
   }
   if (mark !== from) db.run("UPDATE meta SET value = ? WHERE key = 'words'", String(mark))
-  return !isDone
+  return progress.reading !== undefined || isBehind(db)
 }
 
-/** None for a record that this package cannot read: it must not stand in the way of all that come after it, other tenants' among them. */
-function wordsIn(context: Context, row: SqlRow): string[] {
-  const owner = text(row, 'owner')
+const idsBehind = (db: SqliteDatabase, mark: number): readonly number[] =>
+  db.all('SELECT id FROM records WHERE id > ? ORDER BY id LIMIT ?', mark, PAGE).map((row) => int(row, 'id'))
+
+/** One at a time: each may be as long as the largest body. */
+function readingOf(db: SqliteDatabase, context: Context, id: number): Reading {
+  const row = db.all(
+    `SELECT r.version, r.body, r.sum, s.name AS session, s.tenant, t.name AS owner FROM records r
+     JOIN sessions s ON s.id = r.session JOIN tenants t ON t.id = s.tenant WHERE r.id = ?`,
+    id,
+  )[0]
+  const text = row === undefined ? '' : textIn(context, row)
+  const owner = row === undefined ? '' : nameOf(row, 'owner')
+  return { id, owner, tenant: row === undefined ? 0 : int(row, 'tenant'), text, words: new Set(), at: 0 }
+}
+
+/** True when all that are indexed were found. */
+function readOn(reading: Reading, until: number): boolean {
+  const { words, text } = reading
+  while (reading.at < text.length && words.size < MOST_WORDS) {
+    reading.at = addWords(words, text, reading.at)
+    if (performance.now() >= until) return reading.at >= text.length
+  }
+  return true
+}
+
+function putWords(db: SqliteDatabase, context: Context, { id, owner, tenant, words }: Reading): void {
+  if (words.size === 0) return
+  const keys = [...words].slice(0, MOST_WORDS).map((word) => wordKey(context, owner, tenant, word))
+  // A process of an older package puts words in as it appends.
+  db.run('INSERT OR REPLACE INTO words (rowid, tokens) VALUES (?, ?)', id, keys.join(' '))
+}
+
+/** Nothing for a record that this package cannot read: it must not stand in the way of all that come after it, other tenants' among them. */
+function textIn(context: Context, row: SqlRow): string {
   try {
-    const record = recordOf(context, owner, row, { session: text(row, 'session'), version: int(row, 'version') })
-    if (record?.type !== 'item-seen') return []
-    return wordsOf(record.text).map((word) => wordKey(context, owner, int(row, 'tenant'), word))
+    const place = { session: nameOf(row, 'session'), version: int(row, 'version') }
+    const record = recordOf(context, nameOf(row, 'owner'), row, place)
+    return record?.type === 'item-seen' ? record.text : ''
   } catch (error) {
     if (!isPlimsollError(error)) throw error
-    return []
+    return ''
   }
 }
 
@@ -58,7 +106,7 @@ const isBehind = (db: SqliteDatabase): boolean =>
   db.all('SELECT 1 FROM records WHERE id > ? LIMIT 1', markOf(db)).length > 0
 
 const markOf = (db: SqliteDatabase): number =>
-  Number(text(db.all("SELECT value FROM meta WHERE key = 'words'")[0], 'value'))
+  Number(nameOf(db.all("SELECT value FROM meta WHERE key = 'words'")[0], 'value'))
 
 export interface WordIndexing {
   /** Something was appended: its words go in when nobody else needs the time. */
@@ -84,6 +132,7 @@ export function wordIndexing({ write, ask, context }: WordIndexingDeps): WordInd
   let oldest = 0
   let newest = 0
   let closed = false
+  const progress: Progress = {}
 
   const later = (ms: number): void => {
     if (closed) return
@@ -97,7 +146,7 @@ export function wordIndexing({ write, ask, context }: WordIndexingDeps): WordInd
     const isQuiet = now - newest >= QUIET_MS
     if (!isQuiet && now - oldest < LONGEST_LAG_MS) return later(QUIET_MS)
     // A store that is away, or busy elsewhere, is asked again with the next append or search.
-    const more = await write((db) => indexSlice(db, context)).catch(() => false)
+    const more = await write((db) => indexSlice(db, context, progress)).catch(() => false)
     if (more) later(isQuiet ? BETWEEN_SLICES_MS : QUIET_MS)
   }
 
@@ -110,12 +159,13 @@ export function wordIndexing({ write, ask, context }: WordIndexingDeps): WordInd
     },
     async upToDate() {
       if (!(await ask(isBehind))) return
-      while (await write((db) => indexSlice(db, context))) {
+      while (await write((db) => indexSlice(db, context, progress))) {
         // Each slice is a transaction of its own, so that others get their turn.
       }
     },
     close() {
       closed = true
+      progress.reading = undefined
       clearTimeout(timer)
     },
   }

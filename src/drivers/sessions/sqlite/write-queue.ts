@@ -34,6 +34,8 @@ export interface WriteQueue {
 
 // A transaction holds the lock of the whole file; a bound keeps other processes from waiting for one long batch.
 const MAX_BATCH = 64
+/** And no request of this process gets its turn meanwhile. */
+const SLICE_MS = 10
 const FIRST_WAIT_MS = 1
 const LONGEST_WAIT_MS = 50
 /** `soon`. One flush for all that was committed meanwhile. */
@@ -67,6 +69,8 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
       } catch (error) {
         for (const job of batch) job.reject(explain(error))
       }
+      // Requests get their turn between two batches.
+      if (waiting.length > 0) await new Promise((resolve) => setImmediate(resolve))
     }
     running = undefined
   }
@@ -86,7 +90,7 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
   }
 
   /** False when another process holds the lock: waiting inside the engine would hold up every request of this one. */
-  function attempt(db: SqliteDatabase, batch: readonly Job[], deadline: number): boolean {
+  function attempt(db: SqliteDatabase, batch: Job[], deadline: number): boolean {
     try {
       db.exec('BEGIN IMMEDIATE')
     } catch (error) {
@@ -95,8 +99,14 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
     }
     const outcomes: Outcome[] = []
     const isAlone = batch.length === 1
+    const startedAt = performance.now()
     try {
-      for (const job of batch) {
+      for (const [done, job] of batch.entries()) {
+        // What is left goes into the next transaction.
+        if (done > 0 && performance.now() - startedAt > SLICE_MS) {
+          waiting.unshift(...batch.splice(done))
+          break
+        }
         if (!isAlone) db.exec('SAVEPOINT job')
         try {
           const value = job.run(db)

@@ -39,6 +39,8 @@ export interface Draft {
   /** Whether a thought may go while what it led to stays, by the rules of the wire. */
   readonly mayStrip: WireTraits['mayStrip']
   readonly present: (text: string, options: PresentOptions) => string
+  /** The same for a text of any length. */
+  readonly presentLong: (text: string, options: PresentOptions) => Promise<string>
   readonly readers: Readers
   /** One sentence about a tool's result, for narratives. */
   readonly describeResult: DescribeResult
@@ -101,5 +103,12 @@ export const NOTHING: Proposal = { edits: [], stored: new Map() }
 export function linkPlaces(draft: Pick<Draft, 'items' | 'links'>): Int32Array {
   const places = new Int32Array(draft.items.length).fill(-1)
   for (const [k, link] of draft.links.entries()) places[link.index] = k
+  return places
+}
+
+/** Place of the first chained item at or behind each item; -1 where none follows. */
+export function nextPlaces(draft: Pick<Draft, 'items' | 'links'>): Int32Array {
+  const places = linkPlaces(draft)
+  for (let i = places.length - 2; i >= 0; i--) if (places[i]! < 0) places[i] = places[i + 1]!
   return places
 }

@@ -2,10 +2,11 @@ import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import type { CascadeStep } from '../../../core/policy.ts'
 import type { EpochEdit } from '../../../core/records.ts'
+import type { Pause } from '../../../lib/yield-now.ts'
 import { behindCompaction } from './steps/behind-compaction.ts'
 import { collapseDuplicates } from './steps/collapse-duplicates.ts'
 import { compressResults } from './steps/compress-results.ts'
-import { linkPlaces, NOTHING, type Draft, type Proposal, type StoredText } from './draft.ts'
+import { nextPlaces, NOTHING, type Draft, type Proposal, type StoredText } from './draft.ts'
 import { emergencyFold } from './steps/emergency.ts'
 import { fold } from './steps/fold.ts'
 import { offload } from './steps/offload.ts'
@@ -18,7 +19,7 @@ import { slideWindow } from './window.ts'
  * Runs the cascade until the projected load is at low water or the steps are used up. Projections here are sums of upper
  * bounds; the caller measures the real view afterwards and decides.
  */
-export function planEpoch(whole: Draft, steps: readonly CascadeStep[]): Proposal {
+export async function planEpoch(whole: Draft, steps: readonly CascadeStep[], pause: Pause): Promise<Proposal> {
   const { draft, proposal: before } = behindCompaction(whole)
   let proposal = before
   let isBraked = false
@@ -26,8 +27,10 @@ export function planEpoch(whole: Draft, steps: readonly CascadeStep[]): Proposal
     if (isBraked && !isLastResort(step)) continue
     const projected = projectedTokens(draft, proposal)
     if (!isNeeded(draft, step, proposal, projected)) continue
-    const proposed = propose(draft, step, proposal, projected)
+    await pause()
+    const proposed = await propose(draft, step, proposal, projected, pause)
     isBraked ||= step.step === 'emergency' && proposed.edits.length > 0
+    await pause()
     proposal = merge(proposal, proposed)
   }
   return proposal
@@ -65,10 +68,16 @@ function itemsUnder(draft: Draft, proposal: Proposal): Item[] {
 const isAboutNumber = (step: CascadeStep): boolean =>
   step.step === 'window' || step.step === 'compress-results' || (step.step === 'summarise' && step.always === true)
 
-function propose(draft: Draft, step: CascadeStep, before: Proposal, projected: number): Proposal {
+function propose(
+  draft: Draft,
+  step: CascadeStep,
+  before: Proposal,
+  projected: number,
+  pause: Pause,
+): Proposal | Promise<Proposal> {
   switch (step.step) {
     case 'fold':
-      return fold(draft, step)
+      return fold(draft, step, pause)
     case 'squeeze': {
       const { above = 1, to = 0.95, tokens = Infinity, minimum = 0 } = step
       const level = (share: number): number => Math.min(tokens, draft.limitTokens * share)
@@ -118,13 +127,10 @@ function shownIn(draft: Draft, { edits }: Proposal): ReadonlyMap<number, string>
 }
 
 export function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {
-  const places = linkPlaces(draft)
+  // Items outside the chain go with the next chained item.
+  const places = nextPlaces(draft)
   const dropped = droppedPlaces(draft.links.length, proposal.edits)
-  return (index) => {
-    // Items outside the chain go with the next chained item.
-    for (let i = index; i < draft.items.length; i++) if (places[i]! >= 0) return dropped[places[i]!] === 1
-    return false
-  }
+  return (index) => dropped[places[index]!] === 1
 }
 
 function droppedPlaces(count: number, edits: readonly EpochEdit[]): Uint8Array {

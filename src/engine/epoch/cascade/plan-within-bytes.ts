@@ -1,5 +1,6 @@
 import { mediaBytes, type Item } from '../../../core/item.ts'
 import type { CascadeStep } from '../../../core/policy.ts'
+import type { Pause } from '../../../lib/yield-now.ts'
 import { type Draft, type Proposal } from './draft.ts'
 import { goneIn, merge, planEpoch } from './plan-epoch.ts'
 import { strippedIn } from './steps/strip-reasoning.ts'
@@ -14,8 +15,8 @@ const LIMIT_SHARE = 0.98
  * The cascade, and then the other limit: a body may be small in tokens and too large in bytes. Media leaves first, since a picture
  * weighs a thousand times more in bytes than in tokens; text only when that was not enough, by a plan for a smaller window.
  */
-export function planWithinBytes(draft: Draft, steps: readonly CascadeStep[]): Proposal {
-  const planned = planEpoch(draft, steps)
+export async function planWithinBytes(draft: Draft, steps: readonly CascadeStep[], pause: Pause): Promise<Proposal> {
+  const planned = await planEpoch(draft, steps, pause)
   const bytes = projectedBytes(draft, planned)
   if (bytes <= draft.limitBytes) return planned
   const limitBytes = draft.limitBytes * LIMIT_SHARE
@@ -32,7 +33,7 @@ export function planWithinBytes(draft: Draft, steps: readonly CascadeStep[]): Pr
     limitTokens: Math.min(draft.limitTokens, total) * share,
     lowTokens: Math.min(draft.lowTokens, total * share),
   }
-  const again = planEpoch(tighter, steps)
+  const again = await planEpoch(tighter, steps, pause)
   const rest = projectedBytes(draft, again)
   if (rest <= limitBytes) return again
   return merge(again, shedMedia(draft, rest, goneIn(draft, again), { aimBytes: limitBytes * AIM_SHARE, limitBytes }))

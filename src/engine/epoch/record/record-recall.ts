@@ -52,8 +52,11 @@ function linesKept(lines: readonly string[], shown: readonly string[]): number {
   return shareOf(size(lines.filter((line) => found.has(line))), size(lines))
 }
 
+/** The newest of them stand for all: each is looked for in the whole view. */
+const MOST_TEXTS = 1_000
+
 function textsKept(texts: readonly string[], shown: readonly string[]): number {
-  const all = [...new Set(texts)]
+  const all = [...new Set(texts)].slice(-MOST_TEXTS)
   return shareOf(all.filter((text) => shown.some((one) => one.includes(text))).length, all.length)
 }
 

@@ -22,6 +22,9 @@ export interface SaidOptions {
 /** Of something that does not fit whole, its beginning. */
 const HEAD_CHARACTERS = 160
 
+/** Every entry costs more than this; where no more is left, none has to be counted. */
+const LEAST_COST = 1
+
 /** What the model said, whole, the newest first in line for room, with one line for each of its calls; printed in order. */
 export function whatWasSaid(items: readonly Item[], options: SaidOptions): string {
   const { countText } = options
@@ -33,6 +36,10 @@ export function whatWasSaid(items: readonly Item[], options: SaidOptions): strin
   for (let i = entries.length - 1; i >= 0; i--) {
     const { text, kind } = entries[i]!
     const isProse = kind !== 'called'
+    if ((isProse ? prose : calls) <= LEAST_COST) {
+      left++
+      continue
+    }
     const cost = countText(text) + 1
     if (cost <= (isProse ? prose : calls)) {
       shown[i] = text

@@ -21,7 +21,7 @@ const LEAST_TOKENS = 24
  */
 export function userMessages(draft: Draft, items: readonly Item[], budget: number): UserMessages {
   const numbers = new Map<Item, number>()
-  const entries: { readonly text: string; again: number }[] = []
+  const entries: { readonly text: string; readonly number: number; again: number }[] = []
   const known = new Map<string, (typeof entries)[number]>()
   const stored = new Map<Handle, StoredText>()
   for (const parts of messagesIn(items)) {
@@ -34,21 +34,21 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
     const text = texts.filter((part) => part !== '').join('\n')
     if (text === '') continue
     const before = known.get(text)
+    const entry = before ?? { text, number: entries.length + 1, again: 0 }
     if (before === undefined) {
-      const entry = { text, again: 0 }
       known.set(text, entry)
       entries.push(entry)
     } else before.again++
-    numbers.set(item, entries.indexOf(known.get(text)!) + 1)
+    numbers.set(item, entry.number)
   }
   if (entries.length === 0) return { text: '', stored, numbers }
   const sizes = entries.map(({ text }) => draft.countText(text) + 4)
   const level = Math.max(LEAST_TOKENS, levelWithin(sizes, budget))
-  const shown = entries.map(({ text, again }, i) => {
+  const shown = entries.map(({ text, number, again }, i) => {
     const whole = sizes[i]! <= level
     const part = whole ? text : shortened(draft, text, level)
     if (!whole) stored.set(draft.handleOf(text), { text })
-    return `${i + 1}. ${part}${again > 0 ? ` (sent ${again + 1} times)` : ''}`
+    return `${number}. ${part}${again > 0 ? ` (sent ${again + 1} times)` : ''}`
   })
   return { text: `What the user said, in order:\n${shown.join('\n')}`, stored, numbers }
 }

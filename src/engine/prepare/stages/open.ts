@@ -5,10 +5,12 @@ import type { EngineDeps } from '../../deps.ts'
 import { openOffer, readersFor } from '../../readers/offered-tools.ts'
 import type { Branch } from '../../session/branch/branch.ts'
 import type { ContextRequest, PrepareContext } from '../context.ts'
+import { countAhead } from './count-ahead.ts'
 import { limitsOf } from '../limits.ts'
 import { openLimit } from '../output-reserve.ts'
 import { chooseTarget } from './choose-target.ts'
 import type { PrepareRequest } from '../prepared-turn.ts'
+import { yieldNow } from '../../../lib/yield-now.ts'
 
 /** A request that was read: what came in, where it goes and what fits there. */
 export interface Opened {
@@ -44,6 +46,9 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     ...(calibration !== undefined && { calibration }),
   }
   const send = request.send ?? request.sendTo?.(target)
+  const pause = yieldNow(SLICE_MS)
+  const knownItems = (links[shared - 1]?.index ?? -1) + 1
+  await countAhead(deps, gauge, conversation, knownItems, pause)
   const offer = openOffer(deps, gauge, conversation, request.tools)
   return {
     deps,
@@ -53,7 +58,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     bytes: conversation.bytes ?? Buffer.byteLength(text),
     conversation,
     links,
-    known: { items: (links[shared - 1]?.index ?? -1) + 1, links: shared },
+    known: { items: knownItems, links: shared },
     target,
     gauge,
     limit,
@@ -62,10 +67,14 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     epochReaders: readersFor(conversation, offer.withEpoch),
     ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
     ...(send !== undefined && { send }),
+    pause,
     emit: (body) =>
       deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
   }
 }
+
+/** Most requests are ready before: only long ones let others pass. */
+const SLICE_MS = 20
 
 function codecFor(deps: EngineDeps, format: string): Codec {
   const codec = deps.codecs.get(format)

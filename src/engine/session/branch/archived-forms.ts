@@ -1,3 +1,4 @@
+import type { ItemSeen } from '../../../core/records.ts'
 import type { EngineDeps } from '../../deps.ts'
 
 /**
@@ -27,3 +28,9 @@ export class ArchivedForms {
 /** What a form is known by: its bytes as the archive holds them. */
 export const formOf = ({ hash, redact }: Pick<EngineDeps, 'hash' | 'redact'>, fragment: string): string =>
   hash(redact?.(fragment) ?? fragment).slice(0, 16)
+
+/** Forms of records that this process has just made: nobody has to hash their bytes again to take them in. */
+const made = new WeakMap<ItemSeen, string>()
+
+export const noteForm = (record: ItemSeen, form: string): void => void made.set(record, form)
+export const formIn = (record: ItemSeen): string | undefined => made.get(record)

@@ -13,7 +13,7 @@ import {
 } from '../../../meter/index.ts'
 import { cutEvidence, type CountedPrompt } from '../../learning/cut-evidence.ts'
 import { teach, type Measured } from '../../learning/teach.ts'
-import { ArchivedForms } from './archived-forms.ts'
+import { ArchivedForms, formIn } from './archived-forms.ts'
 
 /** What a session's log says, as one agent of it reads it. */
 export interface BranchLog {
@@ -130,7 +130,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
 
   function takeOwn(record: LogRecord): EpochChange | undefined {
     if (record.type === 'item-seen') {
-      archived.add(record.identity, formOf(record.fragment))
+      archived.add(record.identity, formIn(record) ?? formOf(record.fragment))
       if (record.chain !== '') sent.add(record.chain)
     } else if (record.type === 'pin') {
       if (record.pinned) pins.add(record.identity)

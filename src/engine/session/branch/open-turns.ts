@@ -4,9 +4,9 @@ import type { Limit } from '../../../core/target.ts'
 
 /** Records that wait for the answer to be written with. */
 export interface Unwritten {
-  records(): readonly LogRecord[]
+  records(): Promise<readonly LogRecord[]>
   /** They are in the log. */
-  written(): void
+  written(): Promise<void>
 }
 
 /** A prepared request whose response has not been recorded yet. */

@@ -1,5 +1,6 @@
 import { rangesOf } from '../../../../core/epochs.ts'
 import type { EpochEdit } from '../../../../core/records.ts'
+import type { Pause } from '../../../../lib/yield-now.ts'
 import { recordWriter } from '../../record/write-record.ts'
 import { linkPlaces, NOTHING, type Draft, type Proposal, type SummaryAsk } from '../draft.ts'
 import { account, sourceOf, WORDS_PER_TOKEN } from '../../summary/styles/index.ts'
@@ -23,31 +24,41 @@ const FILL_TRIES = 4
  * Folds everything between the task and the newest steps into one message. Steps are atoms, so no call loses its result;
  * what must stay (see `Draft.keep`) stays in its place.
  */
-export function fold(draft: Draft, options: FoldOptions): Proposal {
+export async function fold(draft: Draft, options: FoldOptions, pause: Pause): Promise<Proposal> {
   const budget = draft.lowTokens - draft.fixedTokens - keptTokens(draft)
   let tail = Math.min(options.tailShare * draft.limitTokens, budget * 0.5)
   const write = recordWriter(draft)
+  await pause()
   let best = foldBefore(draft, options, write, budget, tail)
   // A record that has less to say than it may leaves its room to the steps that stay whole.
   for (let tries = 0; tries < FILL_TRIES && best.unused > budget * FILL_SLACK; tries++) {
+    await pause()
     tail += best.unused * 0.95
     // The record keeps the measure that it was written to: it must not pay for the tail.
     const longer = foldBefore(draft, options, write, budget, tail, best.measure)
     if (longer.edits.length === 0 || longer.unused < 0) break
     best = longer
   }
-  const { unused: _unused, measure: _measure, ...proposal } = best
-  return proposal
+  const { edits, stored, folded, text, saved, measure } = best
+  const { modelShare = 0 } = options
+  if (folded.length === 0 || modelShare === 0 || !draft.hasModel) return { edits, stored }
+  await pause()
+  // Of the fold that stands only: it writes the record once more.
+  return { edits, stored, asks: [accountOf(draft, write, folded, text, measure, saved, modelShare)] }
 }
 
 interface Fold extends Proposal {
+  /** Indexes of the items that leave, what stands for them, and what they weighed. */
+  readonly folded: readonly number[]
+  readonly text: string
+  readonly saved: number
   /** Tokens that the record might have had. */
   readonly measure: number
   /** Tokens of the budget that nobody needs. */
   readonly unused: number
 }
 
-const NO_FOLD: Fold = { ...NOTHING, measure: 0, unused: 0 }
+const NO_FOLD: Fold = { ...NOTHING, folded: [], text: '', saved: 0, measure: 0, unused: 0 }
 
 function foldBefore(
   draft: Draft,
@@ -73,11 +84,13 @@ function foldBefore(
     measure ?? Math.max(MIN_SUMMARY_TOKENS, Math.min(room, options.summaryShare * draft.limitTokens))
   const { text, stored } = write(folded, Math.floor(summaryTokens))
   const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
-  const { modelShare = 0 } = options
   // A summary that is as long as its source would be a rewrite without a gain.
   const used = draft.countText(text)
   if (used >= saved) return NO_FOLD
   return {
+    folded,
+    text,
+    saved,
     measure: summaryTokens,
     unused: room - used,
     edits: [
@@ -85,8 +98,6 @@ function foldBefore(
       { op: 'insert', at, role: 'user', text, reason: `stands for ${folded.length} folded items` },
     ],
     stored,
-    ...(modelShare > 0 &&
-      draft.hasModel && { asks: [accountOf(draft, write, folded, text, summaryTokens, saved, modelShare)] }),
   }
 }
 

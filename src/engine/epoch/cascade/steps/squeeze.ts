@@ -27,13 +27,13 @@ interface Candidate {
  * whole, the oldest first, and only as many as it takes. Arguments of answered calls give way where all that does not do.
  * `shownAs` has the texts that earlier steps put in the place of items, by index.
  */
-export function squeeze(
+export async function squeeze(
   draft: Draft,
   excessTokens: number,
   gone: (index: number) => boolean,
   options: SqueezeOptions,
   shownAs: ReadonlyMap<number, string> = new Map(),
-): Proposal {
+): Promise<Proposal> {
   const places = linkPlaces(draft)
   // What another step made shorter already counts as that: else it would be shown at greater length again.
   const sizeOf = (item: Item, index: number): number => {
@@ -57,26 +57,26 @@ export function squeeze(
   const coarse = Math.max(floor, COARSE_SHARE * draft.limitTokens)
   const caps =
     excess <= 0 ? { texts: Infinity, calls: Infinity } : capsFor(sizesOf(texts), sizesOf(calls), excess, floor, coarse)
-  const shorten = (some: readonly Candidate[], cap: number): void => {
+  const shorten = async (some: readonly Candidate[], cap: number): Promise<void> => {
     for (const { item, index, tokens } of some) {
       if (tokens <= cap) break
       const handle = draft.handleOf(item.text)
-      const text = shown(draft, item, Math.max(floor, Math.floor(cap * 0.9)), handle)
+      const text = await shown(draft, item, Math.max(floor, Math.floor(cap * 0.9)), handle)
       if (text === undefined || draft.countText(text) >= tokens) continue
       edits.push({ op: 'replace', at: places[index]!, text, handle, reason: `${tokens} tokens shown as a preview` })
       stored.set(handle, storedText(item))
     }
   }
-  shorten(texts, caps.texts)
-  shorten(calls, caps.calls)
+  await shorten(texts, caps.texts)
+  await shorten(calls, caps.calls)
   return { edits: edits.sort((a, b) => placeOfEdit(a) - placeOfEdit(b)), stored }
 }
 
-function shown(draft: Draft, item: Item, budgetTokens: number, handle: Handle): string | undefined {
+async function shown(draft: Draft, item: Item, budgetTokens: number, handle: Handle): Promise<string | undefined> {
   const options = { budgetTokens, countTokens: draft.countText, handle }
   if (item.kind === 'call') return shortenCall(item.text, options)
   const { toolName: tool } = item
-  return draft.present(item.text, { ...options, ...(tool !== undefined && { tool }), readers: draft.readers })
+  return draft.presentLong(item.text, { ...options, ...(tool !== undefined && { tool }), readers: draft.readers })
 }
 
 /** How high each kind may stand: texts give way first, then calls, both down to the coarse level; then texts, then calls, to the floor. */

@@ -1,15 +1,16 @@
 import { planOfEpoch, rangesOf } from '../../../../core/epochs.ts'
 import type { StripStep } from '../../../../core/policy.ts'
-import { linkPlaces, NOTHING, type Draft, type Proposal } from '../draft.ts'
+import { nextPlaces, NOTHING, type Draft, type Proposal } from '../draft.ts'
 
 /** Takes the reasoning of finished steps out of view; see `StripStep`. */
 export function stripReasoning(draft: Draft, { keep = 0 }: StripStep): Proposal {
   const to = endOfOlder(draft, keep)
-  const places = linkPlaces(draft)
+  const places = nextPlaces(draft)
+  const calling = new Set(draft.items.flatMap(({ kind, message }) => (kind === 'call' ? [message] : [])))
   const found: { place: number; reason: string }[] = []
   for (let index = 0; index < to; index++) {
     const item = draft.items[index]!
-    if (item.kind !== 'reasoning' || !draft.mayStrip(item, draft.items)) continue
+    if (item.kind !== 'reasoning' || !draft.mayStrip(item, calling.has(item.message))) continue
     const place = leadsTo(draft, places, index)
     if (place !== undefined) found.push({ place, reason: 'reasoning of a finished step' })
   }
@@ -27,10 +28,9 @@ function endOfOlder({ items, openFrom }: Draft, keep: number): number {
 }
 
 /** The chained item of the same message that a thought stands before. */
-function leadsTo({ items }: Draft, places: Int32Array, index: number): number | undefined {
-  const { message } = items[index]!
-  for (let i = index + 1; i < items.length && items[i]!.message === message; i++) if (places[i]! >= 0) return places[i]
-  return undefined
+function leadsTo({ items, links }: Draft, places: Int32Array, index: number): number | undefined {
+  const next = places[index]!
+  return next >= 0 && items[links[next]!.index]!.message === items[index]!.message ? next : undefined
 }
 
 /** Indexes of the items that a proposal's strips take out. */
