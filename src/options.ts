@@ -86,6 +86,11 @@ export interface PlimsollOptions {
   /** Largest request body that the gateway takes, unpacked. @default 64 MiB */
   readonly maxBodyBytes?: number
   /**
+   * Bytes that all caches of this process together may hold. Less of it costs time, never a byte: what was forgotten is read or worked out
+   * again. @default each cache has a bound of its own, about 150 MB together and more for few large conversations
+   */
+  readonly memoryBytes?: number
+  /**
    * Whose content a request is: `credential`, one tenant per credential; `one`, a single tenant, for a person or team whose tokens are
    * renewed; `header:<name>`, what that header says, where only a gateway that sets it can call. @default 'credential'
    */

@@ -86,12 +86,17 @@ const fileOf = ({ callFrame: { url } }: ProfileNode): string =>
 
 const nameOf = (node: ProfileNode): string => {
   const { functionName, lineNumber, url } = node.callFrame
-  return url === '' ? functionName || '(anonymous)' : `${functionName || '(anonymous)'} ${fileOf(node)}:${lineNumber + 1}`
+  return url === ''
+    ? functionName || '(anonymous)'
+    : `${functionName || '(anonymous)'} ${fileOf(node)}:${lineNumber + 1}`
 }
 
 /** Two folders deep: `engine/prepare`, `formats/json`, `npm:undici`, `node:internal`. */
 const roomOf = (node: ProfileNode): string => {
   const { url, functionName } = node.callFrame
   if (url === '') return functionName.startsWith('(') ? functionName : 'native'
-  return fileOf(node).split('/').slice(0, url.includes('/node_modules/') || url.startsWith('node:') ? 1 : 2).join('/')
+  return fileOf(node)
+    .split('/')
+    .slice(0, url.includes('/node_modules/') || url.startsWith('node:') ? 1 : 2)
+    .join('/')
 }

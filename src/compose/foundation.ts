@@ -11,6 +11,7 @@ import type { PlimsollOptions } from '../options.ts'
 import { systemClock, type Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import { createLedger, type Ledger } from '../surfaces/gateway/operate/ledger.ts'
+import { cacheSizes } from './cache-sizes.ts'
 import { defaultStore } from './home.ts'
 import { tellAll } from './tell-all.ts'
 
@@ -62,7 +63,11 @@ export function layFoundation(options: PlimsollOptions): Foundation {
     redactor,
     storeUrl,
     hash,
-    memo: (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE }),
+    memo: (options.memo === false ? noMemo : createMemo)({
+      hash,
+      profile: CLAUDE_CODE,
+      bodyBytes: cacheSizes(options.memoryBytes).bodies,
+    }),
     ledger,
     emit,
     note: (body) => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' }),

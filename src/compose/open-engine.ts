@@ -16,6 +16,7 @@ import type { PlimsollOptions } from '../options.ts'
 import type { ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
+import { cacheSizes } from './cache-sizes.ts'
 import type { Foundation } from './foundation.ts'
 import { findSecret } from './home.ts'
 import { once } from './once.ts'
@@ -110,12 +111,14 @@ export function openEngine(
 
 /** The meter with the limits of the catalogue, and exact counts where they are wanted. */
 function openMeter(
-  { exactTokens }: PlimsollOptions,
+  { exactTokens, memoryBytes }: PlimsollOptions,
   { memo, note }: Foundation,
   catalogue: Catalogue,
   { exact }: OpenTokenizers,
 ): Pick<EngineDeps, 'meter' | 'sharpen' | 'loadTokenizer'> {
+  const { texts } = cacheSizes(memoryBytes)
   const counter = createMeter({
+    ...(texts !== undefined && { cachedCharacters: texts }),
     catalogue,
     prefixes: memo.prefixes,
     framingOf: framingOfWire,

@@ -7,6 +7,7 @@ import { createConversations } from '../surfaces/gateway/conversations/conversat
 import { createFetch } from '../surfaces/gateway/fetch.ts'
 import { createGateway } from '../surfaces/gateway/gateway.ts'
 import { stepReader } from '../surfaces/gateway/hidden/restore.ts'
+import { cacheSizes } from './cache-sizes.ts'
 import { hiddenSteps } from '../surfaces/gateway/hidden/steps.ts'
 import { createSidecar } from '../surfaces/gateway/operate/sidecar.ts'
 import { responseSessions } from '../surfaces/gateway/request/response-sessions.ts'
@@ -50,7 +51,7 @@ export function openGateway(
     emit,
     hidden: {
       steps: hiddenSteps(content),
-      reader: stepReader(),
+      reader: stepReader(cacheSizes(options.memoryBytes).steps),
       tools: {
         readers: readers.of,
         names: (model = 'unknown') =>

@@ -2,6 +2,7 @@ import { createSession, type Session, type SessionOptions } from '../engine/sess
 import { importStore } from '../engine/store-admin/store-import.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
 import { artifactFace } from './artifacts-api.ts'
+import { cacheSizes } from './cache-sizes.ts'
 import { layFoundation } from './foundation.ts'
 import { liveSettings } from './live-settings.ts'
 import { checkPolicies } from './named-policies.ts'
@@ -32,7 +33,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     ...(options.sandbox !== undefined && { sandbox: options.sandbox }),
     emit: (body, { session: of = '', ...owner }) => emit({ ...body, ...owner, session: of, at: clock.now() }),
   })
-  const open = openSessions()
+  const { sessions: sessionBytes } = cacheSizes(options.memoryBytes)
+  const open = openSessions(sessionBytes === undefined ? {} : { bytes: sessionBytes, least: 0 })
   const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): Session => {
     const { tenant = 'local', id, agent = 'main' } = wanted
     const key = JSON.stringify([tenant, id, agent, policy ?? ''])

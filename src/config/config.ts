@@ -27,6 +27,7 @@ export interface Config {
   readonly observe?: boolean
   readonly tools?: boolean
   readonly maxBodyBytes?: number
+  readonly memoryBytes?: number
   readonly caFile?: string
   /** proxy: `credential`, `one` or `header:<name>`. */
   readonly tenants?: string

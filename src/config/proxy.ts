@@ -18,6 +18,7 @@ const PLAIN = [
   'artifacts',
   'logFile',
   'maxBodyBytes',
+  'memoryBytes',
   'caFile',
   'tenants',
   'allowedHosts',

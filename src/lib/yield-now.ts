@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers'
+
 /** Nobody else gets to work while a slice runs. */
 const SLICE_MS = 8
 

@@ -26,6 +26,8 @@ export interface MeterOptions {
   readonly calibration?: Calibration
   /** Texts whose count is remembered. @default 20000 */
   readonly cachedTexts?: number
+  /** Characters of all of them together. @default 32 million */
+  readonly cachedCharacters?: number
   /** What was added up before, found again by the beginning of a history. @default a memory of the meter's own */
   readonly prefixes?: Prefixes<Item>
   readonly onEvent?: MeterEvents
@@ -95,7 +97,8 @@ export function createMeter(options: MeterOptions): Meter {
   const { prefixes = createPrefixes<Item>() } = options
   const overheadFor = ({ model, family }: Pick<Lens, 'model' | 'family'>, format: string): Overhead =>
     overheadOf(options.framingOf?.(format) ?? 'messages', model, family)
-  const raw = createRawCounter({ catalogue, tokenizerFor, cachedTexts, onEvent, overheadFor })
+  const { cachedCharacters } = options
+  const raw = createRawCounter({ catalogue, tokenizerFor, cachedTexts, cachedCharacters, onEvent, overheadFor })
 
   const lensFor = (target: TargetRef): Lens => {
     const lens = raw.lensOf(refOf(target).model, typeof target === 'string' || target.estimated !== true)

@@ -13,6 +13,7 @@ export interface RawCounterOptions {
   readonly catalogue: ModelLookup
   readonly tokenizerFor: ((family: string) => TextCounter | undefined) | undefined
   readonly cachedTexts: number
+  readonly cachedCharacters: number | undefined
   readonly onEvent: MeterEvents
   readonly overheadFor: (lens: Lens, format: string) => Overhead
 }
@@ -52,8 +53,11 @@ const MOST_MODELS = 1000
 const MOST_LENSES = 64
 
 export function createRawCounter(options: RawCounterOptions): RawCounter {
-  const { catalogue, tokenizerFor, cachedTexts, onEvent, overheadFor } = options
-  const texts = createContentCache<{ count: Count; kind: ContentKind }>({ entries: cachedTexts })
+  const { catalogue, tokenizerFor, cachedTexts, cachedCharacters, onEvent, overheadFor } = options
+  const texts = createContentCache<{ count: Count; kind: ContentKind }>({
+    entries: cachedTexts,
+    ...(cachedCharacters !== undefined && { characters: cachedCharacters }),
+  })
   const items = new BoundedMap<string, WeakMap<Item, CountedItem>>(MOST_LENSES)
   const facts = new BoundedMap<string, { readonly info: ModelFacts; readonly isKnown: boolean }>(MOST_MODELS)
   const failed = new Set<string>()

@@ -296,12 +296,19 @@ describe('the layers, in their order', () => {
     try {
       const history = work(33, 9_900)
       let isDone = false
-      const running = run(history, Math.floor(estimateOf(history) / 0.8), { summarizer: () => new Promise(() => {}) })
-      void running.then(() => (isDone = true))
+      let running: ReturnType<typeof run> | undefined
+      await new Promise<void>((asked) => {
+        const summarizer = (): Promise<string> => {
+          asked()
+          return new Promise(() => {})
+        }
+        running = run(history, Math.floor(estimateOf(history) / 0.8), { summarizer })
+      })
+      void running!.then(() => (isDone = true))
       await vi.advanceTimersByTimeAsync(29_999)
       expect(isDone).toBe(false)
       await vi.advanceTimersByTimeAsync(1)
-      expect((await running).report.newEpoch).toBeDefined()
+      expect((await running!).report.newEpoch).toBeDefined()
     } finally {
       vi.useRealTimers()
     }

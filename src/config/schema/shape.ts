@@ -288,6 +288,7 @@ export const CONFIG: Shape & { kind: 'object' } = {
     observe: { kind: 'switch', about: 'proxy: report only, change nothing' },
     tools: { kind: 'switch', about: 'proxy: add tools that bring back what was taken out' },
     maxBodyBytes: bytes('proxy: largest request body'),
+    memoryBytes: bytes('proxy: what all caches of a process may hold together', 2 ** 24),
     caFile: text('proxy: certificates to trust'),
     redact: { kind: 'switch', about: 'Take secrets out of what is stored' },
     tenants: text('proxy: whose content a request is: credential, one or header:<name>'),

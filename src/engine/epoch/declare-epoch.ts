@@ -265,7 +265,10 @@ function once<T>(count: (of: T) => number): (of: T) => number {
 const PAUSE_EVERY = 256
 
 /** Counts what a plan will ask for, a part at a time: of a long history a single step would count all of it at once. */
-export async function countItems({ items, tokensOf: count, countText }: Draft, pause: PrepareContext['pause']): Promise<void> {
+export async function countItems(
+  { items, tokensOf: count, countText }: Draft,
+  pause: PrepareContext['pause'],
+): Promise<void> {
   for (const [index, item] of items.entries()) {
     count(item)
     if (item.kind === 'user') countText(item.text.trim())

@@ -28,13 +28,15 @@ export interface Memo {
 export interface MemoOptions {
   readonly hash: Hash
   readonly profile: ClientProfile
+  /** What remembered bodies may take together. @default the bounds of `recent-bodies.ts` */
+  readonly bodyBytes?: number | undefined
 }
 
-export function createMemo({ hash, profile }: MemoOptions): Memo {
+export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
   const prefixes = createPrefixes<Item>()
   const chains = prefixes.memo<readonly Link[]>()
   return {
-    bodies: createRecentBodies(prefixes),
+    bodies: createRecentBodies(prefixes, bodyBytes === undefined ? {} : { bytes: bodyBytes, least: 0 }),
     chain(items) {
       const near = chains.nearest(items)
       const kept = near === undefined ? [] : near.value.slice(0, linksBefore(near.value, near.shared))

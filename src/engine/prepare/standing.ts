@@ -44,8 +44,7 @@ export async function findStanding(context: PrepareContext): Promise<Standing> {
     links,
     epochs.filter(
       ({ epoch: one, undoneIn }) =>
-        !undoneIn.includes(session) &&
-        sparesOpenStep(one, links, (openFrom ??= openStepStart(items, turnsOf(items)))),
+        !undoneIn.includes(session) && sparesOpenStep(one, links, (openFrom ??= openStepStart(items, turnsOf(items)))),
     ),
   )
   const firstSend = new Map([...(trail?.firstSend ?? [])].filter(([index]) => index < known.items))

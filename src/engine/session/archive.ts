@@ -25,11 +25,7 @@ export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterab
 }
 
 /** Everything of a request that the session's own log does not hold: its items, and what was decided about it. */
-export function unwrittenOf(
-  context: PrepareContext,
-  decided: Decided,
-  items: readonly Archivable[],
-): LogRecord[] {
+export function unwrittenOf(context: PrepareContext, decided: Decided, items: readonly Archivable[]): LogRecord[] {
   const at = context.deps.clock.now()
   return [
     ...newItems(context, items, at),

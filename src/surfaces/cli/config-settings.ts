@@ -107,7 +107,17 @@ function withoutSecrets(value: unknown): unknown {
   return JSON.parse(text) as unknown
 }
 
-const PROXY_KEYS = ['port', 'host', 'upstreams', 'observe', 'tools', 'caFile', 'workers', 'maxBodyBytes'] as const
+const PROXY_KEYS = [
+  'port',
+  'host',
+  'upstreams',
+  'observe',
+  'tools',
+  'caFile',
+  'workers',
+  'maxBodyBytes',
+  'memoryBytes',
+] as const
 
 /** Whether a file was written for the proxy. */
 export const isForProxy = (config: Config): boolean => PROXY_KEYS.some((key) => config[key] !== undefined)

@@ -41,6 +41,7 @@ const FIXED = [
   'artifacts',
   'logFile',
   'workers',
+  'memoryBytes',
   'models',
   'summarizer',
   'drainMs',
@@ -95,6 +96,7 @@ export async function openProxy(
     ...(settings.models !== undefined && { models: settings.models }),
     ...(settings.summarizer !== undefined && { summarizer: settings.summarizer }),
     ...(settings.redact !== undefined && { redact: settings.redact }),
+    ...(settings.memoryBytes !== undefined && { memoryBytes: settings.memoryBytes }),
     catalogue,
     onEvent(event) {
       count(event)

@@ -4,14 +4,15 @@ import { checkTenants, proxyConfig, proxyPolicies, type ProxyConfig } from '../.
 import type { Upstreams } from '../../config/upstreams.ts'
 import { endpoints } from '../../formats/endpoints.ts'
 import { tokenCount } from './kit/token-count.ts'
-import { wholeNumber } from './whole-number.ts'
+import { memorySize, wholeNumber } from './whole-number.ts'
 
 export interface ProxyFlags extends Omit<
   ProxyConfig,
-  'upstreams' | 'maxBodyBytes' | 'agents' | 'policy' | 'policies' | 'budgets' | 'models' | 'summarizer'
+  'upstreams' | 'maxBodyBytes' | 'memoryBytes' | 'agents' | 'policy' | 'policies' | 'budgets' | 'models' | 'summarizer'
 > {
   readonly policy?: string
   readonly maxBody?: number
+  readonly memory?: number
   readonly allowHost?: string[]
   readonly allowOrigin?: string[]
   readonly budgetUsd?: BudgetConfig[]
@@ -59,6 +60,7 @@ export function addProxyOptions(command: Command): Command {
     .option('--budget-usd <amount[/scope]>', `dollars per ${SCOPES}; again for another (scope: day)`, budgetIn('usd'))
     .option('--budget-tokens <n[/scope]>', 'the same in tokens', budgetIn('tokens'))
     .option('--max-body <bytes>', 'largest request body', wholeNumber)
+    .option('--memory <size>', 'what all caches of a process may hold together: 256m or 1g', memorySize)
     .addOption(new Option('--redact', 'take secrets out of what is stored').env('PLIMSOLL_REDACT'))
     .addOption(
       new Option('--tenants <rule>', 'whose content a request is: credential, one or header:<name>').env(
@@ -84,6 +86,7 @@ export function plainSettingsOf(flags: ProxyFlags, config: Config): ProxySetting
   const file = proxyConfig(config)
   const {
     maxBody,
+    memory,
     allowHost,
     allowOrigin,
     budgetUsd = [],
@@ -102,6 +105,7 @@ export function plainSettingsOf(flags: ProxyFlags, config: Config): ProxySetting
     ...given,
     ...(policy !== undefined && { policy }),
     ...(maxBody !== undefined && { maxBodyBytes: maxBody }),
+    ...(memory !== undefined && { memoryBytes: memory }),
     ...(allowHost !== undefined && { allowedHosts: allowHost }),
     ...(allowOrigin !== undefined && { allowedOrigins: allowOrigin }),
     ...(budgetUsd.length + budgetTokens.length > 0 && { budgets: [...budgetUsd, ...budgetTokens] }),

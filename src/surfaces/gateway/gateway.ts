@@ -223,11 +223,7 @@ const SLICE_MS = 20
 const CHAIN_STEP = 4_000
 
 /** The chain of a history. A long one is made a part at a time, so that others get their turn. */
-async function chainAhead(
-  chain: GatewayDeps['chain'],
-  items: readonly Item[],
-  pause: Pause,
-): Promise<readonly Link[]> {
+async function chainAhead(chain: GatewayDeps['chain'], items: readonly Item[], pause: Pause): Promise<readonly Link[]> {
   for (let to = CHAIN_STEP; to < items.length; to += CHAIN_STEP) {
     chain(items.slice(0, to))
     await pause()

@@ -75,6 +75,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     explain,
     flushed: () => log.flushed(),
     onRollback: () => context.cache.clear(),
+    onBegin: () => context.cache.recheck(),
   })
   const ask = <T>(job: (db: SqliteDatabase) => T): Promise<T> => reading(open, job, { lockTimeoutMs, explain })
   const find = (tenant: string, session: string) =>

@@ -16,8 +16,13 @@ export interface ReadCache {
   readonly tenants: Map<string, number>
   readonly heads: BoundedMap<string, SessionHead>
   readonly values: BoundedMap<string, { readonly value: string | undefined }>
-  /** To be called before anything is taken from here. */
+  /**
+   * To be called before anything is taken from here. The engine is asked once in each turn of the event loop: who was answered by another
+   * process after that is heard in a later turn.
+   */
   refresh(db: SqliteDatabase): void
+  /** A transaction began, or this process committed something: the engine is asked again. */
+  recheck(): void
   clear(): void
 }
 
@@ -30,6 +35,8 @@ export function readCache(): ReadCache {
   const heads = new BoundedMap<string, SessionHead>(MOST_HEADS)
   const values = new BoundedMap<string, { readonly value: string | undefined }>(VALUE_BYTES)
   let seen = -1
+  let isFresh = false
+  const recheck = (): void => void (isFresh = false)
   const forget = (): void => {
     heads.clear()
     values.clear()
@@ -39,10 +46,14 @@ export function readCache(): ReadCache {
     heads,
     values,
     refresh(db) {
+      if (isFresh) return
       const version = db.othersVersion()
       if (version !== seen) forget()
       seen = version
+      isFresh = true
+      setImmediate(recheck)
     },
+    recheck,
     clear() {
       tenants.clear()
       forget()

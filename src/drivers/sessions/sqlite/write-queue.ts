@@ -23,6 +23,8 @@ export interface WriteQueueOptions {
   readonly flushed: () => Promise<void>
   /** Something was taken back: what was remembered of it is wrong. */
   readonly onRollback: () => void
+  /** A transaction has begun: from here on nobody else writes. */
+  readonly onBegin: () => void
 }
 
 export interface WriteQueue {
@@ -46,7 +48,7 @@ const SOON_MS = 50
  * disk costs far more than the rows in it: it runs beside the process, and all commits before it share it.
  */
 export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOptions): WriteQueue {
-  const { lockTimeoutMs, explain, flushed, onRollback } = options
+  const { lockTimeoutMs, explain, flushed, onRollback, onBegin } = options
   const waiting: Job[] = []
   let running: Promise<void> | undefined
   const flushing = new Set<Promise<void>>()
@@ -91,14 +93,26 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
 
   /** False when another process holds the lock: waiting inside the engine would hold up every request of this one. */
   function attempt(db: SqliteDatabase, batch: Job[], deadline: number): boolean {
-    try {
-      db.exec('BEGIN IMMEDIATE')
-    } catch (error) {
-      if (!isBusy(error) || performance.now() > deadline) throw error
-      return false
+    // Hardly a job ever fails: each gets a savepoint of its own only after one did.
+    for (const isCareful of [false, true]) {
+      try {
+        db.run('BEGIN IMMEDIATE')
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > deadline) throw error
+        return false
+      }
+      onBegin()
+      const outcomes = runAll(db, batch, isCareful)
+      if (outcomes === undefined) continue
+      settleAll(outcomes)
+      return true
     }
+    return true
+  }
+
+  /** All in one transaction; undefined when one failed, and nothing of it stands. */
+  function runAll(db: SqliteDatabase, batch: Job[], isCareful: boolean): readonly Outcome[] | undefined {
     const outcomes: Outcome[] = []
-    const isAlone = batch.length === 1
     const startedAt = performance.now()
     try {
       for (const [done, job] of batch.entries()) {
@@ -107,26 +121,32 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
           waiting.unshift(...batch.splice(done))
           break
         }
-        if (!isAlone) db.exec('SAVEPOINT job')
-        try {
-          const value = job.run(db)
-          outcomes.push({ job, settle: () => job.resolve(value) })
-        } catch (error) {
-          if (isAlone || endsTransaction(error)) throw error
-          db.exec('ROLLBACK TO job')
-          onRollback()
-          outcomes.push({ job, settle: () => job.reject(explain(error)) })
-        }
-        if (!isAlone) db.exec('RELEASE job')
+        const outcome = isCareful ? runCarefully(db, job) : resolved(job, job.run(db))
+        outcomes.push(outcome)
       }
-      db.exec('COMMIT')
+      db.run('COMMIT')
     } catch (error) {
       rollback(db)
       onRollback()
-      throw error
+      if (isCareful || batch.length === 1 || endsTransaction(error)) throw error
+      return undefined
     }
-    settleAll(outcomes)
-    return true
+    return outcomes
+  }
+
+  function runCarefully(db: SqliteDatabase, job: Job): Outcome {
+    db.run('SAVEPOINT job')
+    let outcome: Outcome
+    try {
+      outcome = resolved(job, job.run(db))
+    } catch (error) {
+      if (endsTransaction(error)) throw error
+      db.run('ROLLBACK TO job')
+      onRollback()
+      outcome = { job, settle: () => job.reject(explain(error)) }
+    }
+    db.run('RELEASE job')
+    return outcome
   }
 
   function settleAll(outcomes: readonly Outcome[]): void {
@@ -167,10 +187,12 @@ interface Outcome {
   settle(): void
 }
 
+const resolved = (job: Job, value: unknown): Outcome => ({ job, settle: () => job.resolve(value) })
+
 /** The engine may have rolled back already; then there is nothing left to do. */
 function rollback(db: SqliteDatabase): void {
   try {
-    db.exec('ROLLBACK')
+    db.run('ROLLBACK')
   } catch {
     // No transaction is open.
   }

@@ -17,8 +17,8 @@ export interface StepReader {
 
 const MAX_CHARACTERS = 20_000_000
 
-export function stepReader(): (codec: Codec, wire: HiddenWire) => StepReader {
-  const known = new BoundedMap<string, readonly Item[]>(MAX_CHARACTERS)
+export function stepReader(characters = MAX_CHARACTERS): (codec: Codec, wire: HiddenWire) => StepReader {
+  const known = new BoundedMap<string, readonly Item[]>(characters)
   const rests = new WeakMap<Item, Item>()
   return (codec, wire) => ({
     read({ parts, results }, id) {
