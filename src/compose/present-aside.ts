@@ -30,7 +30,7 @@ export function presentAside(inline: Presenter): PresentAside {
     const counted = new SharedArrayBuffer(4)
     const signal = new Int32Array(counted)
     port1.on('message', (text: string) => {
-      port1.postMessage(countTokens(text))
+      port1.postMessage(countTokens(text), [])
       Atomics.store(signal, 0, 1)
       Atomics.notify(signal, 0)
     })

@@ -16,17 +16,17 @@ export type PresentAnswer = { readonly presented: Presented } | { readonly faile
 parentPort!.on('message', ({ output, port, counted, ...options }: PresentTask) => {
   const signal = new Int32Array(counted)
   const countTokens = (text: string): number => {
-    port.postMessage(text)
+    port.postMessage(text, [])
     Atomics.wait(signal, 0, 0)
     Atomics.store(signal, 0, 0)
     return (receiveMessageOnPort(port) as { readonly message: number }).message
   }
   try {
-    parentPort!.postMessage({ presented: presentText(output, { ...options, countTokens }) } satisfies PresentAnswer)
+    parentPort!.postMessage({ presented: presentText(output, { ...options, countTokens }) } satisfies PresentAnswer, [])
   } catch (error) {
-    parentPort!.postMessage({ failed: (error as Error).message } satisfies PresentAnswer)
+    parentPort!.postMessage({ failed: (error as Error).message } satisfies PresentAnswer, [])
   } finally {
     port.close()
   }
 })
-parentPort!.postMessage(READY)
+parentPort!.postMessage(READY, [])
