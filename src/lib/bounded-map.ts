@@ -1,3 +1,9 @@
+/**
+ * Of many entries some are forgotten at a time: a map from which the first one was taken again and again looks longer and longer for its first.
+ */
+const MANY = 1_000
+const AIM = 0.98
+
 /** A map that forgets the entries that were not used for longest, once their weights together pass a bound. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #most: number
@@ -38,11 +44,16 @@ export class BoundedMap<K, V> extends Map<K, V> {
     this.#newest = key
     if (weight !== 1) this.#weights.set(key, weight)
     this.#weight += weight
+    if (this.#weight > this.#most) this.#forget()
+    return this
+  }
+
+  #forget(): void {
+    const aim = this.size < MANY ? this.#most : this.#most * AIM
     for (const oldest of this.keys()) {
-      if (this.#weight <= this.#most) break
+      if (this.#weight <= aim) return
       this.delete(oldest)
     }
-    return this
   }
 
   override delete(key: K): boolean {
