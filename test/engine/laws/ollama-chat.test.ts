@@ -1,3 +1,0 @@
-import { describeLaws } from './laws.ts'
-
-describeLaws('ollama-chat')
