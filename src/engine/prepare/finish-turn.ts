@@ -77,7 +77,7 @@ function told(load: Load): Load {
 }
 
 function openTurn(
-  { request, context, permission }: Permitted,
+  { request, context, permission, isClosing }: Permitted,
   epoch: string | undefined,
   unwritten: Unwritten | undefined,
 ): string {
@@ -103,6 +103,7 @@ function openTurn(
       ...(gauge.estimated !== true && { exact: true }),
     },
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
+    isClosing,
     startedAt: deps.clock.now(),
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),
