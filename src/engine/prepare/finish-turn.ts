@@ -1,3 +1,4 @@
+import type { Load } from '../../core/target.ts'
 import { showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf } from './counting.ts'
@@ -48,7 +49,7 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     text: view.text,
     headers: view.headers,
     verdict,
-    load: view.load,
+    load: told(view.load),
     limit,
     edits: view.plan,
     ...(epochId !== undefined && { epoch: epochId }),
@@ -67,6 +68,12 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
       tight,
     },
   }
+}
+
+/** A design's own number may lie outside the bounds of our meter, which decide what may leave; who reads the load gets one interval that holds both. */
+function told(load: Load): Load {
+  const { tokens, low, high } = load.count
+  return { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } }
 }
 
 function openTurn(
