@@ -49,7 +49,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
   const pause = yieldNow(SLICE_MS)
   const knownItems = (links[shared - 1]?.index ?? -1) + 1
   await countAhead(deps, gauge, conversation, knownItems, pause)
-  const offer = openOffer(deps, gauge, conversation, request.tools)
+  const offer = openOffer(deps, gauge, conversation, limit, request.tools)
   return {
     deps,
     branch,
