@@ -32,9 +32,15 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
   /** The upstream's own words, ours included. */
   let answer = codec.stream()
 
+  /** Bytes that came and did not pass yet: an event that is not complete, or one that is held back. */
+  let pending = 0
+  /** Something passed that did not come like that: from there on nobody can tell from sizes what has passed. */
+  let isChanged = false
+
   const write = (passed: readonly Passed[], frame?: Frame): string =>
     passed
       .map((one) => {
+        isChanged ||= one !== 'same'
         const event = one === 'same' ? frame!.event! : one
         visible.push(event)
         return rawOf.get(event) ?? framing.write(event)
@@ -60,7 +66,13 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
   return {
     rewrites: true,
     chunk(bytes) {
-      return Buffer.from(pass(frames.push(bytes)))
+      const wasWhole = pending === 0
+      const text = pass(frames.push(bytes))
+      pending += bytes.length - Buffer.byteLength(text)
+      // What is no UTF-8 is written as something longer.
+      isChanged ||= pending < 0
+      // Whole events that pass as they came need no copy.
+      return wasWhole && pending === 0 && !isChanged ? bytes : Buffer.from(text)
     },
     async end(complete) {
       const rest = pass(frames.end())
