@@ -124,6 +124,8 @@ export function createTally(prefixes: Prefixes<Item>): (items: readonly Item[], 
     const near = lists.nearest(items)
     const kept = near === undefined ? 0 : stillTrue(near, rules.hidden)
     const isTakenOver = near?.isOutgrown === true && kept === near.shared
+    // The same list again, as several questions about one request are.
+    if (isTakenOver && kept === items.length && near.value.steps.length === kept) return tallyAt(near.value.steps.at(-1))
     const steps = isTakenOver ? near.value.steps : (near?.value.steps.slice(0, kept) ?? [])
     // Counting may have failed on the way before.
     steps.length = kept
@@ -133,9 +135,11 @@ export function createTally(prefixes: Prefixes<Item>): (items: readonly Item[], 
       steps.push(running)
     }
     lists.keep(items, { steps, hidden: rules.hidden }, near)
-    return { sum: addSums(running.sum, running.thinking), messages: running.messages }
+    return tallyAt(running)
   }
 }
+
+const tallyAt = ({ sum, thinking, messages }: Running = START): Tally => ({ sum: addSums(sum, thinking), messages })
 
 /** How many items of a list still count what they did: another session knows other seals, and this one may have learned one since. */
 function stillTrue({ items, value, shared }: Near<Item, Counted>, hidden: TallyRules['hidden']): number {

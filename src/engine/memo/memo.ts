@@ -39,6 +39,8 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
     bodies: createRecentBodies(prefixes, bodyBytes === undefined ? {} : { bytes: bodyBytes, least: 0 }),
     chain(items) {
       const near = chains.nearest(items)
+      // A request asks for its own chain several times.
+      if (near?.shared === items.length && near.isOutgrown) return near.value
       const kept = near === undefined ? [] : near.value.slice(0, linksBefore(near.value, near.shared))
       const links = extendChain(kept, items, near?.shared ?? 0, hash, profile)
       chains.keep(items, links, near)
