@@ -20,7 +20,8 @@ interface Entry<V> {
 
 /** Texts that look alike to the probe and are kept; a hostile client can make as many of them as it likes. */
 const MOST_ALIKE = 8
-/** How full the cache is once it had to forget something. */
+/** How full a cache of many texts is once it had to forget some. */
+const MANY = 1_000
 const EVICT_TO = 0.9
 
 /**
@@ -43,8 +44,9 @@ export function createContentCache<V>(options: ContentCacheOptions = {}): Conten
   /** Some at a time: a map from which the first entry was taken again and again looks longer and longer for its first one. */
   function evict(): void {
     if (size <= entries && held <= characters) return
+    const aim = size < MANY ? 1 : EVICT_TO
     for (const [probe, group] of alike) {
-      if (size <= entries * EVICT_TO && held <= characters * EVICT_TO) return
+      if (size <= entries * aim && held <= characters * aim) return
       forget(group, group.length)
       alike.delete(probe)
     }
