@@ -6,7 +6,8 @@ import type { EngineDeps } from '../../deps.ts'
  * white space around it is the same item to the engine, and other bytes to whoever wants them back.
  */
 export class ArchivedForms {
-  readonly #forms = new Map<string, Set<string>>()
+  /** Nearly every item has one form, and a set for each would take more room than all else that is known of it. */
+  readonly #forms = new Map<string, string | Set<string>>()
 
   /** Some form of this identity. */
   has(identity: string): boolean {
@@ -15,13 +16,15 @@ export class ArchivedForms {
 
   /** `form`: hash of the item's bytes. */
   holds(identity: string, form: string): boolean {
-    return this.#forms.get(identity)?.has(form) === true
+    const known = this.#forms.get(identity)
+    return typeof known === 'object' ? known.has(form) : known === form
   }
 
   add(identity: string, form: string): void {
     const known = this.#forms.get(identity)
-    if (known === undefined) this.#forms.set(identity, new Set([form]))
-    else known.add(form)
+    if (known === undefined) this.#forms.set(identity, form)
+    else if (typeof known === 'object') known.add(form)
+    else if (known !== form) this.#forms.set(identity, new Set([known, form]))
   }
 }
 
