@@ -125,7 +125,8 @@ export function createTally(prefixes: Prefixes<Item>): (items: readonly Item[], 
     const kept = near === undefined ? 0 : stillTrue(near, rules.hidden)
     const isTakenOver = near?.isOutgrown === true && kept === near.shared
     // The same list again, as several questions about one request are.
-    if (isTakenOver && kept === items.length && near.value.steps.length === kept) return tallyAt(near.value.steps.at(-1))
+    if (isTakenOver && kept === items.length && near.value.steps.length === kept)
+      return tallyAt(near.value.steps.at(-1))
     const steps = isTakenOver ? near.value.steps : (near?.value.steps.slice(0, kept) ?? [])
     // Counting may have failed on the way before.
     steps.length = kept

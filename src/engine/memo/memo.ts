@@ -1,3 +1,5 @@
+import type { Codec } from '../../core/codec.ts'
+import type { Conversation } from '../../core/conversation.ts'
 import { chainOf, extendChain, linksBefore, type Link } from '../../core/chain.ts'
 import type { EditedItems } from '../../core/edits.ts'
 import type { Hash } from '../../core/hash.ts'
@@ -23,6 +25,8 @@ export interface Memo {
   readonly edited: EditedItems | undefined
   /** Parsed messages whose text was found to be well formed. */
   readonly wellFormed: WeakSet<object> | undefined
+  /** Reads a text that was made from a conversation's own: from where the two part. */
+  readonly readAgain: (codec: Codec, text: string, from: Conversation) => Conversation
 }
 
 export interface MemoOptions {
@@ -49,6 +53,7 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
     prefixes,
     edited: new WeakMap(),
     wellFormed: new WeakSet(),
+    readAgain: (codec, text, from) => codec.incremental?.decode(text, from) ?? codec.decode(text),
   }
 }
 
@@ -59,4 +64,5 @@ export const noMemo = ({ hash, profile }: MemoOptions): Memo => ({
   prefixes: noPrefixes(),
   edited: undefined,
   wellFormed: undefined,
+  readAgain: (codec, text) => codec.decode(text),
 })

@@ -1,4 +1,4 @@
-import type { Codec, Violation } from '../../core/codec.ts'
+import type { Violation } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { PrepareContext, View } from './context.ts'
@@ -42,14 +42,15 @@ function fieldsOf(context: PrepareContext, view: View): Fields {
   const prefix = view.conversation.changes === undefined ? view.editedPrefix : undefined
   const known = prefix && fieldsBehind(context, prefix)
   if (known !== undefined) return known
-  const read = readAgain(codec, view.text)
+  const read = readAgain(context, view.text)
   rememberEditedPrefix(context, view, read)
   return codec.fields(read)
 }
 
-export function readAgain(codec: Codec, outgoing: string): Conversation {
+/** What a text that leaves says, by its own bytes. Where it begins as what came did, that part is compared and not parsed. */
+export function readAgain({ deps, codec, conversation }: PrepareContext, outgoing: string): Conversation {
   try {
-    return codec.decode(outgoing)
+    return deps.memo.readAgain(codec, outgoing, conversation)
   } catch (cause) {
     throw ownDefect(`The reduced request cannot be read: ${(cause as Error).message}`, {}, cause)
   }

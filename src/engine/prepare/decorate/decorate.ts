@@ -44,7 +44,7 @@ function isTaken(context: PrepareContext, view: View, { view: { load }, read }: 
   if (load.bytes > context.limit.bytes) return false
   if (read === undefined) return true
   const { codec } = context
-  return newlyBroken(context, codec.fields(read), () => codec.fields(readAgain(codec, view.text))) === undefined
+  return newlyBroken(context, codec.fields(read), () => codec.fields(readAgain(context, view.text))) === undefined
 }
 
 /** One encode, whatever there is to put on; none where there is nothing. */
@@ -57,7 +57,7 @@ function write(context: PrepareContext, view: View, { drops, notice }: Optional)
   const outgoing = notice === undefined ? conversation : applyEdits(conversation, [notice.edit])
   const encoded = outgoing === view.conversation ? view.text : codec.encode(outgoing).text
   const text = withCacheMarks(context, conversation, encoded, notice === undefined ? 0 : 1)
-  const read = text === view.text ? undefined : readAgain(codec, text)
+  const read = text === view.text ? undefined : readAgain(context, text)
   const needed = native === undefined ? {} : (codec.nativeHeaders?.(codec.fields(read ?? conversation)) ?? {})
   const bytes = read === undefined ? view.load.bytes : Buffer.byteLength(text)
   return {
