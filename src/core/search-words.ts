@@ -10,31 +10,42 @@ const UNSPACED_RUN = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=
 const MAX_WORD = 40
 const MAX_QUERY_WORDS = 32
 
-/** Words of one text that are indexed: a text with more of them is data, and every one costs as much as one of prose. */
-export const MOST_WORDS = 20_000
+/** Different words of one text, about, after which no further piece of it is indexed: such a text is data, and every word costs as much as one of prose. */
+export const ENOUGH_WORDS = 20_000
 const PIECE = 64 * 1024
 const LONGEST_BETWEEN = 256
 
 /** Distinct words of a text, for the index. */
 export function wordsOf(text: string): string[] {
   const words = new Set<string>()
-  for (let at = 0; at < text.length && words.size < MOST_WORDS;) at = addWords(words, text, at)
-  return [...words].slice(0, MOST_WORDS)
+  for (const piece of wordPieces(text)) {
+    addWords(words, piece)
+    if (words.size >= ENOUGH_WORDS) break
+  }
+  return [...words]
 }
 
-/** The same for a text of any length, a piece at a time: adds the words of the piece that begins at `at`, and says where the next one begins. */
-export function addWords(words: Set<string>, text: string, at: number): number {
-  const end = endOfPiece(text, at)
-  for (const run of runsOf(text.slice(at, end))) {
-    if (UNSPACED.test(run)) for (const piece of pieces(run, true)) words.add(piece)
+/** A text in pieces that can be indexed one after the other, from both ends towards the middle: what is said first and last is looked for most. */
+export function wordPieces(text: string): readonly string[] {
+  const pieces: string[] = []
+  for (let from = 0; from < text.length;) {
+    const to = endOfPiece(text, from)
+    pieces.push(text.slice(from, to))
+    from = to
+  }
+  return pieces.map((_, i) => pieces[i % 2 === 0 ? i / 2 : pieces.length - (i + 1) / 2]!)
+}
+
+export function addWords(words: Set<string>, piece: string): void {
+  for (const run of runsOf(piece)) {
+    if (UNSPACED.test(run)) for (const part of pieces(run, true)) words.add(part)
     else words.add(cut(run))
   }
-  return end
 }
 
 /** At white space, where there is some near. */
-function endOfPiece(text: string, at: number): number {
-  const end = at + PIECE
+function endOfPiece(text: string, from: number): number {
+  const end = from + PIECE
   if (end >= text.length) return text.length
   for (let i = end; i > end - LONGEST_BETWEEN; i--) if (text.charCodeAt(i) <= 32) return i
   return end

@@ -1,7 +1,7 @@
 import { isPlimsollError } from '../../../core/errors.ts'
 import { wordKey } from '../read-record.ts'
 import { int, text as nameOf } from '../rows.ts'
-import { addWords, MOST_WORDS } from '../../../core/search-words.ts'
+import { addWords, ENOUGH_WORDS, wordPieces } from '../../../core/search-words.ts'
 import { recordOf } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase, SqlRow } from './database.ts'
@@ -15,9 +15,10 @@ interface Reading {
   readonly id: number
   readonly owner: string
   readonly tenant: number
-  readonly text: string
+  readonly pieces: readonly string[]
   readonly words: Set<string>
-  at: number
+  /** Pieces that were read. */
+  read: number
 }
 
 /** What is left over from the last slice. */
@@ -70,22 +71,23 @@ function readingOf(db: SqliteDatabase, context: Context, id: number): Reading {
   )[0]
   const text = row === undefined ? '' : textIn(context, row)
   const owner = row === undefined ? '' : nameOf(row, 'owner')
-  return { id, owner, tenant: row === undefined ? 0 : int(row, 'tenant'), text, words: new Set(), at: 0 }
+  const tenant = row === undefined ? 0 : int(row, 'tenant')
+  return { id, owner, tenant, pieces: wordPieces(text), words: new Set(), read: 0 }
 }
 
 /** True when all that are indexed were found. */
 function readOn(reading: Reading, until: number): boolean {
-  const { words, text } = reading
-  while (reading.at < text.length && words.size < MOST_WORDS) {
-    reading.at = addWords(words, text, reading.at)
-    if (performance.now() >= until) return reading.at >= text.length
+  const { words, pieces } = reading
+  while (reading.read < pieces.length && words.size < ENOUGH_WORDS) {
+    if (reading.read > 0 && performance.now() >= until) return false
+    addWords(words, pieces[reading.read++]!)
   }
   return true
 }
 
 function putWords(db: SqliteDatabase, context: Context, { id, owner, tenant, words }: Reading): void {
   if (words.size === 0) return
-  const keys = [...words].slice(0, MOST_WORDS).map((word) => wordKey(context, owner, tenant, word))
+  const keys = [...words].map((word) => wordKey(context, owner, tenant, word))
   // A process of an older package puts words in as it appends.
   db.run('INSERT OR REPLACE INTO words (rowid, tokens) VALUES (?, ?)', id, keys.join(' '))
 }
