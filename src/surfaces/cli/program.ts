@@ -10,6 +10,7 @@ import { demoCommand } from './commands/demo.ts'
 import { doctorCommand } from './commands/doctor.ts'
 import { limitsCommand } from './commands/limits.ts'
 import { inspectCommand } from './commands/inspect.ts'
+import { mcpCommand } from './commands/mcp.ts'
 import { modelsCommand } from './commands/models.ts'
 import { proxyCommand } from './commands/proxy.ts'
 import { replayCommand } from './commands/replay.ts'
@@ -35,6 +36,7 @@ export const createProgram = (): Command =>
     .addCommand(chatCommand())
     .addCommand(proxyCommand())
     .addCommand(dashboardCommand())
+    .addCommand(mcpCommand())
     .addCommand(runCommand())
     .addCommand(simulateCommand())
     .addCommand(sessionsCommand())
