@@ -10,7 +10,7 @@ export function connectTelemetry({ telemetry = true }: PlimsollOptions, { on }: 
   if (!telemetry) return
   on(
     openTelemetry({
-      version: versionOf(),
+      version: versionOf,
       priceOf: (model) => models.catalogue().resolve(model).info.price,
       providerOf: providerOfFormat,
     }),

@@ -3,7 +3,7 @@ import type { Hash } from '../core/hash.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import { sha256Text } from '../drivers/crypto/sha256.ts'
 import { designLogFile, printDebugTopics } from '../drivers/logs/design-log.ts'
-import { eventLog, logLevel } from '../drivers/logs/event-log.ts'
+import { eventLog, readLogLevel } from '../drivers/logs/event-log.ts'
 import { openStore } from '../drivers/open-store.ts'
 import { createMemo, noMemo, type Memo } from '../engine/memo/memo.ts'
 import { redactingStore } from '../engine/redaction/borders.ts'
@@ -57,7 +57,7 @@ export function layFoundation(options: PlimsollOptions): Foundation {
   if (process.env['CONTEXT_DEBUG'] === 'true') listeners.add(printDebugTopics((text) => process.stderr.write(text)))
   const level = options.logLevel ?? process.env['PLIMSOLL_LOG_LEVEL']
   if (level !== undefined && level !== '')
-    listeners.add(eventLog(logLevel(level), (line) => process.stderr.write(line)))
+    listeners.add(eventLog(readLogLevel(level), (line) => process.stderr.write(line)))
   const hash: Hash = (text) => sha256Text(text, 'hex').slice(0, 40)
   return {
     clock,

@@ -4,7 +4,7 @@ import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../src/i
 const MODEL = 'claude-sonnet-4-5'
 
 /** Answers an extraction as a model would: inside the tags that it was asked for. */
-export const extractor = {
+const extractor = {
   name: 'extractor',
   model: 'claude-haiku-4-5',
   window: 32_000,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PlimsollEvent } from '../../src/core/events.ts'
-import { eventLog, LOG_LEVELS, logLevel } from '../../src/drivers/logs/event-log.ts'
+import { eventLog, LOG_LEVELS, readLogLevel } from '../../src/drivers/logs/event-log.ts'
 import { createPlimsoll } from '../../src/index.ts'
 
 const about = { at: 0, tenant: 't', session: 's' }
@@ -41,8 +41,8 @@ describe('logs', () => {
   })
 
   it('know their levels and no others', () => {
-    expect(LOG_LEVELS.map((level) => logLevel(` ${level.toUpperCase()} `))).toEqual([...LOG_LEVELS])
-    expect(() => logLevel('loud')).toThrow('"loud" is no log level. Use one of debug, info, warning, error.')
+    expect(LOG_LEVELS.map((level) => readLogLevel(` ${level.toUpperCase()} `))).toEqual([...LOG_LEVELS])
+    expect(() => readLogLevel('loud')).toThrow('"loud" is no log level. Use one of debug, info, warning, error.')
     expect(() => createPlimsoll({ store: 'memory:', logLevel: 'loud' as 'info' })).toThrow('is no log level')
   })
 })

@@ -4,7 +4,7 @@ import { openTelemetry } from '../../src/drivers/telemetry/open-telemetry.ts'
 describe('without an SDK', () => {
   it('nothing of OpenTelemetry is loaded', () => {
     const sink = openTelemetry({
-      version: '0',
+      version: () => '0',
       priceOf: () => undefined,
       providerOf: () => undefined,
       load: () => expect.unreachable('there is nobody to tell'),

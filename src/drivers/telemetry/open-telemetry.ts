@@ -11,7 +11,7 @@ export type OpenTelemetryApi = typeof import('@opentelemetry/api')
 export interface TelemetryOptions {
   readonly priceOf: (model: string) => PriceModel | undefined
   readonly providerOf: ProviderOf
-  readonly version: string
+  readonly version: () => string
   /** @default the installed package */
   readonly load?: () => OpenTelemetryApi
 }
@@ -28,6 +28,8 @@ export function openTelemetry(options: TelemetryOptions): EventSink {
   return (event) => {
     if (sinks === undefined) {
       if (!(REGISTERED in globalThis)) return
+      // Whatever goes wrong here is told once.
+      sinks = []
       sinks = connect(options)
     }
     for (const sink of sinks) sink(event)
@@ -36,8 +38,8 @@ export function openTelemetry(options: TelemetryOptions): EventSink {
 
 function connect({ load = installed, version, priceOf, providerOf }: TelemetryOptions): readonly EventSink[] {
   const api = load()
-  const tracer: Tracer = api.trace.getTracer('plimsoll', version)
-  const meter: Meter = api.metrics.getMeter('plimsoll', version)
+  const tracer: Tracer = api.trace.getTracer('plimsoll', version())
+  const meter: Meter = api.metrics.getMeter('plimsoll', version())
   const spans = callSpans(api, tracer, providerOf)
   const { onCall, onEvent } = callMetrics(meter, providerOf)
   const calls = endedCalls(priceOf, (call) => {

@@ -127,7 +127,7 @@ async function scopeOfCredential({ plimsoll }: Deps, header: HeaderReader, path:
   if (tenant === NOBODY)
     throw unauthorised(
       'This server shows each client what belongs to its own API key.',
-      'Send the key that your model calls use, as Authorization: Bearer or x-api-key.',
+      'Send the key that your model calls use, in the same header.',
     )
   const [session, agent] = [header('x-plimsoll-session'), header('x-plimsoll-agent')]
   return { tenant, ...(session && { session }), ...(agent && { agent }) }
