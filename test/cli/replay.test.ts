@@ -28,7 +28,7 @@ const FIELDS = [
   'refused',
   'fixedLoad',
   'epochs',
-  'summariserCalls',
+  'summarizerCalls',
   'peakLoad',
   'quoteRecall',
   'nameRecall',

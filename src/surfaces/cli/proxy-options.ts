@@ -3,8 +3,7 @@ import { readConfig, readNumber, unitWords, type BudgetConfig, type Config } fro
 import { checkTenants, proxyConfig, proxyPolicies, type ProxyConfig } from '../../config/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
 import { endpoints } from '../../formats/endpoints.ts'
-import { tokenCount } from './kit/token-count.ts'
-import { wholeNumber } from './whole-number.ts'
+import { byteCount, tokenCount } from './kit/token-count.ts'
 
 export interface ProxyFlags extends Omit<
   ProxyConfig,
@@ -58,7 +57,7 @@ export function addProxyOptions(command: Command): Command {
     .option('--config <file>', 'settings as YAML or JSON; flags win; read again on SIGHUP')
     .option('--budget-usd <amount[/scope]>', `dollars per ${SCOPES}; again for another (scope: day)`, budgetIn('usd'))
     .option('--budget-tokens <n[/scope]>', 'the same in tokens', budgetIn('tokens'))
-    .option('--max-body <bytes>', 'largest request body', wholeNumber)
+    .option('--max-body <bytes>', 'largest request body, as 64MiB (default: 64MiB)', byteCount)
     .addOption(new Option('--redact', 'take secrets out of what is stored').env('PLIMSOLL_REDACT'))
     .addOption(
       new Option('--tenants <rule>', 'whose content a request is: credential, one or header:<name>').env(

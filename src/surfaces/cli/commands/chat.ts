@@ -48,9 +48,6 @@ const DEMO_WINDOW = 32_000
 export function chatCommand(): Command {
   return withExamples(
     new Command('chat')
-      .description(
-        'Talk to an agent that stays inside its window. Providers come from the environment; without a key a demo model answers.',
-      )
       .addOption(new Option('--provider <name>', 'who answers (default: by the keys that are set)').choices(PROVIDERS))
       .option('--model <id>', 'model (default: the one of the provider)')
       .option('--base-url <url>', 'address of the provider, or of a server that is compatible with one')

@@ -14,13 +14,7 @@ const POLICY_FILE = 'plimsoll.yaml'
 const PROXY_FILE = 'plimsoll.config.json'
 
 export function configCommand(): Command {
-  return new Command('config')
-    .description(
-      `Settings files: make one, check it, see which value comes from where. ${POLICY_FILE} holds policies, ${PROXY_FILE} the settings of the proxy.`,
-    )
-    .addCommand(init())
-    .addCommand(check())
-    .addCommand(show())
+  return new Command('config').addCommand(init()).addCommand(check()).addCommand(show())
 }
 
 const init = (): Command =>

@@ -19,7 +19,6 @@ interface RunFlags extends ProxyFlags {
 
 export function runCommand(): Command {
   const command = new Command('run')
-    .description('Run one command with a proxy of its own: it is pointed at the proxy, which ends with it.')
     .argument('[command...]', 'what to run')
     .passThroughOptions()
     .option('--list', 'name the agents that are known, and how each is pointed at the proxy')

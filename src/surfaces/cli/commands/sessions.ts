@@ -3,13 +3,13 @@ import { PlimsollError } from '../../../core/errors.ts'
 import { exportStore, forkSession } from '../../../engine/store-admin/store-admin.ts'
 import type { SeenItem } from '../../../engine/session/seen-items.ts'
 import { createPlimsoll, type Plimsoll } from '../../../compose/plimsoll.ts'
-import { grouped, percent, plural, short } from '../inspect/figures.ts'
+import { dollars, grouped, percent, plural, short } from '../inspect/figures.ts'
 import { confirmed } from '../kit/confirm.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable, when } from '../kit/print.ts'
 import type { RecordRecall } from '../../../core/records.ts'
 import { plainText } from '../inspect/width.ts'
-import { dollars, share100 } from '../replay/terminal.ts'
+import { share100 } from '../replay/terminal.ts'
 import { listSessions, tenantOfSession } from '../stores/find.ts'
 import { addStoreOptions, withStores, type StoreFlags, type Stores } from '../stores/open.ts'
 import { readableSession, reportOf, type SessionReport } from '../stores/session-report.ts'
@@ -18,7 +18,6 @@ import { writeLines } from './store.ts'
 
 export function sessionsCommand(): Command {
   return new Command('sessions')
-    .description('What proxies, chats and programs have recorded: look at sessions, undo, fork, export, pin, remove.')
     .addCommand(ls())
     .addCommand(show())
     .addCommand(undo())
