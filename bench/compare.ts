@@ -86,8 +86,11 @@ const results: Result[] = []
 for (const window of windows) {
   for (const runner of all) {
     const started = performance.now()
-    const figures = await measure(runner, sessions, window, spent)
-    results.push({ window, runner, figures })
+    const figures = await measure(runner, sessions, window, spent).catch((error: unknown) => {
+      console.error(`${runner.name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+      process.exitCode = 1
+    })
+    if (figures !== undefined) results.push({ window, runner, figures })
     console.error(`${window} ${runner.name}: ${Math.round((performance.now() - started) / 1000)} s`)
   }
 }

@@ -17,6 +17,7 @@ export const code = (text: string): string => `\`${text}\``
 /** A sentence begins with a capital and ends with a full stop. */
 export function sentence(text: string): string {
   const [first = '', ...rest] = text.trim()
-  const whole = first.toUpperCase() + rest.join('')
+  // An address keeps its scheme as it is written.
+  const whole = (/^[a-z0-9]+:\S/.test(text.trim()) ? first : first.toUpperCase()) + rest.join('')
   return /[.!?…]$/.test(whole) || whole === '' ? whole : `${whole}.`
 }

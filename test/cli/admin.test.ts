@@ -43,7 +43,7 @@ describe('sessions', () => {
   it('asks before it removes, and without a terminal it does not', async () => {
     const { code, err } = await run('sessions', 'rm', 'run-42')
     expect(code).toBe(2)
-    expect(err).toContain('Say --yes')
+    expect(err).toContain('Use --yes')
     expect(await json('sessions', 'ls')).toHaveLength(1)
   })
 

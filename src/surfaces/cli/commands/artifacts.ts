@@ -44,7 +44,7 @@ const ls = (): Command =>
     addStoreOptions(new Command('ls').description('List artifacts, newest first.'))
       .option('--session <name>', 'those of one session')
       .option('--tool <name>', 'those of one tool')
-      .option('--limit <n>', 'at most so many', wholeNumber, 50),
+      .option('--limit <n>', 'show at most this many', wholeNumber, 50),
     'plimsoll artifacts ls --tool bash',
   ).action((flags: ListFlags) =>
     withStores(flags, async (stores) => {
@@ -94,7 +94,7 @@ const show = (): Command =>
   withExamples(
     onHandle('show', 'Write the exact bytes, or a part of them.')
       .option('--start <n>', 'first line (from 1), byte or item (from 0)', Number)
-      .option('--count <n>', 'at most so many', wholeNumber)
+      .option('--count <n>', 'show at most this many', wholeNumber)
       .option('--unit <what>', 'lines, bytes or items')
       .option('--out <file>', 'write the exact bytes here')
       .option('--stat', 'only what is known about it'),

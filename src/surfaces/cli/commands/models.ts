@@ -20,7 +20,7 @@ export function modelsCommand(): Command {
   return withExamples(
     new Command('models')
       .argument('[query...]', 'words that the id should hold')
-      .option('--limit <n>', 'at most so many rows', wholeNumber, 40)
+      .option('--limit <n>', 'show at most this many rows', wholeNumber, 40)
       .option('--json', 'every match, with all that is known'),
     'plimsoll models sonnet',
     'plimsoll models gpt-5 mini --json',

@@ -41,7 +41,7 @@ export function replayCommand(): Command {
     .argument('<paths...>', 'session files, or folders to look through')
     .option(
       '--window <tokens>',
-      'window to live in; several between commas (default: the one of the model)',
+      'context window to use; several between commas (default: the one of the model)',
       tokenCounts,
     )
     .option('--policy <name>', 'policy to apply', 'plimsoll')

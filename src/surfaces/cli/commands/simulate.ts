@@ -21,7 +21,7 @@ export function simulateCommand(): Command {
     new Command('simulate')
       .argument('[words...]', 'scenarios whose name holds these words (default: all)')
       .option('--policy <name>', 'policy to apply', 'plimsoll')
-      .option('--list', 'only name the scenarios')
+      .option('--list', 'only list the scenarios')
       .option('--check', `exit with ${EXIT.broken} when anything overflowed, was invalid or got lost`)
       .option('--json', 'one JSON object per line: one for each scenario'),
     'plimsoll simulate --list',
