@@ -20,7 +20,7 @@ import { frameworkManagers } from './compare/frameworks.ts'
 import { installPeers } from './compare/install.ts'
 import { langchainManagers } from './compare/langchain.ts'
 import { measure, measuredSession, runnerOf, type MeasuredSession, type Runner } from './compare/measure.ts'
-import { printTable, writePages, type Result } from './compare/page.ts'
+import { printTable, writePages, type Result, type Run } from './compare/page.ts'
 import { cline, none, pi } from './compare/rules.ts'
 
 const { values, positionals } = parseArgs({
@@ -95,14 +95,15 @@ for (const window of windows) {
   }
 }
 const calls = sessions.reduce((sum, { recording }) => sum + recording.calls.length, 0)
-const about = { sessions: sessions.length, calls }
-if (values.json)
-  console.log(
-    JSON.stringify(
-      { ...about, results: results.map(({ window, runner, figures }) => ({ window, name: runner.name, ...figures })) },
-      null,
-      2,
-    ),
-  )
-else printTable(results, about)
-if (values.write) writePages(results, about)
+const run: Run = {
+  sessions: sessions.length,
+  calls,
+  results: results.map(({ window, runner: { name, setup, from }, figures }) => ({
+    window,
+    runner: { name, setup, ...(from !== undefined && { from }) },
+    figures,
+  })),
+}
+if (values.json) console.log(JSON.stringify(run, null, 2))
+else printTable(run)
+if (values.write) writePages(run)

@@ -31,6 +31,7 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'engine/tool-results/derived.ts': 'strips what that client adds',
     'surfaces/cli/agents/': 'which settings each agent reads',
     'surfaces/cli/commands.ts': 'says whose recordings it finds',
+    'surfaces/cli/commands/inspect.ts': 'says whose recordings it looked for',
     'surfaces/cli/commands/run.ts': 'an agent in an example',
     'surfaces/cli/doctor/network.ts': 'reads the settings of clients',
     'surfaces/gateway/identity.ts': 'how clients name their sessions',

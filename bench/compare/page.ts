@@ -5,13 +5,18 @@ import { scatter } from './plot.ts'
 
 export interface Result {
   readonly window: number
-  readonly runner: Runner
+  readonly runner: Pick<Runner, 'name' | 'setup' | 'from'>
   readonly figures: Figures
 }
 
-export interface About {
+interface About {
   readonly sessions: number
   readonly calls: number
+}
+
+/** Everything that one run of the bench found. */
+export interface Run extends About {
+  readonly results: readonly Result[]
 }
 
 const share = (value: number): string => `${(100 * value).toFixed(1)} %`
@@ -103,7 +108,7 @@ function rows(results: readonly Result[], window: number): readonly (readonly st
 
 const heads = ['', ...COLUMNS.map(({ head }) => head)]
 
-export function printTable(results: readonly Result[], { sessions, calls }: About): void {
+export function printTable({ results, sessions, calls }: Run): void {
   for (const window of new Set(results.map((result) => result.window))) {
     console.log(`\n${sessions} sessions, ${calls} calls, window ${windowName(window)}\n`)
     const all = [heads, ...rows(results, window)]
@@ -126,7 +131,7 @@ const table = (lines: readonly (readonly string[])[]): string => {
 
 const root = resolve(import.meta.dirname, '../..')
 
-export function writePages(results: readonly Result[], about: About): void {
+export function writePages({ results, ...about }: Run): void {
   const windows = [...new Set(results.map((result) => result.window))]
   for (const window of windows)
     writeFileSync(join(root, `docs/images/price-${windowName(window)}.svg`), plot(results, window))

@@ -212,7 +212,7 @@ describe('count, models, config, doctor', () => {
     )
     const broken = await run('doctor', '--offline', '--store', 'sqlite:./README.md/place.db')
     expect(broken.code).toBe(3)
-    expect(broken.out).toContain('may not be written')
+    expect(broken.out).toContain('cannot be written')
   })
 })
 

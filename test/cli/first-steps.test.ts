@@ -34,7 +34,7 @@ describe('what cannot work is said at once', () => {
     [['--workers', '0'], 'at least 1'],
     [['--artifacts', 's3://bucket'], 'AWS_ACCESS_KEY_ID'],
     [['--max-body', '64q'], '64KiB or 16MB'],
-    [['--window', '12q'], '200_000 or 200k'],
+    [['--window', '12q'], '200000 or 200k'],
     [['--openai', 'nowhere'], '"nowhere" is no URL'],
   ])('proxy %s', async (args, words) => {
     const { code, err } = await run('proxy', '--port', '0', ...args)

@@ -20,7 +20,7 @@ const own = new Set(
     .split(/\s+/),
 )
 /** One spelling for what users type and read. */
-const wrong = /^(?:summarizers?|artefacts?)$/i
+const wrong = /^(?:summari[s]ers?|artefacts?)$/i
 
 const checked = new Map<string, boolean>()
 function isKnown(word: string): boolean {

@@ -5,7 +5,7 @@ import { readNumber } from '../../../config/schema/read-number.ts'
 export function tokenCount(text: string): number {
   const value = readNumber(text, 'tokens')
   if (value === undefined || !Number.isInteger(value) || value < 1)
-    throw new InvalidArgumentError('It should be a number of tokens such as 200000, 200_000 or 200k.')
+    throw new InvalidArgumentError('It should be a number of tokens such as 200000 or 200k.')
   return value
 }
 
