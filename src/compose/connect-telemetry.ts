@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { openTelemetry } from '../drivers/telemetry/open-telemetry.ts'
 import { providerOfFormat } from '../formats/endpoints.ts'
+import { packageVersion } from '../lib/package-root.ts'
 import type { PlimsollOptions } from '../options.ts'
 import type { Foundation } from './foundation.ts'
 import type { OpenModels } from './open-models.ts'
@@ -10,12 +10,9 @@ export function connectTelemetry({ telemetry = true }: PlimsollOptions, { on }: 
   if (!telemetry) return
   on(
     openTelemetry({
-      version: versionOf,
+      version: packageVersion,
       priceOf: (model) => models.catalogue().resolve(model).info.price,
       providerOf: providerOfFormat,
     }),
   )
 }
-
-const versionOf = (): string =>
-  (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }).version

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import type { CallToolResult, McpServer, ServerContext, StandardSchemaWithJSON } from '@modelcontextprotocol/server'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
+import { packageVersion } from '../../lib/package-root.ts'
 import { checkedInput } from '../../engine/readers/tools.ts'
 import { handoverOf } from './handover.ts'
 import {
@@ -20,10 +20,6 @@ import { contextTools } from './tools/context-tools.ts'
 import { readerTools } from './tools/reader-tools.ts'
 import type { McpTool } from './tools/tool.ts'
 
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
-  version: string
-}
-
 const INSTRUCTIONS =
   'Gives back what was taken out of a conversation to keep it inside the context window. A text like art_0123456789abcdefghjkmnpqrs is the ' +
   'handle of a stored tool output: open it with artifact_read, search it with artifact_grep. recall searches the whole conversation.'
@@ -31,7 +27,7 @@ const INSTRUCTIONS =
 /** A server for one client: everything that it can see is within its reach. */
 export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
   const { McpServer: Server, ResourceTemplate } = sdk
-  const server = new Server({ name: 'plimsoll', title: 'Plimsoll', version }, { instructions: INSTRUCTIONS })
+  const server = new Server({ name: 'plimsoll', title: 'Plimsoll', version: packageVersion() }, { instructions: INSTRUCTIONS })
   for (const tool of [artifactList(reach), ...readerTools(reach), ...contextTools(reach)]) register(server, tool)
   const text = { mimeType: 'text/plain' }
   server.registerResource(
