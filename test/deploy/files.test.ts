@@ -91,6 +91,22 @@ describe('deploy/plimsoll.service', () => {
 })
 
 describe('deploy/Dockerfile', () => {
+  it('copies all that a build is given, and nothing that it is not', () => {
+    const allowed = textOf('Dockerfile.dockerignore')
+      .split('\n')
+      .flatMap((line) => (line.startsWith('!') ? [line.slice(1)] : []))
+    const copied = instructionsOf(textOf('Dockerfile'))
+      .filter(({ name, rest }) => name === 'COPY' && !rest.startsWith('--from'))
+      .flatMap(({ rest }) => rest.split(' ').slice(0, -1))
+    expect([...new Set(copied)].sort()).toEqual(allowed.sort())
+  })
+
+  it('runs as nobody special and has a health check', () => {
+    const steps = instructionsOf(textOf('Dockerfile'))
+    expect(steps.findLast(({ name }) => name === 'USER')?.rest).toBe('node')
+    expect(steps.find(({ name }) => name === 'HEALTHCHECK')?.rest).toContain('/healthz')
+  })
+
   it('starts the proxy with flags that exist', async () => {
     const { rest } = instructionsOf(textOf('Dockerfile')).find(({ name }) => name === 'CMD')!
     expect(await unknownFlags(JSON.parse(rest) as string[])).toEqual([])

@@ -27,7 +27,10 @@ const INSTRUCTIONS =
 /** A server for one client: everything that it can see is within its reach. */
 export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
   const { McpServer: Server, ResourceTemplate } = sdk
-  const server = new Server({ name: 'plimsoll', title: 'Plimsoll', version: packageVersion() }, { instructions: INSTRUCTIONS })
+  const server = new Server(
+    { name: 'plimsoll', title: 'Plimsoll', version: packageVersion() },
+    { instructions: INSTRUCTIONS },
+  )
   for (const tool of [artifactList(reach), ...readerTools(reach), ...contextTools(reach)]) register(server, tool)
   const text = { mimeType: 'text/plain' }
   server.registerResource(

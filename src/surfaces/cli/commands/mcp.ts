@@ -3,6 +3,7 @@ import { createPlimsoll } from '../../../compose/plimsoll.ts'
 import { optionsOf, readConfig } from '../../../config/index.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { Plimsoll } from '../../../options.ts'
+import { tenantsWithSessions } from '../../dashboard/stored-sessions.ts'
 import { startMcpHttp, type McpHttpOptions, type McpScope } from '../../mcp/index.ts'
 import { serveMcpStdio } from '../../mcp/stdio.ts'
 import { knownModels } from '../catalogue.ts'
@@ -76,7 +77,7 @@ async function scopeOf(stores: Stores, { session, agent, tenant }: McpFlags): Pr
   if (session !== undefined)
     return { tenant: await tenantOfSession(stores, session, tenant), session, ...(agent !== undefined && { agent }) }
   if (tenant !== undefined) return { tenant }
-  const tenants = await stores.sessions.tenants()
+  const tenants = await tenantsWithSessions(stores.sessions)
   if (tenants.length <= 1) return { tenant: tenants[0] ?? 'local' }
   throw new PlimsollError('bad-input', `The store holds conversations of ${tenants.length} tenants.`, {
     advice: 'Add --session or --tenant; plimsoll sessions ls --json shows both. Or use --http --by-credential.',
