@@ -1,7 +1,7 @@
 import type { Attributes, Meter } from '@opentelemetry/api'
 import type { EventSink } from '../../core/events.ts'
-import type { ProviderOf } from './call-spans.ts'
 import type { EndedCall } from './calls.ts'
+import type { ProviderOf } from './types.ts'
 
 export interface CallMetrics {
   readonly onCall: (call: EndedCall) => void

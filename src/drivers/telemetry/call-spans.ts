@@ -1,9 +1,6 @@
 import type { Attributes, Tracer } from '@opentelemetry/api'
 import type { EndedCall } from './calls.ts'
-import type { OpenTelemetryApi } from './open-telemetry.ts'
-
-/** The vendor whose API format a request has, as the semantic conventions call it. */
-export type ProviderOf = (format: string) => string | undefined
+import type { OpenTelemetryApi, ProviderOf } from './types.ts'
 
 /**
  * One span per model call, by the semantic conventions for generative AI. It is made when the call is over and begins when its request was

@@ -3,10 +3,9 @@ import type { Meter, Tracer } from '@opentelemetry/api'
 import type { EventSink } from '../../core/events.ts'
 import type { PriceModel } from '../../core/price.ts'
 import { callMetrics } from './call-metrics.ts'
-import { callSpans, type ProviderOf } from './call-spans.ts'
+import { callSpans } from './call-spans.ts'
 import { endedCalls } from './calls.ts'
-
-export type OpenTelemetryApi = typeof import('@opentelemetry/api')
+import type { OpenTelemetryApi, ProviderOf } from './types.ts'
 
 export interface TelemetryOptions {
   readonly priceOf: (model: string) => PriceModel | undefined
