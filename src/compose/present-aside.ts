@@ -36,7 +36,7 @@ export function presentAside(inline: Presenter): PresentAside {
     })
     try {
       const asked = { output, budgetTokens, handle, readers, ...(tool !== undefined && { tool }), port: port2, counted }
-      const answer = await worker.ask(asked, TIME_MS, [port2])
+      const answer = await worker.ask(asked, TIME_MS, { transfer: [port2] })
       return isStopped(answer) || 'failed' in answer ? undefined : answer.presented
     } finally {
       port1.close()
