@@ -25,7 +25,7 @@ export function presentAside(inline: Presenter): PresentAside {
 
   async function aside(output: string, options: PresentOptions): Promise<Presented | undefined> {
     const { budgetTokens, handle, tool, readers, countTokens } = options
-    worker ??= guardedWorker(workerBeside(import.meta.url, 'present-worker'), undefined, LIMITS)
+    worker ??= guardedWorker(workerBeside(import.meta.url, 'present-worker', 'compose'), undefined, LIMITS)
     const { port1, port2 } = new MessageChannel()
     const counted = new SharedArrayBuffer(4)
     const signal = new Int32Array(counted)

@@ -184,7 +184,5 @@ function startWorker(entry: URL, options: WorkerOptions): Worker {
 }
 
 /** The file of a worker: beside the module from source; in the package at its own place, since the build joins modules into other files. */
-export const workerBeside = (moduleUrl: string, name: string): URL =>
-  moduleUrl.endsWith('.ts')
-    ? new URL(`./${name}.ts`, moduleUrl)
-    : new URL(`dist/drivers/sandbox/${name}.js`, packageRoot())
+export const workerBeside = (moduleUrl: string, name: string, folder = 'drivers/sandbox'): URL =>
+  moduleUrl.endsWith('.ts') ? new URL(`./${name}.ts`, moduleUrl) : new URL(`dist/${folder}/${name}.js`, packageRoot())
