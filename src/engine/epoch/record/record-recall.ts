@@ -15,7 +15,9 @@ export function recordRecall(taken: readonly Item[], view: readonly Item[]): Rec
   const shown = view.map(({ text }) => text)
   const results = textResultsIn(taken)
   const wanted = {
-    demands: taken.filter((item) => item.kind === 'user' && !results.has(item)).flatMap(({ text }) => linesOf(text)),
+    demands: someOf(
+      taken.filter((item) => item.kind === 'user' && !results.has(item)).flatMap(({ text }) => linesOf(text)),
+    ),
     plan: planStateOf(taken)
       .items.filter(isOpen)
       .map(({ text }) => text),
@@ -31,9 +33,23 @@ export function recordRecall(taken: readonly Item[], view: readonly Item[]): Rec
   }
 }
 
+/** Of a message that is longer than twice this, its beginning and its end: somebody pasted a file. */
+const MOST_CHARACTERS = 128 * 1024
+/** More lines are told from as many of them, evenly. */
+const MOST_LINES = 5_000
+
+function someOf(lines: readonly string[]): readonly string[] {
+  const step = Math.ceil(lines.length / MOST_LINES)
+  return step <= 1 ? lines : lines.filter((_, i) => i % step === 0)
+}
+
 /** Short messages are one line; of longer ones the lines that say something. */
 function linesOf(text: string): readonly string[] {
-  const lines = text.split('\n').map((line) => line.trim())
+  const shown =
+    text.length <= 2 * MOST_CHARACTERS
+      ? text
+      : `${text.slice(0, MOST_CHARACTERS)}\n${text.slice(text.length - MOST_CHARACTERS)}`
+  const lines = shown.split('\n').map((line) => line.trim())
   return lines.filter((line) => line.length >= MIN_QUOTE_LENGTH)
 }
 
