@@ -96,7 +96,7 @@ describe('while one request is worked on', () => {
     new Promise((resolve, reject) => {
       const headers = { 'content-type': 'application/json' }
       const path = '/openai/v1/chat/completions'
-      request({ port, host: '127.0.0.1', path, method: 'POST', headers }, (answer) => {
+      request({ agent: false, port, host: '127.0.0.1', path, method: 'POST', headers }, (answer) => {
         answer.resume().on('end', () => resolve(answer.statusCode!))
       })
         .on('error', reject)
@@ -106,7 +106,8 @@ describe('while one request is worked on', () => {
   const health = (): Promise<number> =>
     new Promise((resolve, reject) => {
       const startedAt = performance.now()
-      get({ port, host: '127.0.0.1', path: '/healthz' }, (answer) => {
+      // A connection of its own: one that is kept may be closed on the other side while this process is busy.
+      get({ agent: false, port, host: '127.0.0.1', path: '/healthz' }, (answer) => {
         answer.resume().on('end', () => resolve(performance.now() - startedAt))
       }).on('error', reject)
     })
