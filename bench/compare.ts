@@ -17,6 +17,7 @@ import { tokenCounts } from '../src/surfaces/cli/kit/token-count.ts'
 import { chatSession } from './compare/chat.ts'
 import { engine } from './compare/engine.ts'
 import { frameworkManagers } from './compare/frameworks.ts'
+import { growth } from './compare/growth.ts'
 import { installPeers } from './compare/install.ts'
 import { langchainManagers } from './compare/langchain.ts'
 import { measure, measuredSession, runnerOf, type MeasuredSession, type Runner } from './compare/measure.ts'
@@ -54,12 +55,14 @@ const count = (text: string): number => {
   return tokens
 }
 
+const o200k = (text: string): number => counter.countText('gpt-4o', text).tokens
+
 async function sessionsIn(paths: readonly string[]): Promise<readonly MeasuredSession[]> {
   const sessions: MeasuredSession[] = []
   for (const path of paths) {
     const { recordings } = await loadFile(path, { resend: 'everything', thinking: 'drop', parallel: 'merged' })
     for (const recording of recordings)
-      if (recording.calls.length > 0) sessions.push(measuredSession(chatSession(recording), count))
+      if (recording.calls.length > 0) sessions.push(measuredSession(chatSession(recording), count, o200k))
   }
   return sessions
 }
@@ -96,6 +99,8 @@ for (const window of windows) {
 }
 const calls = sessions.reduce((sum, { recording }) => sum + recording.calls.length, 0)
 const run: Run = {
+  // Of made histories: not asked for when somebody looks at a file or at one manager.
+  ...(positionals.length === 0 && wanted === undefined && { growth: await growth() }),
   sessions: sessions.length,
   calls,
   results: results.map(({ window, runner: { name, setup, from }, figures }) => ({
