@@ -1,5 +1,6 @@
 import type { FinalStep } from '../../core/policy.ts'
-import type { Limit, Verdict } from '../../core/target.ts'
+import type { Limit, Load, Verdict } from '../../core/target.ts'
+import type { Measurement } from '../../meter/index.ts'
 import { withNewHead } from '../epoch/bound-thinking.ts'
 import type { PrepareContext, View } from './context.ts'
 import { isOver } from './limits.ts'
@@ -50,14 +51,32 @@ export function withFewerTools(context: PrepareContext, view: View): Permission 
   const { conversation, headers } = withNewHead(context, view, { keepTools: kept })
   const text = codec.encode(conversation).text
   const smaller = { ...view.conversation, tools: view.conversation.tools.filter(({ name }) => kept.includes(name)) }
-  const measurement = deps.meter.measure(gauge, smaller, Buffer.byteLength(text))
-  const { high } = measurement.count
+  const loads = changed(view, deps.meter.measure(gauge, smaller, Buffer.byteLength(text)))
+  const { high } = loads.load.count
   if (high > limit.tokens) return undefined
   const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
   return {
     verdict: { kind: 'proceed', target, reason: 'tools filtered', ...numbers },
-    view: { ...view, conversation, headers, text, load: measurement, estimate: measurement, measurement },
+    view: { ...view, conversation, headers, text, ...loads },
   }
+}
+
+/** What a view weighs after its tools or instructions changed: what is known of the rest, by the provider's own count, still holds. */
+function changed(
+  { measurement: old, load, estimate }: View,
+  measurement: Measurement,
+): Pick<View, 'measurement' | 'load' | 'estimate'> {
+  const moved = <L extends Load>(known: L): L => ({
+    ...known,
+    bytes: measurement.bytes,
+    count: {
+      ...known.count,
+      tokens: Math.max(0, known.count.tokens + measurement.count.tokens - old.count.tokens),
+      low: Math.max(0, known.count.low + measurement.count.low - old.count.low),
+      high: Math.max(0, known.count.high + measurement.count.high - old.count.high),
+    },
+  })
+  return { measurement, load: moved(load), estimate: moved(estimate) }
 }
 
 /** The view as a closing turn: only the allowed tools, and the instruction to answer now. */
@@ -66,8 +85,8 @@ export function closingTurn(context: PrepareContext, view: View, { tools, instru
   const { conversation, headers } = withNewHead(context, view, { keepTools: tools, addInstruction: instruction })
   const text = codec.encode(conversation).text
   // Read again from what will leave: the instruction is counted, and so are the tools that are left.
-  const measurement = deps.meter.measure(gauge, codec.decode(text), Buffer.byteLength(text))
-  const { high } = measurement.count
+  const loads = changed(view, deps.meter.measure(gauge, codec.decode(text), Buffer.byteLength(text)))
+  const { high } = loads.load.count
   const verdict: Verdict = {
     kind: 'final',
     target,
@@ -79,8 +98,5 @@ export function closingTurn(context: PrepareContext, view: View, { tools, instru
   if (high > limit.tokens) {
     emit({ type: 'warning', topic: 'context-guard', message: 'Still over limit after shrink' })
   }
-  return {
-    verdict,
-    view: { ...view, conversation, headers, text, load: measurement, estimate: measurement, measurement },
-  }
+  return { verdict, view: { ...view, conversation, headers, text, ...loads } }
 }
