@@ -48,6 +48,8 @@ export function openOffer(
   gauge: Exclude<TargetRef, string>,
   conversation: Conversation,
   offer: ToolOffer | undefined,
+  /** What was sent of this conversation may stand in the provider's prompt cache. */
+  isCached: boolean,
 ): OpenOffer {
   if (offer === undefined) return NOTHING
   const { tools, declared, isClosed = false, withheld = false } = offer
@@ -68,7 +70,8 @@ export function openOffer(
   return {
     ...NOTHING,
     always,
-    withEdits: always.length > 0 || isBound ? always : tools,
+    // In front of a cached prompt they wait for an epoch, which changes it anyway.
+    withEdits: (declared === undefined || !isCached) && always.length === 0 && !isBound ? tools : always,
     // What came with an epoch or an edit stays as it was, whatever is installed later.
     withEpoch: standing.length > 1 ? standing : tools,
     unbinds: offer.withEpoch === true || (isBound && always.length < tools.length),

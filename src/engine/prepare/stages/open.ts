@@ -3,6 +3,7 @@ import type { Codec } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { EngineDeps } from '../../deps.ts'
 import { openOffer, readersFor } from '../../readers/offered-tools.ts'
+import { mayBeCached } from '../cached-prompt.ts'
 import type { Branch } from '../../session/branch/branch.ts'
 import type { ContextRequest, PrepareContext } from '../context.ts'
 import { limitsOf } from '../limits.ts'
@@ -44,7 +45,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     ...(calibration !== undefined && { calibration }),
   }
   const send = request.send ?? request.sendTo?.(target)
-  const offer = openOffer(deps, gauge, conversation, request.tools)
+  const offer = openOffer(deps, gauge, conversation, request.tools, mayBeCached(deps, branch.log, target))
   return {
     deps,
     branch,
