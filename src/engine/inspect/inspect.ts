@@ -2,6 +2,7 @@ import { addUsage } from '../../core/usage.ts'
 import type { Usage } from '../../core/usage.ts'
 import { distinct, slicesOf } from './by-kind.ts'
 import type { Slice } from './by-kind.ts'
+import { sessionCost, type SessionCost } from './cost.ts'
 import { growthOf } from './growth.ts'
 import type { Growth } from './growth.ts'
 import { piecesOf } from './pieces.ts'
@@ -42,6 +43,8 @@ export interface Inspection {
   readonly savings: readonly Saving[]
   /** As the provider reported it, over all calls that say so. */
   readonly usage?: Usage
+  /** Absent where no price is known. */
+  readonly cost?: SessionCost
   /** Calls without usage. */
   readonly withoutUsage: number
   /** The reported output is too small: the file kept values from the start of the streams. */
@@ -78,6 +81,7 @@ export function inspect(source: InspectSource, options: InspectOptions & SavingO
     growth,
     savings: savingsOf(pieces, repeats, options),
     ...(usages.length > 0 && { usage: usages.reduce(addUsage) }),
+    ...(options.price !== undefined && { cost: sessionCost(source.calls, growth, options.price) }),
     withoutUsage: source.calls.length - usages.length,
     outputPartial: source.calls.some(({ outputPartial }) => outputPartial === true),
     problems,

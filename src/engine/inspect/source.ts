@@ -1,3 +1,4 @@
+import type { PriceModel } from '../../core/price.ts'
 import type { Usage } from '../../core/usage.ts'
 
 /** What an inspection reads of a recording. Loaders' recordings fit it as they are. */
@@ -44,4 +45,6 @@ export interface InspectOptions {
   readonly top?: number
   /** Tokens of one picture or document whose pixels we do not see. @default 1500 */
   readonly mediaTokens?: number
+  /** Of the recorded model, where it is known. */
+  readonly price?: PriceModel
 }

@@ -3,7 +3,7 @@ import { overviewOf } from '../../../engine/inspect/overview.ts'
 import { bar, columnChart } from './chart.ts'
 import { grouped, percent, plural, short } from './figures.ts'
 import { displayWidth, fitEnd, fitWidth, padEnd, padStart, plainText } from './width.ts'
-import { itemName, peakOf, savingName, sliceName, summaryOf, titleOf, usageOf } from './wording.ts'
+import { costOf, itemName, peakOf, savingName, sliceName, summaryOf, titleOf, usageOf } from './wording.ts'
 
 export interface TerminalOptions {
   /** Columns. @default 80 */
@@ -65,11 +65,13 @@ function renderOverview(inspections: readonly Inspection[], width: number, paint
 
 function renderOne(inspection: Inspection, width: number, paint: Paint): readonly string[] {
   const usage = usageOf(inspection)
+  const cost = costOf(inspection)
   return [
     paint(BOLD, fitEnd(titleOf(inspection), width)),
     ...wrap(summaryOf(inspection), width).map((line) => paint(DIM, line)),
     ...wrap(peakOf(inspection), width),
     ...(usage === undefined ? [] : wrap(usage, width)),
+    ...(cost === undefined ? [] : wrap(cost, width)),
     ...section('Where the tokens went', slices(inspection, width, paint), width, paint),
     ...section('Load per call', growth(inspection, width, paint), width, paint),
     ...section('Largest items', biggest(inspection, width), width, paint),

@@ -1,6 +1,6 @@
 import type { BigItem, Inspection } from '../../../engine/inspect/inspect.ts'
 import type { Saving } from '../../../engine/inspect/savings.ts'
-import { grouped, percent, plural } from './figures.ts'
+import { dollars, grouped, percent, plural } from './figures.ts'
 import { plainText } from './width.ts'
 
 /** The sentences of a report; terminal and HTML say the same. */
@@ -69,4 +69,12 @@ export function usageOf(inspection: Inspection): string | undefined {
   const output = outputPartial ? '' : `, ${grouped(usage.output)} output`
   const missing = withoutUsage > 0 ? `; ${plural(withoutUsage, 'call')} of ${grouped(calls)} without usage` : ''
   return `The provider counted ${grouped(usage.input)} input tokens, ${cached}${output}${missing}.`
+}
+
+/** Undefined where no price is known. */
+export function costOf({ cost, outputPartial }: Inspection): string | undefined {
+  if (cost === undefined) return undefined
+  return cost.isReported
+    ? `That cost ${outputPartial ? 'at least ' : ''}${dollars(cost.usd)}.`
+    : `The prompts cost about ${dollars(cost.usd)}, if each found the one before it in the provider's cache.`
 }

@@ -1,7 +1,7 @@
 import { insertedTexts } from '../../../core/epochs.ts'
 import type { Epoch } from '../../../core/records.ts'
 import { columnChart } from '../inspect/chart.ts'
-import { grouped, percent, plural, short } from '../inspect/figures.ts'
+import { dollars, grouped, percent, plural, short } from '../inspect/figures.ts'
 import { wrap } from '../inspect/terminal.ts'
 import { fitEnd, fitWidth, padEnd, padStart, plainText } from '../inspect/width.ts'
 import { painterOf, type Painter, type Screen } from '../kit/screen.ts'
@@ -227,4 +227,3 @@ function limited(rows: readonly string[], shown: number): readonly string[] {
 }
 
 export const share100 = (share: number): string => `${(100 * share).toFixed(1)} %`
-export const dollars = (usd: number): string => `$${usd.toFixed(usd < 0.1 ? 4 : 2)}`

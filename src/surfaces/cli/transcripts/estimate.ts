@@ -1,3 +1,4 @@
+import type { PriceModel } from '../../../core/price.ts'
 import { estimateTokens } from '../../../meter/index.ts'
 import { knownModels } from '../catalogue.ts'
 
@@ -18,4 +19,11 @@ export function windowOf(model: string | undefined): number | undefined {
   if (model === undefined) return undefined
   const { info, match } = knownModels().resolve(model)
   return match === 'default' ? undefined : info.window
+}
+
+/** The model's price, when the catalogue knows the model. */
+export function priceOf(model: string | undefined): PriceModel | undefined {
+  if (model === undefined) return undefined
+  const { info, match } = knownModels().resolve(model)
+  return match === 'default' ? undefined : info.price
 }
