@@ -1,3 +1,4 @@
+import type { RecordRecall } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 
 /*
@@ -75,8 +76,8 @@ export interface PageCompaction {
   /** What the model reads in place of what was taken out. */
   readonly record: string
   readonly edits: readonly PageEdit[]
-  /** Recall of names, demands, plan items, errors and paths, where it was measured. */
-  readonly quality?: Readonly<Record<string, unknown>>
+  /** What the view still says of what was taken out of it, as shares. Absent in records of earlier versions. */
+  readonly recall?: RecordRecall
 }
 
 export interface PageEdit {
@@ -107,6 +108,18 @@ export interface SessionPage extends SessionFigures {
   readonly pins: readonly string[]
   readonly items: number
   readonly policies: readonly string[]
+}
+
+/** A call of a tool of ours that the client never saw. */
+export interface HiddenRow {
+  readonly at: number
+  readonly agent: string
+  readonly tool: string
+  readonly asked: string
+  /** What it answered; the beginning of it. */
+  readonly answered?: string
+  /** Of the answer. */
+  readonly identity?: string
 }
 
 /** One item of the conversation as the client knows it, and what became of it. */
@@ -175,11 +188,15 @@ export interface MeterRow {
 
 export interface LearnedRow {
   readonly tenant: string
-  readonly endpoint?: string
+  readonly endpoint: string
   readonly model: string
   readonly window?: number
   readonly bodyBytes?: number
-  readonly at?: number
+  /** How it was learned. */
+  readonly from: 'refusal' | 'silent-truncation'
+  readonly at: number
+  /** It is forgotten by itself then. */
+  readonly until: number
   readonly id: string
 }
 

@@ -2,10 +2,12 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { Handle } from '../../core/handles.ts'
 import { isHandle } from '../../core/handles.ts'
 import type { Plimsoll } from '../../options.ts'
+import type { StepOwner } from '../gateway/hidden/steps.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
 import { conversationPageOf } from './conversation-page.ts'
 import type { CountText } from './composition.ts'
 import type { FoldedLog } from './fold-log.ts'
+import { hiddenRowsOf } from './hidden-page.ts'
 import type { DashboardInfo, LearnedRow, MeterRow, PolicyRow, SessionRow, SpendingPage } from './page-types.ts'
 import { sessionPageOf } from './session-page.ts'
 import type { PriceOf } from './savings.ts'
@@ -20,8 +22,11 @@ export interface RouteDeps {
   /** Counts text as this model would, by estimate. */
   readonly countFor: (model: string) => CountText
   readonly policy: () => Promise<readonly PolicyRow[]>
-  readonly budgets: () => Promise<SpendingPage['budgets']>
+  /** How the budgets stand that these sessions draw on. */
+  readonly budgets: (sessions: readonly SessionRow[]) => Promise<SpendingPage['budgets']>
   readonly learned: () => Promise<readonly LearnedRow[]>
+  /** Whether the client was kept out of steps of this agent. */
+  readonly hasHiddenSteps: (owner: StepOwner) => Promise<boolean>
   readonly actions: Actions
 }
 
@@ -105,6 +110,17 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       return { identity, kind, tool: toolName, text, fragment, at }
     },
   },
+  hidden: {
+    method: 'GET',
+    async answer({ sessions, hasHiddenSteps }, asked, audience) {
+      const [tenant, session] = [tenantIn(asked, audience), textIn(asked, 'session')]
+      const { log } = await sessions.log(tenant, session)
+      const agents = new Set<string>()
+      for (const agent of new Set(log.items.map((item) => item.agent ?? 'main')))
+        if (await hasHiddenSteps({ tenant, session, agent })) agents.add(agent)
+      return { rows: hiddenRowsOf(log, agents) }
+    },
+  },
   artifacts: {
     method: 'GET',
     async answer({ plimsoll }, asked, audience) {
@@ -161,8 +177,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   spending: {
     method: 'GET',
     async answer(deps, _asked, audience) {
-      const spending = await allCalls(deps, audience)
-      return spending.page(audience.tenant === undefined ? await deps.budgets() : [])
+      const rows = await seen(deps.sessions, audience)
+      return (await allCalls(deps, rows)).page(await deps.budgets(rows))
     },
   },
   meter: {
@@ -173,7 +189,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       audience,
     ): Promise<{ readonly models: readonly MeterRow[]; readonly learned: readonly LearnedRow[] }> {
       const learned = (await deps.learned()).filter(({ tenant }) => audience.sees(tenant))
-      return { models: (await allCalls(deps, audience)).meter(), learned }
+      return { models: (await allCalls(deps, await seen(deps.sessions, audience))).meter(), learned }
     },
   },
   policy: { method: 'GET', answer: async ({ policy }) => ({ rows: await policy() }) },
@@ -247,9 +263,9 @@ const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? 'unknow
 const seen = async (sessions: StoredSessions, audience: Audience, query = ''): Promise<readonly SessionRow[]> =>
   (await sessions.list(query)).filter(({ tenant }) => audience.sees(tenant))
 
-async function allCalls({ sessions }: RouteDeps, audience: Audience): Promise<Spending> {
+async function allCalls({ sessions }: RouteDeps, rows: readonly SessionRow[]): Promise<Spending> {
   const spending = new Spending()
-  for (const { tenant, session } of await seen(sessions, audience)) {
+  for (const { tenant, session } of rows) {
     const found = await sessions.log(tenant, session).catch(() => undefined)
     if (found !== undefined) spending.add(found.log, tenant)
   }

@@ -124,8 +124,7 @@ function compactionOf(
   log: FoldedLog,
   standing: ReadonlyMap<string, Epoch>,
 ): PageCompaction {
-  const { id, at, agent = MAIN, before, after, count, forced, reason, policy, edits } = epoch
-  const { quality } = epoch as Epoch & { readonly quality?: PageCompaction['quality'] }
+  const { id, at, agent = MAIN, before, after, count, forced, reason, policy, edits, recall } = epoch
   return {
     id,
     at,
@@ -141,7 +140,7 @@ function compactionOf(
     isStanding: standing.get(agent)?.id === id,
     record: edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : [])).join('\n\n'),
     edits: edits.map(editOf),
-    ...(quality !== undefined && { quality }),
+    ...(recall !== undefined && { recall }),
   }
 }
 
