@@ -51,8 +51,14 @@ it('page, metrics, JSON and ledger agree on a session, to the token and the cent
     'x-plimsoll-session': 'run-1',
   }
   for (let steps = 1; steps <= 40; steps++) {
-    const body = JSON.stringify(toolLoop({ steps, resultLength: 1_500 }))
-    const answer = await fetch(`${running.proxy.url}/anthropic/v1/messages`, { method: 'POST', headers, body })
+    const loop = toolLoop({ steps, resultLength: 1_500 })
+    const [result] = loop.messages.at(-1)!.content as { cache_control?: object }[]
+    result!.cache_control = { type: 'ephemeral' }
+    const answer = await fetch(`${running.proxy.url}/anthropic/v1/messages`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(loop),
+    })
     expect(answer.status, await answer.text()).toBe(200)
   }
   await expect.poll(() => running.plimsoll.ledger.sessions()[0]?.requests).toBe(40)
