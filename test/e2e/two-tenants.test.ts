@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
 import { openProxy, type OpenProxy } from '../../src/surfaces/cli/open-proxy.ts'
 import { startReferee, type RunningReferee } from '../../src/testing/referee/index.ts'
@@ -51,7 +51,7 @@ beforeAll(async () => {
     expect(answer.status, await answer.text()).toBe(200)
     handles[who] = handlesIn(Buffer.from(referee.log.at(-1)!.raw).toString())[0]!
   }
-  await expect.poll(() => running.plimsoll.ledger.sessions().length).toBe(2)
+  await vi.waitFor(() => expect(running.plimsoll.ledger.sessions().length).toBe(2))
   for (const who of BOTH)
     tenants[who] = await running.plimsoll.gateway.tenantOf((name) => key(who)[name], '/anthropic/v1/messages')
   expect(new Set(Object.values(tenants)).size).toBe(2)

@@ -299,8 +299,12 @@ describe.each(WIRES)('tools of ours in requests of %s', (wire) => {
     Array.from({ length: lines }, (_, i) => `Requirement ${i}: part ${i % 37} of the service.`).join('\n')
   const large = Array.from({ length: 3_000 }, (_, i) => `line ${i} of the log, nothing here`).join('\n')
   it.each([
-    // Ollama's models have no price, so nothing of theirs is billed as cached.
-    { name: 'that the provider may have cached', lines: 300, isCached: wire !== 'ollama-chat' },
+    // Long enough to be cached and too short for a tool from the start. Ollama's models have no price: nothing of theirs is billed as cached.
+    {
+      name: 'that the provider may have cached',
+      lines: wire === 'anthropic-messages' ? 450 : 300,
+      isCached: wire !== 'ollama-chat',
+    },
     { name: 'that is too short to be cached', lines: 2, isCached: false },
   ])(
     'in front of a prompt $name: a cut result brings them, unless they would break it',

@@ -35,6 +35,14 @@ export interface OpenOffer {
   readonly forbids: boolean
 }
 
+/** What tools have to make do with. */
+export interface ToolRoom {
+  /** Tokens that fit. */
+  readonly limit: number
+  /** What was sent of this conversation may stand in the provider's prompt cache. */
+  readonly isCached: boolean
+}
+
 const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: [], unbinds: false, forbids: false }
 
 /**
@@ -43,13 +51,15 @@ const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: [], unbinds: 
  */
 const SHARE_FROM_THE_START = 1 / 60
 
+/** Declarations never take more than this share of what fits: a small window is there for the conversation. */
+const MOST_SHARE = 1 / 10
+
 export function openOffer(
   { meter, catalogue }: Pick<EngineDeps, 'meter' | 'catalogue'>,
   gauge: Exclude<TargetRef, string>,
   conversation: Conversation,
+  { limit, isCached }: ToolRoom,
   offer: ToolOffer | undefined,
-  /** What was sent of this conversation may stand in the provider's prompt cache. */
-  isCached: boolean,
 ): OpenOffer {
   if (offer === undefined) return NOTHING
   const { tools, declared, isClosed = false, withheld = false } = offer
@@ -66,16 +76,33 @@ export function openOffer(
       unbinds: offer.withEpoch === true,
       forbids: withheld,
     }
-  const always = declared === undefined && !isBound ? fromTheStart(meter, gauge, conversation, tools) : standing
+  const fitting = standing.length > 1 ? standing : withinShare(meter, gauge, conversation, tools, limit)
+  const always = declared === undefined && !isBound ? fromTheStart(meter, gauge, conversation, fitting) : standing
+  // What came with an epoch or an edit stays as it was, whatever is installed later.
+  const withEpoch = fitting.length > standing.length ? fitting : standing
   return {
     ...NOTHING,
     always,
     // In front of a cached prompt they wait for an epoch, which changes it anyway.
-    withEdits: (declared === undefined || !isCached) && always.length === 0 && !isBound ? tools : always,
-    // What came with an epoch or an edit stays as it was, whatever is installed later.
-    withEpoch: standing.length > 1 ? standing : tools,
-    unbinds: offer.withEpoch === true || (isBound && always.length < tools.length),
+    withEdits: (declared === undefined || !isCached) && always.length === 0 && !isBound ? fitting : always,
+    withEpoch,
+    unbinds: offer.withEpoch === true || (isBound && always.length < withEpoch.length),
   }
+}
+
+/** All of them, the compact one alone, or none: what there is room for. */
+function withinShare(
+  meter: EngineDeps['meter'],
+  gauge: TargetRef,
+  conversation: Conversation,
+  tools: readonly NewTool[],
+  limit: number,
+): readonly NewTool[] {
+  const head = { ...conversation, items: [] }
+  const without = meter.measure(gauge, head, 0).count.tokens
+  const fits = (some: readonly NewTool[]): boolean =>
+    meter.measure(gauge, declareTools(head, some), 0).count.tokens - without <= MOST_SHARE * limit
+  return [tools, tools.slice(0, 1)].find(fits) ?? []
 }
 
 function fromTheStart(

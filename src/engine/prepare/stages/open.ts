@@ -45,7 +45,8 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     ...(calibration !== undefined && { calibration }),
   }
   const send = request.send ?? request.sendTo?.(target)
-  const offer = openOffer(deps, gauge, conversation, request.tools, mayBeCached(deps, branch.log, target))
+  const room = { limit: limit.tokens, isCached: mayBeCached(deps, branch.log, target) }
+  const offer = openOffer(deps, gauge, conversation, room, request.tools)
   return {
     deps,
     branch,
