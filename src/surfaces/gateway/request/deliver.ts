@@ -1,5 +1,5 @@
 import { isPlimsollError } from '../../../core/errors.ts'
-import type { LearnedLimit, Target } from '../../../core/target.ts'
+import type { LearnedLimit } from '../../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../../core/whole-prompt.ts'
 import type { LearnedFrom } from '../../../engine/learning/learned-limits.ts'
 import { within } from '../../../engine/learning/within.ts'
