@@ -276,6 +276,7 @@ describe('the dashboard', () => {
     await send(toolLoop({ steps: 24, resultLength: 6_000 }))
     const [learned] = await running.plimsoll.limits.list()
     expect(learned).toMatchObject({ window: WINDOW, from: 'refusal' })
+    await page.getByText('1 overflow recovered').waitFor()
     await page.goto(`${running.pageUrl}#/spending`)
     await page.getByText(/usd per session \(run-1\): \$0\.\d+ of \$5\.00/).waitFor()
     await page.getByText(/tokens per day: [\d,]+ of 2,000,000 tokens/).waitFor()

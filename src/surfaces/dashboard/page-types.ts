@@ -29,12 +29,21 @@ export interface SessionFigures {
   readonly limit: number
   readonly window: number
   readonly compactions: number
-  readonly warnings: number
+  /** Results that were shown in part, and the like. */
+  readonly cuts: number
   readonly usage: Usage
   readonly costUsd: number
   /** What sending everything would have cost, less what was paid; summaries are paid for too. Undefined without prices. */
   readonly savedUsd?: number
   readonly withoutUsage: number
+}
+
+/** The figures of a row in the list, with what only the process that serves the session knows. */
+export interface RowFigures extends SessionFigures {
+  /** Of the last request. */
+  readonly verdict?: string
+  /** Overflows that the client never saw. */
+  readonly recovered?: number
 }
 
 export interface PageCall {
@@ -99,7 +108,7 @@ export interface PageCut {
 }
 
 /** A whole session, texts left out: those come item by item. */
-export interface SessionPage extends SessionFigures {
+export interface SessionPage extends Omit<SessionFigures, 'cuts'> {
   readonly startedAt: number
   readonly updatedAt: number
   readonly callList: readonly PageCall[]

@@ -8,7 +8,15 @@ import { conversationPageOf } from './conversation-page.ts'
 import type { CountText } from './composition.ts'
 import type { FoldedLog } from './fold-log.ts'
 import { hiddenRowsOf } from './hidden-page.ts'
-import type { DashboardInfo, LearnedRow, MeterRow, PolicyRow, SessionRow, SpendingPage } from './page-types.ts'
+import type {
+  DashboardInfo,
+  LearnedRow,
+  MeterRow,
+  PolicyRow,
+  RowFigures,
+  SessionRow,
+  SpendingPage,
+} from './page-types.ts'
 import { sessionPageOf } from './session-page.ts'
 import type { PriceOf } from './savings.ts'
 import { Spending } from './spending.ts'
@@ -17,7 +25,7 @@ import type { StoredSessions } from './stored-sessions.ts'
 export interface RouteDeps {
   readonly info: () => Promise<DashboardInfo>
   readonly sessions: StoredSessions
-  readonly plimsoll: Pick<Plimsoll, 'artifacts' | 'session'>
+  readonly plimsoll: Pick<Plimsoll, 'artifacts' | 'ledger' | 'session'>
   readonly priceOf: PriceOf
   /** Counts text as this model would, by estimate. */
   readonly countFor: (model: string) => CountText
@@ -69,12 +77,21 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
   figures: {
     method: 'POST',
-    async answer({ sessions }, { sessions: wanted }, audience) {
+    async answer({ sessions, plimsoll }, { sessions: wanted }, audience) {
       const list = Array.isArray(wanted) ? (wanted as Asked[]).slice(0, MOST_FIGURES) : []
-      const found = []
-      for (const each of list)
-        found.push(await sessions.figures(tenantIn(each, audience), textIn(each, 'session')).catch(() => undefined))
-      return { figures: found.filter((figures) => figures !== undefined) }
+      const found: RowFigures[] = []
+      for (const each of list) {
+        const [tenant, session] = [tenantIn(each, audience), textIn(each, 'session')]
+        const figures = await sessions.figures(tenant, session).catch(() => undefined)
+        if (figures === undefined) continue
+        const { verdict, recovered } = plimsoll.ledger.session(tenant, session) ?? {}
+        found.push({
+          ...figures,
+          ...(verdict !== undefined && { verdict }),
+          ...(recovered !== undefined && { recovered }),
+        })
+      }
+      return { figures: found }
     },
   },
   session: {
