@@ -1,7 +1,9 @@
 import type { Conversation, NewTool } from '../../core/conversation.ts'
 import { declareTools } from '../../core/edits.ts'
+import type { Target } from '../../core/target.ts'
 import type { TargetRef } from '../../meter/index.ts'
 import type { EngineDeps } from '../deps.ts'
+import type { BranchLog } from '../session/branch/branch-log.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
 
 /**
@@ -124,3 +126,22 @@ export const toolsFor = (offer: OpenOffer, hasEpoch: boolean, hasEdits: boolean)
 /** Readers that a text may name, which will stand in such a view. */
 export const readersFor = (conversation: Conversation, tools: readonly NewTool[]): Readers =>
   readersIn(declareTools(conversation, tools).tools)
+
+/** What providers ask for at least where the catalogue has no number. */
+const LEAST_CACHED_TOKENS = 1_024
+
+/**
+ * Whether a provider may hold the last request of this branch in its prompt cache, so that a change in front of it would be paid for: not
+ * where the prompt was too short for it, or the model has no cache. How long a cache lives is the client's choice with some, so age is no
+ * evidence.
+ */
+export function mayBeCached(
+  { catalogue }: Pick<EngineDeps, 'catalogue'>,
+  { measured, cacheIsWarm }: Pick<BranchLog, 'measured' | 'cacheIsWarm'>,
+  { model }: Target,
+): boolean {
+  if (cacheIsWarm) return true
+  const { price } = catalogue.resolve(model).info
+  if (price?.cacheRead === undefined || price.caching === 'none') return false
+  return measured === undefined || measured.prompt >= (price.cacheMinimum ?? LEAST_CACHED_TOKENS)
+}
