@@ -1,3 +1,4 @@
+import type { Load } from '../../core/target.ts'
 import { showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf } from './counting.ts'
@@ -48,7 +49,7 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     text: view.text,
     headers: view.headers,
     verdict,
-    load: view.load,
+    load: told(view.load),
     limit,
     edits: view.plan,
     ...(epochId !== undefined && { epoch: epochId }),
@@ -69,8 +70,14 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
   }
 }
 
+/** A design's own number may lie outside the bounds of our meter, which decide what may leave; who reads the load gets one interval that holds both. */
+function told(load: Load): Load {
+  const { tokens, low, high } = load.count
+  return { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } }
+}
+
 function openTurn(
-  { request, context, permission }: Permitted,
+  { request, context, permission, isClosing }: Permitted,
   epoch: string | undefined,
   unwritten: Unwritten | undefined,
 ): string {
@@ -96,6 +103,7 @@ function openTurn(
       ...(gauge.estimated !== true && { exact: true }),
     },
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
+    isClosing,
     startedAt: deps.clock.now(),
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),
