@@ -283,8 +283,8 @@ const seen = async (sessions: StoredSessions, audience: Audience, query = ''): P
 async function allCalls({ sessions }: RouteDeps, rows: readonly SessionRow[]): Promise<Spending> {
   const spending = new Spending()
   for (const { tenant, session } of rows) {
-    const found = await sessions.log(tenant, session).catch(() => undefined)
-    if (found !== undefined) spending.add(found.log, tenant)
+    const found = await sessions.spending(tenant, session).catch(() => undefined)
+    if (found !== undefined) spending.join(found)
   }
   return spending
 }
