@@ -43,7 +43,7 @@ export interface PlimsollOptions {
   readonly agents?: Readonly<Record<string, AgentOptions>>
   /** Writes summaries: a driver, a model behind HTTP, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
   readonly summarizer?: SummarizerChoice
-  /** The model that reads artifacts for `artifact_extract`, in the same forms. @default the summariser */
+  /** The model that reads artifacts for `artifact_extract`, in the same forms. @default the summarizer */
   readonly extraction?: SummarizerChoice
   /** Answers `artifact_query`; false for none. @default sql.js, where that optional package is installed */
   readonly sql?: SqlEngine | false

@@ -1,3 +1,4 @@
+import { SYSTEM_TENANT } from '../core/system-tenant.ts'
 import type { EventBody, EventSink, PlimsollEvent } from '../core/events.ts'
 import type { Hash } from '../core/hash.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
@@ -13,9 +14,6 @@ import type { SessionStore } from '../ports/session-store.ts'
 import { createLedger, type Ledger } from '../surfaces/gateway/operate/ledger.ts'
 import { defaultStore } from './home.ts'
 import { tellAll } from './tell-all.ts'
-
-/** Settings of the whole installation live under a tenant that no credential can hash to. */
-const SYSTEM_TENANT = 'plimsoll'
 
 /** What everything else stands on: the store, the clock, and who is told what happens. */
 export interface Foundation {

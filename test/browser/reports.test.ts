@@ -18,7 +18,7 @@ const inspected = (): string =>
     as: 'html',
     countText: byCharacter,
     window: 3_000,
-    priceOf: () => ({ input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 }),
+    price: () => ({ input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 }),
   })
 
 const replayed = async (): Promise<string> => {

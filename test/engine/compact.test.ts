@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ANTHROPIC, targets } from '../pains/support/loop.ts'
-import { fakeSummariser, sound, SOUND, SUMMARISING, summarisingEngine } from '../pains/support/summariser.ts'
+import { fakeSummarizer, sound, SOUND, SUMMARISING, summarisingEngine } from '../pains/support/summarizer.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { policyNamed } from '../../src/engine/presets/index.ts'
 import { testEngine } from '../support/engine.ts'
@@ -52,9 +52,9 @@ describe('compact', () => {
     expect((await agent.prepare(request(20))).report.newEpoch).toBeDefined()
   })
 
-  it('hands its instructions to the summariser and keeps them beside the summary', async () => {
+  it('hands its instructions to the summarizer and keeps them beside the summary', async () => {
     const wish = 'keep every file name that ends in -7.ts'
-    const fake = fakeSummariser(sound)
+    const fake = fakeSummarizer(sound)
     const { agent } = summarisingEngine(fake)
     const done = await agent.compact({ instructions: ` ${wish} `, request: request(40) })
     expect(done.status).toBe('done')
@@ -74,9 +74,9 @@ describe('compact', () => {
     expect((await agent.prepare(request(40))).text).toContain('The user asked of this summary: mind the numbers')
   })
 
-  it('goes on by code when the summariser is down', async () => {
+  it('goes on by code when the summarizer is down', async () => {
     const { agent } = summarisingEngine(
-      fakeSummariser(() => Promise.reject(new Error('down'))),
+      fakeSummarizer(() => Promise.reject(new Error('down'))),
       SUMMARISING,
     )
     expect(await agent.compact({ instructions: 'x', request: request(40) })).toMatchObject({ status: 'done' })

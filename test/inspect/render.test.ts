@@ -92,11 +92,11 @@ describe('html report', () => {
   it('says what it cost, as the other reports do', () => {
     const priced = {
       countText: byCharacter,
-      priceOf: () => ({ input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 }),
+      price: () => ({ input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 }),
     }
-    const [{ cost }] = JSON.parse(inspectReport([SAMPLE], { ...priced, as: 'json' })) as [{ cost: { usd: number } }]
-    const shown = `$${cost.usd.toFixed(4)}`
-    expect(cost.usd).toBeGreaterThan(0)
+    const [{ costUsd }] = JSON.parse(inspectReport([SAMPLE], { ...priced, as: 'json' })) as [{ costUsd: number }]
+    const shown = `$${costUsd.toFixed(4)}`
+    expect(costUsd).toBeGreaterThan(0)
     expect(inspectReport([SAMPLE], { ...priced, as: 'html' })).toContain(shown)
     expect(inspectReport([SAMPLE], priced)).toContain(shown)
     expect(html).not.toContain('$')

@@ -1,5 +1,6 @@
 import { Worker, type ResourceLimits } from 'node:worker_threads'
 import { PlimsollError } from '../../core/errors.ts'
+import { packageRoot } from '../../lib/package-root.ts'
 
 /** What a worker is told and answers. Requests run one after the other. */
 interface Job<Q, A> {
@@ -156,6 +157,8 @@ function startWorker(entry: URL, options: WorkerOptions): Worker {
   return new Worker(bootstrap, { ...options, eval: true })
 }
 
-/** The worker file beside a module, whichever of source and build this is. */
+/** The file of a worker: beside the module from source; in the package at its own place, since the build joins modules into other files. */
 export const workerBeside = (moduleUrl: string, name: string): URL =>
-  new URL(`./${name}${moduleUrl.endsWith('.ts') ? '.ts' : '.js'}`, moduleUrl)
+  moduleUrl.endsWith('.ts')
+    ? new URL(`./${name}.ts`, moduleUrl)
+    : new URL(`dist/drivers/sandbox/${name}.js`, packageRoot())

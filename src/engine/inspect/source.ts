@@ -41,10 +41,10 @@ export interface InspectOptions {
   readonly countText: (text: string) => number
   /** The model's window; unknown windows draw no line. */
   readonly window?: number
+  /** The model's list price; without one no dollars are shown. */
+  readonly price?: PriceModel
   /** Biggest items and read-again files to name. @default 10 */
   readonly top?: number
   /** Tokens of one picture or document whose pixels we do not see. @default 1500 */
   readonly mediaTokens?: number
-  /** Of the recorded model, where it is known. */
-  readonly price?: PriceModel
 }

@@ -8,7 +8,7 @@ import type { EngineDeps } from '../deps.ts'
 import type { Redactor } from './redactor.ts'
 
 /*
- * The borders at which text leaves the request: the archive, the artifacts and the summariser. Requests themselves pass as they
+ * The borders at which text leaves the request: the archive, the artifacts and the summarizer. Requests themselves pass as they
  * are; what the client wants to send is the client's to decide.
  */
 

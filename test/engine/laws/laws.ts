@@ -185,7 +185,7 @@ function expectLaws(lifeLived: Life, { lived, pinned }: Outcome): void {
 export function describeLaws(wire: RenderedWire): void {
   describe(`laws on ${wire}`, () => {
     it(
-      `hold for random sessions, policies, windows, pins and summarisers (seed ${SEED}, ${RUNS} runs)`,
+      `hold for random sessions, policies, windows, pins and summarizers (seed ${SEED}, ${RUNS} runs)`,
       async () => {
         await asyncProperty(
           life(wire),

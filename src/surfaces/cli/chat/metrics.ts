@@ -1,4 +1,5 @@
-import { dollars, grouped } from '../inspect/figures.ts'
+import { grouped } from '../inspect/figures.ts'
+import { dollars } from '../inspect/figures.ts'
 import type { Screen } from '../kit/screen.ts'
 import { wrapped } from '../kit/wrapped.ts'
 import type { Chat } from './chat.ts'

@@ -34,9 +34,6 @@ const HTML_FILE = 'plimsoll-inspect.html'
 
 export function inspectCommand(): Command {
   const command = new Command('inspect')
-    .description(
-      'Show where the tokens of recorded sessions went. Without a path it takes the newest sessions of Claude Code, Codex, Gemini CLI, pi and OpenCode on this machine.',
-    )
     .argument('[paths...]', 'session files, or folders to look through')
     .option('--window <tokens>', 'draw this window (default: the one of the recorded model)', tokenCount)
     .option('--model <id>', 'count as this model does (default: the recorded one)')
@@ -100,7 +97,7 @@ const reporter =
       top,
       countText: (text, recorded) => estimateFor(model ?? recorded, text),
       window: window ?? ((recorded) => windowOf(model ?? recorded)),
-      priceOf: (recorded) => priceOf(model ?? recorded),
+      price: (recorded) => priceOf(model ?? recorded),
     })
 
 async function newestSessions(limit: number): Promise<readonly FoundSession[]> {

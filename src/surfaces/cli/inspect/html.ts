@@ -5,7 +5,7 @@ import { escapeHtml } from '../page/html-text.ts'
 import { loadChart } from '../page/load-chart.ts'
 import { dollars, grouped, percent, plural, short } from './figures.ts'
 import { plainText } from './width.ts'
-import { costOf, itemName, peakOf, savingName, sliceName, summaryOf, titleOf, usageOf } from './wording.ts'
+import { itemName, peakOf, savingName, shownSlices, sliceName, summaryOf, titleOf, usageOf } from './wording.ts'
 
 export function renderHtml(inspections: readonly Inspection[]): string {
   const overview = inspections.length > 1 ? renderOverview(inspections) : ''
@@ -20,12 +20,12 @@ function renderOverview(inspections: readonly Inspection[]): string {
     inspection.sentTokens,
     inspection.calls,
     inspection.growth.peak,
-    inspection.cost === undefined ? '' : dollars(inspection.cost.usd),
+    inspection.costUsd === undefined ? '' : dollars(inspection.costUsd),
     titleOf(inspection),
   ])
   return `<section>
 <h2>All sessions</h2>
-<p class="dim">${plural(overview.sessions, 'session')} · ${plural(overview.calls, 'call')}</p>
+<p class="dim">${plural(overview.sessions, 'session')} · ${plural(overview.calls, 'call')}${overview.costUsd === undefined ? '' : ` · ${dollars(overview.costUsd)} at list prices`}</p>
 ${part('By kind', slices(overview))}
 ${part('By session', table(['sent tokens', 'calls', 'peak', 'cost', 'session'], rows))}
 ${part('What would be saved', savings(overview))}
@@ -33,7 +33,7 @@ ${part('What would be saved', savings(overview))}
 }
 
 function renderOne(inspection: Inspection): string {
-  const said = [peakOf(inspection), usageOf(inspection), costOf(inspection)].filter((text) => text !== undefined)
+  const said = [peakOf(inspection), usageOf(inspection)].filter((text) => text !== undefined)
   return `<section>
 <h2>${escapeHtml(titleOf(inspection))}</h2>
 <p class="dim">${escapeHtml(summaryOf(inspection))}</p>
@@ -49,14 +49,21 @@ ${part('Problems', problems(inspection))}
 </section>`
 }
 
-function headline({ calls, growth: { peak, compactedBefore }, window, sentTokens, usage, cost }: Inspection): string {
+function headline({
+  calls,
+  growth: { peak, compactedBefore },
+  window,
+  sentTokens,
+  usage,
+  costUsd,
+}: Inspection): string {
   return figures([
     ['calls', grouped(calls)],
     ['largest prompt', window === undefined ? grouped(peak) : `${grouped(peak)} of ${grouped(window)}`],
     ['compactions', grouped(compactedBefore.length)],
     ['tokens sent', short(sentTokens)],
     ...(usage === undefined ? [] : [['from the cache', percent(usage.cacheRead, usage.input)] as const]),
-    ...(cost === undefined ? [] : [[cost.isReported ? 'cost' : 'cost, estimated', dollars(cost.usd)] as const]),
+    ...(costUsd === undefined ? [] : [['cost at list prices', dollars(costUsd)] as const]),
   ])
 }
 
@@ -68,10 +75,11 @@ const growth = ({ growth: { points, peak, peakCall, compactedBefore }, window }:
     label: `Load per call: peak ${grouped(peak)} tokens at call ${peakCall + 1}`,
   })
 
-/** Where the tokens went; each part has its share of what was paid for the prompts. */
-function slices({ slices: all, sentTokens }: Pick<Inspection, 'slices' | 'sentTokens'>): string {
+/** Where the tokens went. */
+function slices(inspection: Pick<Inspection, 'slices' | 'sentTokens'>): string {
+  const { sentTokens } = inspection
   return bars(
-    all
+    shownSlices(inspection)
       .filter((slice) => slice.sentTokens > 0)
       .map((slice) => ({
         name: sliceName(slice),

@@ -15,7 +15,8 @@ export interface InspectReportOptions
   readonly countText: (text: string, model: string | undefined) => number
   /** One window for all, or by model. */
   readonly window?: number | ((model: string | undefined) => number | undefined)
-  readonly priceOf?: (model: string | undefined) => PriceModel | undefined
+  /** List prices by model. */
+  readonly price?: (model: string | undefined) => PriceModel | undefined
 }
 
 /** Inspects recordings and writes the report. JSON is an array with one object per recording. */
@@ -27,9 +28,9 @@ export function inspectReport(recordings: readonly InspectSource[], options: Ins
 }
 
 function inspectOne(recording: InspectSource, options: InspectReportOptions): Inspection {
-  const { window: rule, countText, priceOf, ...rest } = options
-  const price = priceOf?.(recording.model)
+  const { window: rule, price: priceOf, countText, ...rest } = options
   const window = typeof rule === 'function' ? rule(recording.model) : rule
+  const price = priceOf?.(recording.model)
   return inspect(recording, {
     ...rest,
     countText: (text) => countText(text, recording.model),

@@ -196,7 +196,7 @@ function promises({ result, steps }: LivedSession, width: number, paint: Painter
     refused,
     fixedLoad,
     epochs: declared,
-    summariserCalls,
+    summarizerCalls,
     peakLoad,
     limit,
     ms,
@@ -222,7 +222,7 @@ function promises({ result, steps }: LivedSession, width: number, paint: Painter
           width,
         ).map((line) => paint('yellow', line))),
     ...wrap(
-      `${given === '' ? 'no calls' : given}; ${plural(declared, 'epoch')}, ${plural(summariserCalls, 'summariser call')}, peak ${grouped(peakLoad)} of ${grouped(limit)}; ${(ms / 1000).toFixed(1)} s`,
+      `${given === '' ? 'no calls' : given}; ${plural(declared, 'epoch')}, ${plural(summarizerCalls, 'summarizer call')}, peak ${grouped(peakLoad)} of ${grouped(limit)}; ${(ms / 1000).toFixed(1)} s`,
       width,
     ),
   ]

@@ -1,5 +1,5 @@
-import type { PriceModel } from '../../../core/price.ts'
 import { estimateTokens } from '../../../meter/index.ts'
+import type { PriceModel } from '../../../core/price.ts'
 import { knownModels } from '../catalogue.ts'
 
 const families = new Map<string, string>()
@@ -21,7 +21,7 @@ export function windowOf(model: string | undefined): number | undefined {
   return match === 'default' ? undefined : info.window
 }
 
-/** The model's price, when the catalogue knows the model. */
+/** Its list price, when the catalogue knows one. */
 export function priceOf(model: string | undefined): PriceModel | undefined {
   if (model === undefined) return undefined
   const { info, match } = knownModels().resolve(model)
