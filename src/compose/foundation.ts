@@ -4,6 +4,7 @@ import type { Hash } from '../core/hash.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import { sha256Text } from '../drivers/crypto/sha256.ts'
 import { designLogFile, printDebugTopics } from '../drivers/logs/design-log.ts'
+import { eventLog, readLogLevel } from '../drivers/logs/event-log.ts'
 import { openStore } from '../drivers/open-store.ts'
 import { createMemo, noMemo, type Memo } from '../engine/memo/memo.ts'
 import { redactingStore } from '../engine/redaction/borders.ts'
@@ -52,6 +53,9 @@ export function layFoundation(options: PlimsollOptions): Foundation {
   const logFile = options.logFile === undefined ? undefined : designLogFile(options.logFile)
   if (logFile !== undefined) listeners.add(logFile.take)
   if (process.env['CONTEXT_DEBUG'] === 'true') listeners.add(printDebugTopics((text) => process.stderr.write(text)))
+  const level = options.logLevel ?? process.env['PLIMSOLL_LOG_LEVEL']
+  if (level !== undefined && level !== '')
+    listeners.add(eventLog(readLogLevel(level), (line) => process.stderr.write(line)))
   const hash: Hash = (text) => sha256Text(text, 'hex').slice(0, 40)
   return {
     clock,

@@ -18,6 +18,10 @@ export const VARIABLES: readonly Variable[] = [
   { name: 'PLIMSOLL_TENANTS', about: 'Same as `--tenants`: `credential`, `one` or `header:<name>`.' },
   { name: 'PLIMSOLL_REDACT', about: 'Same as `--redact`: takes secrets out of what is stored.' },
   { name: 'PLIMSOLL_CA_FILE', about: 'Same as `--ca-file`: further certificate authorities, as PEM.' },
+  {
+    name: 'PLIMSOLL_LOG_LEVEL',
+    about: 'Writes events from this level on as JSON lines to standard error: `debug`, `info`, `warning` or `error`.',
+  },
   { name: 'PLIMSOLL_DEBUG', about: 'Any value: unexpected errors are printed with their stack.' },
 ]
 

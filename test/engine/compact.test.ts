@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { ANTHROPIC, targets } from '../pains/support/loop.ts'
 import { fakeSummarizer, sound, SOUND, SUMMARISING, summarisingEngine } from '../pains/support/summarizer.ts'
+import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
+import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { policyNamed } from '../../src/engine/presets/index.ts'
 import { testEngine } from '../support/engine.ts'
@@ -50,6 +52,28 @@ describe('compact', () => {
     const agent = testEngine().session()
     expect(await agent.compact()).toEqual({ status: 'with-next-request' })
     expect((await agent.prepare(request(20))).report.newEpoch).toBeDefined()
+  })
+
+  it('reaches the process that makes the next request, and happens once', async () => {
+    const sessions = memoryStore()
+    const artifacts = memoryArtifacts({ secret: Buffer.alloc(32, 7) })
+    const [asking, working, later] = [1, 2, 3].map(() => testEngine({ sessions, artifacts }).session())
+    expect((await working!.prepare(request(20))).report.newEpoch).toBeUndefined()
+    await asking!.compact({ instructions: 'mind the numbers' })
+    const turn = await working!.prepare(request(20))
+    expect(turn.report.newEpoch).toBeDefined()
+    expect(turn.text).toContain('The user asked of this summary: mind the numbers')
+    expect((await working!.prepare(request(20))).report.newEpoch).toBeUndefined()
+    expect((await later!.prepare(request(20))).report.newEpoch).toBeUndefined()
+  })
+
+  it('is not tried again by a process that comes later when nothing could be gained', async () => {
+    const sessions = memoryStore()
+    const tiny = { format: ANTHROPIC, body: toolLoop({ steps: 0 }), targets: targets() }
+    const agent = testEngine({ sessions }).session()
+    await agent.compact()
+    await agent.prepare(tiny)
+    expect((await testEngine({ sessions }).session().prepare(request(20))).report.untouched).toBe(true)
   })
 
   it('hands its instructions to the summarizer and keeps them beside the summary', async () => {

@@ -34,9 +34,14 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     high > limit.tokens || (epoch !== undefined && high > lowWater(deps.policy, limit, fixedTokensOf(context)))
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
+  const loadOriginal = view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high
   emit({
     type: 'request-prepared',
+    turn: id,
+    format: request.format,
+    model: target.model,
     load: high,
+    original: loadOriginal,
     limit: limit.tokens,
     bytes: view.load.bytes,
     verdict: verdict.kind,
@@ -56,7 +61,7 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     declared: (view.conversation.changes?.addTools ?? []).map(({ name }) => name),
     report: {
       untouched: view.text === context.text,
-      loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high,
+      loadOriginal,
       loadBefore: before.load.count.high,
       loadAfter: high,
       ...(epoch !== undefined && { newEpoch: { id: epoch.id, forced: epoch.forced, covered: epoch.count } }),

@@ -24,6 +24,8 @@ function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
   if (record.type === 'item-seen') return { ...record, text: redact(record.text), fragment: redact(record.fragment) }
   if (record.type === 'edit') return { ...record, text: redact(record.text) }
   if (record.type === 'audit') return { ...record, reason: redact(record.reason) }
+  if (record.type === 'compaction-asked' && record.instructions !== undefined)
+    return { ...record, instructions: redact(record.instructions) }
   return record.type === 'epoch' ? redactEpoch(redact, record) : record
 }
 

@@ -53,6 +53,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/dashboard.ts')).dashboardCommand(),
   },
   {
+    name: 'mcp',
+    usage: '[options]',
+    description:
+      'Start an MCP server: tools, resources and a prompt to read, search and hand over what was taken out of stored conversations.',
+    load: async () => (await import('./commands/mcp.ts')).mcpCommand(),
+  },
+  {
     name: 'run',
     usage: '[options] [command...]',
     description: 'Start a proxy, run one command with its base URLs set to the proxy, and stop both together.',

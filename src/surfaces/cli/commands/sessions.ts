@@ -12,7 +12,7 @@ import { plainText } from '../inspect/width.ts'
 import { share100 } from '../replay/terminal.ts'
 import { listSessions, tenantOfSession } from '../stores/find.ts'
 import { addStoreOptions, withStores, type StoreFlags, type Stores } from '../stores/open.ts'
-import { readableSession, reportOf, type SessionReport } from '../stores/session-report.ts'
+import { readableSession, reportOf, type SessionReport } from '../../../engine/store-admin/session-report.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { writeLines } from './store.ts'
 
