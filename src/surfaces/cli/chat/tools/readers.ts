@@ -35,7 +35,7 @@ export function readerTools(stores: Stores, tenant: string, session: () => strin
     declared: declaredReaders(names),
     call(called, given) {
       // What this conversation put away, and nothing of the others in the store.
-      const own = readers.within((handle) => isOf(stores, tenant, session(), handle))
+      const own = readers.within({ mayOpen: (handle) => isOf(stores, tenant, session(), handle) })
       const { name, input } = compactCall({ name: called, input: given })
       if (name === 'recall') return recalled(stores, tenant, session(), given)
       return callReader(own, name, input)?.then(({ text }) => text)
