@@ -1,6 +1,6 @@
 import type { Item } from '../../../core/item.ts'
 import { cutHead } from '../../intake/text.ts'
-import { callLine } from './arguments.ts'
+import type { CallReader } from './arguments.ts'
 import { keepsPlan } from './plan-state.ts'
 
 /** One entry of the account: something that the model said or called, or a user message by its number. */
@@ -11,6 +11,7 @@ interface Entry {
 
 export interface SaidOptions {
   readonly countText: (text: string) => number
+  readonly calls: CallReader
   /** Numbers of the user messages that are shown elsewhere. */
   readonly numbers: ReadonlyMap<Item, number>
   readonly outcomeOf: (call: Item) => string | undefined
@@ -54,16 +55,16 @@ export function whatWasSaid(items: readonly Item[], options: SaidOptions): strin
   return `What the model said (·) and called (»), in order${older}:\n${lines.join('\n')}`
 }
 
-function entriesOf(items: readonly Item[], { numbers, outcomeOf }: SaidOptions): Entry[] {
+function entriesOf(items: readonly Item[], { calls, numbers, outcomeOf }: SaidOptions): Entry[] {
   const entries: Entry[] = []
   for (const item of items) {
     const text = item.text.trim()
     const number = numbers.get(item)
     if (number !== undefined) entries.push({ text: `[user message ${number}: ${quoteOf(text)}]`, kind: 'user' })
     else if (item.kind === 'assistant' && text !== '') entries.push({ text: `· ${text}`, kind: 'said' })
-    else if (item.kind === 'call' && !keepsPlan(item)) {
+    else if (item.kind === 'call' && !keepsPlan(item, calls)) {
       const outcome = outcomeOf(item)
-      entries.push({ text: `» ${callLine(item)}${outcome === undefined ? '' : ` → ${outcome}`}`, kind: 'called' })
+      entries.push({ text: `» ${calls.callLine(item)}${outcome === undefined ? '' : ` → ${outcome}`}`, kind: 'called' })
     }
   }
   return entries

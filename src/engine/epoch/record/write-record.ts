@@ -2,6 +2,7 @@ import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import { storedText, type Draft, type StoredText } from '../cascade/draft.ts'
 import { askedFor } from '../summary/asked-for.ts'
+import { callReader } from './arguments.ts'
 import { hasHandle, sourceReader, type SourceReader } from './excerpts/excerpt-sources.ts'
 import { chooseExcerpts, renderExcerpt } from './excerpts/excerpts.ts'
 import { factsOf, outcomeOf, type Fact } from './facts.ts'
@@ -38,7 +39,8 @@ const FRAME_TOKENS = 20
 export function recordWriter(draft: Draft): (folded: readonly number[], budgetTokens: number) => HandoverRecord {
   const { countText } = draft
   const results = textResultsIn(draft.items)
-  const reader = sourceReader(draft, results)
+  const calls = callReader()
+  const reader = sourceReader(draft, results, calls)
   return (folded, budgetTokens) => {
     const items = folded.map((index) => draft.items[index]!)
     const intro = joined([headLine(draft, items), askedFor(draft)])
@@ -50,16 +52,17 @@ export function recordWriter(draft: Draft): (folded: readonly number[], budgetTo
     const people = items.filter((item) => isFromPerson(item) && !results.has(item))
     const users = userMessages(draft, people, left * USER_SHARE)
     const said = take(users.text)
-    const { plan, rest: facts } = factBlocks(items, budgetTokens, countText)
+    const { plan, rest: facts } = factBlocks(factsOf(items, calls), budgetTokens, countText)
     take(plan)
     take(facts)
-    const media = mediaFrom(draft, folded)
+    const media = mediaFrom(draft, folded, calls)
     take(media.text)
     const account = take(
       whatWasSaid(items, {
         countText,
+        calls,
         numbers: users.numbers,
-        outcomeOf: outcomeOf(items),
+        outcomeOf: outcomeOf(items, calls),
         proseTokens: left * PROSE_SHARE,
         callTokens: left * CALL_SHARE,
       }),
@@ -93,11 +96,10 @@ function headLine(draft: Draft, items: readonly Item[]): string {
 
 /** Facts with their headings, within their shares; the plan apart, since it belongs to the task. */
 function factBlocks(
-  items: readonly Item[],
+  facts: readonly Fact[],
   budget: number,
   countText: (text: string) => number,
 ): { readonly plan: string; readonly rest: string } {
-  const facts = factsOf(items)
   const blocks = (chosen: readonly Fact[], most: number): string => {
     let left = most
     const shown = chosen.flatMap(({ heading, text }) => {
