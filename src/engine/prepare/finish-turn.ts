@@ -1,4 +1,4 @@
-import { showsWholePrompt } from '../../core/whole-prompt.ts'
+import { isChained, showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf } from './counting.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
@@ -96,6 +96,7 @@ function openTurn(
       ...(gauge.estimated !== true && { exact: true }),
     },
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
+    isChained: isChained(conversation.settings),
     startedAt: deps.clock.now(),
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),

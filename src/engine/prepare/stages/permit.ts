@@ -2,6 +2,7 @@ import type { FinalStep } from '../../../core/policy.ts'
 import { isChained } from '../../../core/whole-prompt.ts'
 import { designLogOf } from '../../presets/designs.ts'
 import { passBudgetGate, type Permission } from '../../spending/budget-gate.ts'
+import { compactsChain } from '../decorate/native.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from '../final-turn.ts'
 import { isCertainlyOver, isOver } from '../limits.ts'
 import { tooLarge } from '../outgoing.ts'
@@ -34,7 +35,7 @@ function closingOf({ context, standing, before, view }: Reduced): Permission | u
   if (final !== undefined && isUsedUp(context, standing, before))
     return withFewerTools(context, view) ?? closingTurn(context, view, final)
   const { conversation, limit } = context
-  if (!isChained(conversation.settings) || !isOver(before.load, limit)) return undefined
+  if (!isChained(conversation.settings) || !isOver(before.load, limit) || compactsChain(context, before)) return undefined
   const closing = closingTurn(context, view, CHAIN_IS_FULL)
   const { high } = view.load.count
   const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }

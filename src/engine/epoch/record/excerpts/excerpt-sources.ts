@@ -6,6 +6,7 @@ import type { CallReader } from '../arguments.ts'
 import type { ExcerptSource } from './excerpts.ts'
 import { lineKey } from '../line-key.ts'
 import { noiseIn } from '../noise.ts'
+import { keepsPlan } from '../plan-state.ts'
 import { isReplaced, staleLines } from '../stale.ts'
 
 /** Results below this size are quoted without a handle: the handle would cost more than it could bring back. */
@@ -42,6 +43,8 @@ export function sourceReader(draft: Draft, textResults: ReadonlySet<Item>, calls
     const text = excerptText(item, textResults, calls)
     if (text === '') return undefined
     const call = item.kind === 'call' ? item : callOf.get(index)
+    // The plan stands above as it was last written; how it came about is of no use.
+    if (call !== undefined && keepsPlan(call, calls)) return undefined
     const isStale = staleFor(index, call)
     return {
       item,
@@ -74,7 +77,7 @@ export function sourceReader(draft: Draft, textResults: ReadonlySet<Item>, calls
 
 /** A handle is worth its tokens only where a tool of the request can open it. */
 export const hasHandle = (draft: Draft, item: Item): boolean =>
-  draft.readers.has('artifact_read') && item.kind === 'result' && item.text.length >= HANDLE_FROM_CHARACTERS
+  draft.readers.has('artifact_read') && item.text.length >= HANDLE_FROM_CHARACTERS
 
 function excerptText(item: Item, textResults: ReadonlySet<Item>, calls: CallReader): string {
   if (item.kind === 'result' || item.kind === 'opaque' || textResults.has(item)) return item.text
@@ -102,7 +105,7 @@ function actionBefore(items: readonly Item[], index: number): string {
 function labelOf(draft: Draft, item: Item, call: Item | undefined, calls: CallReader): string {
   if (item.kind === 'call') return `» ${calls.callLine(item, LABEL_CHARACTERS)}`
   const about = call === undefined ? (item.toolName ?? 'result') : calls.callLine(call, LABEL_CHARACTERS)
-  return `« ${about}${hasHandle(draft, item) ? ` ${draft.handleOf(item.text)}` : ''}`
+  return `« ${about}${item.kind === 'result' && hasHandle(draft, item) ? ` ${draft.handleOf(item.text)}` : ''}`
 }
 
 function linesOf(item: Item, calls: CallReader): readonly string[] {
