@@ -26,7 +26,7 @@ const TOOLS_PRIOR_WEIGHT = 0.03
 const TOOLS_CLAMP = [0.3, 5] as const
 /** A rule for pictures may be wrong by any factor on a server that counts otherwise. */
 const MEDIA_PRIOR_WEIGHT = 0.02
-const MEDIA_CLAMP = [0.02, 50] as const
+const MEDIA_CLAMP = [0.002, 500] as const
 /** A part speaks for its factor where it is at least this share of what was counted. */
 const SPEAKING_SHARE = 0.2
 /** What newer samples contradict counts as this much of itself: three of them outweigh a window of older ones. */

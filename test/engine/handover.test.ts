@@ -87,7 +87,8 @@ describe('the record', () => {
     const text = await record([...turns, { user: given(19), steps: [] }])
     const folded = [...text.matchAll(/<path>src\/f(\d+)\.ts/g)].map(([, n]) => Number(n))
     expect(folded.length).toBeGreaterThan(10)
-    for (const n of folded) expect(text).toMatch(new RegExp(`^« \\[read_file for 'src/f${n}\\.ts'\\] Result: \\(\\d+ lines`, 'm'))
+    for (const n of folded)
+      expect(text).toMatch(new RegExp(`^« \\[read_file for 'src/f${n}\\.ts'\\] Result: \\(\\d+ lines`, 'm'))
     expect(text).not.toContain('What the user said')
   })
 
@@ -96,8 +97,24 @@ describe('the record', () => {
       {
         user: 'Begin',
         steps: [
-          { calls: [{ name: 'TaskCreate', args: { subject: 'Patch the parser' }, result: 'Task #1 created: Patch the parser' }] },
-          { calls: [{ name: 'TaskUpdate', args: { taskId: '1', status: 'in_progress' }, result: 'Updated task #1 status at the board' }] },
+          {
+            calls: [
+              {
+                name: 'TaskCreate',
+                args: { subject: 'Patch the parser' },
+                result: 'Task #1 created: Patch the parser',
+              },
+            ],
+          },
+          {
+            calls: [
+              {
+                name: 'TaskUpdate',
+                args: { taskId: '1', status: 'in_progress' },
+                result: 'Updated task #1 status at the board',
+              },
+            ],
+          },
           ...steps(40)!,
         ],
         answer: 'On it.',

@@ -89,12 +89,21 @@ describe('a chained conversation', () => {
     const session = plimsoll.session({ id: 'a' })
     const targets = [{ model: 'gpt-4o', window: 20_000, endpoint: 'https://api.openai.com' }]
     const prepare = (body: object): ReturnType<typeof session.prepare> =>
-      session.prepare({ format: 'openai-responses', body: { model: 'gpt-4o', max_output_tokens: 1_000, ...body }, targets })
+      session.prepare({
+        format: 'openai-responses',
+        body: { model: 'gpt-4o', max_output_tokens: 1_000, ...body },
+        targets,
+      })
     const answered = (turn: string, input: number, output: object[]): Promise<unknown> =>
       session.record({
         turn,
         format: 'openai-responses',
-        response: { id: 'resp', object: 'response', output, usage: { input_tokens: input, output_tokens: 100, total_tokens: input + 100 } },
+        response: {
+          id: 'resp',
+          object: 'response',
+          output,
+          usage: { input_tokens: input, output_tokens: 100, total_tokens: input + 100 },
+        },
       })
     const said = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'ok' }] }
     const asksFor = (text: string): unknown => (JSON.parse(text) as Record<string, unknown>)['context_management']

@@ -13,24 +13,67 @@ function packedPdf(pages: number, kilobytes: number): string {
 
 const anthropic = (source: object): object => ({
   max_tokens: 4_000,
-  messages: [{ role: 'user', content: [{ type: 'document', source }, { type: 'text', text: 'Summarise it.' }] }],
+  messages: [
+    {
+      role: 'user',
+      content: [
+        { type: 'document', source },
+        { type: 'text', text: 'Summarise it.' },
+      ],
+    },
+  ],
 })
 const responses = (file: object): object => ({
-  input: [{ role: 'user', content: [{ type: 'input_file', ...file }, { type: 'input_text', text: 'Summarise it.' }] }],
+  input: [
+    {
+      role: 'user',
+      content: [
+        { type: 'input_file', ...file },
+        { type: 'input_text', text: 'Summarise it.' },
+      ],
+    },
+  ],
 })
-const gemini = (fileData: object): object => ({ contents: [{ role: 'user', parts: [{ fileData }, { text: 'Sum up' }] }] })
+const gemini = (fileData: object): object => ({
+  contents: [{ role: 'user', parts: [{ fileData }, { text: 'Sum up' }] }],
+})
 
 describe('a document alone in the first message', () => {
   it.each<[string, string, string, object]>([
-    ['packed, 20 pages', 'anthropic-messages', 'claude-sonnet-4-5', anthropic({ type: 'base64', media_type: 'application/pdf', data: packedPdf(20, 60) })],
-    ['packed, 60 pages', 'anthropic-messages', 'claude-haiku-4-5', anthropic({ type: 'base64', media_type: 'application/pdf', data: packedPdf(60, 160) })],
+    [
+      'packed, 20 pages',
+      'anthropic-messages',
+      'claude-sonnet-4-5',
+      anthropic({ type: 'base64', media_type: 'application/pdf', data: packedPdf(20, 60) }),
+    ],
+    [
+      'packed, 60 pages',
+      'anthropic-messages',
+      'claude-haiku-4-5',
+      anthropic({ type: 'base64', media_type: 'application/pdf', data: packedPdf(60, 160) }),
+    ],
     ['by URL', 'anthropic-messages', 'claude-sonnet-4-5', anthropic({ type: 'url', url: 'https://example.com/a.pdf' })],
     ['by id', 'anthropic-messages', 'claude-sonnet-4-5', anthropic({ type: 'file', file_id: 'file_011' })],
-    ['packed, 60 pages', 'openai-responses', 'gpt-4o', responses({ filename: 'c.pdf', file_data: `data:application/pdf;base64,${packedPdf(60, 160)}` })],
+    [
+      'packed, 60 pages',
+      'openai-responses',
+      'gpt-4o',
+      responses({ filename: 'c.pdf', file_data: `data:application/pdf;base64,${packedPdf(60, 160)}` }),
+    ],
     ['by id', 'openai-responses', 'gpt-5', responses({ file_id: 'file-abc' })],
     ['by URL', 'openai-responses', 'gpt-4.1', responses({ file_url: 'https://example.com/a.pdf' })],
-    ['by URI', 'gemini', 'gemini-2.5-pro', gemini({ mimeType: 'application/pdf', fileUri: 'https://example.com/files/abc' })],
-    ['a video', 'gemini', 'gemini-2.5-pro', gemini({ mimeType: 'video/mp4', fileUri: 'https://example.com/files/vid' })],
+    [
+      'by URI',
+      'gemini',
+      'gemini-2.5-pro',
+      gemini({ mimeType: 'application/pdf', fileUri: 'https://example.com/files/abc' }),
+    ],
+    [
+      'a video',
+      'gemini',
+      'gemini-2.5-pro',
+      gemini({ mimeType: 'video/mp4', fileUri: 'https://example.com/files/vid' }),
+    ],
   ])('%s leaves as it came on %s to %s', async (_, format, model, body) => {
     const plimsoll = createPlimsoll({ store: 'memory:', artifacts: 'memory:', tools: false })
     const text = JSON.stringify({ model, ...body })

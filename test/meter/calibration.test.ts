@@ -82,7 +82,9 @@ describe('calibration', () => {
     expect(calibration.factorOf(target)).toBeCloseTo(1.1, 2)
     const samples = Object.values(calibration.state().models)[0]!.samples
     expect(samples).toHaveLength(18)
-    expect(samples.filter(({ real }) => real === 2300).every(({ isContradicted }) => isContradicted !== true)).toBe(true)
+    expect(samples.filter(({ real }) => real === 2300).every(({ isContradicted }) => isContradicted !== true)).toBe(
+      true,
+    )
   })
 
   it('learns content classes apart once each was seen', () => {

@@ -10,8 +10,7 @@ export function isRecursiveSchema(schema: unknown): boolean {
   // Names are taken away once nothing is left that they lead to; what cannot be taken away leads back to itself.
   const leftOf = new Map([...leadsTo].map(([name, names]) => [name, names.filter((one) => leadsTo.has(one)).length]))
   const ledToBy = new Map<string, string[]>()
-  for (const [name, names] of leadsTo)
-    for (const one of names) if (leadsTo.has(one)) addTo(ledToBy, one, name)
+  for (const [name, names] of leadsTo) for (const one of names) if (leadsTo.has(one)) addTo(ledToBy, one, name)
   const free = [...leftOf].filter(([, left]) => left === 0).map(([name]) => name)
   let taken = 0
   for (let name = free.pop(); name !== undefined; name = free.pop()) {

@@ -16,7 +16,10 @@ describe('a model’s account', () => {
     ['is in another language', 'Befund: restoreSession verwirft das Token. Nächster Schritt: Test erneut starten.'],
     ['has no names but speaks of the request', 'The login page still loses its session; nothing was decided.'],
     ['is one short sentence', 'Tests still fail: the redirect drops the cookie.'],
-    ['is in another language and names nothing', 'Der Login verliert die Session beim Redirect; der Test ist noch rot.'],
+    [
+      'is in another language and names nothing',
+      'Der Login verliert die Session beim Redirect; der Test ist noch rot.',
+    ],
     [
       'has headings in capitals, products and common compounds',
       'INTENT: keep the login session. FINDINGS: cookie dropped on redirect (see GitHub, end-to-end, read/write/run). DECISIONS: none. NEXT STEP: rerun on 2026-11-16, 1200 ms.',

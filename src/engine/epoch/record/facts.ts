@@ -43,7 +43,8 @@ export function outcomeOf(items: readonly Item[], calls: CallReader): (call: Ite
   const results = new Map<string, Item>()
   for (const item of items) if (item.kind === 'result' && item.callId !== undefined) results.set(item.callId, item)
   return (call) => {
-    const result = call.callId === undefined || calls.commandOf(call) === undefined ? undefined : results.get(call.callId)
+    const result =
+      call.callId === undefined || calls.commandOf(call) === undefined ? undefined : results.get(call.callId)
     const exit = result === undefined ? undefined : exitOf(result)
     if (result === undefined || exit === undefined) return undefined
     const error = exit === 0 ? undefined : errorLineOf(result.text)

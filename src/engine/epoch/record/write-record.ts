@@ -170,7 +170,8 @@ function excerptsFrom(
   for (const [i, source] of sources.entries()) {
     if (chosen[i]!.length === 0) continue
     shown.push(renderExcerpt(source, chosen[i]!))
-    if (source.item.kind === 'result' && hasHandle(draft, source.item)) stored.set(draft.handleOf(source.item.text), storedText(source.item))
+    if (source.item.kind === 'result' && hasHandle(draft, source.item))
+      stored.set(draft.handleOf(source.item.text), storedText(source.item))
   }
   const heading = 'Excerpts, verbatim and in order (» written or run, « result, … left out):'
   return { text: shown.length === 0 ? '' : [heading, ...shown].join('\n'), stored }

@@ -10,7 +10,8 @@ const COMMON = new Set(
 )
 const WORD = /\p{L}{4,}/gu
 /** Scripts that are written without spaces: two characters are a term. */
-const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]{2,}/gu
+const UNSPACED =
+  /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]{2,}/gu
 const HUMP = /(\p{Ll})(\p{Lu})/gu
 
 /** What texts speak of: the beginnings of their words, names taken apart, without what every text says. */

@@ -35,7 +35,8 @@ function closingOf({ context, standing, before, view }: Reduced): Permission | u
   if (final !== undefined && isUsedUp(context, standing, before))
     return withFewerTools(context, view) ?? closingTurn(context, view, final)
   const { conversation, limit } = context
-  if (!isChained(conversation.settings) || !isOver(before.load, limit) || compactsChain(context, before)) return undefined
+  if (!isChained(conversation.settings) || !isOver(before.load, limit) || compactsChain(context, before))
+    return undefined
   const closing = closingTurn(context, view, CHAIN_IS_FULL)
   const { high } = view.load.count
   const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
