@@ -14,6 +14,7 @@ const replay: PresetReplay = {
   invalid: 0,
   lost: 0,
   refused: 4,
+  doubtful: 0,
   fixedLoad: 900,
   requestsHash: '',
   epochs: 2,

@@ -23,6 +23,7 @@ const FIELDS = [
   'calls',
   'messages',
   'overflows',
+  'doubtful',
   'invalid',
   'lost',
   'refused',

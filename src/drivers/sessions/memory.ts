@@ -82,7 +82,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
 
     async claimEpoch(tenantName, session, epoch) {
       const tenant = tenantOf(tenantName)
-      const held = (tenant.epochs.get(epoch.cover) ?? []).filter((entry) => idOf(entry) !== epoch.replaces)
+      const all = tenant.epochs.get(epoch.cover) ?? []
+      // Up to the one that is gone beyond; a copy of it in a later session is no newer.
+      const past = new Set(all.slice(0, all.findIndex((entry) => idOf(entry) === epoch.replaces) + 1).map(idOf))
+      const held = all.filter((entry) => !past.has(idOf(entry)))
       const same = held.find((entry) => idOf(entry) === epoch.id)
       const alive = held.find((entry) => tenant.undos.get(idOf(entry))?.has(entry.session) !== true)
       const winner = alive === undefined ? same : held.find((entry) => idOf(entry) === idOf(alive))

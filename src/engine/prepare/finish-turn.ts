@@ -70,7 +70,7 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
 }
 
 function openTurn(
-  { request, context, permission }: Permitted,
+  { request, context, permission, isClosing }: Permitted,
   epoch: string | undefined,
   unwritten: Unwritten | undefined,
 ): string {
@@ -97,6 +97,7 @@ function openTurn(
     },
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
     isChained: isChained(conversation.settings),
+    isClosing,
     startedAt: deps.clock.now(),
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),

@@ -190,6 +190,7 @@ function price({ result }: LivedSession, width: number): readonly string[] {
 function promises({ result, steps }: LivedSession, width: number, paint: Painter): readonly string[] {
   const {
     overflows,
+    doubtful,
     invalid,
     lost,
     refused,
@@ -208,6 +209,12 @@ function promises({ result, steps }: LivedSession, width: number, paint: Painter
     ...wrap(`${overflows} overflows, ${invalid} invalid, ${lost} lost`, width).map((line) =>
       paint(broken ? 'red' : 'green', line),
     ),
+    ...(doubtful === 0
+      ? []
+      : wrap(
+          `${plural(doubtful, 'call')} may be too large: above the limit by the upper bound of the count, with nothing left to reduce`,
+          width,
+        ).map((line) => paint('yellow', line))),
     ...(refused === 0
       ? []
       : wrap(
