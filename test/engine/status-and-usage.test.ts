@@ -113,7 +113,7 @@ describe('a chained conversation', () => {
     const small = await prepare({ previous_response_id: 'resp_1', input: 'And on.' })
     expect(asksFor(small.text)).toBeUndefined()
     await answered(small.id, 17_800, [said])
-    const large = await prepare({ previous_response_id: 'resp_2', input: words(3, 8_000) })
+    const large = await prepare({ previous_response_id: 'resp_2', input: words(3, 18_000) })
     expect(large.load.count.tokens).toBeGreaterThan(large.limit.tokens)
     expect(large.verdict.kind).toBe('proceed')
     expect(asksFor(large.text)).toEqual([{ type: 'compaction', compact_threshold: expect.any(Number) as number }])

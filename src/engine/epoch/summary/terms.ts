@@ -3,8 +3,8 @@ const STEM = 4
 /** Words that any two texts share, as stems. */
 const COMMON = new Set(
   (
-    'abou abov afte agai agen also beca been befo bein belo betw coul does doin done down duri each else ever firs from have havi here into just last ' +
-    'like made make many more most much must need next noth only othe over plea same shou some such take than that thei them then ther thes they this ' +
+    'abou abov acco afte agai agen also beca been befo bein belo betw coul deci does doin done down duri each else ever find firs from have havi here inte into just last ' +
+    'like made make many more most much must need next none noth only othe over plea same shou some stat step summ such take than that thei them then ther thes they this ' +
     'thos thro time unde unti used user uses very want were what when wher whic whil will with work woul your'
   ).split(' '),
 )
