@@ -66,6 +66,7 @@ describe('the public face', () => {
       './formats/transcripts',
       './instructions',
       './intake',
+      './mcp',
       './meter',
       './policies',
       './proxy',

@@ -118,6 +118,13 @@ export interface PinRecord extends Base {
   readonly pinned: boolean
 }
 
+/** A compaction is wanted with the next request, whoever prepares it; `refusal` closes what was asked before. An epoch closes it too. */
+export interface CompactionAsked extends Base {
+  readonly type: 'compaction-asked'
+  readonly instructions?: string
+  readonly refusal?: string
+}
+
 export interface UsageSeen extends Base {
   readonly type: 'usage'
   readonly turn: string
@@ -240,6 +247,7 @@ export type LogRecord =
   | Epoch
   | Undo
   | PinRecord
+  | CompactionAsked
   | UsageSeen
   | Audit
   | Lease

@@ -19,7 +19,7 @@ const replay: PresetReplay = {
   requestsHash: '',
   epochs: 2,
   closing: 3,
-  summariserCalls: 0,
+  summarizerCalls: 0,
   peakLoad: 28_000,
   quoteRecall: 0.5,
   nameRecall: 0.75,

@@ -4,7 +4,7 @@ import { lowWater } from '../../src/engine/epoch/thresholds.ts'
 import { policyNamed } from '../../src/engine/presets/index.ts'
 import type { PreparedTurn } from '../../src/engine/prepare/prepare.ts'
 import type { SummaryAnswer } from '../../src/ports/summarizer.ts'
-import { fakeSummariser, summarisingEngine } from '../pains/support/summariser.ts'
+import { fakeSummarizer, summarisingEngine } from '../pains/support/summarizer.ts'
 import { inJson, prepareMessages, runLoop } from '../pains/support/loop.ts'
 import { plainBody, type PlainTurn } from '../pains/support/plain-bodies.ts'
 import { resultText } from '../support/anthropic-loop.ts'
@@ -233,7 +233,7 @@ describe('the gate', () => {
 
   const ACCOUNT = 'Findings: value_3_1 is computed in src/file-3.ts. Next step: read src/file-40.ts.'
   const answers = (texts: readonly string[]) =>
-    fakeSummariser((_, number): SummaryAnswer => ({ text: texts[(number - 1) % texts.length]!, stop: 'end' }))
+    fakeSummarizer((_, number): SummaryAnswer => ({ text: texts[(number - 1) % texts.length]!, stop: 'end' }))
 
   it('takes an account of what happened, between what code carries', async () => {
     const { agent } = summarisingEngine(answers([ACCOUNT]), policyNamed('plimsoll'))

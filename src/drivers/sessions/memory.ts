@@ -39,8 +39,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     return tenant
   }
 
-  function write(tenant: Tenant, session: string, texts: readonly string[]): number {
-    const now = clock.now()
+  function write(tenant: Tenant, session: string, texts: readonly string[], now = clock.now()): number {
     const log = tenant.logs.get(session) ?? { createdAt: now, updatedAt: now, bytes: 0, entries: [] }
     if (texts.length > 0) tenant.logs.set(session, log)
     for (const text of texts) {
@@ -56,12 +55,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
   return checkedStore({
     name: 'memory',
 
-    async append(tenantName, session, records, expectedVersion) {
+    async append(tenantName, session, records, expectedVersion, { at } = {}) {
       const tenant = tenantOf(tenantName)
       const texts = records.map((record) => JSON.stringify(record))
       const actual = tenant.logs.get(session)?.entries.length ?? 0
       if (expectedVersion !== undefined && actual !== expectedVersion) throw conflict(session, expectedVersion, actual)
-      return write(tenant, session, texts)
+      return write(tenant, session, texts, at)
     },
 
     async *read(tenantName, session, afterVersion = 0) {

@@ -83,7 +83,7 @@ async function planAndClaim(
     }
     const viewOfPlan = (candidate: Proposal): View =>
       viewUnder(context, standing, epochOf(context, standing, cause, candidate))
-    // Weighed before a summariser is asked: its call costs money too.
+    // Weighed before a summarizer is asked: its call costs money too.
     if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false)
       return { nothing: 'it would cost more than it saves' }
     const fits = (candidate: Proposal): boolean => !isOver(viewOfPlan(candidate).load, context.limit)

@@ -1,5 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import { declaredCount } from '../../core/epochs.ts'
+import { RECORD_VERSION } from '../../core/records.ts'
 import type { Load } from '../../core/target.ts'
 import { announceEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from './breaker.ts'
@@ -9,6 +10,7 @@ import { declareEpoch } from './declare-epoch.ts'
 import { askBeforeEpoch } from './epoch-hooks.ts'
 import { priceGate } from './price-gate.ts'
 import type { Standing } from '../prepare/standing.ts'
+import { appendTo } from '../session/restore.ts'
 import { sentBefore } from '../session/sent-request.ts'
 import { highWater, isHigh, messagesOf, messagesSinceSummary } from './thresholds.ts'
 
@@ -47,6 +49,12 @@ function hasManyMessages({ deps, links }: PrepareContext, { epoch }: Standing, v
   return links.length - (epoch === undefined ? 0 : declaredCount(epoch)) >= messages * 0.1
 }
 
+/** Nothing came of what the log asks for: no other process tries it again. */
+async function refuse({ deps, branch }: PrepareContext, refusal: string): Promise<void> {
+  const at = deps.clock.now()
+  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'compaction-asked', refusal }])
+}
+
 /** Makes an epoch; where none makes the request fit, the smallest view that was found. */
 export async function makeEpoch(
   context: PrepareContext,
@@ -78,6 +86,7 @@ export async function makeEpoch(
   })
   wish.answer('nothing' in epoch ? epoch.nothing : undefined)
   if ('nothing' in epoch) {
+    if (requested?.isLogged === true) await refuse(context, epoch.nothing)
     return epoch.view === undefined ? {} : { smallest: epoch.view }
   }
   const price = gate?.quote()

@@ -1,3 +1,4 @@
+import type { Load } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf } from './counting.ts'
@@ -33,9 +34,14 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     high > limit.tokens || (epoch !== undefined && high > lowWater(deps.policy, limit, fixedTokensOf(context)))
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
+  const loadOriginal = view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high
   emit({
     type: 'request-prepared',
+    turn: id,
+    format: request.format,
+    model: target.model,
     load: high,
+    original: loadOriginal,
     limit: limit.tokens,
     bytes: view.load.bytes,
     verdict: verdict.kind,
@@ -48,14 +54,14 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     text: view.text,
     headers: view.headers,
     verdict,
-    load: view.load,
+    load: told(view.load),
     limit,
     edits: view.plan,
     ...(epochId !== undefined && { epoch: epochId }),
     declared: (view.conversation.changes?.addTools ?? []).map(({ name }) => name),
     report: {
       untouched: view.text === context.text,
-      loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high,
+      loadOriginal,
       loadBefore: before.load.count.high,
       loadAfter: high,
       ...(epoch !== undefined && { newEpoch: { id: epoch.id, forced: epoch.forced, covered: epoch.count } }),
@@ -67,6 +73,12 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
       tight,
     },
   }
+}
+
+/** A design's own number may lie outside the bounds of our meter, which decide what may leave; who reads the load gets one interval that holds both. */
+function told(load: Load): Load {
+  const { tokens, low, high } = load.count
+  return { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } }
 }
 
 function openTurn(

@@ -14,7 +14,7 @@ import { asyncProperty, SEED } from '../../support/property.ts'
 import { growingSession, type GrowingSession } from '../../support/sessions.ts'
 import { HABITS, scriptedSummarizer, type Habit } from './scripted-summarizer.ts'
 
-/** Per wire, so 2,000 in CI; `npm run test:long` multiplies them. */
+/** Per wire, so 2,500 in CI; `npm run test:long` multiplies them. */
 const RUNS = 500 * Number(process.env['PLIMSOLL_LONG'] ?? 1)
 
 /** Far more than an idle machine needs. */
@@ -185,7 +185,7 @@ function expectLaws(lifeLived: Life, { lived, pinned }: Outcome): void {
 export function describeLaws(wire: RenderedWire): void {
   describe(`laws on ${wire}`, () => {
     it(
-      `hold for random sessions, policies, windows, pins and summarisers (seed ${SEED}, ${RUNS} runs)`,
+      `hold for random sessions, policies, windows, pins and summarizers (seed ${SEED}, ${RUNS} runs)`,
       async () => {
         await asyncProperty(
           life(wire),

@@ -93,7 +93,7 @@ export interface ReplayResult {
   /** Upper bound of instructions and tools, which no policy may cut; of the call with the most. */
   readonly fixedLoad: number
   readonly epochs: number
-  readonly summariserCalls: number
+  readonly summarizerCalls: number
   readonly peakLoad: number
   readonly quoteRecall: number
   readonly nameRecall: number
