@@ -27,7 +27,9 @@ async function teach(): Promise<void> {
 }
 
 describe('plimsoll limits', () => {
-  it('says that nothing was learned', async () => {
+  it('says that nothing is left when all of it was forgotten', async () => {
+    await teach()
+    expect((await run('limits', 'forget')).out).toContain('2 limits forgotten')
     const { code, out } = await run('limits', 'ls')
     expect(code).toBe(0)
     expect(out).toContain('Nothing was learned')
