@@ -7,4 +7,5 @@ export const traits: WireTraits = {
   mayStrip: (thought, besideCalls) => thought.sealed !== true && !besideCalls,
   staleThinkingHeaders: {},
   keepsAnswers: false,
+  compactsHistory: () => false,
 }
