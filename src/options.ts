@@ -1,5 +1,6 @@
 import type { LearnedLimits } from './engine/learning/learned-limits.ts'
 import type { Artifacts } from './compose/artifacts-api.ts'
+import type { ReaderToolOptions, ReaderTools, ToolFormat } from './compose/reader-tools-api.ts'
 import type { EventSink } from './core/events.ts'
 import type { Policy } from './core/policy.ts'
 import type { ModelOverride } from './drivers/catalogue/amended.ts'
@@ -114,6 +115,8 @@ export interface Plimsoll {
   /** Reads what `session.export()` wrote. A session that is there already gets only what it lacks. */
   importSession(lines: AsyncIterable<string> | Iterable<string>, options?: { tenant?: string }): Promise<ImportReport>
   readonly artifacts: Artifacts
+  /** `recall` and the readers of artifacts as tools for an agent loop of your own: declarations in the shape that you name, and what answers calls. */
+  tools<F extends ToolFormat>(session: Session, format: F, options?: ReaderToolOptions): ReaderTools<F>
   /** The handler behind `fetch` and the proxy. */
   readonly gateway: Gateway
   /** The same engine behind the contract by which other gateways call a compressor. */

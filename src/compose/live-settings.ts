@@ -14,6 +14,8 @@ import { depsUnder } from './policy-deps.ts'
 /** What may change while requests are under way, and the engine's parts under it. */
 export interface LiveSettings {
   options(): LiveOptions
+  /** The window that an agent's requests have, where the options say one. */
+  windowOf(agent: string): number | undefined
   /** For a session of an agent, under its policy or a named one, as the settings stand when it is asked. */
   depsFor(agent: string, policy: string | undefined): () => Promise<EngineDeps>
   change(next: LiveOptions): void
@@ -39,13 +41,15 @@ export function liveSettings(
   )
   const policyFor = (agent: string, named: string | undefined): Policy =>
     policyIn(live, named ?? live.agents?.[agent]?.policy ?? live.policy)
+  const windowOf = (agent: string): number | undefined => live.agents?.[agent]?.window ?? live.window
   return {
     options: () => live,
+    windowOf,
     depsFor(agent, named) {
       const make = (): (() => Promise<EngineDeps>) => {
         const policy = policyFor(agent, named)
         const given = {
-          window: live.agents?.[agent]?.window ?? live.window,
+          window: windowOf(agent),
           book,
           isLimited: (live.budgets ?? []).length > 0,
           hasSandbox: options.sandbox !== false,

@@ -11,6 +11,7 @@ import { openModels } from './open-models.ts'
 import { openReaders } from './open-readers.ts'
 import { openSessions } from './open-sessions.ts'
 import { openTokenizers } from './open-tokenizers.ts'
+import { readerToolsOf } from './reader-tools-api.ts'
 
 export { defaultStore, findSecret, plimsollHome } from './home.ts'
 export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
@@ -43,6 +44,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   return {
     ...openGateway(options, { foundation, models, engine, readers, live, session }),
     session: (wanted) => session(wanted, undefined, 0),
+    tools: (of, format, { window } = {}) =>
+      readerToolsOf(readers, of, format, window ?? live.windowOf(of.agent) ?? Infinity),
     importSession: async (lines, { tenant = 'local' } = {}) =>
       importStore(content, lines, { tenant, artifacts: await engine.artifacts() }),
     ledger,

@@ -1,3 +1,4 @@
+import type { Conversation } from '../../core/conversation.ts'
 import { showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf } from './counting.ts'
@@ -17,7 +18,7 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
   const { items } = conversation
   const { epochs, firstSend } = standing
   branch.requests.prepared(
-    { items, links, model: target.model, load: view.load, limit, readers: context.readers },
+    { items, links, model: target.model, load: view.load, limit, asked: askedOf(conversation), readers: context.readers },
     {
       known: context.known.links,
       // An epoch of this request is found by the next one, like any other.
@@ -104,3 +105,9 @@ function openTurn(
   })
   return id
 }
+
+/** Without the history: the last request is remembered as long as its session. */
+const askedOf = ({ format, settings, changes }: Conversation): Pick<Conversation, 'format' | 'settings'> => ({
+  format,
+  settings: changes?.maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens: changes.maxOutputTokens },
+})

@@ -39,6 +39,7 @@ export interface SessionOptions {
 export interface Session {
   readonly id: string
   readonly agent: string
+  readonly tenant: string
   /** After a tool ran: what goes into the conversation. Results that are handed over at once share what the turn has left. */
   toolResult(request: ToolResultRequest): Promise<ShownResult>
   /** Before a tool runs: whether its result could still be shown; else the text that answers the call in its place. */
@@ -68,8 +69,8 @@ export interface Session {
    * archive holds of this agent.
    */
   recall(query: string, options?: RecallOptions): Promise<Recalled>
-  /** What readers may look up while a request with this history is answered. */
-  scope(history: ScopedHistory): Promise<HistoryScope>
+  /** What readers may look up while a request with this history is answered. @default the history of the last request */
+  scope(history?: ScopedHistory): Promise<HistoryScope>
   /** The whole session with its artifacts, as lines of text; `importSession` reads them. */
   export(): AsyncIterable<string>
 }
@@ -116,6 +117,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   return {
     id,
     agent,
+    tenant,
     toolResult: together(async (requests: readonly ToolResultRequest[]) =>
       runAnyway((engine, branch) => toolResults(engine, branch, requests)),
     ),
@@ -143,7 +145,10 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
           ? recallArchived(sessions, branch, query, wanted)
           : recall({ ...last, ...(redact !== undefined && { redact }) }, query, wanted)
       }),
-    scope: (history) => run(async (engine, branch) => historyScope(engine, branch, history)),
+    scope: (history) =>
+      run(async (engine, branch) =>
+        historyScope(engine, branch, history ?? branch.requests.last ?? { items: [], links: [] }),
+      ),
     async *export() {
       const { sessions, artifacts } = await run(async (engine) => engine)
       yield* exportStore(sessions, { tenant, session: id, artifacts })

@@ -1,6 +1,7 @@
 import type { Answer } from './request/answer.ts'
 import type { Reply, Tap, Upstream, UpstreamAnswer } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
+import { SESSION_HEADER } from './identity.ts'
 import { goesToClient, goesUpstream, namedIn } from './headers.ts'
 
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
@@ -27,6 +28,8 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
         header: (name) => request.headers.get(name) ?? undefined,
         body: new Uint8Array(await request.arrayBuffer()),
         places: [{ endpoint: url.origin }],
+        // A session that the program names is its own, the one that `plimsoll.session()` gives, whichever key pays.
+        ...(request.headers.has(SESSION_HEADER) && { tenants: 'one' }),
       },
       upstreamOf(request, signal, left.signal, url, upstream),
     )
