@@ -6,7 +6,7 @@ import { createBudgets } from '../meter/index.ts'
 import type { LiveOptions, PlimsollOptions } from '../options.ts'
 import type { Foundation } from './foundation.ts'
 import { liveBook } from './live-book.ts'
-import { checkPolicies, policyIn } from './named-policies.ts'
+import { checkLiveOptions, policyIn } from './named-policies.ts'
 import { once } from './once.ts'
 import type { OpenTokenizers } from './open-tokenizers.ts'
 import { depsUnder } from './policy-deps.ts'
@@ -66,7 +66,7 @@ export function liveSettings(
       }
     },
     change(next) {
-      checkPolicies(next)
+      checkLiveOptions(next)
       const hasOtherBudgets = JSON.stringify(next.budgets ?? []) !== JSON.stringify(live.budgets ?? [])
       live = next
       generation++

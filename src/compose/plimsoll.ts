@@ -4,7 +4,7 @@ import type { Plimsoll, PlimsollOptions } from '../options.ts'
 import { artifactFace } from './artifacts-api.ts'
 import { layFoundation } from './foundation.ts'
 import { liveSettings } from './live-settings.ts'
-import { checkPolicies } from './named-policies.ts'
+import { checkOptions } from './named-policies.ts'
 import { openEngine } from './open-engine.ts'
 import { openGateway } from './open-gateway.ts'
 import { openModels } from './open-models.ts'
@@ -18,7 +18,7 @@ export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
 
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
-  checkPolicies(options)
+  checkOptions(options)
   const foundation = layFoundation(options)
   const { clock, content, ledger, emit } = foundation
   const models = openModels(options)

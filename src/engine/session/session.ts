@@ -1,4 +1,5 @@
 import { PlimsollError } from '../../core/errors.ts'
+import { checkGiven } from '../../core/given.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../../core/records.ts'
 import { newBranch, type Branch } from './branch/branch.ts'
 import { compact, type Compaction, type CompactOptions } from '../epoch/compact.ts'
@@ -9,6 +10,7 @@ import { prepare, type PreparedTurn, type PrepareRequest } from '../prepare/prep
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { historyScope, type HistoryScope, type ScopedHistory } from '../readers/history-scope.ts'
 import { recall, recallArchived, type Recalled, type RecallOptions } from '../readers/recall.ts'
+import { PREPARE, RECORD, SESSION, TOOL_RESULT } from './requests-given.ts'
 import { appendTo, catchUp, seedCalibration } from './restore.ts'
 import { seenItems, type SeenItem } from './seen-items.ts'
 import { exportStore, forkSession } from '../store-admin/store-admin.ts'
@@ -35,8 +37,8 @@ export interface SessionOptions {
   readonly key?: string
 }
 
-/** The three verbs, and what a person does to a session. */
-export interface Session {
+/** The three verbs, and what a person does to a session. `Format`: names of the API formats that it reads. */
+export interface Session<Format extends string = string> {
   readonly id: string
   readonly agent: string
   readonly tenant: string
@@ -45,11 +47,11 @@ export interface Session {
   /** Before a tool runs: whether its result could still be shown; else the text that answers the call in its place. */
   canExecute(tool: string): ReturnType<ToolBudget['canExecute']>
   /** Before the model is called: the request that fits. */
-  prepare(request: PrepareRequest): Promise<PreparedTurn>
+  prepare<Body extends string | object>(request: PrepareRequest<Body, Format>): Promise<PreparedTurn<Body>>
   /** The request under the edits that stand, without deciding anything new: what a count is about. */
-  standing(request: ContextRequest): Promise<StandingView>
+  standing(request: ContextRequest & { readonly format: Format }): Promise<StandingView>
   /** After the model answered. */
-  record(request: RecordRequest): Promise<RecordedTurn>
+  record(request: RecordRequest & { readonly format?: Format }): Promise<RecordedTurn>
   /** Used, free, percent, threshold and turns left, from the last request. */
   status(): Promise<SessionStatus>
   /** Reduces, whether it is needed or not: at once when the request is given, else with the next `prepare`. */
@@ -61,7 +63,7 @@ export interface Session {
   /** A pinned item stays in view whatever is reduced. */
   pin(identity: string, pinned?: boolean): Promise<void>
   /** A new session that begins with everything this one knows. */
-  fork(id: string): Promise<Session>
+  fork(id: string): Promise<Session<Format>>
   /** Every cut and every epoch, oldest first. */
   audit(): Promise<readonly (Audit | Epoch)[]>
   /**
@@ -76,6 +78,7 @@ export interface Session {
 }
 
 export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): Session {
+  checkGiven(options, SESSION, 'session()', 'bad-input')
   const { id, agent = 'main', tenant = 'local', key } = options
   const inOrder = mutex()
   let known: Branch | undefined
@@ -122,9 +125,16 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       runAnyway((engine, branch) => toolResults(engine, branch, requests)),
     ),
     canExecute: (tool) => runAnyway((engine, branch) => canExecute(engine, branch, tool)),
-    prepare: (request) => runAnyway((engine, branch) => prepare(engine, branch, request)),
+    // What goes out is what came in, with edits inside it.
+    prepare: async <Body extends string | object>(request: PrepareRequest<Body>) => {
+      checkGiven(request, PREPARE, 'prepare()', 'bad-input')
+      return runAnyway((engine, branch) => prepare(engine, branch, request)) as Promise<PreparedTurn<Body>>
+    },
     standing: (request) => runAnyway((engine, branch) => standingView(engine, branch, request)),
-    record: (request) => runAnyway((engine, branch) => record(engine, branch, request)),
+    async record(request) {
+      checkGiven(request, RECORD, 'record()', 'bad-input')
+      return runAnyway((engine, branch) => record(engine, branch, request))
+    },
     status: () => runAnyway((engine, branch) => statusOf(engine, branch)),
     compact: (options = {}) => runAnyway((engine, branch) => compact(engine, branch, options)),
     undo: () => run((engine, branch) => undo(engine, branch)),
@@ -204,6 +214,7 @@ function together(
   let waiting: ToolResultRequest[] = []
   let next: Promise<ReadonlyMap<ToolResultRequest, ToolOutcome>> | undefined
   return async (request) => {
+    checkGiven(request, TOOL_RESULT, 'toolResult()', 'bad-input')
     // A caller may hand over the same object twice.
     const own = { ...request }
     waiting.push(own)
