@@ -19,8 +19,12 @@ const missing = Object.entries(dependencies).filter(([name, version]) => install
 if (missing.length > 0) {
   console.log(`installing ${missing.map(([name, version]) => `${name} ${version}`).join(', ')}`)
   // Some declare a newer Node than they need; what is tried here runs on Node 20.
-  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--no-package-lock', '--loglevel=error'], {
-    cwd: import.meta.dirname,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
+  execFileSync(
+    'npm',
+    ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--no-package-lock', '--loglevel=error'],
+    {
+      cwd: import.meta.dirname,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    },
+  )
 }

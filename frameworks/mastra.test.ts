@@ -1,12 +1,22 @@
 import { createOpenAI } from '@ai-sdk/openai'
-import { Agent } from '@mastra/core/agent'
+import { Agent, type AgentConfig } from '@mastra/core/agent'
 import { InMemoryStore } from '@mastra/core/storage'
 import { createTool } from '@mastra/core/tools'
 import { Memory } from '@mastra/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { plimsollProcessor } from '../src/surfaces/adapters/mastra.ts'
-import { ANSWER, expectFinished, expectWhole, logOf, MAX_OUTPUT, stageFor, STEPS, TASK, WINDOW } from '../test/adapters/scenario.ts'
+import {
+  ANSWER,
+  expectFinished,
+  expectWhole,
+  logOf,
+  MAX_OUTPUT,
+  stageFor,
+  STEPS,
+  TASK,
+  WINDOW,
+} from '../test/adapters/scenario.ts'
 
 describe('a Mastra agent with the processor', () => {
   it.each(['generate', 'stream'] as const)('runs sixty tool steps in a 16k window: %s', async (way) => {
@@ -16,7 +26,10 @@ describe('a Mastra agent with the processor', () => {
       id: 'on-call',
       name: 'On-call',
       instructions: 'Work with the tools.',
-      model: createOpenAI({ apiKey: 'k', fetch: stage.referee.fetch }).chat('gpt-4.1'),
+      // Its types are of another version of the same specification.
+      model: createOpenAI({ apiKey: 'k', fetch: stage.referee.fetch }).chat(
+        'gpt-4.1',
+      ) as unknown as AgentConfig['model'],
       tools: {
         read_log: createTool({
           id: 'read_log',

@@ -3,7 +3,16 @@ import { OpenAIModel } from '@strands-agents/sdk/models/openai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { plimsollPlugin } from '../src/surfaces/adapters/strands.ts'
-import { ANSWER, expectFinished, expectWhole, logOf, MAX_OUTPUT, stageFor, TASK, WINDOW } from '../test/adapters/scenario.ts'
+import {
+  ANSWER,
+  expectFinished,
+  expectWhole,
+  logOf,
+  MAX_OUTPUT,
+  stageFor,
+  TASK,
+  WINDOW,
+} from '../test/adapters/scenario.ts'
 
 describe('a Strands agent with the plugin', () => {
   it.each([true, false])('runs sixty tool steps in a 16k window, streamed: %s', async (stream) => {

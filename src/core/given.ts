@@ -47,13 +47,7 @@ interface Problem {
   readonly message: string
 }
 
-function look(
-  value: unknown,
-  shape: GivenShape,
-  path: string,
-  what: string,
-  report: (problem: Problem) => void,
-): void {
+function look(value: unknown, shape: GivenShape, path: string, what: string, report: (problem: Problem) => void): void {
   const name = path === '' ? what : path
   const wrong = (expected: string): void =>
     report({ path, message: `${name} must be ${expected}, not ${described(value)}.` })
@@ -162,7 +156,8 @@ function unknownKey(key: string, name: string, known: readonly string[]): string
 /** Values are shown as far as they may be: a secret is no text to print. */
 function described(value: unknown): string {
   if (value === undefined || value === null) return String(value)
-  if (typeof value === 'string') return value.length <= 40 ? JSON.stringify(value) : `a text of ${value.length} characters`
+  if (typeof value === 'string')
+    return value.length <= 40 ? JSON.stringify(value) : `a text of ${value.length} characters`
   if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value)
   if (Array.isArray(value)) return 'a list'
   if (value instanceof Uint8Array) return 'bytes'

@@ -78,12 +78,7 @@ describe('the middleware', () => {
       inputSchema: z.object({ step: z.number() }),
       execute: () => Promise.resolve(logOf(1).repeat(20)),
     })
-    const tools = plimsollTools(
-      stage.plimsoll,
-      session,
-      { read_log: big },
-      { window: WINDOW, shortenHistory: true },
-    )
+    const tools = plimsollTools(stage.plimsoll, session, { read_log: big }, { window: WINDOW, shortenHistory: true })
     const { response, steps } = await generateText({
       model: wrapLanguageModel({
         model: createOpenAI({ apiKey: 'k', fetch: stage.referee.fetch }).chat('gpt-4.1'),

@@ -6,7 +6,18 @@ import { createAgent } from 'langchain'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { plimsollMiddleware } from '../../src/surfaces/adapters/langchain.ts'
-import { ANSWER, expectFinished, expectWhole, LOGS, logOf, MAX_OUTPUT, stageFor, STEPS, TASK, WINDOW } from './scenario.ts'
+import {
+  ANSWER,
+  expectFinished,
+  expectWhole,
+  LOGS,
+  logOf,
+  MAX_OUTPUT,
+  stageFor,
+  STEPS,
+  TASK,
+  WINDOW,
+} from './scenario.ts'
 
 const readLog = tool(({ step }) => logOf(step), {
   name: 'read_log',
@@ -15,7 +26,7 @@ const readLog = tool(({ step }) => logOf(step), {
 })
 
 const textsOf = (messages: readonly BaseMessage[]): string[] =>
-  messages.flatMap((message) => (ToolMessage.isInstance(message) ? [String(message.content)] : []))
+  messages.flatMap((message) => (ToolMessage.isInstance(message) ? [message.text] : []))
 
 describe.each([false, true])('a LangChain agent with the middleware, Responses API: %s', (useResponsesApi) => {
   it.each(['invoke', 'stream'] as const)('runs sixty tool steps in a 16k window: %s', async (way) => {

@@ -3,7 +3,19 @@ import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { plimsollProvider, plimsollTools } from '../../src/surfaces/adapters/openai-agents.ts'
-import { ANSWER, expectFinished, expectWhole, LOGS, logOf, MAX_OUTPUT, stageFor, STEPS, TASK, WINDOW, type Stage } from './scenario.ts'
+import {
+  ANSWER,
+  expectFinished,
+  expectWhole,
+  LOGS,
+  logOf,
+  MAX_OUTPUT,
+  stageFor,
+  STEPS,
+  TASK,
+  WINDOW,
+  type Stage,
+} from './scenario.ts'
 
 const readLog = tool({
   name: 'read_log',

@@ -1,6 +1,14 @@
 import { expect } from 'vitest'
 import { createPlimsoll, type Plimsoll } from '../../src/index.ts'
-import { call, calls, createReferee, say, type Referee, type Script, type Wire } from '../../src/testing/referee/index.ts'
+import {
+  call,
+  calls,
+  createReferee,
+  say,
+  type Referee,
+  type Script,
+  type Wire,
+} from '../../src/testing/referee/index.ts'
 import { toolOutput } from '../sdks/ways.ts'
 
 /** Tool steps of a scripted agent, and the window that it has to stay inside. */
@@ -41,7 +49,11 @@ export function stageFor(wire: Wire): Stage {
 }
 
 /** The agent got through, nothing was refused, and every call is in the ledger as the provider counted it. */
-export async function expectFinished({ referee, plimsoll }: Stage, session: string, wholeCalls = STEPS + 1): Promise<void> {
+export async function expectFinished(
+  { referee, plimsoll }: Stage,
+  session: string,
+  wholeCalls = STEPS + 1,
+): Promise<void> {
   const summary = referee.summary()
   expect(summary).toMatchObject({ requests: wholeCalls, answered: wholeCalls, overflows: 0, invalid: 0 })
   expect(summary.peakInputTokens).toBeLessThanOrEqual(WINDOW - MAX_OUTPUT)

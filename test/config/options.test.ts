@@ -37,11 +37,23 @@ describe('options that cannot be right', () => {
     ['a policy that nobody knows', { policy: 'plimsol' }, /no policy "plimsol".*plimsoll/],
     ['a part of a policy', { policy: { water: { high: 0.8 } } }, /name of .* is missing.*start from a preset/],
     ['a part of its water', { policy: { ...whole, water: { high: 0.8 } } }, /water\.low of .* is missing/],
-    ['a share in percent', { policy: { ...whole, water: { ...whole!.water, high: 80 } } }, /water\.high.*0.* and 1, not 80/],
-    ['NaN in a step', { policy: { ...whole, cascade: [{ step: 'fold', tailShare: Number.NaN }] } }, /tailShare must be a number/],
+    [
+      'a share in percent',
+      { policy: { ...whole, water: { ...whole!.water, high: 80 } } },
+      /water\.high.*0.* and 1, not 80/,
+    ],
+    [
+      'NaN in a step',
+      { policy: { ...whole, cascade: [{ step: 'fold', tailShare: Number.NaN }] } },
+      /tailShare must be a number/,
+    ],
     ['a step that nobody knows', { policy: { ...whole, cascade: [{ step: 'fould' }] } }, /must be one of fold/],
     ['a budget without a limit', { budgets: [{ name: 'b', scope: 'day', unit: 'usd' }] }, /hard of .* is missing/],
-    ['a budget in euros', { budgets: [{ name: 'b', scope: 'day', unit: 'eur', hard: 5 }] }, /unit must be one of tokens, usd/],
+    [
+      'a budget in euros',
+      { budgets: [{ name: 'b', scope: 'day', unit: 'eur', hard: 5 }] },
+      /unit must be one of tokens, usd/,
+    ],
     ['a secret as text', { secret: 'hunter2' }, /secret must be bytes/],
     ['a store that is none', { store: {} }, /store must be a URL/],
     ['a fetch that is none', { fetch: 'https://…' }, /fetch must be a function/],
@@ -88,8 +100,16 @@ describe('requests that cannot be right', () => {
   it.each<[string, object, RegExp]>([
     ['an unknown key', { format: 'openai-chat', body, target: [] }, /no "target".*"targets"/],
     ['a body that is a list', { format: 'openai-chat', body: [] }, /body must be the request's text or an object/],
-    ['a window in words', { format: 'openai-chat', body, targets: [{ model: 'm', window: '8k' }] }, /targets\[0\]\.window must be/],
-    ['a target without a model', { format: 'openai-chat', body, targets: [{ window: 8_000 }] }, /targets\[0\]\.model of .* is missing/],
+    [
+      'a window in words',
+      { format: 'openai-chat', body, targets: [{ model: 'm', window: '8k' }] },
+      /targets\[0\]\.window must be/,
+    ],
+    [
+      'a target without a model',
+      { format: 'openai-chat', body, targets: [{ window: 8_000 }] },
+      /targets\[0\]\.model of .* is missing/,
+    ],
   ])('a request with %s', async (_, request, message) => {
     expect(await refusedLater(() => session().prepare(request as { format: string; body: object }))).toMatch(message)
   })
@@ -104,10 +124,12 @@ describe('requests that cannot be right', () => {
 
 describe('types that help', () => {
   it('give back the body that came in', async () => {
-    const turn = await open({}).session({ id: 'run' }).prepare({
-      format: 'openai-chat',
-      body: { model: 'gpt-4.1', messages: [{ role: 'user' as const, content: 'Hi' }] },
-    })
+    const turn = await open({})
+      .session({ id: 'run' })
+      .prepare({
+        format: 'openai-chat',
+        body: { model: 'gpt-4.1', messages: [{ role: 'user' as const, content: 'Hi' }] },
+      })
     const { messages }: { messages: { role: 'user'; content: string }[] } = turn.body
     expect(messages).toHaveLength(1)
     const asText = await open({}).session({ id: 'run' }).prepare({ format: 'openai-chat', body: turn.text })

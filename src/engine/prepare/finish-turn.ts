@@ -18,7 +18,15 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
   const { items } = conversation
   const { epochs, firstSend } = standing
   branch.requests.prepared(
-    { items, links, model: target.model, load: view.load, limit, asked: askedOf(conversation), readers: context.readers },
+    {
+      items,
+      links,
+      model: target.model,
+      load: view.load,
+      limit,
+      asked: askedOf(conversation),
+      readers: context.readers,
+    },
     {
       known: context.known.links,
       // An epoch of this request is found by the next one, like any other.
@@ -109,5 +117,6 @@ function openTurn(
 /** Without the history: the last request is remembered as long as its session. */
 const askedOf = ({ format, settings, changes }: Conversation): Pick<Conversation, 'format' | 'settings'> => ({
   format,
-  settings: changes?.maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens: changes.maxOutputTokens },
+  settings:
+    changes?.maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens: changes.maxOutputTokens },
 })

@@ -110,7 +110,11 @@ function weighing(
   }
   const limit =
     (isSame ? own : undefined) ??
-    limitFor(deps, target, branch.requests.last?.asked ?? { format: '', settings: reserving(isOwnModel ? own : undefined) })
+    limitFor(
+      deps,
+      target,
+      branch.requests.last?.asked ?? { format: '', settings: reserving(isOwnModel ? own : undefined) },
+    )
   const { calibration } = branch.log
   const { last } = branch.requests
   const gauge = { ...target, estimated: !branch.log.isExact, ...(calibration !== undefined && { calibration }) }

@@ -105,4 +105,3 @@ function modeSplices(root: JsonNode, members: Members, names: readonly string[],
   if (mode === undefined) return []
   return spliceInside(root, members, 'toolConfig', 'functionCallingConfig', `{"mode":"${mode}"}`)
 }
-

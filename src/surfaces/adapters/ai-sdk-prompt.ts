@@ -58,7 +58,8 @@ function readPart(part: Fields): MirrorPart[] {
 function mediaOf(mime: unknown, data: unknown, name?: unknown): MirrorMedia {
   const known = recordOf(data)
   // Version 7 says in an object what kind of data it is.
-  const value = known === undefined || known instanceof URL || known instanceof Uint8Array ? data : known['data'] ?? known['url']
+  const value =
+    known === undefined || known instanceof URL || known instanceof Uint8Array ? data : (known['data'] ?? known['url'])
   const filename = stringOf(name)
   return {
     mime: stringOf(mime) ?? 'application/octet-stream',

@@ -1,12 +1,5 @@
 import type { Plimsoll, Session } from '../../index.ts'
-import {
-  declaredTools,
-  joined,
-  piecesOf,
-  sdkUsage,
-  writePrompt,
-  type PromptMessage,
-} from './ai-sdk-prompt.ts'
+import { declaredTools, joined, piecesOf, sdkUsage, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
 import { managedTurns, type ManagedTurn, type TurnOptions } from './kit/managed-turns.ts'
 import { shortened } from './kit/shorten.ts'
 import type { AiSdkReader } from './reader-shapes.ts'

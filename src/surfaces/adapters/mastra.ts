@@ -57,7 +57,10 @@ export function plimsollProcessor(
 ): PlimsollProcessor {
   const { agent, readers = true, shortenHistory = false, window } = options
   const sessionOf = ({ requestContext }: StepContext): Session =>
-    plimsoll.session({ id: threadIn(requestContext) ?? options.session ?? 'mastra', ...(agent !== undefined && { agent }) })
+    plimsoll.session({
+      id: threadIn(requestContext) ?? options.session ?? 'mastra',
+      ...(agent !== undefined && { agent }),
+    })
   const readersOf = (step: StepContext): Record<string, unknown> =>
     readers ? plimsoll.tools(sessionOf(step), 'ai-sdk', window === undefined ? {} : { window }).declarations : {}
   return {

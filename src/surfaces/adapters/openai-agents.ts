@@ -1,4 +1,11 @@
-import type { AgentInputItem, Model, ModelProvider, ModelRequest, ModelResponse, Session as AgentsSession } from '@openai/agents'
+import type {
+  AgentInputItem,
+  Model,
+  ModelProvider,
+  ModelRequest,
+  ModelResponse,
+  Session as AgentsSession,
+} from '@openai/agents'
 import type { NewTool } from '../../core/conversation.ts'
 import { parsedJson, recordOf, recordsIn, stringOf, type Fields } from '../../core/values.ts'
 import type { Usage } from '../../core/usage.ts'
@@ -7,7 +14,14 @@ import type { MirrorMedia, MirrorMessage, MirrorPart } from '../../formats/mirro
 import type { ToolCall } from '../../formats/wire/chat.ts'
 import type { Plimsoll, Session } from '../../index.ts'
 import { wordsOf } from './ai-sdk-prompt.ts'
-import { managedTurns, type FrameworkCall, type KnownCalls, type ManagedTurn, type Piece, type TurnOptions } from './kit/managed-turns.ts'
+import {
+  managedTurns,
+  type FrameworkCall,
+  type KnownCalls,
+  type ManagedTurn,
+  type Piece,
+  type TurnOptions,
+} from './kit/managed-turns.ts'
 import { outputText, shortened } from './kit/shorten.ts'
 import type { AgentsReader } from './reader-shapes.ts'
 
@@ -128,7 +142,8 @@ function piecesOf(items: readonly AgentInputItem[]): Piece<AgentInputItem>[] {
   const pieces: Piece<AgentInputItem>[] = []
   let open: { readonly own: AgentInputItem[]; readonly parts: MirrorPart[]; readonly calls: ToolCall[] } | undefined
   const close = (): void => {
-    if (open !== undefined) pieces.push({ own: open.own, message: { role: 'assistant', parts: open.parts, calls: open.calls } })
+    if (open !== undefined)
+      pieces.push({ own: open.own, message: { role: 'assistant', parts: open.parts, calls: open.calls } })
     open = undefined
   }
   for (const item of items) {
@@ -272,7 +287,9 @@ function shortening<T extends { readonly type: string }>(session: Session, tool:
     const callId = stringOf(recordOf(recordOf(details)?.['toolCall'])?.['callId'])
     const known = callId === undefined ? {} : { callId }
     const shown = typeof output === 'string' || isPlain(output)
-    return shown ? ((await shortened(session, { tool: tool.name, output: outputText(output), ...known })) ?? output) : output
+    return shown
+      ? ((await shortened(session, { tool: tool.name, output: outputText(output), ...known })) ?? output)
+      : output
   }
   return { ...tool, invoke }
 }

@@ -56,31 +56,32 @@ export interface FrameworkReaders {
 
 export type FrameworkFormat = keyof FrameworkReaders
 
-const SHAPES: { readonly [F in FrameworkFormat]: (tools: readonly NewTool[], call: Answering) => FrameworkReaders[F] } = {
-  'ai-sdk': (tools, call) =>
-    Object.fromEntries(
-      tools.map(({ name, description, parameters }) => [
+const SHAPES: { readonly [F in FrameworkFormat]: (tools: readonly NewTool[], call: Answering) => FrameworkReaders[F] } =
+  {
+    'ai-sdk': (tools, call) =>
+      Object.fromEntries(
+        tools.map(({ name, description, parameters }) => [
+          name,
+          { description, inputSchema: standardSchema(parameters), execute: (input) => call(name, input) },
+        ]),
+      ),
+    'openai-agents': (tools, call) =>
+      tools.map(({ name, description, parameters }) => ({
+        type: 'function',
         name,
-        { description, inputSchema: standardSchema(parameters), execute: (input) => call(name, input) },
-      ]),
-    ),
-  'openai-agents': (tools, call) =>
-    tools.map(({ name, description, parameters }) => ({
-      type: 'function',
-      name,
-      description,
-      parameters: looseSchema(parameters),
-      strict: false,
-      invoke: (_, input) => call(name, parseInput(input)),
-      needsApproval: async () => false,
-      isEnabled: async () => true,
-    })),
-  langchain: (tools, call) =>
-    tools.map(({ name, description, parameters }) => ({
-      run: (input) => call(name, input),
-      fields: { name, description, schema: { ...parameters, type: 'object' } },
-    })),
-}
+        description,
+        parameters: looseSchema(parameters),
+        strict: false,
+        invoke: (_, input) => call(name, parseInput(input)),
+        needsApproval: async () => false,
+        isEnabled: async () => true,
+      })),
+    langchain: (tools, call) =>
+      tools.map(({ name, description, parameters }) => ({
+        run: (input) => call(name, input),
+        fields: { name, description, schema: { ...parameters, type: 'object' } },
+      })),
+  }
 
 export const isFramework = (format: string): format is FrameworkFormat => Object.hasOwn(SHAPES, format)
 

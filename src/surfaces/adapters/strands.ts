@@ -139,7 +139,9 @@ function piecesOf(messages: readonly StrandsMessage[]): Piece<StrandsMessage>[] 
     const results = blocks.filter(({ type }) => type === 'toolResultBlock')
     const rest = blocks.filter(({ type }) => type !== 'toolResultBlock')
     const own = (content: readonly object[]): StrandsMessage[] =>
-      content.length === blocks.length ? [message] : [Object.assign(Object.create(message) as StrandsMessage, { content })]
+      content.length === blocks.length
+        ? [message]
+        : [Object.assign(Object.create(message) as StrandsMessage, { content })]
     return [
       ...results.map((block): Piece<StrandsMessage> => ({
         own: own([block]),

@@ -9,6 +9,7 @@ import { countCommand } from './commands/count.ts'
 import { demoCommand } from './commands/demo.ts'
 import { doctorCommand } from './commands/doctor.ts'
 import { limitsCommand } from './commands/limits.ts'
+import { initCommand } from './commands/init.ts'
 import { inspectCommand } from './commands/inspect.ts'
 import { modelsCommand } from './commands/models.ts'
 import { proxyCommand } from './commands/proxy.ts'
@@ -29,6 +30,7 @@ export const createProgram = (): Command =>
     .version(version)
     .showSuggestionAfterError()
     .enablePositionalOptions()
+    .addCommand(initCommand())
     .addCommand(inspectCommand())
     .addCommand(replayCommand())
     .addCommand(demoCommand())

@@ -157,7 +157,9 @@ function matched<M>(
     if (piece.message.role === 'assistant') for (const { id, name } of piece.message.calls) calls.set(id, name)
   }
   // From the end: of two messages that are equal the older one is the one that was cut.
-  const found = view.toReversed().map((message) => own.get(keyOf(message))?.pop()?.own ?? write(readMessage(message), calls))
+  const found = view
+    .toReversed()
+    .map((message) => own.get(keyOf(message))?.pop()?.own ?? write(readMessage(message), calls))
   return found.toReversed().flat()
 }
 
@@ -167,7 +169,13 @@ const keyOf = (message: Fields): string =>
     isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
   )
 
-const wholeUsage = ({ input = 0, cacheRead = 0, cacheWrite = 0, output = 0, reasoning = 0 }: Partial<Usage>): Usage => ({
+const wholeUsage = ({
+  input = 0,
+  cacheRead = 0,
+  cacheWrite = 0,
+  output = 0,
+  reasoning = 0,
+}: Partial<Usage>): Usage => ({
   input,
   cacheRead,
   cacheWrite,

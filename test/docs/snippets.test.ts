@@ -1,0 +1,25 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { checkSnippets, pagesIn, snippetsOf } from './snippets.ts'
+
+/** Checked by `npm run test:frameworks`, where their packages are. */
+const ELSEWHERE = ['mastra', 'strands', 'google-adk', 'pi', 'opencode'].map((name) => `docs/adapters/${name}.md`)
+
+const folder = join(import.meta.dirname, '.snippets')
+
+describe('TypeScript in README and docs', () => {
+  const pages = ['README.md', ...pagesIn('docs'), ...pagesIn('docs/adapters')].filter(
+    (page) => !ELSEWHERE.includes(page),
+  )
+  const snippets = pages.flatMap(snippetsOf)
+
+  it('compiles in a strict project', () => {
+    expect(snippets.length).toBeGreaterThanOrEqual(25)
+    expect(checkSnippets(snippets, folder)).toEqual([])
+  })
+
+  it('would not pass with a mistake in it', () => {
+    const wrong = { page: 'README.md', line: 1, code: "const session = plimsoll.session({ name: 'run' })" }
+    expect(checkSnippets([wrong], folder).join('\n')).toMatch(/TS2561|TS2353|TS2345|TS2741/)
+  })
+})
