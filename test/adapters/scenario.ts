@@ -5,6 +5,7 @@ import {
   calls,
   createReferee,
   say,
+  startReferee,
   type Referee,
   type Script,
   type Wire,
@@ -36,7 +37,7 @@ export const LOGS: readonly number[] = Array.from({ length: STEPS }, (_, i) => i
 )
 
 export interface Stage {
-  readonly referee: Referee
+  readonly referee: Pick<Referee, 'fetch' | 'summary'>
   readonly plimsoll: Plimsoll
 }
 
@@ -46,6 +47,13 @@ export function stageFor(wire: Wire): Stage {
     referee: createReferee({ wire, window: WINDOW, script }),
     plimsoll: createPlimsoll({ store: 'memory:' }),
   }
+}
+
+/** The same over HTTP, for frameworks that take an address alone. */
+export async function startStage(wire: Wire): Promise<Stage & { readonly url: string; close(): Promise<void> }> {
+  const referee = await startReferee({ wire, window: WINDOW, script })
+  const plimsoll = createPlimsoll({ store: 'memory:' })
+  return { referee, plimsoll, url: referee.url, close: () => referee.close() }
 }
 
 /** The agent got through, nothing was refused, and every call is in the ledger as the provider counted it. */
