@@ -6,7 +6,6 @@ const SAYS: Readonly<Record<string, RegExp>> = {
   mastra: /The disk of node 7 is full\.\n0 overflows, 0 invalid/,
   strands: /0 overflows, 0 invalid; 42 messages, all whole/,
   'google-adk': /The disk of node 7 is full\.\n0 overflows, 0 invalid/,
-  pi: /1 extension, 0 errors/,
 }
 
 describe('examples of frameworks', () => {

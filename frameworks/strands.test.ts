@@ -16,7 +16,9 @@ import {
 
 describe('a Strands agent with the plugin', () => {
   it.each([true, false])('runs sixty tool steps in a 16k window, streamed: %s', async (stream) => {
-    const stage = stageFor('openai-chat')
+    // See bare.ts: what Strands 1.19 does with two calls in one answer of this API.
+    const parallel = false
+    const stage = stageFor('openai-chat', { parallel })
     const agent = new strands.Agent({
       model: new OpenAIModel({
         api: 'chat',
@@ -42,7 +44,7 @@ describe('a Strands agent with the plugin', () => {
     if (stream) for await (const _ of agent.stream(TASK));
     else await agent.invoke(TASK)
     expect(JSON.stringify(agent.messages.at(-1))).toContain(ANSWER)
-    expectWhole([JSON.stringify(agent.messages).replaceAll('\\n', '\n')])
+    expectWhole([JSON.stringify(agent.messages).replaceAll('\\n', '\n')], { parallel })
     await expectFinished(stage, 'run')
   })
 })

@@ -6,12 +6,14 @@ const code: GivenShape = { kind: 'function' }
 const any: GivenShape = { kind: 'any' }
 const data: GivenShape = { kind: 'data' }
 
-const tokens = (min = 1): GivenShape => ({ kind: 'number', words: 'a number of tokens like 128_000', min })
+const tokens = (min = 1) => ({ kind: 'number', words: 'a number of tokens like 128_000', min }) as const satisfies GivenShape
 const count = (min = 0): GivenShape => ({ kind: 'number', words: 'a whole number', min })
 const kept: GivenShape = { kind: 'number', words: 'a whole number', min: 0, unbounded: true }
 const bytes: GivenShape = { kind: 'number', words: 'a number of bytes like 1_048_576', min: 1 }
 const share = (max = 1): GivenShape => ({ kind: 'number', words: 'a share like 0.8', min: 0, max, whole: false })
 const amount: GivenShape = { kind: 'number', words: 'an amount', min: 0, whole: false }
+/** A design without this limit says Infinity. */
+const unlimited: GivenShape = { kind: 'number', words: 'a share like 0.25', min: 0, whole: false, unbounded: true }
 const driver = (words: string, ...methods: string[]): GivenShape => ({ kind: 'driver', methods, words })
 const either = (words: string, ...of: GivenShape[]): GivenShape => ({ kind: 'either', of, words })
 
@@ -76,13 +78,13 @@ const POLICY: GivenShape = {
       kind: 'object',
       required: ['fraction', 'min', 'max'],
       advice: START,
-      fields: { fraction: share(), min: tokens(0), max: tokens(0) },
+      fields: { fraction: share(), min: tokens(0), max: { ...tokens(0), unbounded: true } },
     },
     intake: {
       kind: 'object',
       required: ['maxShare', 'previewShare'],
       advice: START,
-      fields: { maxShare: amount, previewShare: amount, guard: data, budget: data },
+      fields: { maxShare: unlimited, previewShare: unlimited, guard: data, budget: data },
     },
     cascade: { kind: 'list', of: STEP },
     estimator: data,

@@ -22,19 +22,30 @@ export const ANSWER = 'The pool of node 7 is exhausted.'
 /** What a step's tool says: some 3,000 tokens, four of which do not fit. */
 export const logOf = (step: number): string => toolOutput(step, 80)
 
-/** Every fifth step calls two tools at once. */
-const script: Script = ({ number }) => {
-  if (number > STEPS) return say(ANSWER)
-  const one = { name: 'read_log', input: { step: number } }
-  return number % 5 === 0
-    ? calls([one, { ...one, input: { step: 1_000 + number } }], 'Two.')
-    : call('read_log', { step: number })
+export interface ScriptOptions {
+  /** Every fifth step calls two tools at once. @default true */
+  readonly parallel?: boolean
 }
 
+const isDouble = (step: number, { parallel = true }: ScriptOptions): boolean => parallel && step % 5 === 0
+
+const scriptOf =
+  (options: ScriptOptions): Script =>
+  ({ number }) => {
+    if (number > STEPS) return say(ANSWER)
+    const one = { name: 'read_log', input: { step: number } }
+    return isDouble(number, options)
+      ? calls([one, { ...one, input: { step: 1_000 + number } }], 'Two.')
+      : call('read_log', { step: number })
+  }
+
 /** The steps whose logs the agent reads, in order. */
-export const LOGS: readonly number[] = Array.from({ length: STEPS }, (_, i) => i + 1).flatMap((step) =>
-  step % 5 === 0 ? [step, 1_000 + step] : [step],
-)
+const logsOf = (options: ScriptOptions): readonly number[] =>
+  Array.from({ length: STEPS }, (_, i) => i + 1).flatMap((step) =>
+    isDouble(step, options) ? [step, 1_000 + step] : [step],
+  )
+
+export const LOGS = logsOf({})
 
 export interface Stage {
   readonly referee: Pick<Referee, 'fetch' | 'summary'>
@@ -42,16 +53,16 @@ export interface Stage {
 }
 
 /** A provider that refuses what does not fit or breaks its rules, and a Plimsoll that does not sit in front of it. */
-export function stageFor(wire: Wire): Stage {
+export function stageFor(wire: Wire, options: ScriptOptions = {}): Stage {
   return {
-    referee: createReferee({ wire, window: WINDOW, script }),
+    referee: createReferee({ wire, window: WINDOW, script: scriptOf(options) }),
     plimsoll: createPlimsoll({ store: 'memory:' }),
   }
 }
 
 /** The same over HTTP, for frameworks that take an address alone. */
 export async function startStage(wire: Wire): Promise<Stage & { readonly url: string; close(): Promise<void> }> {
-  const referee = await startReferee({ wire, window: WINDOW, script })
+  const referee = await startReferee({ wire, window: WINDOW, script: scriptOf({}) })
   const plimsoll = createPlimsoll({ store: 'memory:' })
   return { referee, plimsoll, url: referee.url, close: () => referee.close() }
 }
@@ -74,9 +85,9 @@ export async function expectFinished(
 }
 
 /** All logs, whole and in order, in the texts of a framework's own history. */
-export function expectWhole(texts: readonly string[]): void {
+export function expectWhole(texts: readonly string[], options: ScriptOptions = {}): void {
   const all = texts.join('\n')
-  const missing = LOGS.filter((step) => !all.includes(logOf(step)))
+  const missing = logsOf(options).filter((step) => !all.includes(logOf(step)))
   expect(missing).toEqual([])
   expect(all).not.toContain('art_')
 }

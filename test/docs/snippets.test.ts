@@ -14,7 +14,7 @@ describe('TypeScript in README and docs', () => {
   const snippets = pages.flatMap(snippetsOf)
 
   it('compiles in a strict project', () => {
-    expect(snippets.length).toBeGreaterThanOrEqual(25)
+    expect(snippets.length).toBeGreaterThanOrEqual(24)
     expect(checkSnippets(snippets, folder)).toEqual([])
   })
 
