@@ -1,9 +1,11 @@
 import type { LearnedLimits } from './engine/learning/learned-limits.ts'
+import type { Archive } from './compose/archive-api.ts'
 import type { Artifacts } from './compose/artifacts-api.ts'
 import type { ReaderToolOptions, ReaderTools, ToolFormat } from './compose/reader-tools-api.ts'
 import type { EventSink } from './core/events.ts'
 import type { Policy } from './core/policy.ts'
 import type { ModelOverride } from './drivers/catalogue/amended.ts'
+import type { LogLevel } from './drivers/logs/event-log.ts'
 import type { SummarizerChoice } from './drivers/open-summarizer.ts'
 import type { CountTokens } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'
@@ -54,7 +56,7 @@ export interface PlimsollOptions {
   readonly agents?: Readonly<Record<string, AgentOptions>>
   /** Writes summaries: a driver, a model behind HTTP, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
   readonly summarizer?: SummarizerChoice
-  /** The model that reads artifacts for `artifact_extract`, in the same forms. @default the summariser */
+  /** The model that reads artifacts for `artifact_extract`, in the same forms. @default the summarizer */
   readonly extraction?: SummarizerChoice
   /** Answers `artifact_query`; false for none. @default sql.js, where that optional package is installed */
   readonly sql?: SqlEngine | false
@@ -88,6 +90,16 @@ export interface PlimsollOptions {
   readonly models?: Readonly<Record<string, ModelOverride>>
   readonly clock?: Clock
   readonly onEvent?: EventSink
+  /**
+   * Writes events from this level on as JSON lines to standard error: `debug`, `info`, `warning` or `error`.
+   * @default PLIMSOLL_LOG_LEVEL, else none
+   */
+  readonly logLevel?: LogLevel
+  /**
+   * Spans and metrics for the OpenTelemetry SDK that the program has registered; without one nothing is loaded. False: never.
+   * @default true
+   */
+  readonly telemetry?: boolean
   /** Appends the log lines of the preset's own design to this file. @default none */
   readonly logFile?: string
   /** Requests of agents with tools get `recall` and the readers of artifacts, answered by the gateway. @default true */
@@ -127,6 +139,8 @@ export interface Plimsoll {
   readonly artifacts: Artifacts
   /** `recall` and the readers of artifacts as tools for an agent loop of your own: declarations in the shape that you name, and what answers calls. */
   tools<F extends ToolFormat>(session: Session, format: F, options?: ReaderToolOptions): ReaderTools<F>
+  /** What sessions left behind: their logs, and reader tools over them. */
+  readonly archive: Archive
   /** The handler behind `fetch` and the proxy. */
   readonly gateway: Gateway
   /** The same engine behind the contract by which other gateways call a compressor. */

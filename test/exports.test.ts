@@ -74,6 +74,7 @@ describe('the public face', () => {
       './formats/transcripts',
       './instructions',
       './intake',
+      './mcp',
       './meter',
       './policies',
       './proxy',

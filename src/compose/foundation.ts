@@ -1,8 +1,10 @@
+import { SYSTEM_TENANT } from '../core/system-tenant.ts'
 import type { EventBody, EventSink, PlimsollEvent } from '../core/events.ts'
 import type { Hash } from '../core/hash.ts'
 import { CLAUDE_CODE } from '../core/identity.ts'
 import { sha256Text } from '../drivers/crypto/sha256.ts'
 import { designLogFile, printDebugTopics } from '../drivers/logs/design-log.ts'
+import { eventLog, readLogLevel } from '../drivers/logs/event-log.ts'
 import { openStore } from '../drivers/open-store.ts'
 import { createMemo, noMemo, type Memo } from '../engine/memo/memo.ts'
 import { redactingStore } from '../engine/redaction/borders.ts'
@@ -13,9 +15,6 @@ import type { SessionStore } from '../ports/session-store.ts'
 import { createLedger, type Ledger } from '../surfaces/gateway/operate/ledger.ts'
 import { defaultStore } from './home.ts'
 import { tellAll } from './tell-all.ts'
-
-/** Settings of the whole installation live under a tenant that no credential can hash to. */
-const SYSTEM_TENANT = 'plimsoll'
 
 /** What everything else stands on: the store, the clock, and who is told what happens. */
 export interface Foundation {
@@ -54,6 +53,9 @@ export function layFoundation(options: PlimsollOptions): Foundation {
   const logFile = options.logFile === undefined ? undefined : designLogFile(options.logFile)
   if (logFile !== undefined) listeners.add(logFile.take)
   if (process.env['CONTEXT_DEBUG'] === 'true') listeners.add(printDebugTopics((text) => process.stderr.write(text)))
+  const level = options.logLevel ?? process.env['PLIMSOLL_LOG_LEVEL']
+  if (level !== undefined && level !== '')
+    listeners.add(eventLog(readLogLevel(level), (line) => process.stderr.write(line)))
   const hash: Hash = (text) => sha256Text(text, 'hex').slice(0, 40)
   return {
     clock,

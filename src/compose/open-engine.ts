@@ -16,6 +16,7 @@ import type { PlimsollOptions } from '../options.ts'
 import type { ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
+import { connectTelemetry } from './connect-telemetry.ts'
 import type { Foundation } from './foundation.ts'
 import { findSecret } from './home.ts'
 import { once } from './once.ts'
@@ -44,6 +45,7 @@ export function openEngine(
   tokenizers: OpenTokenizers,
 ): OpenEngine {
   const { clock, sessions, redactor, storeUrl, hash, memo, ledger, emit, note } = foundation
+  connectTelemetry(options, foundation, models)
   const background = backgroundWork()
   const outboxes = new Set<() => Promise<boolean>>()
   const calibrations = tenantCalibrations(sessions, { onEvent: note })

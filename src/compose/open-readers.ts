@@ -93,7 +93,7 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
         spent(answer)
         return answer
       },
-      within: (mayOpen) => billed(all.within(mayOpen)),
+      within: (call) => billed(all.within(call)),
     })
     return billed(readers)
   }

@@ -1,7 +1,6 @@
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
-import { artifactFace } from './artifacts-api.ts'
 import { layFoundation } from './foundation.ts'
 import { liveSettings } from './live-settings.ts'
 import { checkOptions } from './named-policies.ts'
@@ -12,6 +11,7 @@ import { openReaders } from './open-readers.ts'
 import { openSessions } from './open-sessions.ts'
 import { openTokenizers } from './open-tokenizers.ts'
 import { readerToolsOf } from './reader-tools-api.ts'
+import { storedFaces } from './stored-faces.ts'
 
 export { defaultStore, findSecret, plimsollHome } from './home.ts'
 export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
@@ -55,7 +55,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       open.clear()
     },
     isReady: async () => (await engine.secret()).length > 0 && (await foundation.isReady()),
-    artifacts: artifactFace(engine.artifacts, readers),
+    ...storedFaces(content, engine, readers),
     on: foundation.on,
     async close() {
       const unwritten = await engine.flush()

@@ -67,7 +67,7 @@ export interface PlimsollSettings {
   readonly models?: Readonly<Record<string, KnownModel>>
 }
 
-/** A summariser with its key, which no file should hold. */
+/** A summarizer with its key, which no file should hold. */
 export interface SummarizerSettings {
   readonly format: string
   readonly model: string

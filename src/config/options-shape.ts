@@ -222,6 +222,8 @@ export const OPTIONS: GivenShape = {
     clock: driver('a clock with now()', 'now'),
     onEvent: code,
     logFile: text,
+    logLevel: { kind: 'text', oneOf: ['debug', 'info', 'warning', 'error'] },
+    telemetry: on,
     fetch: code,
   },
 }

@@ -45,7 +45,7 @@ export interface ProxyConfig extends Pick<Config, Exclude<(typeof PLAIN)[number]
   readonly summarizer?: PlimsollSettings['summarizer']
 }
 
-/** What a file says to the proxy, without what needs a policy worked out or a summariser's key. */
+/** What a file says to the proxy, without what needs a policy worked out or a summarizer's key. */
 export function proxyConfig(config: Config, env: Environment = process.env): ProxyConfig {
   const { upstreams } = config
   const plain = PLAIN.filter((key) => config[key] !== undefined).map((key) => [key, config[key]] as const)

@@ -1,22 +1,28 @@
-export type ErrorCode =
-  | 'bad-input'
-  | 'overflow'
-  | 'fixed-overhead'
-  | 'limit-not-positive'
-  | 'invalid-request'
-  | 'budget-exceeded'
-  | 'not-found'
-  | 'conflict'
-  | 'store-unavailable'
-  | 'quota-exceeded'
-  | 'forbidden'
-  | 'bad-config'
-  | 'upstream'
-  | 'timeout'
-  | 'closed'
-  | 'unsupported'
-  | 'corrupt'
-  | 'too-large'
+/** Every code with what it means: the one list that the type, the documentation and callers go by. */
+export const ERROR_CODES = {
+  'bad-input': 'An argument or a field of a request cannot be used; the message names it.',
+  overflow: 'The request does not fit the context window, and nothing more may be taken out of it.',
+  'fixed-overhead': 'Instructions and tool definitions alone exceed the limit; the message names the largest parts.',
+  'limit-not-positive': 'The output reserve and the buffer leave no room for a prompt in this window.',
+  'invalid-request': 'The request that would leave breaks a rule of its API format, so it was not sent.',
+  'budget-exceeded': 'A budget in dollars, tokens or calls is used up.',
+  'not-found': 'There is no such session, artifact or route.',
+  conflict: 'Somebody else changed the same record first, and repeating the change did not help.',
+  'store-unavailable': 'The session or artifact store cannot be read or written now.',
+  'quota-exceeded': 'A tenant stores as many bytes as its quota allows; nothing was deleted to make room.',
+  forbidden:
+    'The caller may not do this: another tenant, a wrong token, a web page, a folder that belongs to somebody else.',
+  'bad-config': 'A setting is wrong or contradicts another one; the message names it.',
+  upstream: 'The provider could not be reached, or answered with something that cannot be used.',
+  timeout: 'Something did not finish in the time that it was given.',
+  closed: 'It was used after it was closed.',
+  unsupported:
+    'This is not supported: a format, an optional package that is not installed, a record of a newer version.',
+  corrupt: 'Stored bytes are not the bytes that were written.',
+  'too-large': 'A request or an answer is larger than the configured limit in bytes.',
+} as const
+
+export type ErrorCode = keyof typeof ERROR_CODES
 
 export interface ErrorOptions {
   /** What the reader can do about it; ends the message. */

@@ -14,7 +14,14 @@ export type PlimsollEvent = EventBody & {
 export type EventBody =
   | {
       readonly type: 'request-prepared'
+      /** By which the answer is recorded. */
+      readonly turn: string
+      /** Id of the API format. */
+      readonly format: string
+      readonly model: string
       readonly load: number
+      /** The load with everything that the client sent, nothing taken out. */
+      readonly original: number
       readonly limit: number
       readonly bytes: number
       readonly verdict: Verdict['kind']

@@ -37,7 +37,7 @@ export interface Policy {
   readonly lowerOutput?: LowerOutputRule
   /** An epoch that nothing forces waits until it pays back under the model's cache prices. @default false */
   readonly priceGate?: boolean
-  /** Plans, and calls of the summariser, per reduction. @default 3 */
+  /** Plans, and calls of the summarizer, per reduction. @default 3 */
   readonly passes?: number
   /** A reduction that takes longer goes on without a model. @default 30000 */
   readonly timeMs?: number
@@ -60,13 +60,13 @@ export interface ModelRule {
 export interface SummaryRule {
   /**
    * `in-band`: the request's own prefix and one instruction more, on its own wire and with its own credentials, so that the provider reads
-   * its cache; only while that cache is warm and all of it fits. `out-of-band`: the summariser's own prompt. Where the first is not
+   * its cache; only while that cache is warm and all of it fits. `out-of-band`: the summarizer's own prompt. Where the first is not
    * possible, the second serves. @default 'out-of-band'
    */
   readonly via?: 'in-band' | 'out-of-band'
   /** Calls of a model per reduction, the parts of a long history included. @default `passes` */
   readonly calls?: number
-  /** A history that does not fit into 80 % of the summariser's window is read in parts; else its oldest lines are left out. @default true */
+  /** A history that does not fit into 80 % of the summarizer's window is read in parts; else its oldest lines are left out. @default true */
   readonly parts?: boolean
   /** From this share of the limit on a summary is written in the background, out of band. @default never */
   readonly backgroundFrom?: number

@@ -118,6 +118,13 @@ export interface PinRecord extends Base {
   readonly pinned: boolean
 }
 
+/** A compaction is wanted with the next request, whoever prepares it; `refusal` closes what was asked before. An epoch closes it too. */
+export interface CompactionAsked extends Base {
+  readonly type: 'compaction-asked'
+  readonly instructions?: string
+  readonly refusal?: string
+}
+
 export interface UsageSeen extends Base {
   readonly type: 'usage'
   readonly turn: string
@@ -133,6 +140,8 @@ export interface UsageSeen extends Base {
   readonly epoch?: string
   /** What fitted then, so that another process sizes the next tool result alike. */
   readonly limit?: Limit
+  /** The request was made a closing turn, because the context was used up. */
+  readonly closing?: true
   readonly purpose: 'turn' | 'summary' | 'extract'
   /** From the request's leaving to its answer's end. */
   readonly durationMs?: number
@@ -194,6 +203,26 @@ export interface Audit extends Base {
   readonly cause?: 'window'
 }
 
+/**
+ * A request that was handed out, and from then on counts as sent: whoever asks for it again gets the same bytes. Not written where the
+ * answer's usage, which says the same, lands in the log together with the request.
+ */
+export interface RequestSent extends Base {
+  readonly type: 'request-sent'
+  /** Chain hash that it ended with. */
+  readonly chain: string
+  readonly model: string
+  readonly endpoint?: string
+  /** The epoch that stood. */
+  readonly epoch?: string
+  /** Tokens that fitted then. */
+  readonly limit: number
+  /** It was made a closing turn, because the context was used up. */
+  readonly closing?: true
+  /** The provider refused it, or it never got there: it does not count as sent any more. */
+  readonly refused?: true
+}
+
 /** What the meter knew when the session began: later usage builds on it, in the same way in every process. */
 export interface CalibrationSeed extends Base {
   readonly type: 'calibration'
@@ -211,10 +240,12 @@ export interface Lease extends Base {
 export type LogRecord =
   | CalibrationSeed
   | ItemSeen
+  | RequestSent
   | FirstSendEdit
   | Epoch
   | Undo
   | PinRecord
+  | CompactionAsked
   | UsageSeen
   | Audit
   | Lease

@@ -42,7 +42,7 @@ export function httpSummarizer(options: HttpSummarizerOptions): Summarizer {
       if (!response.ok) {
         throw new PlimsollError(
           'upstream',
-          `The summariser answers ${response.status}: ${text.slice(0, ERROR_CHARACTERS)}`,
+          `The summarizer answers ${response.status}: ${text.slice(0, ERROR_CHARACTERS)}`,
           {
             retryable: response.status === 429 || response.status >= 500,
             fields: { status: response.status },

@@ -66,7 +66,7 @@ function overHttp(
   const { format, model, headers = {}, fetch } = settings
   const wire = wires.get(format)
   if (wire === undefined) {
-    throw new PlimsollError('bad-config', `The summariser's format ${JSON.stringify(format)} is not known.`, {
+    throw new PlimsollError('bad-config', `The summarizer's format ${JSON.stringify(format)} is not known.`, {
       advice: `Known formats: ${[...wires.keys()].join(', ')}.`,
     })
   }
@@ -75,7 +75,7 @@ function overHttp(
   const key = settings.apiKey ?? env[variable ?? '']
   // A local server wants no key; a vendor's own address does.
   if (key === undefined && settings.baseUrl === undefined && !endpoint.isLocal) {
-    throw new PlimsollError('bad-config', `There is no key for the summariser ${model}.`, {
+    throw new PlimsollError('bad-config', `There is no key for the summarizer ${model}.`, {
       advice: `Set ${endpoint.keys[0]}, or give apiKey.`,
     })
   }

@@ -11,6 +11,12 @@ export const endpoints: readonly Endpoint[] = [...new Set(wires.map(({ endpoint 
 /** Those of them that are not servers of one's own. */
 export const vendors: readonly Endpoint[] = endpoints.filter(({ isLocal }) => !isLocal)
 
+/** The vendor whose API format this is, in the words of OpenTelemetry's conventions. */
+export function providerOfFormat(format: string): string | undefined {
+  const endpoint = wires.find(({ id }) => id === format)?.endpoint
+  return endpoint?.provider ?? endpoint?.name
+}
+
 /** Everybody that a chat may talk to by name, with the wire that is spoken there. */
 export const speakers: readonly { readonly endpoint: Endpoint; readonly wire: Wire }[] = wires
   .flatMap((wire) => [wire.endpoint, ...wire.servers].map((endpoint) => ({ endpoint, wire })))

@@ -78,4 +78,5 @@ export {
 } from './ledger/ledger.ts'
 export { type CallPurpose, type LedgerTotals, NO_CALLS } from './ledger/totals.ts'
 export { boundOf, type CallBound, type CallPlan } from './ledger/reservation.ts'
+export { unmanagedCost, type ManagedCall } from './ledger/unmanaged.ts'
 export { turnLine, turnsRemaining, turnTotals, type TurnUsage } from './ledger/turns.ts'

@@ -5,6 +5,8 @@ export interface SandboxRequest {
   readonly timeoutMs: number
   readonly memoryBytes: number
   readonly maxOutputBytes: number
+  /** Stops the code; `run` rejects with the signal's reason. */
+  readonly signal?: AbortSignal
 }
 
 export interface SandboxResult {

@@ -82,6 +82,8 @@ export interface WriteOptions {
    * moment. What is written without this afterwards takes it along. A store may treat it as `flushed`. @default 'flushed'
    */
   readonly durable?: 'flushed' | 'soon'
+  /** When the records were written, where an import brings them from elsewhere: the session keeps its dates. @default now */
+  readonly at?: number
 }
 
 export interface FoundEpoch {

@@ -14,6 +14,8 @@ export interface SqlRequest {
   readonly sources: readonly SqlSource[]
   readonly timeoutMs: number
   readonly maxRows: number
+  /** Stops the query; `query` rejects with the signal's reason. */
+  readonly signal?: AbortSignal
 }
 
 export type SqlValue = string | number | null

@@ -43,7 +43,7 @@ describe('sessions', () => {
   it('asks before it removes, and without a terminal it does not', async () => {
     const { code, err } = await run('sessions', 'rm', 'run-42')
     expect(code).toBe(2)
-    expect(err).toContain('Say --yes')
+    expect(err).toContain('Use --yes')
     expect(await json('sessions', 'ls')).toHaveLength(1)
   })
 
@@ -176,7 +176,7 @@ describe('count, models, config, doctor', () => {
       'summaries.json',
       '{ "port": 4242,\n  "summarizer": { "format": "openai-chat", "model": "small", "apiKeyEnv": "SUMMARY_KEY" } }\n',
     ],
-  ])('says in %s whether the key of the summariser is there, and never what it is', async (file, text) => {
+  ])('says in %s whether the key of the summarizer is there, and never what it is', async (file, text) => {
     writeFileSync(join(home.path, file), text)
     const shown = async (env: Record<string, string>) => {
       const { code, out, err } = await plimsoll(home.path, ['config', 'show', '--config', file, '--json'], { env })
@@ -212,7 +212,7 @@ describe('count, models, config, doctor', () => {
     )
     const broken = await run('doctor', '--offline', '--store', 'sqlite:./README.md/place.db')
     expect(broken.code).toBe(3)
-    expect(broken.out).toContain('may not be written')
+    expect(broken.out).toContain('cannot be written')
   })
 })
 
@@ -245,7 +245,7 @@ models:
     expect(await json('config', 'check', 'new.yaml')).toMatchObject({ ok: true, problems: [] })
   })
 
-  it('a proxy takes it, and wants the key of the summariser', async () => {
+  it('a proxy takes it, and wants the key of the summarizer', async () => {
     writeFileSync(
       join(home.path, 'proxy.json'),
       JSON.stringify({

@@ -23,12 +23,13 @@ const FIELDS = [
   'calls',
   'messages',
   'overflows',
+  'doubtful',
   'invalid',
   'lost',
   'refused',
   'fixedLoad',
   'epochs',
-  'summariserCalls',
+  'summarizerCalls',
   'peakLoad',
   'quoteRecall',
   'nameRecall',
@@ -112,7 +113,7 @@ describe('replay', () => {
   })
 
   it('a window that holds nothing is told call by call, and --check makes it an exit code', async () => {
-    const args = ['replay', SESSION, '--window', '1500']
+    const args = ['replay', SESSION, '--window', '1300']
     const { code, out } = await plimsoll(home, args)
     expect(code).toBe(0)
     expect(out).toMatch(/call 1: The context needs [\d,]+ tokens and [\d,]+ fit/)

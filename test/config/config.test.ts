@@ -268,7 +268,7 @@ describe('the proxy’s file', () => {
   })
 })
 
-describe('a summariser in the file', () => {
+describe('a summarizer in the file', () => {
   it('gets its key from the environment, never from the file', () => {
     const { config } = check(
       'summarizer: { format: gemini, model: gemini-2.5-flash, apiKeyEnv: SUMMARY_KEY, window: 200k }',

@@ -246,7 +246,7 @@ describe('the ledger', () => {
     expect(later.ledger.totals({ session: 'run' })).toEqual(spent)
   })
 
-  it('keeps the summariser inside the budget: without money for it code writes', async () => {
+  it('keeps the summarizer inside the budget: without money for it code writes', async () => {
     let asked = 0
     const plimsoll = open({
       policy: 'contextguard',

@@ -8,6 +8,8 @@ import type { ScriptCall, ScriptStep } from '../support/generators/script.ts'
 
 const CALLS = 2_000
 const PARALLEL = 4
+/** The request holds its whole history: what the provider holds (`previous_response_id`, `conversation`) is never folded. */
+const STATELESS = 7 ** 2 + 7 ** 3
 
 const call = (n: number): ScriptCall => ({
   name: 'bash',
@@ -29,7 +31,7 @@ function loop(wire: (typeof WIRES)[number]): Record<string, unknown> {
     system: ['You look after hosts.'],
     tools: ['bash'],
     maxTokens: 1_000,
-    style: 0,
+    style: STATELESS,
     turns: [{ user: [{ part: 'text', text: 'Check all hosts.' }], steps, answer: undefined, style: 0 }],
   })
 }

@@ -8,12 +8,12 @@ import { byName } from '../../src/formats/registry.ts'
 import { createPlimsoll } from '../../src/index.ts'
 import {
   startReferee,
-  summariserBrain,
+  summarizerBrain,
   type RunningReferee,
   type StartRefereeOptions,
 } from '../../src/testing/referee/index.ts'
 import { ANTHROPIC, targets } from '../pains/support/loop.ts'
-import { SUMMARISING } from '../pains/support/summariser.ts'
+import { SUMMARISING } from '../pains/support/summarizer.ts'
 import { resultText, toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 
@@ -30,7 +30,7 @@ afterEach(async () => {
   expect(rejections.splice(0)).toEqual([])
 })
 
-/** A door that the test opens: the summariser's request waits in front of it. */
+/** A door that the test opens: the summarizer's request waits in front of it. */
 function door(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => undefined
   const opened = new Promise<void>((resolve) => (open = resolve))
@@ -40,7 +40,7 @@ function door(): { readonly opened: Promise<void>; open(): void } {
 async function settingsFor(options: Partial<StartRefereeOptions> = {}, wait: Promise<void> = Promise.resolve()) {
   const referee = await startReferee({
     wire: 'anthropic-messages',
-    script: summariserBrain('natural', SUMMARY),
+    script: summarizerBrain('natural', SUMMARY),
     ...options,
   })
   running.push(referee)
@@ -210,10 +210,10 @@ describe('a summary in the background', () => {
   })
 
   it.each([
-    ['refuses', { script: summariserBrain('refusal') }],
-    ['is cut off', { script: summariserBrain('length', SUMMARY) }],
-    ['is empty', { script: summariserBrain('empty') }],
-    ['calls a tool', { script: summariserBrain('tool-call') }],
+    ['refuses', { script: summarizerBrain('refusal') }],
+    ['is cut off', { script: summarizerBrain('length', SUMMARY) }],
+    ['is empty', { script: summarizerBrain('empty') }],
+    ['calls a tool', { script: summarizerBrain('tool-call') }],
     ['hangs', { faults: [{ on: 'every' as const, fault: { kind: 'hang' as const } }] }],
     ['breaks off', { faults: [{ on: 'every' as const, fault: { kind: 'cut-stream' as const } }] }],
     ['is overloaded', { faults: [{ on: 'every' as const, fault: { kind: 'overloaded' as const } }] }],

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { ANTHROPIC, targets } from '../pains/support/loop.ts'
-import { fakeSummariser, sound, SOUND, SUMMARISING, summarisingEngine } from '../pains/support/summariser.ts'
+import { fakeSummarizer, sound, SOUND, SUMMARISING, summarisingEngine } from '../pains/support/summarizer.ts'
+import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
+import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { policyNamed } from '../../src/engine/presets/index.ts'
 import { testEngine } from '../support/engine.ts'
@@ -52,9 +54,31 @@ describe('compact', () => {
     expect((await agent.prepare(request(20))).report.newEpoch).toBeDefined()
   })
 
-  it('hands its instructions to the summariser and keeps them beside the summary', async () => {
+  it('reaches the process that makes the next request, and happens once', async () => {
+    const sessions = memoryStore()
+    const artifacts = memoryArtifacts({ secret: Buffer.alloc(32, 7) })
+    const [asking, working, later] = [1, 2, 3].map(() => testEngine({ sessions, artifacts }).session())
+    expect((await working!.prepare(request(20))).report.newEpoch).toBeUndefined()
+    await asking!.compact({ instructions: 'mind the numbers' })
+    const turn = await working!.prepare(request(20))
+    expect(turn.report.newEpoch).toBeDefined()
+    expect(turn.text).toContain('The user asked of this summary: mind the numbers')
+    expect((await working!.prepare(request(20))).report.newEpoch).toBeUndefined()
+    expect((await later!.prepare(request(20))).report.newEpoch).toBeUndefined()
+  })
+
+  it('is not tried again by a process that comes later when nothing could be gained', async () => {
+    const sessions = memoryStore()
+    const tiny = { format: ANTHROPIC, body: toolLoop({ steps: 0 }), targets: targets() }
+    const agent = testEngine({ sessions }).session()
+    await agent.compact()
+    await agent.prepare(tiny)
+    expect((await testEngine({ sessions }).session().prepare(request(20))).report.untouched).toBe(true)
+  })
+
+  it('hands its instructions to the summarizer and keeps them beside the summary', async () => {
     const wish = 'keep every file name that ends in -7.ts'
-    const fake = fakeSummariser(sound)
+    const fake = fakeSummarizer(sound)
     const { agent } = summarisingEngine(fake)
     const done = await agent.compact({ instructions: ` ${wish} `, request: request(40) })
     expect(done.status).toBe('done')
@@ -74,9 +98,9 @@ describe('compact', () => {
     expect((await agent.prepare(request(40))).text).toContain('The user asked of this summary: mind the numbers')
   })
 
-  it('goes on by code when the summariser is down', async () => {
+  it('goes on by code when the summarizer is down', async () => {
     const { agent } = summarisingEngine(
-      fakeSummariser(() => Promise.reject(new Error('down'))),
+      fakeSummarizer(() => Promise.reject(new Error('down'))),
       SUMMARISING,
     )
     expect(await agent.compact({ instructions: 'x', request: request(40) })).toMatchObject({ status: 'done' })

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { isHandle } from '../../src/core/handles.ts'
+import { isHandle, type Handle } from '../../src/core/handles.ts'
+import { lowWater } from '../../src/engine/epoch/thresholds.ts'
 import { policyNamed } from '../../src/engine/presets/index.ts'
 import type { PreparedTurn } from '../../src/engine/prepare/prepare.ts'
 import type { SummaryAnswer } from '../../src/ports/summarizer.ts'
-import { fakeSummariser, summarisingEngine } from '../pains/support/summariser.ts'
+import { fakeSummarizer, summarisingEngine } from '../pains/support/summarizer.ts'
 import { inJson, prepareMessages, runLoop } from '../pains/support/loop.ts'
 import { plainBody, type PlainTurn } from '../pains/support/plain-bodies.ts'
 import { resultText } from '../support/anthropic-loop.ts'
@@ -55,6 +56,25 @@ describe('the record', () => {
       .prepare({ format: 'anthropic-messages', body: text, targets: [{ model: 'm', window }] })
     return edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : [])).join('\n')
   }
+
+  it('keeps within its room however many messages people wrote: the oldest open together behind one handle', async () => {
+    const { session, deps } = testEngine()
+    const note = (n: number): string => `Note ${n}: berth ${n * 7} is taken until the tide of day ${n}.`
+    const turns = Array.from({ length: 400 }, (_, n) => ({ user: note(n), steps: [], answer: 'Noted.' }))
+    const body = JSON.stringify(plainBody('anthropic-messages', [...turns, { user: 'Which are free?', steps: [] }]))
+    const turn = await session().prepare({
+      format: 'anthropic-messages',
+      body,
+      targets: [{ model: 'm', window: 4_000 }],
+    })
+    expect(turn.load.count.high).toBeLessThanOrEqual(lowWater(deps.policy, turn.limit))
+    const older = /the oldest (\d+) messages are stored as (art_\w+)/.exec(turn.text)
+    const count = Number(older?.[1])
+    // Each of them is either in view or behind that handle, word for word.
+    const stored = Buffer.from((await deps.artifacts.read('local', older![2] as Handle))!).toString()
+    for (let n = 1; n <= count; n++) expect(stored).toContain(note(n))
+    for (let n = count + 1; n < 400; n++) expect(turn.text).toContain(note(n))
+  })
 
   it('has its parts in the order in which a colleague would write them', async () => {
     const text = await record([
@@ -164,7 +184,7 @@ describe('the gate', () => {
 
   const ACCOUNT = 'Findings: value_3_1 is computed in src/file-3.ts. Next step: read src/file-40.ts.'
   const answers = (texts: readonly string[]) =>
-    fakeSummariser((_, number): SummaryAnswer => ({ text: texts[(number - 1) % texts.length]!, stop: 'end' }))
+    fakeSummarizer((_, number): SummaryAnswer => ({ text: texts[(number - 1) % texts.length]!, stop: 'end' }))
 
   it('takes an account of what happened, between what code carries', async () => {
     const { agent } = summarisingEngine(answers([ACCOUNT]), policyNamed('plimsoll'))

@@ -43,8 +43,8 @@ const WRITERS: Readonly<Record<string, Readonly<Record<string, readonly string[]
     take: ['session/degraded.ts'],
   },
   wish: {
-    ask: ['epoch/compact.ts'],
-    answer: ['epoch/make-epoch.ts'],
+    ask: ['epoch/compact.ts', 'session/restore.ts'],
+    answer: ['epoch/make-epoch.ts', 'session/restore.ts'],
   },
   background: {
     start: ['epoch/background-summary.ts'],

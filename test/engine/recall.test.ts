@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createPlimsoll } from '../../src/index.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { answerRecall } from '../../src/engine/readers/recall.ts'
+import { answerRecall } from '../../src/engine/readers/scope/recall.ts'
 import { createSession } from '../../src/engine/session/session.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
@@ -71,9 +71,10 @@ describe('recall', () => {
   })
 
   it('tells the model what is wrong with its question', async () => {
-    const history = { items: [], links: [] }
-    expect(await answerRecall(history, { limit: 3 })).toMatch(/needs a query/)
-    expect(await answerRecall(history, undefined)).toMatch(/needs a query/)
+    const nothing = async () => ({ items: [], text: '' })
+    const refused = { ok: false, text: expect.stringMatching(/needs a query/) as unknown }
+    expect(await answerRecall(nothing, { limit: 3 })).toMatchObject(refused)
+    expect(await answerRecall(nothing, undefined)).toMatchObject(refused)
     await expect(testEngine().session().recall(' ')).rejects.toMatchObject({ code: 'bad-input' })
   })
 })

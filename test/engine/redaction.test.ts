@@ -256,7 +256,7 @@ describe('the borders of a session', () => {
 
   const found = (text: string): string[] => secrets.filter((secret) => text.includes(secret))
 
-  it('let no secret into archive, artifacts, summaries, search or the summariser, and reduce all the same', async () => {
+  it('let no secret into archive, artifacts, summaries, search or the summarizer, and reduce all the same', async () => {
     const asked: string[] = []
     const { agent, deps, events } = guarded(asked)
     const large = [`dump ${'x '.repeat(20_000)}`, ...Object.values(TOKENS), PEM].join('\n')

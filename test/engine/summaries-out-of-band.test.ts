@@ -4,13 +4,13 @@ import { byName } from '../../src/formats/registry.ts'
 import type { Summarizer } from '../../src/ports/summarizer.ts'
 import {
   startReferee,
-  summariserBrain,
+  summarizerBrain,
   type RunningReferee,
   type StartRefereeOptions,
-  type SummariserHabit,
+  type SummarizerHabit,
 } from '../../src/testing/referee/index.ts'
 import { runLoop } from '../pains/support/loop.ts'
-import { SUMMARISING, summarisingEngine } from '../pains/support/summariser.ts'
+import { SUMMARISING, summarisingEngine } from '../pains/support/summarizer.ts'
 import { WIRES, type WireName } from '../support/generators/index.ts'
 
 const SUMMARY = 'State: the parser reads half of the files. Next: read the rest. Nothing was decided.'
@@ -47,9 +47,9 @@ const MODELS: Record<WireName, string> = {
   gemini: 'gemini-2.5-flash',
 }
 
-describe.each(WIRES)('a summariser behind HTTP on %s', (wire) => {
+describe.each(WIRES)('a summarizer behind HTTP on %s', (wire) => {
   it('is asked with a request that its provider takes, and its words stand in the next request', async () => {
-    const { referee, summarizer } = await provider({ wire, script: summariserBrain('natural', SUMMARY) })
+    const { referee, summarizer } = await provider({ wire, script: summarizerBrain('natural', SUMMARY) })
     const { agent, events } = summarisingEngine(summarizer)
     const turn = await runLoop(agent, { to: 60 })
     expect(referee.log.length).toBeGreaterThan(0)
@@ -59,10 +59,10 @@ describe.each(WIRES)('a summariser behind HTTP on %s', (wire) => {
     expect(spent).toHaveLength(referee.log.length)
   })
 
-  it.each<SummariserHabit>(['length', 'empty', 'reasoning-only', 'tool-call', 'refusal', 'longer-than-source', 'echo'])(
+  it.each<SummarizerHabit>(['length', 'empty', 'reasoning-only', 'tool-call', 'refusal', 'longer-than-source', 'echo'])(
     'whose answer is bad (%s) gives way to what code wrote',
     async (habit) => {
-      const { summarizer } = await provider({ wire, script: summariserBrain(habit, SUMMARY) })
+      const { summarizer } = await provider({ wire, script: summarizerBrain(habit, SUMMARY) })
       const { agent, events } = summarisingEngine(summarizer)
       const turn = await runLoop(agent, { to: 60 })
       expect(turn.epoch).toBeDefined()
@@ -86,7 +86,7 @@ describe.each(WIRES)('a summariser behind HTTP on %s', (wire) => {
   )
 })
 
-describe('a history that is longer than the summariser’s window', () => {
+describe('a history that is longer than the summarizer’s window', () => {
   const LONG = { ...SUMMARISING, summaries: { calls: 8 } }
 
   it('is read in parts, each within its window, and summed up from the notes', async () => {
@@ -97,7 +97,7 @@ describe('a history that is longer than the summariser’s window', () => {
         script: ({ body, number }) => {
           const text = JSON.stringify(body)
           const part = /part (\d+) of (\d+)/.exec(text)
-          return summariserBrainText(text.includes('Take notes') ? `note ${part![1]} (${number})` : SUMMARY)
+          return summarizerBrainText(text.includes('Take notes') ? `note ${part![1]} (${number})` : SUMMARY)
         },
       },
       4_000,
@@ -117,7 +117,7 @@ describe('a history that is longer than the summariser’s window', () => {
 
   it('loses its oldest part where the calls do not suffice, and says so', async () => {
     const { referee, summarizer } = await provider(
-      { wire: 'openai-chat', window: 4_000, script: summariserBrain('natural', SUMMARY) },
+      { wire: 'openai-chat', window: 4_000, script: summarizerBrain('natural', SUMMARY) },
       4_000,
     )
     const { agent } = summarisingEngine(summarizer, { ...SUMMARISING, summaries: { calls: 2 } })
@@ -128,13 +128,13 @@ describe('a history that is longer than the summariser’s window', () => {
   })
 })
 
-const summariserBrainText = (text: string) => ({ parts: [{ type: 'text' as const, text }] })
+const summarizerBrainText = (text: string) => ({ parts: [{ type: 'text' as const, text }] })
 
-describe('a summariser that cannot work', () => {
+describe('a summarizer that cannot work', () => {
   it('is an error at the start that names what is missing', () => {
     const open = (format: string) => () =>
       openSummarizer({ format, model: 'm' }, { wires: byName, windowOf: () => 1, env: {} })
     expect(open('morse')).toThrow(/format "morse" is not known/)
-    expect(open('anthropic-messages')).toThrow(/no key for the summariser m/)
+    expect(open('anthropic-messages')).toThrow(/no key for the summarizer m/)
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { createSession } from '../../src/engine/session/session.ts'
 import type { SessionStore } from '../../src/ports/session-store.ts'
-import { fakeSummariser, sound, SUMMARISING } from '../pains/support/summariser.ts'
+import { fakeSummarizer, sound, SUMMARISING } from '../pains/support/summarizer.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 
@@ -13,7 +13,7 @@ const request = {
 }
 
 function setUp(sessions: SessionStore, timeMs?: number) {
-  const fake = fakeSummariser(sound)
+  const fake = fakeSummarizer(sound)
   const policy = timeMs === undefined ? SUMMARISING : { ...SUMMARISING, timeMs }
   const engine = testEngine({ policy, sessions })
   const deps = { ...engine.deps, summarizer: fake }

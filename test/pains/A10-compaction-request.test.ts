@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { codecOf } from '../../src/formats/registry.ts'
 import { WIRES } from '../support/generators/index.ts'
 import { plainBody } from './support/plain-bodies.ts'
-import { fakeSummariser, sound, SUMMARISING, summarisingEngine } from './support/summariser.ts'
+import { fakeSummarizer, sound, SUMMARISING, summarisingEngine } from './support/summarizer.ts'
 
 /** Every cut of an excerpt falls somewhere in these. */
 const ODD = '👩‍👩‍👧‍👦𠀋🚢e\u0301漢字𝒳 '
@@ -13,7 +13,7 @@ describe('A10: the compaction request', () => {
       (['handover', 'intent', 'narrative', 'record'] as const).map((style) => [from, style] as const),
     ),
   )('for a history of %s in style %s is plain, well-formed text that every wire takes', async (from, style) => {
-    const fake = fakeSummariser(sound, 3_000)
+    const fake = fakeSummarizer(sound, 3_000)
     const [first, ...rest] = SUMMARISING.cascade
     const { agent } = summarisingEngine(fake, {
       ...SUMMARISING,

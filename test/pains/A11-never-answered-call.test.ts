@@ -20,7 +20,10 @@ describe('A11: a call that nobody ever answered', () => {
     })
     expect(turn.report.loadBefore).toBeGreaterThan(turn.limit.tokens)
     expect(turn.load.count.high).toBeLessThanOrEqual(deps.policy.water.low * turn.limit.tokens)
-    expect(turn.report.newEpoch?.covered).toBe(input.length)
+    // It stands before the cut and does not hold it up: behind the record nothing is left but the newest pairs, whole.
+    const covered = turn.report.newEpoch?.covered ?? 0
+    expect(covered).toBeGreaterThan(400)
+    expect((JSON.parse(turn.text) as { input: object[] }).input.slice(2)).toEqual(input.slice(covered))
     // The event names it, so that somebody can look after it.
     expect(events.filter(({ type }) => type === 'call-unanswered')).toMatchObject([
       { callId: 'call_orphan', tool: 'approve' },

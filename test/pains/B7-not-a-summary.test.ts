@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { SummaryAnswer } from '../../src/ports/summarizer.ts'
 import { runLoop } from './support/loop.ts'
-import { fakeSummariser, summarisingEngine } from './support/summariser.ts'
+import { fakeSummarizer, summarisingEngine } from './support/summarizer.ts'
 
 const MARK = 'BAD-SUMMARY-0815'
 const BAD: Record<string, SummaryAnswer> = {
@@ -19,7 +19,7 @@ const BAD: Record<string, SummaryAnswer> = {
 
 describe('B7: an answer that is no summary', () => {
   it.each(Object.entries(BAD))('(%s) is not committed, says why, and code writes instead', async (_, answer) => {
-    const { agent, events, deps } = summarisingEngine(fakeSummariser(() => answer))
+    const { agent, events, deps } = summarisingEngine(fakeSummarizer(() => answer))
     const turn = await runLoop(agent, { to: 60 })
     expect(turn.load.count.high).toBeLessThanOrEqual(turn.limit.tokens)
     expect(turn.epoch).toBeDefined()

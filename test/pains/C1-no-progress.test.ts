@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import { runLoop } from './support/loop.ts'
-import { fakeSummariser, summarisingEngine } from './support/summariser.ts'
+import { fakeSummarizer, summarisingEngine } from './support/summarizer.ts'
 
-describe('C1: a summariser that never shrinks anything', () => {
+describe('C1: a summarizer that never shrinks anything', () => {
   it('is asked at most twice per compaction, and a step without a model makes the progress', async () => {
-    const summariser = fakeSummariser(({ prompt }) => ({ text: prompt.repeat(2), stop: 'end' }))
-    const { agent, events } = summarisingEngine(summariser)
+    const summarizer = fakeSummarizer(({ prompt }) => ({ text: prompt.repeat(2), stop: 'end' }))
+    const { agent, events } = summarisingEngine(summarizer)
     const compactions: number[] = []
     let asked = 0
     await runLoop(agent, {
       to: 220,
       onTurn(turn, steps) {
         expect(turn.load.count.high).toBeLessThanOrEqual(turn.limit.tokens)
-        const calls = summariser.requests.length - asked
-        asked = summariser.requests.length
+        const calls = summarizer.requests.length - asked
+        asked = summarizer.requests.length
         expect(calls).toBeLessThanOrEqual(2)
         if (turn.report.newEpoch === undefined) return
         compactions.push(steps)
@@ -22,9 +22,9 @@ describe('C1: a summariser that never shrinks anything', () => {
       },
     })
     expect(compactions.length).toBeGreaterThan(2)
-    expect(summariser.requests.length).toBeLessThanOrEqual(2 * compactions.length)
+    expect(summarizer.requests.length).toBeLessThanOrEqual(2 * compactions.length)
     // Rest between two of them: never one right after another.
     for (const [i, steps] of compactions.entries()) if (i > 0) expect(steps - compactions[i - 1]!).toBeGreaterThan(5)
-    expect(events.filter((event) => event.type === 'summary-rejected').length).toBe(summariser.requests.length)
+    expect(events.filter((event) => event.type === 'summary-rejected').length).toBe(summarizer.requests.length)
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testEngine } from '../support/engine.ts'
 import { prepareMessages, runLoop } from './support/loop.ts'
-import { fakeSummariser, summarisingEngine } from './support/summariser.ts'
+import { fakeSummarizer, summarisingEngine } from './support/summarizer.ts'
 
 const LONG = 'and then it read another file, and then ' // five hundred times is more than the source, and less than the window
 
@@ -22,7 +22,7 @@ describe('C10: a reduction that would make the request larger', () => {
   })
 
   it('by a summary that is longer than its source is discarded with its reason, and code writes a shorter one', async () => {
-    const { agent, events } = summarisingEngine(fakeSummariser(() => ({ text: LONG.repeat(500), stop: 'end' })))
+    const { agent, events } = summarisingEngine(fakeSummarizer(() => ({ text: LONG.repeat(500), stop: 'end' })))
     await runLoop(agent, { to: 38 })
     await agent.compact()
     const turn = await runLoop(agent, { from: 39, to: 39 })

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { runLoop } from './support/loop.ts'
-import { fakeSummariser, summarisingEngine } from './support/summariser.ts'
+import { fakeSummarizer, summarisingEngine } from './support/summarizer.ts'
 
-describe('C11: a summariser that is down', () => {
+describe('C11: a summarizer that is down', () => {
   it('is asked once per compaction on every route: high water, on demand, forced, another model, another agent', async () => {
-    const summariser = fakeSummariser(() => Promise.reject(new Error('503')))
-    const { agent, events } = summarisingEngine(summariser)
+    const summarizer = fakeSummarizer(() => Promise.reject(new Error('503')))
+    const { agent, events } = summarisingEngine(summarizer)
     const epochs = () => events.filter((event) => event.type === 'epoch-declared').length
     await runLoop(agent, { to: 60 })
     const byWater = epochs()
@@ -22,7 +22,7 @@ describe('C11: a summariser that is down', () => {
       if (type === 'degraded') expect(++asked).toBe(1)
       if (type === 'epoch-declared') asked = 0
     }
-    expect(summariser.requests.length).toBeGreaterThan(0)
-    expect(events.filter((event) => event.type === 'degraded').length).toBe(summariser.requests.length)
+    expect(summarizer.requests.length).toBeGreaterThan(0)
+    expect(events.filter((event) => event.type === 'degraded').length).toBe(summarizer.requests.length)
   })
 })

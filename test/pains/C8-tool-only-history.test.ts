@@ -10,11 +10,11 @@ const steps = Array.from({ length: 200 }, (_, n) => ({
 }))
 
 describe('C8: one user message and two hundred tool steps', () => {
-  it.each(WIRES)('reduce below 30 %% and stay valid on %s', async (wire) => {
+  it.each(WIRES)('fall below three tenths and stay valid on %s', async (wire) => {
     const body = plainBody(wire, [{ user: 'Read everything.', steps }])
     const turn = await testEngine()
       .session()
-      .prepare({ format: wire, body, targets: [{ model: 'm', window: 12_000 }] })
+      .prepare({ format: wire, body, targets: [{ model: 'm', window: 8_000 }] })
     expect(turn.load.count.high).toBeLessThan(0.3 * turn.report.loadOriginal)
     expect(codecOf(wire).check(JSON.parse(turn.text))).toEqual([])
     expect(turn.text).toContain('Read everything.')

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Usage } from '../../src/core/usage.ts'
 import { testEngine } from '../support/engine.ts'
 import { runLoop } from './support/loop.ts'
-import { fakeSummariser, sound, summarisingEngine } from './support/summariser.ts'
+import { fakeSummarizer, sound, summarisingEngine } from './support/summarizer.ts'
 
 const usage = (input: number): Usage => ({ input, output: 20, cacheRead: 0, cacheWrite: 0, reasoning: 0 })
 
@@ -21,8 +21,8 @@ describe('D8: occupancy', () => {
     expect((await agent.status()).used).toBe(Math.ceil(next.load.count.high))
   })
 
-  it('leaves the summariser’s own calls out', async () => {
-    const fake = fakeSummariser(() => ({ ...sound(), usage: usage(500_000) }))
+  it('leaves the summarizer’s own calls out', async () => {
+    const fake = fakeSummarizer(() => ({ ...sound(), usage: usage(500_000) }))
     const { agent, events } = summarisingEngine(fake)
     const turn = await runLoop(agent, { to: 62 })
     expect(events.some((event) => event.type === 'usage-recorded' && event.purpose === 'summary')).toBe(true)

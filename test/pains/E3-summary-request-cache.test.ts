@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { ANTHROPIC, targets } from './support/loop.ts'
-import { fakeSummariser, sound, summarisingEngine } from './support/summariser.ts'
+import { fakeSummarizer, sound, summarisingEngine } from './support/summarizer.ts'
 
 const MARK = { cache_control: { type: 'ephemeral' } }
 
-describe('E3: the summariser’s request', () => {
+describe('E3: the summarizer’s request', () => {
   it('carries no cache marks and none of the wire’s blocks: it pays for no cache that nobody reads', async () => {
     const loop = toolLoop({ steps: 70 })
     const marked = loop.messages.map((message, i) =>
@@ -13,7 +13,7 @@ describe('E3: the summariser’s request', () => {
         ? message
         : { ...message, content: (message.content as object[]).map((block) => ({ ...block, ...MARK })) },
     )
-    const fake = fakeSummariser(sound)
+    const fake = fakeSummarizer(sound)
     const { agent } = summarisingEngine(fake)
     await agent.prepare({ format: ANTHROPIC, body: { ...loop, messages: marked }, targets: targets() })
     expect(fake.requests.length).toBeGreaterThan(0)

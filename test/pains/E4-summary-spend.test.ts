@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { runLoop } from './support/loop.ts'
-import { fakeSummariser, sound, summarisingEngine } from './support/summariser.ts'
+import { fakeSummarizer, sound, summarisingEngine } from './support/summarizer.ts'
 
 describe('E4: what summaries cost', () => {
-  it('is recorded call by call under its own purpose, and adds up to what the summariser reported', async () => {
+  it('is recorded call by call under its own purpose, and adds up to what the summarizer reported', async () => {
     const usage = (number: number) => ({
       input: 1_000 + number,
       output: 50 + number,
@@ -12,7 +12,7 @@ describe('E4: what summaries cost', () => {
       reasoning: 0,
     })
     // Every second answer is refused and still costs.
-    const fake = fakeSummariser((_, number) => ({
+    const fake = fakeSummarizer((_, number) => ({
       ...(number % 2 === 1 ? { text: 'half', stop: 'length' as const } : sound()),
       usage: usage(number),
     }))

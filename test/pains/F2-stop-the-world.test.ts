@@ -3,13 +3,13 @@ import { backgroundWork } from '../../src/engine/session/background-work.ts'
 import { createSession } from '../../src/engine/session/session.ts'
 import { testEngine } from '../support/engine.ts'
 import { runLoop } from './support/loop.ts'
-import { fakeSummariser, SOUND, sound, SUMMARISING } from './support/summariser.ts'
+import { fakeSummarizer, SOUND, sound, SUMMARISING } from './support/summarizer.ts'
 
 describe('F2: a summary that takes long', () => {
   it('is written while requests go on, and stands in the first one after it is done', async () => {
     let finish = (): void => undefined
     const written = new Promise<void>((resolve) => (finish = resolve))
-    const fake = fakeSummariser(async () => {
+    const fake = fakeSummarizer(async () => {
       await written
       return sound()
     })

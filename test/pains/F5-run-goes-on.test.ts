@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
 import { occurrences, runLoop } from './support/loop.ts'
-import { fakeSummariser, sound, SUMMARISING, summarisingEngine } from './support/summariser.ts'
+import { fakeSummarizer, sound, SUMMARISING, summarisingEngine } from './support/summarizer.ts'
 
 const WORDS = 'Continue working; do not ask the user to repeat anything.'
 const policy: Policy = {
@@ -24,7 +24,7 @@ describe('F5: a run that was compacted in its middle', () => {
   it.each(['high water', 'on demand', 'a smaller window'])(
     'goes on once, as the same model with the same tools and mode (%s)',
     async (how) => {
-      const { agent, events } = summarisingEngine(fakeSummariser(sound), policy)
+      const { agent, events } = summarisingEngine(fakeSummarizer(sound), policy)
       const epochs = () => events.filter((event) => event.type === 'epoch-declared').length
       await runLoop(agent, { to: 30, extra: EXTRA })
       if (how === 'on demand') {

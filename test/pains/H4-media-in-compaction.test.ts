@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { resultText } from '../support/anthropic-loop.ts'
 import { prepareMessages } from './support/loop.ts'
-import { fakeSummariser, sound, summarisingEngine } from './support/summariser.ts'
+import { fakeSummarizer, sound, summarisingEngine } from './support/summarizer.ts'
 
 const data = (n: number): string => `${String(n).padStart(8, '0')}${'B'.repeat(4_000)}`
 const messages = [
@@ -25,8 +25,8 @@ const messages = [
 ]
 
 describe('H4: pictures in what is summarised', () => {
-  it('never reach a text-only summariser, and their bytes are in the archive', async () => {
-    const fake = fakeSummariser(sound)
+  it('never reach a text-only summarizer, and their bytes are in the archive', async () => {
+    const fake = fakeSummarizer(sound)
     const { agent, deps } = summarisingEngine(fake)
     const turn = await prepareMessages(agent, messages, 5_000)
     expect(turn.report.newEpoch).toBeDefined()

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { createSession } from '../../src/engine/session/session.ts'
 import { runLoop } from './support/loop.ts'
-import { fakeSummariser, sound, summarisingEngine } from './support/summariser.ts'
+import { fakeSummarizer, sound, summarisingEngine } from './support/summarizer.ts'
 
 describe('I3: two agents of one session', () => {
   it('never see each other’s words, in requests or in what is summarised', async () => {
-    const fake = fakeSummariser(sound)
+    const fake = fakeSummarizer(sound)
     const { deps, events } = summarisingEngine(fake)
     const agents = ['one', 'two'].map((name) => ({
       secret: `SECRET-OF-${name}`,

@@ -279,7 +279,7 @@ describe('the sliding window', () => {
     expect(load.count.high).toBeLessThan(500)
   })
 
-  it('writes excerpts where the summariser fails', async () => {
+  it('writes excerpts where the summarizer fails', async () => {
     const summarizer = {
       name: 'down',
       window: 100_000,

@@ -41,7 +41,7 @@ describe('contextguard on its own scenarios', () => {
     const row = scenarios.find((scenario) => scenario.name === name)!
     expect(row.reference.compactions).toBe(designed)
     const shipped = await simulate(row, { policy: 'contextguard' })
-    expect(shipped.summariserCalls).toBeLessThanOrEqual(calls)
+    expect(shipped.summarizerCalls).toBeLessThanOrEqual(calls)
     expect(shipped.maxConsecutiveCompactions).toBeLessThan(3)
     expect(shipped.typedErrors).toBeGreaterThan(0)
   })
@@ -176,7 +176,7 @@ describe('summaries', () => {
     expect(events.filter(({ type }) => type === 'summary-rejected')).toHaveLength(3)
   })
 
-  it('asks for four sections under a word limit and shows the summariser what tools were asked and said', async () => {
+  it('asks for four sections under a word limit and shows the summarizer what tools were asked and said', async () => {
     const seen: { system: string; prompt: string; maxOutputTokens: number }[] = []
     const preset = presetSession(contextguard, 200_000, {
       summarizer: {

@@ -55,15 +55,15 @@ describe('plimsoll.artifacts', () => {
     expect(text).toMatch(/Fields: id number, node string, ms number/)
   })
 
-  it('extracts with the summariser, or with a model of its own, and says what that took', async () => {
+  it('extracts with the summarizer, or with a model of its own, and says what that took', async () => {
     const events: PlimsollEvent[] = []
     const answering = (name: string) => (prompt: string) => {
       const tag = /<answer-\w+>/.exec(prompt)![0]
       return `${tag}${name} read it${tag.replace('<', '</')}`
     }
     for (const [options, name] of [
-      [{ summarizer: answering('the summariser') }, 'the summariser'],
-      [{ summarizer: answering('the summariser'), extraction: answering('the extractor') }, 'the extractor'],
+      [{ summarizer: answering('the summarizer') }, 'the summarizer'],
+      [{ summarizer: answering('the summarizer'), extraction: answering('the extractor') }, 'the extractor'],
     ] as const) {
       const plimsoll = open({ ...options, onEvent: (event) => events.push(event) })
       const handle = await stored(plimsoll)

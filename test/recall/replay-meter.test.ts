@@ -53,7 +53,7 @@ describe('ReplayMeter', () => {
     const report = meter.report()
     expect(report).toMatchObject({
       epochs: 1,
-      summariserCalls: 1,
+      summarizerCalls: 1,
       overflows: 1,
       invalid: 1,
       lost: 2,

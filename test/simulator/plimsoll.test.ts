@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { scenarios, simulate } from '../../src/testing/simulator/index.ts'
 
-/**
- * Instructions and tools alone are above the line, or leave less than one message's room below it: these end in a typed error that
- * names them.
- */
-const OVERHEAD = new Set(['CompactionNoInfiniteLoop', '8k_SystemPromptLargerThanWindow', '8k_HeavyToolDefinitions'])
+/** Instructions and tools alone are above the line: these end in a typed error that names them. */
+const OVERHEAD = new Set(['CompactionNoInfiniteLoop', '8k_SystemPromptLargerThanWindow'])
 
 /** A session of ten megabytes and hundreds of calls; `PLIMSOLL_LONG=1` runs these too. */
 const isLong = (name: string): boolean => /^1M_|200k_200Turns|DeepRefactor/.test(name)

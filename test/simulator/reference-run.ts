@@ -16,7 +16,7 @@ export interface ReferenceRun {
 }
 
 const quarter = (length: number): number => Math.floor(length / 4)
-/** The mock summariser's sentence in its wrapper; the continuation stands only in the request that was compacted. */
+/** The mock summarizer's sentence in its wrapper; the continuation stands only in the request that was compacted. */
 const SUMMARY = 50
 const CONTINUATION = 46
 

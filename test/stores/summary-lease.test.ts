@@ -13,7 +13,7 @@ interface Said {
 }
 
 /** A process that prepares one history under a policy that asks a model. */
-function summariser(url: string, session: string, name: string) {
+function summarizer(url: string, session: string, name: string) {
   const { child, done, onLine } = startWorker(new URL('support/summary-worker.ts', import.meta.url), [
     url,
     session,
@@ -73,9 +73,9 @@ describe.each(stores)('two processes that summarise one history, on $name', ({ u
   ])(
     'ask the model once between them: $what',
     async ({ of, sessions }) => {
-      const first = summariser(url(of), sessions[0]!, 'first')
+      const first = summarizer(url(of), sessions[0]!, 'first')
       await first.heard('summarising')
-      const second = summariser(url(of), sessions[1]!, 'second')
+      const second = summarizer(url(of), sessions[1]!, 'second')
       await second.heard('waiting')
       second.tell('go')
       first.tell('go')
@@ -90,9 +90,9 @@ describe.each(stores)('two processes that summarise one history, on $name', ({ u
   )
 
   it('the second takes over when the first dies, once its lease has run out', async () => {
-    const first = summariser(url('dead'), 'run', 'first')
+    const first = summarizer(url('dead'), 'run', 'first')
     await first.heard('summarising')
-    const second = summariser(url('dead'), 'run', 'second')
+    const second = summarizer(url('dead'), 'run', 'second')
     await second.heard('waiting')
     first.kill()
     await first.done

@@ -49,10 +49,10 @@ function schemaOf(shape: Shape): Record<string, unknown> {
 
 const PATTERNS = {
   share: '^[0-9.]+%?$',
-  tokens: '^[0-9_,.]+[kKM]?$',
-  count: '^[0-9_,.]+[kKM]?$',
-  chars: '^[0-9_,.]+[kKM]?$',
-  bytes: '^[0-9_,.]+ ?(B|kB|MB|KiB|MiB)?$',
+  tokens: '^[0-9_,.]+[kKmM]?$',
+  count: '^[0-9_,.]+[kKmM]?$',
+  chars: '^[0-9_,.]+[kKmM]?$',
+  bytes: '^[0-9_,.]+ ?(B|kB|KB|MB|GB|KiB|MiB|GiB)?$',
   factor: '^[0-9.]+[x×]?$',
-  usd: '^[0-9.]+ ?(\\$|USD)?$',
+  usd: '^\\$?[0-9.]+ ?(\\$|USD)?$',
 } as const

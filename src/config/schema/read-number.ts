@@ -1,11 +1,13 @@
 import type { Unit } from './shape.ts'
 
+const THOUSANDS = { k: 1_000, K: 1_000, m: 1_000_000, M: 1_000_000 }
+
 const FACTORS: Readonly<Record<Unit, Readonly<Record<string, number>>>> = {
   share: { '%': 0.01 },
-  tokens: { k: 1_000, K: 1_000, M: 1_000_000 },
-  count: { k: 1_000, K: 1_000, M: 1_000_000 },
-  chars: { k: 1_000, K: 1_000, M: 1_000_000 },
-  bytes: { kB: 1_000, MB: 1_000_000, KiB: 1_024, MiB: 1_048_576, B: 1 },
+  tokens: THOUSANDS,
+  count: THOUSANDS,
+  chars: THOUSANDS,
+  bytes: { kB: 1_000, KB: 1_000, MB: 1_000_000, GB: 1e9, KiB: 1_024, MiB: 1_048_576, GiB: 2 ** 30, B: 1 },
   factor: { x: 1, '×': 1 },
   usd: { $: 1, USD: 1 },
 }
@@ -14,8 +16,12 @@ const FACTORS: Readonly<Record<Unit, Readonly<Record<string, number>>>> = {
 export function readNumber(value: unknown, unit: Unit): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
   if (typeof value !== 'string') return undefined
-  const [, digits, suffix] = /^\s*([\d_,]*\.?\d+)\s*([^\d\s.]*)\s*$/.exec(value) ?? []
-  if (digits === undefined) return undefined
+  // `$2.50` is written in front, every other unit behind. A comma stands between thousands and nowhere else.
+  const [, digits, suffix] =
+    /^\s*(?:\$(?=\d)\s*)?((?:\d{1,3}(?:,\d{3})+|\d[\d_]*)?(?:\.\d+)?)\s*([^\d\s.,_]*)\s*$/.exec(
+      unit === 'usd' ? value : value.replace('$', '?'),
+    ) ?? []
+  if (digits === undefined || digits === '') return undefined
   const number = Number(digits.replaceAll(/[_,]/g, ''))
   if (suffix === '') return number
   const factor = FACTORS[unit][suffix ?? '']

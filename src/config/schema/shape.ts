@@ -167,7 +167,7 @@ const override = object('Numbers that differ from the policy', {
   },
   defaultWindow: tokens('Window of unknown models', 1),
   tokenBudget: tokens('Tokens of a session'),
-  passes: count('Plans and summariser calls per reduction', 1, 20),
+  passes: count('Plans and summarizer calls per reduction', 1, 20),
   timeMs: count('Milliseconds of one reduction', 1),
   summaries: object('How a model writes summaries', {
     via: text('On the request’s own cached prefix, or with a prompt of its own', ['in-band', 'out-of-band']),

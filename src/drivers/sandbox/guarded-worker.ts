@@ -1,5 +1,6 @@
 import { Worker, type ResourceLimits } from 'node:worker_threads'
 import { PlimsollError } from '../../core/errors.ts'
+import { packageRoot } from '../../lib/package-root.ts'
 
 /** What a worker is told and answers. Requests run one after the other. */
 interface Job<Q, A> {
@@ -24,7 +25,7 @@ export const isStopped = (answer: unknown): answer is Stopped =>
 
 export interface GuardedWorker<Q, A> {
   /** Resolves with `Stopped` when the worker had to be killed; the next request gets a new one. */
-  ask(request: Q, timeoutMs: number): Promise<A | Stopped>
+  ask(request: Q, timeoutMs: number, signal?: AbortSignal): Promise<A | Stopped>
   close(): Promise<void>
 }
 
@@ -125,11 +126,29 @@ export function guardedWorker<Q, A>(
     if (ready) begin(worker)
   }
 
+  /** Nobody waits for this one any more: it leaves the queue, or its thread is killed. */
+  function abandon(job: Job<Q, A>, reason: unknown): void {
+    const waiting = queue.indexOf(job)
+    if (waiting >= 0) queue.splice(waiting, 1)
+    job.reject(reason)
+    if (job === active && worker !== undefined) retire(worker, { stopped: 'crash', reason: 'It was cancelled.' })
+  }
+
   return {
-    async ask(request, timeoutMs) {
+    async ask(request, timeoutMs, signal) {
       if (closed) throw isClosed()
+      signal?.throwIfAborted()
       return new Promise((resolve, reject) => {
-        queue.push({ request, timeoutMs, resolve, reject })
+        const stop = (): void => abandon(job, signal!.reason)
+        const ended =
+          <T>(settle: (value: T) => void) =>
+          (value: T): void => {
+            signal?.removeEventListener('abort', stop)
+            settle(value)
+          }
+        const job: Job<Q, A> = { request, timeoutMs, resolve: ended(resolve), reject: ended(reject) }
+        signal?.addEventListener('abort', stop, { once: true })
+        queue.push(job)
         next()
       })
     },
@@ -156,6 +175,8 @@ function startWorker(entry: URL, options: WorkerOptions): Worker {
   return new Worker(bootstrap, { ...options, eval: true })
 }
 
-/** The worker file beside a module, whichever of source and build this is. */
+/** The file of a worker: beside the module from source; in the package at its own place, since the build joins modules into other files. */
 export const workerBeside = (moduleUrl: string, name: string): URL =>
-  new URL(`./${name}${moduleUrl.endsWith('.ts') ? '.ts' : '.js'}`, moduleUrl)
+  moduleUrl.endsWith('.ts')
+    ? new URL(`./${name}.ts`, moduleUrl)
+    : new URL(`dist/drivers/sandbox/${name}.js`, packageRoot())

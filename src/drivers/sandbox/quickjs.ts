@@ -19,10 +19,10 @@ export function quickjsSandbox(): Sandbox {
   let worker: GuardedWorker<SandboxRequest, SandboxResult> | undefined
   return {
     name: 'quickjs',
-    async run(request) {
+    async run({ signal, ...request }) {
       worker ??= start()
       const inputBytes = Object.values(request.inputs).reduce((sum, bytes) => sum + bytes.length, 0)
-      const answer = await worker.ask(request, request.timeoutMs + GRACE_MS + inputBytes / INPUT_BYTES_PER_MS)
+      const answer = await worker.ask(request, request.timeoutMs + GRACE_MS + inputBytes / INPUT_BYTES_PER_MS, signal)
       if (!isStopped(answer)) return answer
       const error =
         answer.stopped === 'timeout'

@@ -23,10 +23,10 @@ export function sqljsEngine(options: SqljsOptions = {}): SqlEngine {
   let worker: GuardedWorker<SqlRequest, SqlResult> | undefined
   return {
     name: 'sql.js',
-    async query(request) {
+    async query({ signal, ...request }) {
       worker ??= start(memoryBytes)
       const inputBytes = request.sources.reduce((sum, { bytes }) => sum + bytes.length, 0)
-      const answer = await worker.ask(request, request.timeoutMs + GRACE_MS + inputBytes / INPUT_BYTES_PER_MS)
+      const answer = await worker.ask(request, request.timeoutMs + GRACE_MS + inputBytes / INPUT_BYTES_PER_MS, signal)
       if (!isStopped(answer)) return answer
       const error =
         answer.stopped === 'timeout'

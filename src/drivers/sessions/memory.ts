@@ -39,8 +39,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     return tenant
   }
 
-  function write(tenant: Tenant, session: string, texts: readonly string[]): number {
-    const now = clock.now()
+  function write(tenant: Tenant, session: string, texts: readonly string[], now = clock.now()): number {
     const log = tenant.logs.get(session) ?? { createdAt: now, updatedAt: now, bytes: 0, entries: [] }
     if (texts.length > 0) tenant.logs.set(session, log)
     for (const text of texts) {
@@ -56,12 +55,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
   return checkedStore({
     name: 'memory',
 
-    async append(tenantName, session, records, expectedVersion) {
+    async append(tenantName, session, records, expectedVersion, { at } = {}) {
       const tenant = tenantOf(tenantName)
       const texts = records.map((record) => JSON.stringify(record))
       const actual = tenant.logs.get(session)?.entries.length ?? 0
       if (expectedVersion !== undefined && actual !== expectedVersion) throw conflict(session, expectedVersion, actual)
-      return write(tenant, session, texts)
+      return write(tenant, session, texts, at)
     },
 
     async *read(tenantName, session, afterVersion = 0) {
@@ -82,7 +81,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
 
     async claimEpoch(tenantName, session, epoch) {
       const tenant = tenantOf(tenantName)
-      const held = (tenant.epochs.get(epoch.cover) ?? []).filter((entry) => idOf(entry) !== epoch.replaces)
+      const all = tenant.epochs.get(epoch.cover) ?? []
+      // Up to the one that is gone beyond; a copy of it in a later session is no newer.
+      const past = new Set(all.slice(0, all.findIndex((entry) => idOf(entry) === epoch.replaces) + 1).map(idOf))
+      const held = all.filter((entry) => !past.has(idOf(entry)))
       const same = held.find((entry) => idOf(entry) === epoch.id)
       const alive = held.find((entry) => tenant.undos.get(idOf(entry))?.has(entry.session) !== true)
       const winner = alive === undefined ? same : held.find((entry) => idOf(entry) === idOf(alive))

@@ -1,7 +1,9 @@
+import { RECORD_VERSION, type CompactionAsked } from '../../core/records.ts'
 import type { Branch } from '../session/branch/branch.ts'
 import type { EngineDeps } from '../deps.ts'
 import { prepare, type PrepareRequest } from '../prepare/prepare.ts'
 import { record } from '../session/record.ts'
+import { appendTo } from '../session/restore.ts'
 
 export interface CompactOptions {
   /** What the summary should hold: it reaches the model that writes it, and stays in view beside the summary. */
@@ -17,6 +19,8 @@ export type Compaction =
   /** The next `prepare` does it. */
   | { readonly status: 'with-next-request' }
 
+const ASKED = { type: 'compaction-asked' } as const
+
 /** Longer instructions than this are a document, not a wish. */
 const MOST_CHARACTERS = 4_000
 
@@ -24,8 +28,14 @@ const MOST_CHARACTERS = 4_000
 export async function compact(deps: EngineDeps, branch: Branch, options: CompactOptions): Promise<Compaction> {
   const { request } = options
   const instructions = options.instructions?.trim().slice(0, MOST_CHARACTERS) ?? ''
-  branch.wish.ask(instructions === '' ? {} : { instructions })
-  if (request === undefined) return { status: 'with-next-request' }
+  const asked = instructions === '' ? {} : { instructions }
+  if (request === undefined) {
+    // Through the log: the next request may come to another process.
+    const record: CompactionAsked = { v: RECORD_VERSION, at: deps.clock.now(), agent: branch.agent, ...ASKED, ...asked }
+    await appendTo(deps, branch, [record])
+    return { status: 'with-next-request' }
+  }
+  branch.wish.ask(asked)
   const turn = await prepare(deps, branch, { ...request, archive: 'before' })
   // Nothing is sent: the turn is closed, and what it held of the budgets let go.
   if (turn.verdict.kind !== 'halt') await record(deps, branch, { turn: turn.id, refused: true })

@@ -83,7 +83,7 @@ async function planAndClaim(
     }
     const viewOfPlan = (candidate: Proposal): View =>
       viewUnder(context, standing, epochOf(context, standing, cause, candidate))
-    // Weighed before a summariser is asked: its call costs money too.
+    // Weighed before a summarizer is asked: its call costs money too.
     if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false)
       return { nothing: 'it would cost more than it saves' }
     const fits = (candidate: Proposal): boolean => !isOver(viewOfPlan(candidate).load, context.limit)
@@ -102,10 +102,12 @@ async function planAndClaim(
     const mayClose = cascade.some(({ step }) => step === 'final')
     if (isCertainlyOver(view.estimate, context.limit) && !mayClose)
       return { nothing: 'no plan made the request fit', view }
-    if (load.count.high >= cause.loadBefore && load.bytes >= cause.bytesBefore)
+    const isForBytes = cause.bytesBefore > context.limit.bytes
+    if (isForBytes ? load.bytes >= cause.bytesBefore : load.count.high >= cause.loadBefore)
       return { nothing: 'the shorter view would be no smaller' }
     await storeTexts(deps, branch, ownTexts(context, proposal))
-    return claim({ ...planned, after: load.count.high, recall: recallUnder(context, planned, view) })
+    const won = await claim({ ...planned, after: load.count.high, recall: recallUnder(context, planned, view) })
+    return won.id === standing.epoch?.id ? { nothing: 'it stands already' } : won
   }
   return { nothing: 'no plan made the request fit' }
 }

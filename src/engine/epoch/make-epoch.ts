@@ -1,5 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import { declaredCount } from '../../core/epochs.ts'
+import { RECORD_VERSION } from '../../core/records.ts'
 import type { Load } from '../../core/target.ts'
 import { announceEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from './breaker.ts'
@@ -9,13 +10,15 @@ import { declareEpoch } from './declare-epoch.ts'
 import { askBeforeEpoch } from './epoch-hooks.ts'
 import { priceGate } from './price-gate.ts'
 import type { Standing } from '../prepare/standing.ts'
+import { appendTo } from '../session/restore.ts'
+import { sentBefore } from '../session/sent-request.ts'
 import { highWater, isHigh, messagesOf, messagesSinceSummary } from './thresholds.ts'
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
 export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
   const { deps, branch, limit } = context
   if (branch.wish.request !== undefined) return true
-  if (wasAnswered(context, standing)) return false
+  if (sentBefore(context, standing.epoch?.id) !== undefined) return false
   if (epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
   if (branch.background.isWriting) return false
@@ -37,17 +40,6 @@ function isBaseHigh({ deps, conversation, target, limit, branch }: PrepareContex
 
 const byBound = (load: Load): Load => ({ ...load, count: { ...load.count, tokens: load.count.high } })
 
-/**
- * The same request got an answer as it stands, from the same model and with no more room: it is sent as it was. A process that has just
- * started may count it otherwise than the one that sent it, and must not rewrite it for that.
- */
-function wasAnswered({ branch, links, target, limit }: PrepareContext, { epoch }: Standing): boolean {
-  const before = branch.log.answered.get(links.at(-1)?.chain ?? '')
-  if (before === undefined || before.limitTokens === undefined) return false
-  const isSamePlace = before.model === target.model && before.endpoint === target.endpoint
-  return isSamePlace && before.epoch === epoch?.id && before.limitTokens <= limit.tokens
-}
-
 /** A window of messages is full, and a tenth of it has come in since the last epoch. */
 function hasManyMessages({ deps, links }: PrepareContext, { epoch }: Standing, view: Conversation): boolean {
   const { messages, messagesSince = 'start' } = deps.policy.water
@@ -55,6 +47,12 @@ function hasManyMessages({ deps, links }: PrepareContext, { epoch }: Standing, v
   const count = messagesSince === 'start' ? messagesOf(view.items) : messagesSinceSummary(view.items)
   if (count < messages) return false
   return links.length - (epoch === undefined ? 0 : declaredCount(epoch)) >= messages * 0.1
+}
+
+/** Nothing came of what the log asks for: no other process tries it again. */
+async function refuse({ deps, branch }: PrepareContext, refusal: string): Promise<void> {
+  const at = deps.clock.now()
+  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'compaction-asked', refusal }])
 }
 
 /** Makes an epoch; where none makes the request fit, the smallest view that was found. */
@@ -88,6 +86,7 @@ export async function makeEpoch(
   })
   wish.answer('nothing' in epoch ? epoch.nothing : undefined)
   if ('nothing' in epoch) {
+    if (requested?.isLogged === true) await refuse(context, epoch.nothing)
     return epoch.view === undefined ? {} : { smallest: epoch.view }
   }
   const price = gate?.quote()

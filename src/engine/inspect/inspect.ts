@@ -1,3 +1,4 @@
+import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import { addUsage } from '../../core/usage.ts'
 import type { Usage } from '../../core/usage.ts'
 import { distinct, slicesOf } from './by-kind.ts'
@@ -42,6 +43,8 @@ export interface Inspection {
   readonly savings: readonly Saving[]
   /** As the provider reported it, over all calls that say so. */
   readonly usage?: Usage
+  /** List price of what was reported; without the output where that is too small. */
+  readonly costUsd?: number
   /** Calls without usage. */
   readonly withoutUsage: number
   /** The reported output is too small: the file kept values from the start of the streams. */
@@ -78,10 +81,18 @@ export function inspect(source: InspectSource, options: InspectOptions & SavingO
     growth,
     savings: savingsOf(pieces, repeats, options),
     ...(usages.length > 0 && { usage: usages.reduce(addUsage) }),
+    ...(usages.length > 0 && options.price !== undefined && { costUsd: costOf(source, options.price) }),
     withoutUsage: source.calls.length - usages.length,
     outputPartial: source.calls.some(({ outputPartial }) => outputPartial === true),
     problems,
   }
+}
+
+function costOf({ calls }: InspectSource, price: PriceModel): number {
+  return calls.reduce((sum, { usage, outputPartial }) => {
+    if (usage === undefined) return sum
+    return sum + costOfUsage(outputPartial === true ? { ...usage, output: 0 } : usage, price)
+  }, 0)
 }
 
 function biggestOf(pieces: readonly Piece[], top: number): readonly BigItem[] {

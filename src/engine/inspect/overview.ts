@@ -13,6 +13,8 @@ export interface Overview {
   readonly slices: readonly Slice[]
   readonly savings: readonly Saving[]
   readonly usage?: Usage
+  /** Of the sessions whose price is known. */
+  readonly costUsd?: number
 }
 
 export function overviewOf(inspections: readonly Inspection[]): Overview {
@@ -32,6 +34,7 @@ export function overviewOf(inspections: readonly Inspection[]): Overview {
     (a, b) => ({ ...a, items: a.items + b.items, sentTokens: a.sentTokens + b.sentTokens }),
   )
   const usages = inspections.flatMap(({ usage }) => (usage === undefined ? [] : [usage]))
+  const costs = inspections.flatMap(({ costUsd }) => (costUsd === undefined ? [] : [costUsd]))
   const total = (field: 'calls' | 'tokens' | 'sentTokens') => inspections.reduce((sum, one) => sum + one[field], 0)
   return {
     sessions: inspections.length,
@@ -41,6 +44,7 @@ export function overviewOf(inspections: readonly Inspection[]): Overview {
     slices,
     savings,
     ...(usages.length > 0 && { usage: usages.reduce(addUsage) }),
+    ...(costs.length > 0 && { costUsd: costs.reduce((sum, cost) => sum + cost, 0) }),
   }
 }
 

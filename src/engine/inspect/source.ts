@@ -1,3 +1,4 @@
+import type { PriceModel } from '../../core/price.ts'
 import type { Usage } from '../../core/usage.ts'
 
 /** What an inspection reads of a recording. Loaders' recordings fit it as they are. */
@@ -40,6 +41,8 @@ export interface InspectOptions {
   readonly countText: (text: string) => number
   /** The model's window; unknown windows draw no line. */
   readonly window?: number
+  /** The model's list price; without one no dollars are shown. */
+  readonly price?: PriceModel
   /** Biggest items and read-again files to name. @default 10 */
   readonly top?: number
   /** Tokens of one picture or document whose pixels we do not see. @default 1500 */

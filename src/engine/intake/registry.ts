@@ -35,7 +35,7 @@ function isFailedSpan(span: unknown): boolean {
   return isError || span['error'] === true || span['has_error'] === true
 }
 
-/** The eight tools that AutoSRE's summariser knows. */
+/** The eight tools that AutoSRE's summarizer knows. */
 const AUTOSRE_SUMMARIES: Readonly<Record<string, ToolSummary>> = {
   fetch_trace(result) {
     const spans = list(result, 'spans')

@@ -1,3 +1,4 @@
+import { SYSTEM_TENANT } from '../../core/system-tenant.ts'
 import { BoundedMap } from '../../lib/bounded-map.ts'
 import type { LearnedLimit } from '../../core/target.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -59,8 +60,6 @@ const LEAST_BYTES = 16_384
 const MOST_TENANTS = 10_000
 /** Lessons of one tenant; the oldest goes first. */
 const MOST_LESSONS = 200
-/** Tenants with lessons, for whoever lists them all. */
-const SYSTEM_TENANT = 'plimsoll'
 const TENANTS_KEY = 'learned-limits-tenants'
 const KEY = 'learned-limits'
 

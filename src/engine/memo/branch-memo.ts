@@ -6,6 +6,8 @@ export interface EpochView extends Shown {
   readonly epoch: string
   /** The covered items and the one behind them, in front of which an epoch may insert. */
   readonly covered: readonly Item[]
+  /** Texts of the first-send edits among them. */
+  readonly firstSend: readonly string[]
 }
 
 /** A history as the model gets to see it. */

@@ -26,14 +26,26 @@ function epochViewOf(context: PrepareContext, standing: Standing): EpochView | u
   const known = branch.memo.epochView
   if (
     known?.epoch === epoch.id &&
-    deps.memo.prefixes.shared(known.covered, conversation.items) === known.covered.length
+    deps.memo.prefixes.shared(known.covered, conversation.items) === known.covered.length &&
+    isSame(known.firstSend, firstSendIn(standing, known.covered.length))
   )
     return known
   const covered = conversation.items.slice(0, behind.index + 1)
-  const view = { epoch: epoch.id, covered, ...shownUnder(context, standing, covered) }
+  const firstSend = firstSendIn(standing, covered.length)
+  const view = { epoch: epoch.id, covered, firstSend, ...shownUnder(context, standing, covered) }
   branch.memo.keepEpochView(view)
   return view
 }
+
+/** Texts of the first-send edits that the covered items have: the last of these items may be new, and get its edit late. */
+function firstSendIn({ firstSend }: Standing, count: number): readonly string[] {
+  const texts: string[] = []
+  for (const [index, { text }] of firstSend) if (index < count) texts.push(text)
+  return texts
+}
+
+const isSame = (some: readonly string[], others: readonly string[]): boolean =>
+  some.length === others.length && some.every((text, i) => text === others[i])
 
 function shownUnder(context: PrepareContext, standing: Standing, items: readonly Item[]): Shown {
   const { links } = context

@@ -1,4 +1,5 @@
 import type { Conversation } from '../../core/conversation.ts'
+import type { Load } from '../../core/target.ts'
 import { showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf } from './counting.ts'
@@ -42,9 +43,14 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     high > limit.tokens || (epoch !== undefined && high > lowWater(deps.policy, limit, fixedTokensOf(context)))
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
+  const loadOriginal = view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high
   emit({
     type: 'request-prepared',
+    turn: id,
+    format: request.format,
+    model: target.model,
     load: high,
+    original: loadOriginal,
     limit: limit.tokens,
     bytes: view.load.bytes,
     verdict: verdict.kind,
@@ -57,14 +63,14 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     text: view.text,
     headers: view.headers,
     verdict,
-    load: view.load,
+    load: told(view.load),
     limit,
     edits: view.plan,
     ...(epochId !== undefined && { epoch: epochId }),
     declared: (view.conversation.changes?.addTools ?? []).map(({ name }) => name),
     report: {
       untouched: view.text === context.text,
-      loadOriginal: view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high,
+      loadOriginal,
       loadBefore: before.load.count.high,
       loadAfter: high,
       ...(epoch !== undefined && { newEpoch: { id: epoch.id, forced: epoch.forced, covered: epoch.count } }),
@@ -78,8 +84,14 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
   }
 }
 
+/** A design's own number may lie outside the bounds of our meter, which decide what may leave; who reads the load gets one interval that holds both. */
+function told(load: Load): Load {
+  const { tokens, low, high } = load.count
+  return { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } }
+}
+
 function openTurn(
-  { request, context, permission }: Permitted,
+  { request, context, permission, isClosing }: Permitted,
   epoch: string | undefined,
   unwritten: Unwritten | undefined,
 ): string {
@@ -105,6 +117,7 @@ function openTurn(
       ...(gauge.estimated !== true && { exact: true }),
     },
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
+    isClosing,
     startedAt: deps.clock.now(),
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
     ...(target.endpoint !== undefined && { endpoint: target.endpoint }),

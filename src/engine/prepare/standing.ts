@@ -35,10 +35,11 @@ export async function findStanding({ deps, branch, conversation, links, known }:
     fresh.map((link) => link.chain),
   )
   const epochs = [...(trail?.epochs ?? []).filter(({ epoch }) => epoch.count <= known.links), ...found]
+  const spares = sparesOpenStep(items, links)
   const epoch = epochFor(
     branch,
     links,
-    epochs.filter(({ epoch: one, undoneIn }) => !undoneIn.includes(session) && sparesOpenStep(one, items, links)),
+    epochs.filter(({ epoch: one, undoneIn }) => !undoneIn.includes(session) && spares(one)),
   )
   const firstSend = new Map([...(trail?.firstSend ?? [])].filter(([index]) => index < known.items))
   for (const [index, edit] of await editsOf(deps.sessions, tenant, items, fresh)) firstSend.set(index, edit)
@@ -50,10 +51,17 @@ export async function findStanding({ deps, branch, conversation, links, known }:
   }
 }
 
-/** A client that rewound to just behind a cut has its open step in what the epoch takes out: the step is needed whole. */
-function sparesOpenStep(epoch: Epoch, items: readonly Item[], links: readonly Link[]): boolean {
-  const start = openStepStart(items, turnsOf(items))
-  return !epoch.edits.some((edit) => edit.op === 'drop' && (links[edit.to - 1]?.index ?? -1) >= start)
+/**
+ * A client that rewound to just behind a cut has its open step in what the epoch takes out: the step is needed whole. Where the history is
+ * there on which the epoch was declared, the step that was open then is spared, and any later one stands behind it.
+ */
+function sparesOpenStep(items: readonly Item[], links: readonly Link[]): (epoch: Epoch) => boolean {
+  let start: number | undefined
+  return (epoch) => {
+    if (isDeclaredOn(epoch, links[declaredCount(epoch) - 1]?.chain ?? '')) return true
+    const from = (start ??= openStepStart(items, turnsOf(items)))
+    return !epoch.edits.some((edit) => edit.op === 'drop' && (links[edit.to - 1]?.index ?? -1) >= from)
+  }
 }
 
 async function editsOf(
@@ -93,7 +101,7 @@ const keysOf = (items: readonly Item[], link: Link): readonly string[] =>
 const isEditable = (item: Item): boolean => item.kind === 'result' || item.kind === 'user' || item.kind === 'media'
 
 /**
- * The epoch that stands for a history. One that was declared for this very history wins; a history that was answered before gets what
+ * The epoch that stands for a history. One that was declared for this very history wins; a history that was sent before gets what
  * stood then, so that whoever asks again or rewinds gets the same bytes; for a new one it is the newest. What another session declares
  * for a history that this one has sent without it is not taken up.
  */
@@ -103,9 +111,9 @@ function epochFor({ log }: Branch, links: readonly Link[], found: readonly Found
   const own = epochs.filter(({ id }) => log.epochs.has(id))
   const declared = newestOf(own.filter((epoch) => isDeclaredOn(epoch, end)))
   if (declared !== undefined) return declared
-  const before = log.answered.get(end)
+  const before = log.handedOut.get(end)
   if (before !== undefined) return epochs.find(({ id }) => id === before.epoch)
-  const sent = links.findLastIndex(({ chain }) => log.answered.has(chain)) + 1
+  const sent = links.findLastIndex(({ chain }) => log.handedOut.has(chain)) + 1
   return newestOf(epochs.filter((epoch) => epoch.count > sent || log.epochs.has(epoch.id)))
 }
 

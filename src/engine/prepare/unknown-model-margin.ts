@@ -1,9 +1,12 @@
 import { mediaBytes, type Item } from '../../core/item.ts'
 import type { Load } from '../../core/target.ts'
-import type { CountedLoad, PrepareContext } from './context.ts'
+import type { CountedLoad, Weighing } from './context.ts'
 
 /** Four bytes to a token is what designs without a tokenizer assume; the fitted estimate is lower on repetitive text. */
 const BYTES_PER_TOKEN = 4
+
+/** What one kind of text showed of a tokenizer that nobody fitted our estimate to may be off by this much on another. */
+const MEASURED_MARGIN = 1.8
 
 /** How much more than estimated the parts of a request may be; 1 means that the estimate stands. */
 export interface UnknownModelMargin {
@@ -13,19 +16,15 @@ export interface UnknownModelMargin {
 
 /**
  * On a model that no catalogue knows and nobody has measured yet: some tokenizers make more than twice as many tokens, and nobody
- * knows by which rule it counts pictures. Reported usage ends it, for each apart.
+ * knows by which rule it counts pictures. Reported usage makes it smaller for text and ends it for pictures.
  */
-export function marginFor({
-  deps,
-  branch,
-  target,
-}: Pick<PrepareContext, 'deps' | 'branch' | 'target'>): UnknownModelMargin {
+export function marginFor({ deps, branch, target, gauge }: Weighing): UnknownModelMargin {
   const { caution = 1 } = deps.policy
   if (caution === 1 || deps.catalogue.resolve(target.model).match !== 'default') return { text: 1, media: 1 }
-  // Small prompts say little about a tokenizer: the margin fades with what was seen and ends with one whole sample.
-  const evidence = branch.log.calibration?.evidenceOf(target) ?? 0
-  const isMediaKnown = branch.log.calibration?.mediaFactorOf(target) !== undefined
-  return { text: caution ** Math.max(0, 1 - evidence), media: isMediaKnown ? 1 : caution }
+  // Small prompts say little about a tokenizer: the margin fades with what was seen, as far as it does, with one whole sample.
+  const evidence = branch.log.calibration?.evidenceOf(gauge) ?? 0
+  const isMediaKnown = branch.log.calibration?.mediaFactorOf(gauge) !== undefined
+  return { text: Math.max(MEASURED_MARGIN, caution ** (1 - evidence)), media: isMediaKnown ? 1 : caution }
 }
 
 /** The margin is about what nobody has counted: the part that the provider measured stands as it is. */

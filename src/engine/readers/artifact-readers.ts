@@ -6,7 +6,7 @@ import { artifactGrep, type GrepRequest } from './grep/grep.ts'
 import { lineIndexes } from './lines/line-index.ts'
 import { artifactQuery, type QueryLimits, type QueryRequest } from './query.ts'
 import { artifactRead, type ReadRequest } from './read.ts'
-import { readerOf, type MayOpen, type Reader, type ReaderAnswer, type ReaderOptions } from './reader.ts'
+import { readerOf, type Reader, type ReaderAnswer, type ReaderCallOptions, type ReaderOptions } from './reader.ts'
 import { artifactRun, type RunLimits, type RunRequest } from './run.ts'
 
 export interface ArtifactReadersOptions extends ReaderOptions {
@@ -26,8 +26,8 @@ export interface ArtifactReaders {
   readonly query: (request: QueryRequest) => Promise<ReaderAnswer>
   readonly run: (request: RunRequest) => Promise<ReaderAnswer>
   readonly extract: (request: ExtractRequest) => Promise<ExtractAnswer>
-  /** The same readers for one conversation: other artifacts do not exist for it. */
-  readonly within: (mayOpen: MayOpen) => ArtifactReaders
+  /** The same readers for one conversation, for which other artifacts do not exist, or for one call that can be cancelled. */
+  readonly within: (call: ReaderCallOptions) => ArtifactReaders
 }
 
 /** Chunks whose extracts are kept: those of a few large artifacts. */
@@ -44,7 +44,7 @@ export function artifactReaders(options: ArtifactReadersOptions): ArtifactReader
     query: async (request) => artifactQuery(reader, options.sql, request, options.queryLimits),
     run: async (request) => artifactRun(reader, options.sandbox, request, options.runLimits),
     extract: async (request) => artifactExtract(reader, indexes, options.extraction, request, known),
-    within: (mayOpen) => over(readerOf({ ...options, mayOpen })),
+    within: (call) => over(readerOf(options, call)),
   })
   return over(readerOf(options))
 }

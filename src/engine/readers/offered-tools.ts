@@ -1,5 +1,6 @@
 import type { Conversation, NewTool } from '../../core/conversation.ts'
 import { declareTools } from '../../core/edits.ts'
+import type { Limit } from '../../core/target.ts'
 import type { TargetRef } from '../../meter/index.ts'
 import type { EngineDeps } from '../deps.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
@@ -43,10 +44,14 @@ const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: [], unbinds: 
  */
 const SHARE_FROM_THE_START = 1 / 60
 
+/** Declarations never take more than this share of what fits: a small window is there for the conversation. */
+const MOST_SHARE = 1 / 10
+
 export function openOffer(
   { meter, catalogue }: Pick<EngineDeps, 'meter' | 'catalogue'>,
   gauge: Exclude<TargetRef, string>,
   conversation: Conversation,
+  { tokens: limit }: Pick<Limit, 'tokens'>,
   offer: ToolOffer | undefined,
 ): OpenOffer {
   if (offer === undefined) return NOTHING
@@ -64,15 +69,32 @@ export function openOffer(
       unbinds: offer.withEpoch === true,
       forbids: withheld,
     }
-  const always = declared === undefined && !isBound ? fromTheStart(meter, gauge, conversation, tools) : standing
+  const fitting = standing.length > 1 ? standing : withinShare(meter, gauge, conversation, tools, limit)
+  const always = declared === undefined && !isBound ? fromTheStart(meter, gauge, conversation, fitting) : standing
+  // What came with an epoch or an edit stays as it was, whatever is installed later.
+  const withEpoch = fitting.length > standing.length ? fitting : standing
   return {
     ...NOTHING,
     always,
-    withEdits: always.length > 0 || isBound ? always : tools,
-    // What came with an epoch or an edit stays as it was, whatever is installed later.
-    withEpoch: standing.length > 1 ? standing : tools,
-    unbinds: offer.withEpoch === true || (isBound && always.length < tools.length),
+    withEdits: always.length > 0 || isBound ? always : fitting,
+    withEpoch,
+    unbinds: offer.withEpoch === true || (isBound && always.length < withEpoch.length),
   }
+}
+
+/** All of them, the compact one alone, or none: what there is room for. */
+function withinShare(
+  meter: EngineDeps['meter'],
+  gauge: TargetRef,
+  conversation: Conversation,
+  tools: readonly NewTool[],
+  limit: number,
+): readonly NewTool[] {
+  const head = { ...conversation, items: [] }
+  const without = meter.measure(gauge, head, 0).count.tokens
+  const fits = (some: readonly NewTool[]): boolean =>
+    meter.measure(gauge, declareTools(head, some), 0).count.tokens - without <= MOST_SHARE * limit
+  return [tools, tools.slice(0, 1)].find(fits) ?? []
 }
 
 function fromTheStart(

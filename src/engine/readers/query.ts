@@ -2,7 +2,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { SqlEngine, SqlResult, SqlTable, SqlValue } from '../../ports/sql-engine.ts'
 import { loadInputs, type InputRequest } from './inputs.ts'
 import { pathOf } from './read.ts'
-import { byteLength, cutBytes, grouped, type Reader, type ReaderAnswer } from './reader.ts'
+import { byteLength, cutBytes, ending, grouped, type Reader, type ReaderAnswer } from './reader.ts'
 
 export interface QueryRequest extends InputRequest {
   /** One reading statement of SQLite. The artifact is table `t`, those of `also` are `t2`, `t3`. Without it: the tables. */
@@ -45,7 +45,13 @@ export async function artifactQuery(
     ...(path.length > 0 ? { path } : {}),
   }))
   const handles = inputs.map(({ stat }) => stat.handle)
-  const result = await engine.query({ sql: request.sql ?? 'SELECT 1', sources, timeoutMs, maxRows: MAX_ROWS })
+  const result = await engine.query({
+    sql: request.sql ?? 'SELECT 1',
+    sources,
+    timeoutMs,
+    maxRows: MAX_ROWS,
+    ...ending(reader),
+  })
   const room = reader.room(handles.length)
   if (!result.ok)
     return reader.answer(`The query failed: ${result.error}\n${schemaOf(result.tables)}`, handles, false, false)

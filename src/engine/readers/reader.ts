@@ -13,8 +13,16 @@ export interface ReaderOptions {
   /** A scan stops after this long and says how far it came. @default 10_000 */
   readonly timeoutMs?: number
   readonly clock?: Clock
-  /** Which of the tenant's artifacts these readers open. @default all of them */
+}
+
+/** What holds for the calls of one conversation, or for a single one. */
+export interface ReaderCallOptions {
+  /** Which of the tenant's artifacts are open to it. @default all of them */
   readonly mayOpen?: MayOpen
+  /** The caller does not wait for the answer any more. */
+  readonly signal?: AbortSignal
+  /** Told now and then how much of the work is done, from 0 to 1. */
+  readonly onProgress?: (share: number) => void
 }
 
 /** Whether a conversation holds, or has a view of, what a handle opens. */
@@ -41,6 +49,8 @@ export interface Reader {
   readonly tenant: string
   readonly clock: Clock
   readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
+  readonly progress: (share: number) => void
   /** Rejects with `not-found` and advice when there is no such artifact, or not for this conversation. */
   find(handle: string): Promise<ArtifactStat>
   /** Bytes left for header and body of an answer about so many artifacts. */
@@ -49,7 +59,7 @@ export interface Reader {
   answer(body: string, handles: readonly Handle[], truncated: boolean, ok?: boolean): ReaderAnswer
 }
 
-export function readerOf(options: ReaderOptions): Reader {
+export function readerOf(options: ReaderOptions, call: ReaderCallOptions = {}): Reader {
   const {
     store,
     tenant,
@@ -57,8 +67,8 @@ export function readerOf(options: ReaderOptions): Reader {
     maxBytes = DEFAULT_BYTES,
     timeoutMs = DEFAULT_TIMEOUT_MS,
     clock = systemClock,
-    mayOpen,
   } = options
+  const { mayOpen, signal, onProgress = () => undefined } = call
   if (maxBytes < LEAST_BYTES)
     throw new PlimsollError(
       'bad-config',
@@ -70,6 +80,8 @@ export function readerOf(options: ReaderOptions): Reader {
     tenant,
     clock,
     timeoutMs,
+    signal,
+    progress: onProgress,
     room,
     async find(handle) {
       const stat = isHandle(handle) ? await store.stat(tenant, handle) : undefined
@@ -88,6 +100,10 @@ export function readerOf(options: ReaderOptions): Reader {
     },
   }
 }
+
+/** For engines that can be told to stop. */
+export const ending = ({ signal }: Reader): { readonly signal?: AbortSignal } =>
+  signal === undefined ? {} : { signal }
 
 export const byteLength = (text: string): number => Buffer.byteLength(text, 'utf8')
 

@@ -2,7 +2,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { Sandbox } from '../../ports/sandbox.ts'
 import { compactSample } from './compact-sample.ts'
 import { loadInputs, type InputRequest } from './inputs.ts'
-import type { Reader, ReaderAnswer } from './reader.ts'
+import { ending, type Reader, type ReaderAnswer } from './reader.ts'
 
 export interface RunRequest extends InputRequest {
   /** JavaScript. Sees `data` (the artifact, parsed) and `artifacts`; answers with its last value, `return` or console.log. */
@@ -48,6 +48,7 @@ export async function artifactRun(
     timeoutMs,
     memoryBytes,
     maxOutputBytes: room - NOTE_BYTES,
+    ...ending(reader),
   })
   if (!result.ok) {
     const printed =

@@ -2,7 +2,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { ArtifactReaders } from './artifact-readers.ts'
 import type { ReaderAnswer } from './reader.ts'
 
-interface Property {
+export interface Property {
   readonly type: 'string' | 'integer' | 'boolean' | 'array'
   readonly description: string
   readonly enum?: readonly string[]
@@ -137,7 +137,7 @@ export function callReader(readers: ArtifactReaders, name: string, input: unknow
   }
   const declared = READER_TOOLS.find((each) => each.name === name)
   if (declared === undefined || !Object.hasOwn(run, name)) return undefined
-  return answering(async () => (run[name] as (input: unknown) => Promise<ReaderAnswer>)(checked(declared, input)))
+  return answering(async () => (run[name] as (input: unknown) => Promise<ReaderAnswer>)(checkedInput(declared, input)))
 }
 
 /** A mistake of the model is an answer to it, not an error of the program. Trouble of the store stays an error. */
@@ -152,7 +152,10 @@ async function answering(call: () => Promise<ReaderAnswer>): Promise<ReaderAnswe
 }
 
 /** Only declared fields of the declared type go through; null means left out, as some providers send it. */
-function checked({ name, inputSchema: { properties, required } }: ReaderTool, input: unknown): Record<string, unknown> {
+export function checkedInput(
+  { name, inputSchema: { properties, required } }: ReaderTool,
+  input: unknown,
+): Record<string, unknown> {
   if (typeof input !== 'object' || input === null || Array.isArray(input))
     throw new PlimsollError('bad-input', `${name} takes an object.`)
   const given = Object.entries(input).filter(([, value]) => value !== null && value !== undefined)

@@ -8,7 +8,7 @@ import type { EngineDeps } from '../deps.ts'
 import type { Redactor } from './redactor.ts'
 
 /*
- * The borders at which text leaves the request: the archive, the artifacts and the summariser. Requests themselves pass as they
+ * The borders at which text leaves the request: the archive, the artifacts and the summarizer. Requests themselves pass as they
  * are; what the client wants to send is the client's to decide.
  */
 
@@ -24,6 +24,8 @@ function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
   if (record.type === 'item-seen') return { ...record, text: redact(record.text), fragment: redact(record.fragment) }
   if (record.type === 'edit') return { ...record, text: redact(record.text) }
   if (record.type === 'audit') return { ...record, reason: redact(record.reason) }
+  if (record.type === 'compaction-asked' && record.instructions !== undefined)
+    return { ...record, instructions: redact(record.instructions) }
   return record.type === 'epoch' ? redactEpoch(redact, record) : record
 }
 

@@ -28,7 +28,7 @@ export interface ReplayedCall {
   readonly refused?: boolean
   readonly overflow?: boolean
   readonly invalid?: boolean
-  /** Requests that a summariser needed on the way. */
+  /** Requests that a summarizer needed on the way. */
   readonly summaries?: readonly Omit<SentRequest, 'purpose'>[]
   readonly epochs?: number
   /** Original items that are neither in the view nor in the archive. */
@@ -44,7 +44,7 @@ export interface ReplayReport {
   /** Calls that were answered with an error instead of a request. */
   readonly refused: number
   readonly epochs: number
-  readonly summariserCalls: number
+  readonly summarizerCalls: number
   readonly peakLoad: number
   readonly quoteRecall: number
   readonly nameRecall: number
@@ -69,7 +69,7 @@ export class ReplayMeter {
   #lost = 0
   #refused = 0
   #epochs = 0
-  #summariserCalls = 0
+  #summarizerCalls = 0
 
   constructor(source: ReplaySource, options: ReplayMeterOptions) {
     this.#source = source
@@ -104,7 +104,7 @@ export class ReplayMeter {
     const everything = [...tools, ...this.#original.slice(0, headPieces + recorded.to)]
     this.#unmanaged.add({ pieces: everything, outputTokens, ...timed })
     this.#calls++
-    this.#summariserCalls += summaries.length
+    this.#summarizerCalls += summaries.length
     this.#epochs += replayed.epochs ?? 0
     this.#lost += replayed.lost ?? 0
     if (refused) this.#refused++
@@ -123,7 +123,7 @@ export class ReplayMeter {
       lost: this.#lost,
       refused: this.#refused,
       epochs: this.#epochs,
-      summariserCalls: this.#summariserCalls,
+      summarizerCalls: this.#summarizerCalls,
       peakLoad: managed.peakTokens,
       quoteRecall,
       nameRecall,

@@ -14,7 +14,7 @@ export interface SentRequest {
   readonly outputTokens: number
   /** Milliseconds; without it the cache counts as warm. */
   readonly at?: number
-  /** A summariser's request has a prefix of its own, and leaves the session's cache as it is. @default 'turn' */
+  /** A summarizer's request has a prefix of its own, and leaves the session's cache as it is. @default 'turn' */
   readonly purpose?: 'turn' | 'summary'
 }
 

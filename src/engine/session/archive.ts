@@ -1,5 +1,12 @@
 import { linksBefore } from '../../core/chain.ts'
-import { RECORD_VERSION, type Epoch, type FirstSendEdit, type ItemSeen, type LogRecord } from '../../core/records.ts'
+import {
+  RECORD_VERSION,
+  type Epoch,
+  type FirstSendEdit,
+  type ItemSeen,
+  type LogRecord,
+  type RequestSent,
+} from '../../core/records.ts'
 import { ArchivedForms, formOf } from './branch/archived-forms.ts'
 import type { Branch } from './branch/branch.ts'
 import type { StoredText } from '../epoch/cascade/draft.ts'
@@ -44,10 +51,14 @@ export interface Decided {
 export const isNews = (context: PrepareContext, { standing, edits }: Decided): boolean =>
   edits.length > 0 || adopted(context, standing).length > 0
 
-/** Writes it. The artifacts that it names are then this session's as well. */
-export async function logRequest(context: PrepareContext, decided: Decided): Promise<void> {
+/** Writes it, and what is said about the request that leaves. The artifacts that it names are then this session's as well. */
+export async function logRequest(
+  context: PrepareContext,
+  decided: Decided,
+  sent: readonly RequestSent[] = [],
+): Promise<void> {
   const { deps, branch } = context
-  const records = unwrittenOf(context, decided)
+  const records = [...unwrittenOf(context, decided), ...sent]
   await referenceHandles(deps, branch, adopted(context, decided.standing))
   if (records.length > 0) await appendTo(deps, branch, records)
   noteArchived(context)

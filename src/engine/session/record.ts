@@ -13,6 +13,7 @@ import type { EngineDeps } from '../deps.ts'
 import { sealedTokensIn } from './sealed-tokens.ts'
 import { teach } from '../learning/teach.ts'
 import { appendTo } from './restore.ts'
+import { refusalOf } from './sent-request.ts'
 
 export interface RecordRequest {
   /** The id that `prepare` gave; ties the answer to its request, so that parallel calls do not mix. */
@@ -51,7 +52,8 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   const { durable = 'flushed' } = request
   if (request.refused === true) {
     if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
-    if (unwritten.length > 0) await appendTo(deps, branch, unwritten, { durable })
+    const records = [...unwritten, ...refusalOf(deps, branch, turn)]
+    if (records.length > 0) await appendTo(deps, branch, records, { durable })
     turn.unwritten?.written()
     return {}
   }
@@ -71,6 +73,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
       ? { measured: { ...turn.measured, ...(isPartial && { partial: true }), ...(isSuspect && { suspect: true }) } }
       : { cut: true }),
     limit: turn.limit,
+    ...(turn.isClosing && { closing: true }),
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
     ...(turn.epoch !== undefined && { epoch: turn.epoch }),
     ...(hidden !== undefined && { hidden }),

@@ -31,9 +31,15 @@ export async function appendTo(
   log.reached(version)
 }
 
-function absorb({ log, standing }: Branch, record: LogRecord): void {
+function absorb({ agent, log, standing, wish }: Branch, record: LogRecord): void {
   const change = log.absorb(record)
   if (change !== undefined) standing.follow(change)
+  if ((record.agent ?? agent) !== agent) return
+  if (record.type === 'compaction-asked' && record.refusal === undefined) {
+    const { instructions } = record
+    wish.ask({ isLogged: true, ...(instructions !== undefined && { instructions }) })
+  } else if (record.type === 'compaction-asked') wish.answer(record.refusal)
+  else if (record.type === 'epoch') wish.answer()
 }
 
 /**

@@ -1,3 +1,4 @@
+import { SYSTEM_TENANT } from '../../core/system-tenant.ts'
 import type { EventBody } from '../../core/events.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { Hash } from '../../core/hash.ts'
@@ -43,8 +44,6 @@ export interface BudgetBookOptions {
   readonly onEvent: (event: EventBody) => void
 }
 
-/** Accounts belong to the installation: their names are hashes, and they hold numbers only. */
-const TENANT = 'plimsoll'
 const MOST_ATTEMPTS = 50
 /** A call that another process began so long ago will not be settled any more. The provider may have billed it, so it counts as spent. */
 const ABANDONED_MS = 3_600_000
@@ -75,7 +74,7 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
   async function follow({ key }: Pick<BudgetAccount, 'key'>): Promise<Followed> {
     const state = followed.get(key) ?? { version: 0, spent: 0, holds: new Map(), finalUnder: undefined }
     followed.set(key, state)
-    for await (const { version, record } of sessions.read(TENANT, nameOf(key), state.version)) {
+    for await (const { version, record } of sessions.read(SYSTEM_TENANT, nameOf(key), state.version)) {
       state.version = version
       if (record.type === 'spend' && record.holder !== holder) absorb(state, record)
     }
@@ -98,12 +97,12 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
     const spent = before[account.scope][account.unit]
     if (spent <= 0) return
     const first = { ...line('before', { spent }), holder: 'log' }
-    await sessions.append(TENANT, nameOf(account.key), [first], 0).catch(unlessConflict)
+    await sessions.append(SYSTEM_TENANT, nameOf(account.key), [first], 0).catch(unlessConflict)
     await follow(account)
   }
 
   async function append(account: string, entry: Spend, expected?: number): Promise<void> {
-    const version = await sessions.append(TENANT, nameOf(account), [entry], expected)
+    const version = await sessions.append(SYSTEM_TENANT, nameOf(account), [entry], expected)
     const state = followed.get(account)
     if (state?.version === version - 1) state.version = version
   }

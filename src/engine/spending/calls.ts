@@ -11,7 +11,7 @@ export interface FinishedCall {
   readonly durationMs: number
 }
 
-/** A call as the log keeps it: priced by the model that answered, the summariser's by its own. */
+/** A call as the log keeps it: priced by the model that answered, the summarizer's by its own. */
 export function callRecord(deps: EngineDeps, branch: Branch, call: FinishedCall): UsageSeen {
   const { model, purpose, usage, durationMs } = call
   const { price } = deps.catalogue.resolve(model).info

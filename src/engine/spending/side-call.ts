@@ -12,7 +12,7 @@ export interface SideCall {
   made(ask: () => Promise<SummaryAnswer>): Promise<SummaryAnswer>
 }
 
-/** A call of ours spends like the agent's own: reserved, priced by the summariser's model, logged. Undefined: it may not be made. */
+/** A call of ours spends like the agent's own: reserved, priced by the summarizer's model, logged. Undefined: it may not be made. */
 export async function payForCall(
   context: PrepareContext,
   { name, model = name }: Pick<Summarizer, 'name' | 'model'>,

@@ -104,7 +104,7 @@ function logImport(
 
   async function flush(): Promise<void> {
     if (waiting.length === 0) return
-    await store.append(tenant, session, waiting, at - waiting.length)
+    await store.append(tenant, session, waiting, at - waiting.length, { at: waiting.at(-1)!.at })
     report.records += waiting.length
     waiting = []
   }
@@ -131,7 +131,8 @@ function logImport(
       }
       existing = undefined
       waiting.push(record)
-      if (waiting.length >= BATCH) await flush()
+      // The first record by itself: it says when the session began.
+      if (at === 1 || waiting.length >= BATCH) await flush()
     },
     flush,
   }

@@ -2,6 +2,7 @@ import type { Endpoint } from '../wire/endpoint.ts'
 
 export const endpoint: Endpoint = {
   name: 'gemini',
+  provider: 'gcp.gemini',
   label: 'Gemini',
   url: 'https://generativelanguage.googleapis.com',
   sdkPath: '',

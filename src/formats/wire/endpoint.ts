@@ -6,6 +6,8 @@ export interface Endpoint {
   /** Its prefix in the proxy, and its name on the command line. */
   readonly name: string
   readonly label: string
+  /** The vendor as OpenTelemetry's conventions for generative AI call it. @default its name */
+  readonly provider?: string
   readonly url: string
   /** What SDKs expect their base URL to end with. */
   readonly sdkPath: string

@@ -10,3 +10,13 @@ export const EXIT = {
   /** Stopped by Ctrl-C. */
   interrupted: 130,
 } as const
+
+/** The same for people; the reference is written from here. */
+export const EXIT_MEANINGS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], string>> = {
+  [EXIT.ok]: 'Done.',
+  [EXIT.failure]: 'It could not be done; the message says why and what to do.',
+  [EXIT.usage]: 'The command line, a setting or a file that it names is wrong.',
+  [EXIT.broken]:
+    'It was done, and a check that was asked for failed (`replay --check`, `simulate --check`, `store verify`, `doctor`).',
+  [EXIT.interrupted]: 'Stopped by Ctrl-C.',
+}

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { createProgram } from './program.ts'
+import { commandsFor, createProgram } from './program.ts'
 import { runProgram } from './run-program.ts'
 
-await runProgram(createProgram())
+await runProgram(await createProgram(commandsFor(process.argv.slice(2))))

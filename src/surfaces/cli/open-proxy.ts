@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { PlimsollEvent } from '../../core/events.ts'
-import { artifactsBeside } from '../../drivers/open-artifacts.ts'
+import { artifactsBeside, openArtifacts } from '../../drivers/open-artifacts.ts'
 import { openEvents } from '../../drivers/open-events.ts'
 import { openStore, withoutPassword } from '../../drivers/open-store.ts'
 import { openDashboard } from '../dashboard/open-dashboard.ts'
@@ -85,12 +85,15 @@ export async function openProxy(
     ),
   })
   const storeUrl = settings.store ?? defaultStore()
+  const artifactsUrl = settings.artifacts ?? artifactsBeside(storeUrl)
+  // Opened in earnest with the store's own secret; what is wrong with the address is said before anybody is served.
+  await openArtifacts(artifactsUrl, { secret: randomBytes(32) }).close()
   const sessions = openStore(storeUrl)
   const catalogue = knownModels()
   const plimsoll = createPlimsoll({
     ...liveOptions(settings),
     store: sessions,
-    artifacts: settings.artifacts ?? artifactsBeside(storeUrl),
+    artifacts: artifactsUrl,
     ...(settings.logFile !== undefined && { logFile: settings.logFile }),
     ...(settings.models !== undefined && { models: settings.models }),
     ...(settings.summarizer !== undefined && { summarizer: settings.summarizer }),

@@ -1,50 +1,28 @@
-import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { artifactsCommand } from './commands/artifacts.ts'
-import { chatCommand } from './commands/chat.ts'
-import { completionCommand } from './commands/completion.ts'
-import { configCommand } from './commands/config.ts'
-import { dashboardCommand } from './commands/dashboard.ts'
-import { countCommand } from './commands/count.ts'
-import { demoCommand } from './commands/demo.ts'
-import { doctorCommand } from './commands/doctor.ts'
-import { limitsCommand } from './commands/limits.ts'
-import { initCommand } from './commands/init.ts'
-import { inspectCommand } from './commands/inspect.ts'
-import { modelsCommand } from './commands/models.ts'
-import { proxyCommand } from './commands/proxy.ts'
-import { replayCommand } from './commands/replay.ts'
-import { runCommand } from './commands/run.ts'
-import { sessionsCommand } from './commands/sessions.ts'
-import { simulateCommand } from './commands/simulate.ts'
-import { storeCommand } from './commands/store.ts'
+import { packageVersion } from '../../lib/package-root.ts'
+import { COMMANDS, type CommandEntry } from './commands.ts'
 
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
-  version: string
-}
-
-/** The whole command line. */
-export const createProgram = (): Command =>
-  new Command('plimsoll')
-    .description('The load line for LLM context windows.')
-    .version(version)
+/** The command line with these commands loaded. The others are listed, and cannot be run. @default all of them */
+export async function createProgram(names: readonly string[] = COMMANDS.map(({ name }) => name)): Promise<Command> {
+  const program = new Command('plimsoll')
+    .description('Keeps the requests of LLM agents inside the context window, without losing what it removes.')
+    .version(packageVersion())
     .showSuggestionAfterError()
     .enablePositionalOptions()
-    .addCommand(initCommand())
-    .addCommand(inspectCommand())
-    .addCommand(replayCommand())
-    .addCommand(demoCommand())
-    .addCommand(chatCommand())
-    .addCommand(proxyCommand())
-    .addCommand(dashboardCommand())
-    .addCommand(runCommand())
-    .addCommand(simulateCommand())
-    .addCommand(sessionsCommand())
-    .addCommand(artifactsCommand())
-    .addCommand(storeCommand())
-    .addCommand(countCommand())
-    .addCommand(modelsCommand())
-    .addCommand(configCommand())
-    .addCommand(limitsCommand())
-    .addCommand(doctorCommand())
-    .addCommand(completionCommand())
+  for (const entry of COMMANDS)
+    program.addCommand(names.includes(entry.name) ? (await entry.load()).description(entry.description) : listed(entry))
+  return program
+}
+
+const listed = ({ name, usage, description }: CommandEntry): Command => {
+  const command = new Command(name).description(description)
+  if (usage.startsWith('[options]')) command.option('--options')
+  const [, argument] = /([[<].+)$/.exec(usage.replace('[options]', '')) ?? []
+  return argument === undefined ? command : command.argument(argument)
+}
+
+/** What has to be loaded for these arguments: the command that they name. */
+export function commandsFor([first = '', second = '']: readonly string[]): readonly string[] {
+  const name = first === 'help' ? second : first
+  return COMMANDS.some((entry) => entry.name === name) ? [name] : []
+}

@@ -3,8 +3,7 @@ import { readConfig, readNumber, unitWords, type BudgetConfig, type Config } fro
 import { checkTenants, proxyConfig, proxyPolicies, type ProxyConfig } from '../../config/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
 import { endpoints } from '../../formats/endpoints.ts'
-import { tokenCount } from './kit/token-count.ts'
-import { wholeNumber } from './whole-number.ts'
+import { byteCount, tokenCount } from './kit/token-count.ts'
 
 export interface ProxyFlags extends Omit<
   ProxyConfig,
@@ -42,32 +41,45 @@ const budgetIn =
 export function addProxyOptions(command: Command): Command {
   const several = (value: string, before: string[] = []): string[] => [...before, value]
   for (const [name, url] of Object.entries(VENDORS)) {
-    command.option(`--${name} <url>`, `upstream behind /${name}; again for a fallback (default: ${url})`, several)
+    command.option(`--${name} <url>`, `upstream behind /${name}; repeat for a fallback (default: ${url})`, several)
   }
   return command
     .option(
       '--window <tokens>',
-      'window of the upstream, when the catalogue does not know it: 200000 or 200k',
+      'context window of the upstream, such as 200000 or 200k (default: what is known about the model)',
       tokenCount,
     )
-    .option('--policy <name>', 'policy to apply')
+    .option('--policy <name>', 'policy to apply (default: the one of --config, else plimsoll)')
     .option('--observe', 'report what would be done and change nothing')
-    .option('--no-tools', 'inject no tools of ours into requests')
-    .option('--store <url>', 'memory: or sqlite:./plimsoll.db')
-    .option('--artifacts <url>', 'memory: or file:./artifacts')
+    .option('--no-tools', 'add no tools to requests')
+    .option(
+      '--store <url>',
+      'where to record: sqlite:./plimsoll.db, postgres://user@host/database or memory: (default: the store in the home directory)',
+    )
+    .option(
+      '--artifacts <url>',
+      'where large outputs go: file:./artifacts, postgres://…, s3://bucket/prefix or memory: (default: beside the store)',
+    )
     .option('--config <file>', 'settings as YAML or JSON; flags win; read again on SIGHUP')
-    .option('--budget-usd <amount[/scope]>', `dollars per ${SCOPES}; again for another (scope: day)`, budgetIn('usd'))
+    .option(
+      '--budget-usd <amount[/scope]>',
+      `dollars per ${SCOPES}; repeat for another (default scope: day)`,
+      budgetIn('usd'),
+    )
     .option('--budget-tokens <n[/scope]>', 'the same in tokens', budgetIn('tokens'))
-    .option('--max-body <bytes>', 'largest request body', wholeNumber)
+    .option('--max-body <bytes>', 'largest request body, as 64MiB (default: 64MiB)', byteCount)
     .addOption(new Option('--redact', 'take secrets out of what is stored').env('PLIMSOLL_REDACT'))
     .addOption(
-      new Option('--tenants <rule>', 'whose content a request is: credential, one or header:<name>').env(
-        'PLIMSOLL_TENANTS',
-      ),
+      new Option(
+        '--tenants <rule>',
+        'how tenants are told apart: credential, one or header:<name> (default: credential)',
+      ).env('PLIMSOLL_TENANTS'),
     )
-    .option('--allow-host <name>', 'further name that a local proxy is called by; again for another', several)
-    .option('--allow-origin <origin>', 'web page that may call the proxy; again for another', several)
-    .addOption(new Option('--ca-file <file>', 'further certificate authorities, as PEM').env('PLIMSOLL_CA_FILE'))
+    .option('--allow-host <name>', 'additional host name that the proxy answers to; repeat for another', several)
+    .option('--allow-origin <origin>', 'origin of a web page that may call the proxy; repeat for another', several)
+    .addOption(
+      new Option('--ca-file <file>', 'file with additional certificate authorities, as PEM').env('PLIMSOLL_CA_FILE'),
+    )
 }
 
 type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }

@@ -21,7 +21,7 @@ export async function runProgram(program: Command): Promise<void> {
 function prepareErrors(command: Command): void {
   command.exitOverride().showSuggestionAfterError()
   command.configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'plimsoll: ')) })
-  command.showHelpAfterError(`(${fullName(command)} --help says more)`)
+  command.showHelpAfterError(`(${fullName(command)} --help shows all options)`)
   command.commands.forEach(prepareErrors)
 }
 

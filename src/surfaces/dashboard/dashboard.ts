@@ -103,7 +103,7 @@ async function download(
   const handle = url.pathname.slice(DOWNLOAD.length)
   const tenant = url.searchParams.get('tenant') ?? ''
   if (!isHandle(handle)) throw new PlimsollError('bad-input', 'That is no handle.')
-  if (!audience.sees(tenant)) throw new PlimsollError('forbidden', 'That tenant is not yours.')
+  if (!audience.sees(tenant)) throw new PlimsollError('forbidden', 'Your credentials belong to another tenant.')
   const stat = await artifacts.stat(handle, { tenant })
   if (stat === undefined) throw new PlimsollError('not-found', `There is no artifact ${handle}.`)
   response.writeHead(200, {

@@ -1,16 +1,12 @@
-import { readFileSync } from 'node:fs'
 import type { Plimsoll } from '../../options.ts'
 import { createMeter } from '../../meter/index.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
 import type { MaintainedStore } from '../../ports/store-maintenance.ts'
+import { packageVersion } from '../../lib/package-root.ts'
 import { createDashboard, type Dashboard } from './dashboard.ts'
 import type { DashboardInfo, LearnedRow, PolicyRow, SpendingPage } from './page-types.ts'
 import type { Actions } from './routes.ts'
 import { storedSessions } from './stored-sessions.ts'
-
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
-  version: string
-}
 
 export interface DashboardOptions {
   readonly plimsoll: Plimsoll
@@ -35,7 +31,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
   const stored = storedSessions(sessions, priceOf)
   return createDashboard({
     info: async () => ({
-      version,
+      version: packageVersion(),
       source,
       connect: connect(),
       sessions: (await stored.list()).length,

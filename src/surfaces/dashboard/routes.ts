@@ -267,7 +267,7 @@ const sessionOf = ({ plimsoll }: RouteDeps, asked: Asked, audience: Audience): R
 function tenantIn(asked: Asked, audience: Audience): string {
   const tenant = textIn(asked, 'tenant')
   if (audience.sees(tenant)) return tenant
-  throw new PlimsollError('forbidden', 'That tenant is not yours.')
+  throw new PlimsollError('forbidden', 'Your credentials belong to another tenant.')
 }
 
 function textIn(asked: Asked, name: string, fallback?: string): string {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { packageRoot } from '../../lib/package-root.ts'
 
 export interface StaticFile {
   readonly type: string
@@ -8,8 +9,8 @@ export interface StaticFile {
   readonly isForever: boolean
 }
 
-/** Built by `npm run build` and shipped with the package; beside this file in `dist`, and there too when the sources run. */
-const FOLDERS = ['../../dashboard/', '../../../dist/dashboard/'].map((path) => new URL(path, import.meta.url))
+/** Built by `npm run build` and shipped with the package. */
+const FOLDER = 'dist/dashboard'
 
 const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
@@ -33,12 +34,11 @@ export function staticFile(path: string): Promise<StaticFile | undefined> {
 }
 
 async function load(name: string): Promise<StaticFile | undefined> {
-  for (const folder of FOLDERS) {
-    const bytes = await readFile(fileURLToPath(new URL(`.${name}`, folder))).catch(() => undefined)
-    if (bytes === undefined) continue
-    const type = TYPES[name.split('.').at(-1)!]!
-    return { type, bytes, isForever: name.startsWith('/assets/') }
+  const bytes = await readFile(fileURLToPath(new URL(FOLDER + name, packageRoot()))).catch(() => undefined)
+  if (bytes === undefined) {
+    read.delete(name)
+    return undefined
   }
-  read.delete(name)
-  return undefined
+  const type = TYPES[name.split('.').at(-1)!]!
+  return { type, bytes, isForever: name.startsWith('/assets/') }
 }

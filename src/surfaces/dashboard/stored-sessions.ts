@@ -1,3 +1,4 @@
+import { SYSTEM_TENANT } from '../../core/system-tenant.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { LogRecord } from '../../core/records.ts'
 import { BoundedMap } from '../../lib/bounded-map.ts'
@@ -21,8 +22,6 @@ export interface StoredSessions {
 const KEPT_CHARACTERS = 32 * 1024 * 1024
 const KEPT_FIGURES = 20_000
 const PAGE = 500
-/** Budgets and settings of the installation, which are no conversation. */
-const SYSTEM_TENANT = 'plimsoll'
 
 interface KeptLog {
   readonly records: readonly LogRecord[]

@@ -71,7 +71,7 @@ export function answerOf(script: Script | undefined, turn: BrainTurn): Answer {
   return typeof script === 'function' ? script(turn) : (script[turn.number - 1] ?? DEFAULT_ANSWER)
 }
 
-export type SummariserHabit =
+export type SummarizerHabit =
   | 'natural'
   | 'length'
   | 'empty'
@@ -82,7 +82,7 @@ export type SummariserHabit =
   | 'echo'
 
 /** A model that is asked for a summary and behaves in one of the ways that were seen in the wild. */
-export function summariserBrain(habit: SummariserHabit, summary = 'The user asked for X; X is half done.'): Script {
+export function summarizerBrain(habit: SummarizerHabit, summary = 'The user asked for X; X is half done.'): Script {
   return (turn) => {
     switch (habit) {
       case 'natural':

@@ -1,5 +1,5 @@
-export type { Answer, AnswerPart, BrainTurn, Script, SummariserHabit } from './brain.ts'
-export { call, calls, overlong, refuse, say, summariserBrain, think } from './brain.ts'
+export type { Answer, AnswerPart, BrainTurn, Script, SummarizerHabit } from './brain.ts'
+export { call, calls, overlong, refuse, say, summarizerBrain, think } from './brain.ts'
 export type { Fault, FaultPlan, PlannedFault } from './fault.ts'
 export { createInProcessReferee as createReferee } from './fetch.ts'
 export type { RunningReferee, StartRefereeOptions } from './http.ts'

@@ -130,6 +130,16 @@ export const logCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'gives what is imported the dates that it comes with',
+    async run(subject) {
+      const store = await subject.open({ clock: manualClock(5000) })
+      await store.append(T, 'old', [item('first')], 0, { at: 1000 })
+      await store.append(T, 'old', [item('second')], 1, { at: 2000 })
+      const [old] = await store.list(T)
+      assert.deepEqual([old?.createdAt, old?.updatedAt], [1000, 2000])
+    },
+  },
+  {
     name: 'forks a log up to a version, and both go on alone',
     async run(subject) {
       const store = await subject.open()

@@ -53,6 +53,19 @@ export const lookupCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'lets epochs go beyond one another again and again, also when an older one was copied since',
+    async run(subject) {
+      const store = await subject.open()
+      await store.claimEpoch(T, 's1', epoch('e1', 'c'))
+      await store.claimEpoch(T, 's1', { ...epoch('e2', 'c'), replaces: 'e1' })
+      await store.append(T, 's2', [epoch('e1', 'c')])
+      const third = { ...epoch('e3', 'c'), replaces: 'e2' }
+      assert.deepEqual((await store.claimEpoch(T, 's1', third)).epoch, third)
+      assert.deepEqual((await store.claimEpoch(T, 's2', { ...epoch('e4', 'c'), replaces: 'e2' })).epoch, third)
+      assert.deepEqual((await store.claimEpoch(T, 's2', { ...epoch('e4', 'c'), replaces: 'e1' })).epoch.id, 'e2')
+    },
+  },
+  {
     name: 'makes a repeated claim a no-op',
     async run(subject) {
       const store = await subject.open()

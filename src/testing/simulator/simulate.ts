@@ -23,7 +23,7 @@ export interface SimulateOptions {
   readonly policy?: string | Policy
   /** Anything else that `createPlimsoll` takes. */
   readonly plimsoll?: Omit<PlimsollOptions, 'policy' | 'store' | 'artifacts' | 'secret' | 'clock' | 'summarizer'>
-  /** What the summariser answers. @default one sentence of 120 characters */
+  /** What the summarizer answers. @default one sentence of 120 characters */
   readonly summarise?: (request: SummaryRequest) => Promise<SummaryAnswer> | SummaryAnswer
   /** Sees each step as it happened. */
   readonly onStep?: (step: SimulatedStep) => void
@@ -60,7 +60,7 @@ export interface SimulationResult {
   readonly lost: number
   readonly compactions: number
   readonly maxConsecutiveCompactions: number
-  readonly summariserCalls: number
+  readonly summarizerCalls: number
   /** Steps that ended in a typed error instead of a request. */
   readonly typedErrors: number
   /** Highest true tokens that were sent. */
@@ -76,7 +76,7 @@ export async function simulate(scenario: Scenario, options: SimulateOptions = {}
   const store = memoryStore()
   const artifacts = memoryArtifacts({ secret })
   let now = 0
-  let summariserCalls = 0
+  let summarizerCalls = 0
   const plimsoll = createPlimsoll({
     ...options.plimsoll,
     policy,
@@ -88,7 +88,7 @@ export async function simulate(scenario: Scenario, options: SimulateOptions = {}
       name: 'simulated',
       window: scenario.window,
       summarise: async (request) => {
-        summariserCalls++
+        summarizerCalls++
         return summarise(request)
       },
     },
@@ -111,7 +111,7 @@ export async function simulate(scenario: Scenario, options: SimulateOptions = {}
     window: scenario.window,
     ...tally(run.steps),
     lost,
-    summariserCalls,
+    summarizerCalls,
     limit: run.limit,
   }
 }

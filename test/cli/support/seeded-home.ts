@@ -99,5 +99,6 @@ function programs(home: string): void {
   }
   script('plimsoll', `exec "${process.execPath}" "${BINARY}" "$@"`)
   script('npx', 'exec "$@"')
-  for (const agent of ['claude', 'codex', 'gemini']) script(agent, 'echo "$ANTHROPIC_BASE_URL $OPENAI_BASE_URL"')
+  for (const agent of ['claude', 'codex', 'gemini', 'opencode', 'pi', 'aider'])
+    script(agent, 'echo "$ANTHROPIC_BASE_URL $OPENAI_BASE_URL"')
 }

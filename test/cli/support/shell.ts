@@ -9,7 +9,7 @@ export function runLine(
   line: string,
 ): Promise<{ readonly code: number | null; readonly output: string }> {
   const { PATH, ...env } = cleanEnvironment(home.path)
-  const isServer = /^(?:npx )?plimsoll (?:proxy|dashboard)\b/.test(line)
+  const isServer = /^(?:npx )?plimsoll (?:proxy|dashboard|mcp --http)\b/.test(line)
   // Examples name the usual port and the public list of models; a test must neither fight over the one nor call the other.
   const typed = line
     .replaceAll(EXAMPLE_HANDLE, home.handle)

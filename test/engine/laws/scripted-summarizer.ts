@@ -29,7 +29,7 @@ function answerOf(habit: Habit, prompt: string): SummaryAnswer {
     case 'too long':
       return { text: `${SOUND}\n${prompt.repeat(3)}`, stop: 'end' }
     case 'throws':
-      throw new Error('the summariser is down')
+      throw new Error('the summarizer is down')
     default:
       return { text: SOUND, stop: 'end' }
   }

@@ -23,7 +23,7 @@ describe('k7: one user message and 150 tool steps', () => {
     expect(summary).toContain('src/f144.ts read 1×')
   })
 
-  it('asks the summariser with the request and what was done for it', async () => {
+  it('asks the summarizer with the request and what was done for it', async () => {
     const prompts: string[] = []
     const { messages } = open({
       policy: 'adk-code',

@@ -38,7 +38,7 @@ const step = (n) => [
 const messages = [{ role: 'user', content: 'Assess example.com' }, ...Array.from({ length: 33 }, (_, n) => step(n)).flat()]
 `
 
-describe('b4: the deadline of a summariser', () => {
+describe('b4: the deadline of a summarizer', () => {
   it('holds in a process that nothing else keeps alive', async () => {
     const { stdout } = await program(`${IMPORTS}
 const plimsoll = createPlimsoll({

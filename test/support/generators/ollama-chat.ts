@@ -4,7 +4,7 @@ import { choose, script, type Script, type ScriptStep, type Turn } from './scrip
 type Json = Record<string, unknown>
 
 /** Renders a script as a body of Ollama's own chat, in the forms that its clients use. */
-function ollamaChatBody({ system, turns, tools, maxTokens, style }: Script): Json {
+export function ollamaChatBody({ system, turns, tools, maxTokens, style }: Script): Json {
   let ids = 0
   const messages: Json[] = system.map((content) => ({ role: 'system', content }))
   for (const turn of turns) {

@@ -74,10 +74,10 @@ export async function appendBatch(
   context: Context,
   place: { readonly tenantName: string; readonly tenant: number; readonly session: string },
   records: readonly LogRecord[],
-  options: { readonly batch: string; readonly expectedVersion?: number | undefined },
+  options: { readonly batch: string; readonly expectedVersion?: number | undefined; readonly at?: number | undefined },
 ): Promise<number | undefined> {
   const { tenantName, tenant, session } = place
-  const { batch, expectedVersion } = options
+  const { batch, expectedVersion, at } = options
   const stored = records.map((record) => toStored(context.seal, tenantName, record))
   const keys = keysOf(context, tenantName, tenant, records)
   const onKnown = expectedVersion !== undefined && expectedVersion > 0
@@ -86,7 +86,7 @@ export async function appendBatch(
     session,
     records.length,
     stored.reduce((sum, { bytes }) => sum + bytes, 0),
-    context.clock?.now() ?? null,
+    at ?? context.clock?.now() ?? null,
     expectedVersion ?? null,
     stored.map(({ body }) => toColumn(body)),
     stored.map(({ sum }) => sum),

@@ -71,8 +71,8 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
     name: 'postgres',
     isShared: true,
 
-    async append(tenant, session, records, expectedVersion) {
-      return append(await ready(), context, tenant, session, records, expectedVersion)
+    async append(tenant, session, records, expectedVersion, { at } = {}) {
+      return append(await ready(), context, tenant, session, records, { expectedVersion, at })
     },
 
     read(tenant, session, afterVersion = 0) {

@@ -42,7 +42,7 @@ export async function append(
   tenantName: string,
   session: string,
   records: readonly LogRecord[],
-  expectedVersion?: number,
+  { expectedVersion, at }: { readonly expectedVersion?: number | undefined; readonly at?: number | undefined } = {},
 ): Promise<number> {
   const tenant = await ensureTenant(postgres, context, tenantName)
   if (records.length === 0) {
@@ -55,7 +55,7 @@ export async function append(
   for (let attempt = 1; ; attempt++) {
     try {
       const place = { tenantName, tenant, session }
-      const version = await appendBatch(once, context, place, records, { batch, expectedVersion })
+      const version = await appendBatch(once, context, place, records, { batch, expectedVersion, at })
       if (version !== undefined) return version
       break
     } catch (error) {

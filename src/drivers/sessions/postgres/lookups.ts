@@ -68,8 +68,11 @@ export async function claimEpoch(
   const id = context.seal.blind(tenantName, epoch.id)
   await queries.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`plimsoll claim ${tenant} ${cover}`])
   const [winner] = await queries.query(
-    `SELECT epoch FROM epochs e WHERE tenant = $1 AND cover = $2 AND epoch <> $4 AND (epoch = $3 OR NOT EXISTS
+    // What came after the one that is gone beyond; a copy of it in a later session is no newer.
+    `SELECT epoch FROM epochs e WHERE tenant = $1 AND cover = $2 AND (epoch = $3 OR NOT EXISTS
        (SELECT 1 FROM undos u WHERE u.tenant = e.tenant AND u.epoch = e.epoch AND u.session = e.session))
+       AND (SELECT MIN(record) FROM epochs f WHERE f.tenant = $1 AND f.cover = $2 AND f.epoch = e.epoch) >
+         COALESCE((SELECT MIN(record) FROM epochs f WHERE f.tenant = $1 AND f.cover = $2 AND f.epoch = $4), -1)
      ORDER BY epoch = $3, record LIMIT 1`,
     [tenant, cover, id, context.seal.blind(tenantName, epoch.replaces ?? '')],
   )

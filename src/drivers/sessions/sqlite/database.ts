@@ -1,7 +1,8 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { PlimsollError } from '../../../core/errors.ts'
+import { makeFolderSync } from '../../../lib/make-folder.ts'
 import { engineError } from './engine-errors.ts'
 
 export type SqlValue = string | number | Uint8Array | null
@@ -43,7 +44,7 @@ const require = createRequire(import.meta.url)
 export function openDatabase(path: string): SqliteDatabase {
   const { engine, open } = library()
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    makeFolderSync(resolve(dirname(path)), 0o700)
     closeSync(openSync(path, 'a', 0o600))
     return wrap(engine, open(path))
   } catch (error) {

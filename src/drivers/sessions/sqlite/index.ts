@@ -90,8 +90,8 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   return checkedStore({
     name: 'sqlite',
 
-    async append(tenant, session, records, expectedVersion, { durable = 'flushed' } = {}) {
-      const version = await write((db) => append(db, context, tenant, session, records, expectedVersion), durable)
+    async append(tenant, session, records, expectedVersion, { durable = 'flushed', at } = {}) {
+      const version = await write((db) => append(db, context, tenant, session, records, expectedVersion, at), durable)
       words.note()
       return version
     },

@@ -38,13 +38,13 @@ export function append(
   session: string,
   records: readonly LogRecord[],
   expectedVersion?: number,
+  now = context.clock.now(),
 ): number {
   const tenant = ensureTenant(db, context, tenantName)
   const head = headOf(db, context, tenant, session)
   if (expectedVersion !== undefined && head.version !== expectedVersion)
     throw conflict(session, expectedVersion, head.version)
   if (records.length === 0) return head.version
-  const now = context.clock.now()
   const id = head.id === 0 ? createSession(db, tenant, session, now) : head.id
   let { version, bytes } = head
   for (const record of records) {

@@ -65,13 +65,16 @@ export function claimEpoch(
   const id = context.seal.blind(tenantName, epoch.id)
   const replaces = context.seal.blind(tenantName, epoch.replaces ?? '')
   const winner = db.all(
-    `SELECT epoch FROM epochs e WHERE tenant = ? AND cover = ? AND epoch <> ? AND (epoch = ? OR NOT EXISTS
+    // What came after the one that is gone beyond; a copy of it in a later session is no newer.
+    `SELECT epoch FROM epochs e WHERE tenant = ? AND cover = ? AND (epoch = ? OR NOT EXISTS
        (SELECT 1 FROM undos u WHERE u.tenant = e.tenant AND u.epoch = e.epoch AND u.session = e.session))
+       AND (SELECT MIN(record) FROM epochs f WHERE f.tenant = e.tenant AND f.cover = e.cover AND f.epoch = e.epoch) >
+         COALESCE((SELECT MIN(record) FROM epochs f WHERE f.tenant = e.tenant AND f.cover = e.cover AND f.epoch = ?), -1)
      ORDER BY epoch = ?, record LIMIT 1`,
     tenant,
     cover,
-    replaces,
     id,
+    replaces,
     id,
   )[0]
   if (winner === undefined) {

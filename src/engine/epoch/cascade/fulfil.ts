@@ -118,7 +118,7 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
       emit({ type: 'summary-rejected', reason })
       // The next answer is asked for with what is wrong with this one; when the calls are used up, what code wrote serves.
       if ('isWrong' in outcome) repaired = withFault(ask, reason)
-      // Asking again helps against a bad answer, not against a summariser that is down.
+      // Asking again helps against a bad answer, not against a summarizer that is down.
       if (!('isDown' in outcome)) continue
       ways.shift()
       down.add(way.name)
@@ -138,8 +138,8 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
     } catch (error) {
       if (error instanceof NoBudget) return { reason: error.message, isDown: true }
       const cause = error instanceof Error ? error.message : String(error)
-      emit({ type: 'degraded', what: `summariser ${way.name}`, cause })
-      return { reason: `the summariser failed: ${cause}`, isDown: true }
+      emit({ type: 'degraded', what: `summarizer ${way.name}`, cause })
+      return { reason: `the summarizer failed: ${cause}`, isDown: true }
     }
   }
 

@@ -4,13 +4,14 @@ import type { Draft, StoredText } from '../cascade/draft.ts'
 import { mediaLines } from '../cascade/steps/shed-media.ts'
 import { callLine } from './arguments.ts'
 
-/** Of pictures and documents in results, this many are listed; the others are in the archive. */
+/** Of pictures and documents in results, this many are listed, the newest, as far as there is room; the others are in the archive. */
 const MOST = 20
 
 /** One line for each picture or document that leaves with a result: what it was, where it came from, and its handle. */
 export function mediaFrom(
   draft: Draft,
   folded: readonly number[],
+  budget: number,
 ): { readonly text: string; readonly stored: ReadonlyMap<Handle, StoredText> } {
   const callOf = new Map<number, Item>()
   for (const [call, result] of draft.turns.answers) callOf.set(result, draft.items[call]!)
@@ -25,5 +26,9 @@ export function mediaFrom(
     lines.push(...found.lines.map((line) => (call === undefined ? line : `${callLine(call)}: ${line}`)))
   }
   if (lines.length === 0) return { text: '', stored }
-  return { text: `Pictures and documents that were seen:\n${lines.slice(-MOST).join('\n')}`, stored }
+  let left = budget
+  const shown = lines.slice(-MOST)
+  const first = shown.findLastIndex((line) => (left -= draft.countText(line) + 1) < 0) + 1
+  if (first === shown.length) return { text: '', stored }
+  return { text: `Pictures and documents that were seen:\n${shown.slice(first).join('\n')}`, stored }
 }

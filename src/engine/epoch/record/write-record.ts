@@ -23,6 +23,7 @@ export interface HandoverRecord {
 
 /** Shares of the record's budget that its parts may take at most; what one leaves, those behind it have. */
 const USER_SHARE = 0.5
+const MEDIA_SHARE = 0.5
 const PLAN_SHARE = 0.12
 const PROSE_SHARE = 0.65
 const CALL_SHARE = 0.16
@@ -53,7 +54,7 @@ export function recordWriter(draft: Draft): (folded: readonly number[], budgetTo
     const { plan, rest: facts } = factBlocks(items, budgetTokens, countText)
     take(plan)
     take(facts)
-    const media = mediaFrom(draft, folded)
+    const media = mediaFrom(draft, folded, left * MEDIA_SHARE)
     take(media.text)
     const account = take(
       whatWasSaid(items, {

@@ -3,7 +3,7 @@ import type { Summarizer, SummaryAnswer } from '../../../ports/summarizer.ts'
 import type { SummaryAsk } from '../cascade/draft.ts'
 import { transcriptParts, transcriptWithin } from './transcript.ts'
 
-/** The summariser's own request leaves this much of its window free. */
+/** The summarizer's own request leaves this much of its window free. */
 const INPUT_SHARE = 0.8
 const WORDS_PER_TOKEN = 0.75
 /** A part's notes say nothing in fewer tokens. */
@@ -25,7 +25,7 @@ export interface OutOfBandOptions {
 }
 
 /**
- * Asks a summariser with a prompt of its own. A history that does not fit into 80 % of its window is read in parts, and the answer is
+ * Asks a summarizer with a prompt of its own. A history that does not fit into 80 % of its window is read in parts, and the answer is
  * made from the notes about them; where the calls do not suffice for all parts, or the policy wants one call, the oldest are left out
  * and counted.
  */

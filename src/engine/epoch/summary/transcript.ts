@@ -1,11 +1,11 @@
 import type { Item } from '../../../core/item.ts'
 import { cutHead, cutHeadBytes, byteLength } from '../../intake/text.ts'
 
-/** Of a result, a summariser sees its two ends: the middle seldom changes what is worth carrying on. */
+/** Of a result, a summarizer sees its two ends: the middle seldom changes what is worth carrying on. */
 const RESULT_CHARACTERS = 1_600
 const ARGUMENT_CHARACTERS = 600
 
-/** One line of a transcript for a summariser: who, and what was said, called or returned. Arguments and results are in it. */
+/** One line of a transcript for a summarizer: who, and what was said, called or returned. Arguments and results are in it. */
 function transcriptLine(item: Item): string | undefined {
   const text = item.text.trim()
   switch (item.kind) {

@@ -1,7 +1,7 @@
 const LONG_MS = 2 ** 30
 
 /**
- * Settles with the work or with the signal, whichever is first: a summariser that ignores its signal holds nobody up. The process stays
+ * Settles with the work or with the signal, whichever is first: a summarizer that ignores its signal holds nobody up. The process stays
  * alive for as long as somebody waits, also where the work itself has nothing that would keep it.
  */
 export async function withDeadline<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

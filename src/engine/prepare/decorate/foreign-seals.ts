@@ -1,6 +1,6 @@
 import type { Edit } from '../../../core/edits.ts'
 import type { Item } from '../../../core/item.ts'
-import type { Issuer } from '../../session/branch/branch-log.ts'
+import type { HandedOut, Issuer } from '../../session/branch/branch-log.ts'
 import type { PrepareContext, View } from '../context.ts'
 
 /**
@@ -17,22 +17,26 @@ export function dropForeignSeals(context: PrepareContext, view: View): readonly 
 
 function foreignIds({ branch, deps, conversation, links, target }: PrepareContext): ReadonlySet<string> {
   const ids = new Set<string>()
-  const { answered } = branch.log
-  if (answered.size === 0) return ids
+  const { handedOut } = branch.log
+  if (handedOut.size === 0) return ids
   const isForeign = ({ model, endpoint }: Issuer): boolean =>
     (endpoint !== undefined && target.endpoint !== undefined && endpoint !== target.endpoint) ||
     deps.meter.familyOf(model) !== deps.meter.familyOf(target.model)
-  if (!distinct(answered.values()).some(isForeign)) return ids
+  if (!distinct(handedOut.values()).some(isForeign)) return ids
   const chained = new Map(links.map(({ index, chain }) => [index, chain]))
   let issuer: Issuer | undefined
   for (const [index, item] of conversation.items.entries()) {
     if (item.role !== 'assistant') {
       const chain = chained.get(index)
-      if (chain !== undefined) issuer = answered.get(chain)
+      if (chain !== undefined) issuer = issuerOf(handedOut.get(chain))
     } else if (isSealedThought(item) && issuer !== undefined && isForeign(issuer)) ids.add(item.id)
   }
   return ids
 }
+
+/** Who was asked and did not answer has sealed nothing that we know of. */
+const issuerOf = (request: HandedOut | undefined): Issuer | undefined =>
+  request?.isAnswered === true ? request : undefined
 
 /** A session has as many answers as calls, of one or two models. */
 function distinct(issuers: Iterable<Issuer>): Issuer[] {

@@ -6,6 +6,7 @@ import type { PreparedTurn } from '../prepared-turn.ts'
 import { startSummary } from '../../epoch/background-summary.ts'
 import { placeOf } from '../../epoch/epoch-hooks.ts'
 import { callHook } from '../../hooks.ts'
+import { sentRecords } from '../../session/sent-request.ts'
 import type { Permission } from '../../spending/budget-gate.ts'
 import type { NewEdit } from '../../tool-results/first-send.ts'
 import type { Permitted } from './permit.ts'
@@ -30,7 +31,12 @@ async function handOut(permitted: Permitted): Promise<PreparedTurn> {
   // The client's own items may wait for the answer: it sends them again.
   const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt'
   const unwritten = mayWait ? journal.later() : undefined
-  if (unwritten === undefined) await journal.write()
+  if (unwritten === undefined) {
+    // A halted request never leaves; of one whose answer is read along, the answer will tell.
+    const isSent =
+      request.archive !== 'meanwhile' && (permission.verdict.kind !== 'halt' || request.sentAnyway === true)
+    await journal.writeWith(isSent ? sentRecords(context, epoch?.id ?? standing.epoch?.id, isClosing) : [])
+  }
   await tellHooks(context, edits, permission)
   if (epoch === undefined && !isClosing) await startSummary(context, standing, view)
   return finish({ ...permitted, permission }, unwritten)

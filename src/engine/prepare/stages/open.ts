@@ -44,7 +44,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     ...(calibration !== undefined && { calibration }),
   }
   const send = request.send ?? request.sendTo?.(target)
-  const offer = openOffer(deps, gauge, conversation, request.tools)
+  const offer = openOffer(deps, gauge, conversation, limit, request.tools)
   return {
     deps,
     branch,

@@ -1,6 +1,7 @@
 import type { FinalStep } from '../../../core/policy.ts'
 import { isChained } from '../../../core/whole-prompt.ts'
 import { designLogOf } from '../../presets/designs.ts'
+import { sentBefore } from '../../session/sent-request.ts'
 import { passBudgetGate, type Permission } from '../../spending/budget-gate.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from '../final-turn.ts'
 import { isCertainlyOver, isOver } from '../limits.ts'
@@ -31,16 +32,20 @@ export async function permit(reduced: Reduced): Promise<Permitted> {
 /** A policy's closing turn; and where the provider holds the history, all that can still be done about its size. */
 function closingOf({ context, standing, before, view }: Reduced): Permission | undefined {
   const final = finalStepOf(context)
-  if (final !== undefined && isUsedUp(context, standing, before))
+  // What is new was shortened before its first send: sent again, the request looks as if it had never been too large.
+  const wasClosing = sentBefore(context, standing.epoch?.id)?.isClosing === true
+  if (final !== undefined && (wasClosing || isUsedUp(context, standing, before)))
     return withFewerTools(context, view) ?? closingTurn(context, view, final)
   const { conversation, limit } = context
-  if (!isChained(conversation.settings) || !isOver(before.load, limit)) return undefined
+  if (!isChained(conversation.settings) || !(wasClosing || isOver(before.load, limit))) return undefined
   const closing = closingTurn(context, view, CHAIN_IS_FULL)
   const { high } = view.load.count
   const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
+  const { bytes } = closing.view.load
   return {
     verdict: { ...closing.verdict, ...numbers },
-    view: { ...closing.view, load: view.load, estimate: view.estimate },
+    // Its tokens are mostly the provider's to count, its bytes are all here.
+    view: { ...closing.view, load: { ...view.load, bytes }, estimate: { ...view.estimate, bytes } },
   }
 }
 

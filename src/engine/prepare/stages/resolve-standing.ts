@@ -28,7 +28,7 @@ async function standingOf(context: PrepareContext): Promise<Pick<Resolved, 'stan
   if (known === undefined || standing.epoch?.id === known.id) return { standing }
   // Another epoch of ours stands here, or a rewind went back to something sent before: what was sent then is sent again.
   const end = links.at(-1)?.chain ?? ''
-  if (standing.epoch !== undefined || wasSent(branch, end) || branch.log.answered.has(end)) return { standing }
+  if (standing.epoch !== undefined || wasSent(branch, end) || branch.log.handedOut.has(end)) return { standing }
   const { anchors, matched } = reanchor(known, links)
   if (anchors === undefined) {
     emit({ type: 'epoch-orphaned', epoch: known.id, matched })

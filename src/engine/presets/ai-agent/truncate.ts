@@ -2,6 +2,7 @@ import { rootSpan, skipString, skipSpace } from '../../../core/json/lexer.ts'
 import { shortJsonString } from '../../intake/json/json-string.ts'
 import { aiAgentTruncated } from '../../intake/markers.ts'
 import { byteLength, cutHead, cutHeadBytes, cutTail, cutTailBytes } from '../../intake/text.ts'
+import { graphemes } from '../../../lib/graphemes.ts'
 
 /** ai-agent's cap on one tool response. */
 export const AI_AGENT_MAX_BYTES = 12_288
@@ -35,7 +36,6 @@ export function truncateToGraphemes(text: string, maxChars: number): string | un
   return `${head}${aiAgentTruncated(total - 2 * half, 'chars')}${tail}`
 }
 
-const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' })
 /** Latin text is its own segmentation; the segmenter costs a microsecond per character. */
 // eslint-disable-next-line no-control-regex -- NUL to DEL without CR, which joins with LF
 const SIMPLE = /^[\u0000-\u000c\u000e-\u007f]*$/
@@ -43,21 +43,21 @@ const SIMPLE = /^[\u0000-\u000c\u000e-\u007f]*$/
 function countGraphemes(text: string): number {
   if (SIMPLE.test(text)) return text.length
   let count = 0
-  for (const _ of segmenter.segment(text)) count++
+  for (const _ of graphemes(text)) count++
   return count
 }
 
 function takeGraphemes(text: string, count: number): string {
   if (SIMPLE.test(text)) return text.slice(0, count)
   let left = count
-  for (const { index } of segmenter.segment(text)) if (left-- === 0) return text.slice(0, index)
+  for (const { index } of graphemes(text)) if (left-- === 0) return text.slice(0, index)
   return text
 }
 
 function lastGraphemes(text: string, count: number): string {
   if (SIMPLE.test(text)) return text.slice(-count)
   const starts: number[] = []
-  for (const { index } of segmenter.segment(text)) starts.push(index)
+  for (const { index } of graphemes(text)) starts.push(index)
   return text.slice(starts[Math.max(0, starts.length - count)])
 }
 

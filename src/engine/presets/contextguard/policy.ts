@@ -8,7 +8,7 @@ import type { Policy } from '../../../core/policy.ts'
  * 2.5 (2.0 and 1.5 are also written), three passes; the line itself compacts.
  *
  * Deviations, with the promise that each keeps: the open tool step and pending calls stay (7); the continuation quotes the request
- * up to 2,000 bytes instead of all of it (1) and stays in place afterwards (5); arguments and results reach the summariser (8);
+ * up to 2,000 bytes instead of all of it (1) and stays in place afterwards (5); arguments and results reach the summarizer (8);
  * a later summary is written from the archive, not from its predecessor, so that no mistake is summarised again (8);
  * code carries task, plan, refusals and files through (8); a summary that is rejected or does not fit gives way to the excerpts,
  * which are capped (1, 6); the third compaction in a row does not happen (6); a result of the open step that is larger than the
@@ -31,7 +31,7 @@ export const contextguard: Policy = {
   intake: { maxShare: Infinity, previewShare: 0.25 },
   estimator: { design: 'contextguard', defaultFactor: 2.5, clamp: [1, 5] },
   passes: 3,
-  // One call; what is above 80 % of the summariser's window leaves its oldest lines out.
+  // One call; what is above 80 % of the summarizer's window leaves its oldest lines out.
   summaries: { parts: false },
   cascade: [
     {
@@ -51,7 +51,7 @@ export const contextguard: Policy = {
  * contextguard's second strategy: more than `maxTurns` messages since the last compaction; the newest 30 % (at least 3) stay whole.
  *
  * Deviations: the watermark is where the kept tail begins, not the end of the history (3: the original lost the tail with the next
- * call); a summariser that fails is replaced by excerpts instead of failing the call (1); where the kept tail alone is too large, its
+ * call); a summarizer that fails is replaced by excerpts instead of failing the call (1); where the kept tail alone is too large, its
  * largest parts become preview + handle instead of halving the tail (7).
  */
 export const slidingWindow = (maxTurns = 20): Policy => ({

@@ -58,6 +58,7 @@ export async function extractChunked(
     const text = await chunkText(reader, stat, start, plan.chunkBytes)
     const said = await askChunk(model, question, text, `Part ${i + 1} of ${plan.chunks}.`)
     known.set(key, said)
+    reader.progress((i + 1) / plan.chunks)
     return said
   })
   const useful = answers.flat().filter((answer) => !answer.startsWith(NOTHING))

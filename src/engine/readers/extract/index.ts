@@ -10,6 +10,7 @@ import { cutBytes, grouped, type Reader, type ReaderAnswer } from '../reader.ts'
 import { extractChunked, planChunks, type ChunkAnswers, type ChunkPlan } from './chunked.ts'
 import { extractionModel, type ExtractionModel } from './model.ts'
 import { extractBySearch, SEARCH_INSTRUCTIONS } from './search.ts'
+import { deadlineAfter } from '../../epoch/summary/deadline.ts'
 import { headAndTail } from './truncate.ts'
 
 export type ExtractMode = 'auto' | 'full-chunked' | 'read-grep' | 'truncate'
@@ -75,20 +76,23 @@ export async function artifactExtract(
       options === undefined && request.mode !== 'truncate' ? 'no extraction model is set up' : undefined,
     )
   }
-  const model = modelOf(options, request.extract)
-  const plan = await planChunks(reader, stat, model)
+  const model = modelOf(options, request.extract, reader.signal)
+  // What takes time here is the model, so what the model read is the progress.
+  const quiet: Reader = { ...reader, progress: () => undefined }
+  const plan = await planChunks(quiet, stat, model)
   const { maxChunks = 40, maxTurns = 15, parallel = 4 } = options
   const failures: string[] = []
-  for (const mode of await modesFor(reader, indexes, stat, plan, request.mode, options)) {
+  for (const mode of await modesFor(quiet, indexes, stat, plan, request.mode, options)) {
     try {
       if (mode === 'full-chunked' && plan.chunks > maxChunks)
         throw new PlimsollError('overflow', `${plan.chunks} chunks would be needed, ${maxChunks} are allowed`)
       const text =
         mode === 'full-chunked'
           ? await extractChunked(reader, stat, model, request.extract, plan, { parallel, known })
-          : await extractBySearch(reader, indexes, stat, model, request.extract, maxTurns)
+          : await extractBySearch(quiet, indexes, stat, model, request.extract, maxTurns)
       return answered(reader, stat, text, mode, plan, model)
     } catch (error) {
+      reader.signal?.throwIfAborted()
       // What the store says is true for every mode; what the model did wrong is not.
       if (isPlimsollError(error, 'not-found') || isPlimsollError(error, 'store-unavailable')) throw error
       failures.push(`${mode}: ${error instanceof Error ? error.message : String(error)}`)
@@ -97,7 +101,7 @@ export async function artifactExtract(
   return truncated(reader, stat, failures.join('; '), model)
 }
 
-function modelOf(options: ExtractOptions, question: string): ExtractionModel {
+function modelOf(options: ExtractOptions, question: string, cancelled: AbortSignal | undefined): ExtractionModel {
   const { model, tokenizer, maxChunks = 40, maxTurns = 15, timeoutMs = 120_000 } = options
   const {
     maxOutputTokens = Math.min(2000, Math.floor(model.window / 4)),
@@ -105,7 +109,7 @@ function modelOf(options: ExtractOptions, question: string): ExtractionModel {
   } = options
   // A chunk may be halved and its answers combined: three calls for each are more than that ever takes.
   const maxCalls = maxChunks * 3 + maxTurns
-  const signal = AbortSignal.timeout(timeoutMs)
+  const signal = deadlineAfter(timeoutMs, cancelled)
   // Every call of the extraction listens to the one signal; Node takes more than ten for a leak.
   setMaxListeners(0, signal)
   const bounded = extractionModel(model, tokenizer, {

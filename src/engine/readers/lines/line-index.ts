@@ -22,7 +22,8 @@ export function lineIndexes(capacity = 64): LineIndexes {
   const known = new Map<Handle, Promise<LineIndex>>()
   return {
     of(reader, stat) {
-      const found = known.get(stat.handle) ?? build(reader, stat)
+      // Others may wait for the same index when the first to ask does not any more.
+      const found = known.get(stat.handle) ?? build({ ...reader, signal: undefined }, stat)
       known.delete(stat.handle)
       known.set(stat.handle, found)
       found.catch(() => known.delete(stat.handle))

@@ -1,5 +1,5 @@
 import type { Handle } from '../../../core/handles.ts'
-import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, UsageSeen } from '../../../core/records.ts'
+import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, RequestSent, UsageSeen } from '../../../core/records.ts'
 import type { Limit } from '../../../core/target.ts'
 import { BoundedMap } from '../../../lib/bounded-map.ts'
 import {
@@ -49,8 +49,8 @@ export interface BranchLog {
   readonly measured: Measured | undefined
   /** A request of this session could only be decided by the exact vocabulary; since then all of them are counted with it. */
   readonly isExact: boolean
-  /** Requests of this agent that were answered, by the chain hash that they ended with. */
-  readonly answered: ReadonlyMap<string, AnsweredRequest>
+  /** Requests of this agent that were handed out and not refused, by the chain hash that they ended with. */
+  readonly handedOut: ReadonlyMap<string, HandedOut>
   /** What the last answer counted, to tell a server that cuts prompts from one that counts in its own way. */
   readonly counted: CountedPrompt | undefined
   /** Tokens of what answers of this session sealed, by seal. */
@@ -75,12 +75,15 @@ export interface Issuer {
   readonly endpoint?: string
 }
 
-/** How a request was sent that got an answer. */
-export interface AnsweredRequest extends Issuer {
+/** How a request was sent, as far as we know. */
+export interface HandedOut extends Issuer {
   /** The epoch that stood. */
   readonly epoch?: string
   /** What fitted then. */
   readonly limitTokens?: number
+  /** It was made a closing turn. */
+  readonly isClosing: boolean
+  readonly isAnswered: boolean
 }
 
 const MOST_VIEWS = 1_000
@@ -103,7 +106,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
   const pins = new Set<string>()
   const undone = new Set<string>()
   const views = new BoundedMap<string, readonly Handle[]>(MOST_VIEWS)
-  const answered = new Map<string, AnsweredRequest>()
+  const handedOut = new Map<string, HandedOut>()
   const sealedTokens = new BoundedMap<string, number>(MOST_SEALS)
 
   function absorb(record: LogRecord): EpochChange | undefined {
@@ -141,13 +144,29 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
         log.toolBudgetLimit,
         (record.type === 'edit' ? record.limit : undefined) ?? Infinity,
       )
-    } else if (record.type === 'calibration') takeSeed(record)
+    } else if (record.type === 'request-sent') takeSent(record)
+    else if (record.type === 'calibration') takeSeed(record)
     else if (record.type === 'usage') takeUsage(record)
     if (record.type !== 'epoch' && record.type !== 'undo') return undefined
     log.decisions++
     if (record.type === 'epoch') return { stands: record }
     undone.add(record.epoch)
     return { undone: record.epoch }
+  }
+
+  /** An answer says more than what was handed out, before it or after. */
+  function takeSent({ chain, model, endpoint, epoch, limit, closing, refused }: RequestSent): void {
+    if (handedOut.get(chain)?.isAnswered === true) return
+    if (refused === true) handedOut.delete(chain)
+    else
+      handedOut.set(chain, {
+        model,
+        ...(endpoint !== undefined && { endpoint }),
+        ...(epoch !== undefined && { epoch }),
+        limitTokens: limit,
+        isClosing: closing === true,
+        isAnswered: false,
+      })
   }
 
   /** The first one in the log counts, whoever wrote it; ours may have been waiting when another process was faster. */
@@ -166,10 +185,12 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     const { usage, measured, epoch, endpoint } = record
     const issuer: Issuer = { model: record.model, ...(endpoint !== undefined && { endpoint }) }
     if (measured !== undefined)
-      answered.set(measured.chain, {
+      handedOut.set(measured.chain, {
         ...issuer,
         ...(epoch !== undefined && { epoch }),
         ...(record.limit !== undefined && { limitTokens: record.limit.tokens }),
+        isClosing: record.closing === true,
+        isAnswered: true,
       })
     if (measured?.exact === true) log.isExact = true
     if (isKnownUsage(usage)) log.counted = cutEvidence(log.counted, { usage, estimated: record.estimated, epoch }).seen
@@ -210,7 +231,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     cacheIsWarm: false,
     measured: undefined,
     isExact: false,
-    answered,
+    handedOut,
     counted: undefined,
     sealedTokens,
     calibration: undefined,

@@ -2,6 +2,8 @@
 export interface CompactRequest {
   /** What the summary should hold; it goes to the model that writes it, and stays in view. */
   readonly instructions?: string
+  /** It stands in the log, and so does what comes of it. */
+  readonly isLogged?: boolean
 }
 
 /** A reduction that was asked for: the next request declares an epoch, needed or not. */

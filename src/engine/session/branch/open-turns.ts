@@ -26,6 +26,8 @@ export interface OpenTurn {
   /** Held against the budgets until the answer's cost is known. */
   readonly reservation?: string
   readonly epoch?: string
+  /** It was made a closing turn, because the context was used up. */
+  readonly isClosing: boolean
   readonly startedAt: number
   /** What the log does not hold of this request yet; written together with its answer. */
   readonly unwritten?: Unwritten

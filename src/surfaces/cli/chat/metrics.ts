@@ -1,5 +1,5 @@
 import { grouped } from '../inspect/figures.ts'
-import { dollars } from '../replay/terminal.ts'
+import { dollars } from '../inspect/figures.ts'
 import type { Screen } from '../kit/screen.ts'
 import { wrapped } from '../kit/wrapped.ts'
 import type { Chat } from './chat.ts'

@@ -8,6 +8,7 @@ import type { ReaderProvenance } from '../../../engine/readers/provenance.ts'
 import type { ReaderAnswer } from '../../../engine/readers/reader.ts'
 import { grouped, short } from '../inspect/figures.ts'
 import { confirmed } from '../kit/confirm.ts'
+import { EXIT } from '../exit-codes.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable, when } from '../kit/print.ts'
 import { findArtifact, tenantsOf } from '../stores/find.ts'
@@ -19,7 +20,6 @@ const EXAMPLE = 'art_0123456789abcdefghjkmnpqrs'
 
 export function artifactsCommand(): Command {
   return new Command('artifacts')
-    .description('Exact bytes of what was taken out of conversations: list, read, search, query, compute, remove.')
     .addCommand(ls())
     .addCommand(show())
     .addCommand(grep())
@@ -44,7 +44,7 @@ const ls = (): Command =>
     addStoreOptions(new Command('ls').description('List artifacts, newest first.'))
       .option('--session <name>', 'those of one session')
       .option('--tool <name>', 'those of one tool')
-      .option('--limit <n>', 'at most so many', wholeNumber, 50),
+      .option('--limit <n>', 'show at most this many', wholeNumber, 50),
     'plimsoll artifacts ls --tool bash',
   ).action((flags: ListFlags) =>
     withStores(flags, async (stores) => {
@@ -94,7 +94,7 @@ const show = (): Command =>
   withExamples(
     onHandle('show', 'Write the exact bytes, or a part of them.')
       .option('--start <n>', 'first line (from 1), byte or item (from 0)', Number)
-      .option('--count <n>', 'at most so many', wholeNumber)
+      .option('--count <n>', 'show at most this many', wholeNumber)
       .option('--unit <what>', 'lines, bytes or items')
       .option('--out <file>', 'write the exact bytes here')
       .option('--stat', 'only what is known about it'),
@@ -235,8 +235,9 @@ async function withReaders(
         sql,
         sandbox,
       })
-      const { text, truncated } = await ask(readers)
-      print(flags.json, { handle, text, truncated }, () => text)
+      const { ok, text, truncated } = await ask(readers)
+      if (!ok) process.exitCode = EXIT.failure
+      print(flags.json, { handle, ok, text, truncated }, () => text)
     } finally {
       await sql.close()
       await sandbox.close()

@@ -48,10 +48,9 @@ const DEMO_WINDOW = 32_000
 export function chatCommand(): Command {
   return withExamples(
     new Command('chat')
-      .description(
-        'Talk to an agent that stays inside its window. Providers come from the environment; without a key a demo model answers.',
+      .addOption(
+        new Option('--provider <name>', 'provider to use (default: by the keys that are set)').choices(PROVIDERS),
       )
-      .addOption(new Option('--provider <name>', 'who answers (default: by the keys that are set)').choices(PROVIDERS))
       .option('--model <id>', 'model (default: the one of the provider)')
       .option('--base-url <url>', 'address of the provider, or of a server that is compatible with one')
       .option('-c, --continue', 'go on with the newest chat of this folder')
@@ -64,8 +63,11 @@ export function chatCommand(): Command {
       )
       .option('--window <tokens>', 'window of the model, when the catalogue is wrong', tokenCount)
       .option('--budget <dollars>', 'what the session may cost', budgetOf)
-      .option('--allow <tools>', 'tools that need not ask, between commas; "all" for every one', nameList)
-      .option('--route-unknown-tools', 'take calls of unknown tools for programs of that name; asks each time')
+      .option('--allow <tools>', 'tools that may run without asking, between commas; "all" for every one', nameList)
+      .option(
+        '--route-unknown-tools',
+        'run a program of that name when the model calls an unknown tool; asks each time',
+      )
       .option('--store <url>', 'where to record (default: the store in the home directory)')
       .option('--artifacts <url>', 'where results go (default: beside the store)')
       .addOption(new Option('--redact', 'take secrets out of what is recorded').env('PLIMSOLL_REDACT'))
@@ -184,7 +186,7 @@ function newestChat(folder: string, cwd: string): string {
   const newest = listChats(folder).find((chat) => chat.cwd === cwd)
   if (newest !== undefined) return newest.id
   throw new PlimsollError('not-found', 'There is no chat of this folder to go on with.', {
-    advice: 'Leave --continue away, or name one with --session.',
+    advice: 'Leave --continue out, or name one with --session.',
   })
 }
 

@@ -14,13 +14,7 @@ const POLICY_FILE = 'plimsoll.yaml'
 const PROXY_FILE = 'plimsoll.config.json'
 
 export function configCommand(): Command {
-  return new Command('config')
-    .description(
-      `Settings files: make one, check it, see which value comes from where. ${POLICY_FILE} holds policies, ${PROXY_FILE} the settings of the proxy.`,
-    )
-    .addCommand(init())
-    .addCommand(check())
-    .addCommand(show())
+  return new Command('config').addCommand(init()).addCommand(check()).addCommand(show())
 }
 
 const init = (): Command =>
@@ -36,7 +30,7 @@ const init = (): Command =>
   ).action(async (given: string | undefined, flags: { proxy?: boolean; force?: boolean; json?: boolean }) => {
     const file = given ?? (flags.proxy === true ? PROXY_FILE : POLICY_FILE)
     if (existsSync(file) && flags.force !== true)
-      throw new PlimsollError('bad-input', `${file} is there already.`, { advice: 'Say --force to write over it.' })
+      throw new PlimsollError('bad-input', `${file} already exists.`, { advice: 'Use --force to overwrite it.' })
     await writeFile(file, flags.proxy === true ? PROXY_STARTER : POLICY_STARTER)
     print(flags.json, { file }, () => `Wrote ${file}.`)
   })
@@ -44,7 +38,7 @@ const init = (): Command =>
 const check = (): Command =>
   withExamples(
     new Command('check')
-      .description('Say whether a settings file is right; names file and line of what is not, and exits with 2.')
+      .description('Check a settings file: names file and line of each mistake and exits with 2.')
       .argument('[file]', 'the file', POLICY_FILE)
       .option('--json', 'machine-readable output'),
     'plimsoll config check plimsoll.config.json',
@@ -52,7 +46,7 @@ const check = (): Command =>
     const problems = (await checkConfig(file)).problems.map(problemLine)
     if (problems.length > 0) process.exitCode = EXIT.usage
     if (flags.json === true) print(true, { file, ok: problems.length === 0, problems }, () => '')
-    else if (problems.length === 0) process.stdout.write(`${file} is right.\n`)
+    else if (problems.length === 0) process.stdout.write(`${file} is valid.\n`)
     else problems.forEach(printError)
   })
 

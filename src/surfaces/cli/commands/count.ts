@@ -28,9 +28,6 @@ interface Counted extends Count {
 export function countCommand(): Command {
   return withExamples(
     new Command('count')
-      .description(
-        'Count tokens of files or standard input, exactly where a tokenizer is installed, else with an interval.',
-      )
       .argument('[files...]', 'text files; - or nothing for standard input')
       .option('--model <id>', 'count as this model does', 'gpt-5')
       .addOption(

@@ -23,7 +23,7 @@ import { addStoreOptions, withStores, type StoreFlags } from '../stores/open.ts'
 import { findFiles } from '../transcripts/find-files.ts'
 import { loadFiles } from '../transcripts/load-files.ts'
 import { addLoadOptions } from '../transcripts/load-options.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { portNumber } from '../port-number.ts'
 
 interface DashboardFlags extends StoreFlags, LoadOptions {
   readonly port: number
@@ -36,11 +36,8 @@ interface DashboardFlags extends StoreFlags, LoadOptions {
 export function dashboardCommand(): Command {
   const command = addStoreOptions(
     new Command('dashboard')
-      .description(
-        'Open a page that shows sessions, compactions, artifacts and spending of a store, or of recorded files.',
-      )
       .argument('[files...]', 'recorded session files, or folders of them (default: the store)')
-      .option('--port <n>', 'port to listen on; 0 picks one', wholeNumber, 4142)
+      .option('--port <n>', 'port to listen on; 0 picks one', portNumber, 4142)
       .option('--window <tokens>', 'window under which recorded files are replayed', tokenCount, 200_000)
       .option('--policy <name>', 'policy under which recorded files are replayed', 'plimsoll')
       .option('--model <id>', 'prices and tokenizer of recorded files (default: the recorded model)')

@@ -10,6 +10,8 @@ import { tenantOf } from '../../gateway/identity.ts'
 import { runAgent } from '../demo/agent.ts'
 import { grouped, loadBar, loadChart, paint, type Palette } from '../demo/draw.ts'
 import { scriptOf, toolOutput } from '../demo/incident.ts'
+import { screenOf } from '../kit/screen.ts'
+import { tokenCount } from '../kit/token-count.ts'
 import { wholeNumber } from '../whole-number.ts'
 
 interface DemoFlags {
@@ -21,9 +23,8 @@ interface DemoFlags {
 
 export function demoCommand(): Command {
   return new Command('demo')
-    .description('Watch an agent investigate an incident for sixty turns in a 32k window. Needs no key and no network.')
     .option('--turns <n>', 'calls of the model', wholeNumber, 60)
-    .option('--window <tokens>', 'window that the demo upstream enforces', wholeNumber, 32_000)
+    .option('--window <tokens>', 'window that the demo upstream enforces', tokenCount, 32_000)
     .option('--fast', 'do not pause between turns')
     .option('--json', 'one JSON line per turn and one for the result')
     .action(runDemo)
@@ -35,7 +36,7 @@ const PAUSE_MS = 60
 async function runDemo(flags: DemoFlags): Promise<void> {
   const { turns, window, json = false } = flags
   const palette: Palette = {
-    colour: process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '',
+    colour: screenOf(process.stdout).colour,
   }
   const show = (text: string, line: object): void =>
     void process.stdout.write(json ? `${JSON.stringify(line)}\n` : `${text}\n`)

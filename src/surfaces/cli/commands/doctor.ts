@@ -15,11 +15,7 @@ interface DoctorFlags extends StoreFlags {
 
 export function doctorCommand(): Command {
   return withExamples(
-    addStoreOptions(
-      new Command('doctor').description(
-        `Check this machine: Node, store, sandbox, tokenizer, upstreams, clients. Exits with ${EXIT.broken} when something fails.`,
-      ),
-    )
+    addStoreOptions(new Command('doctor'))
       .option('--offline', 'ask nothing on the network')
       .option('--upstream <url>', 'ask this one instead of the vendors'),
     'plimsoll doctor --offline',

@@ -13,7 +13,6 @@ interface InitFlags {
 export const initCommand = (): Command =>
   withExamples(
     new Command('init')
-      .description('Find the SDKs and agent frameworks of a project, and print the lines that connect each of them.')
       .argument('[folder]', 'the project', '.')
       .option('--json', 'machine-readable output'),
     'plimsoll init',

@@ -13,7 +13,7 @@ import { progressOn } from '../kit/progress.ts'
 import { screenOf } from '../kit/screen.ts'
 import { tokenCount } from '../kit/token-count.ts'
 import { addLoadOptions } from '../transcripts/load-options.ts'
-import { estimateFor, windowOf } from '../transcripts/estimate.ts'
+import { estimateFor, priceOf, windowOf } from '../transcripts/estimate.ts'
 import { findFiles, type GivenFile } from '../transcripts/find-files.ts'
 import { loadFiles } from '../transcripts/load-files.ts'
 import { wholeNumber } from '../whole-number.ts'
@@ -33,9 +33,6 @@ const HTML_FILE = 'plimsoll-inspect.html'
 
 export function inspectCommand(): Command {
   const command = new Command('inspect')
-    .description(
-      'Show where the tokens of recorded sessions went. Without a path it takes the newest sessions of Claude Code, Codex, Gemini CLI, pi and OpenCode on this machine.',
-    )
     .argument('[paths...]', 'session files, or folders to look through')
     .option('--window <tokens>', 'draw this window (default: the one of the recorded model)', tokenCount)
     .option('--model <id>', 'count as this model does (default: the recorded one)')
@@ -105,6 +102,7 @@ const reporter =
       top,
       countText: (text, recorded) => estimateFor(model ?? recorded, text),
       window: window ?? ((recorded) => windowOf(model ?? recorded)),
+      price: (recorded) => priceOf(model ?? recorded),
     })
 
 async function newestSessions(limit: number): Promise<readonly FoundSession[]> {

@@ -12,10 +12,7 @@ interface LimitsFlags extends StoreFlags {
 }
 
 export function limitsCommand(): Command {
-  return new Command('limits')
-    .description('Context windows and body sizes that Plimsoll learned from upstreams: list them, forget them.')
-    .addCommand(ls())
-    .addCommand(forget())
+  return new Command('limits').addCommand(ls()).addCommand(forget())
 }
 
 const places = (command: Command): Command =>

@@ -19,9 +19,8 @@ interface ModelsFlags {
 export function modelsCommand(): Command {
   return withExamples(
     new Command('models')
-      .description('What the catalogue knows: windows, output caps, prices, tokenizers. Works offline.')
       .argument('[query...]', 'words that the id should hold')
-      .option('--limit <n>', 'at most so many rows', wholeNumber, 40)
+      .option('--limit <n>', 'show at most this many rows', wholeNumber, 40)
       .option('--json', 'every match, with all that is known'),
     'plimsoll models sonnet',
     'plimsoll models gpt-5 mini --json',

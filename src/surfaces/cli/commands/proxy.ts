@@ -10,15 +10,14 @@ import type { ProxyLine } from '../../gateway/proxy.ts'
 import { harmless, harmlessJson } from '../kit/harmless.ts'
 import { portNumber } from '../port-number.ts'
 import { baseUrls } from '../agents/known-agents.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { oneOrMore } from '../whole-number.ts'
 import { runWorkers } from '../workers.ts'
 
 export function proxyCommand(): Command {
   const command = new Command('proxy')
-    .description('Stand in front of any agent: set its base URL to this proxy and it stays inside its window.')
     .option('--port <n>', 'port to listen on; 0 picks one (default: 4141)', portNumber)
     .option('--host <address>', 'address to bind; any but loopback needs PLIMSOLL_TOKEN (default: 127.0.0.1)')
-    .option('--workers <n>', 'processes that share the port', wholeNumber)
+    .option('--workers <n>', 'processes that share the port', oneOrMore)
     .option('--json', 'one JSON line per request on standard output')
   return addProxyOptions(command)
     .addHelpText(
@@ -83,7 +82,7 @@ async function warnOfStore({ plimsoll }: OpenProxy): Promise<void> {
   } catch (error) {
     const warning = [
       (error as Error).message,
-      'Until that is mended nothing is reduced or recorded: requests pass as they come (x-plimsoll-verdict: bypassed).',
+      'Until that works, nothing is compacted or recorded: requests pass unchanged (x-plimsoll-verdict: bypassed).',
     ]
     process.stderr.write(harmless(warning.map((line) => `plimsoll: WARNING: ${line}\n`).join('')))
   }

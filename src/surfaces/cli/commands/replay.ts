@@ -38,13 +38,10 @@ const DEFAULT_WINDOW = 200_000
 
 export function replayCommand(): Command {
   const command = new Command('replay')
-    .description(
-      'Live recorded sessions again, call by call, under a policy: what would have been sent, what was taken out, what the next answer missed, and what it would have cost.',
-    )
     .argument('<paths...>', 'session files, or folders to look through')
     .option(
       '--window <tokens>',
-      'window to live in; several between commas (default: the one of the model)',
+      'context window to use; several between commas (default: the one of the model)',
       tokenCounts,
     )
     .option('--policy <name>', 'policy to apply', 'plimsoll')

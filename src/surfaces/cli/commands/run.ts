@@ -19,10 +19,9 @@ interface RunFlags extends ProxyFlags {
 
 export function runCommand(): Command {
   const command = new Command('run')
-    .description('Run one command with a proxy of its own: it is pointed at the proxy, which ends with it.')
     .argument('[command...]', 'what to run')
     .passThroughOptions()
-    .option('--list', 'name the agents that are known, and how each is pointed at the proxy')
+    .option('--list', 'list the known agents and how each is pointed at the proxy')
   return addProxyOptions(command)
     .addHelpText(
       'after',
@@ -35,7 +34,7 @@ async function runUnder([file, ...args]: string[], flags: RunFlags): Promise<voi
   if (flags.list === true) return list(flags.json)
   if (file === undefined)
     throw new PlimsollError('bad-input', 'There is nothing to run.', {
-      advice: 'Write the command behind two dashes: plimsoll run -- claude "fix the build".',
+      advice: 'Write the command after two dashes: plimsoll run -- claude "fix the build".',
     })
   keepServing()
   let calls = 0

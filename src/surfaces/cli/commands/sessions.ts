@@ -3,22 +3,21 @@ import { PlimsollError } from '../../../core/errors.ts'
 import { exportStore, forkSession } from '../../../engine/store-admin/store-admin.ts'
 import type { SeenItem } from '../../../engine/session/seen-items.ts'
 import { createPlimsoll, type Plimsoll } from '../../../compose/plimsoll.ts'
-import { grouped, percent, plural, short } from '../inspect/figures.ts'
+import { dollars, grouped, percent, plural, short } from '../inspect/figures.ts'
 import { confirmed } from '../kit/confirm.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable, when } from '../kit/print.ts'
 import type { RecordRecall } from '../../../core/records.ts'
 import { plainText } from '../inspect/width.ts'
-import { dollars, share100 } from '../replay/terminal.ts'
+import { share100 } from '../replay/terminal.ts'
 import { listSessions, tenantOfSession } from '../stores/find.ts'
 import { addStoreOptions, withStores, type StoreFlags, type Stores } from '../stores/open.ts'
-import { readableSession, reportOf, type SessionReport } from '../stores/session-report.ts'
+import { readableSession, reportOf, type SessionReport } from '../../../engine/store-admin/session-report.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { writeLines } from './store.ts'
 
 export function sessionsCommand(): Command {
   return new Command('sessions')
-    .description('What proxies, chats and programs have recorded: look at sessions, undo, fork, export, pin, remove.')
     .addCommand(ls())
     .addCommand(show())
     .addCommand(undo())
@@ -35,7 +34,7 @@ const ls = (): Command =>
   withExamples(
     addStoreOptions(new Command('ls').description('List sessions, newest first.')).option(
       '--limit <n>',
-      'at most so many',
+      'show at most this many',
       wholeNumber,
       50,
     ),
@@ -148,7 +147,7 @@ async function withSession<T>(
 
 const undo = (): Command =>
   withExamples(
-    named('undo', 'Take the newest epoch back: the next request is built as if it had never been.').option(
+    named('undo', 'Undo the newest compaction; the next request is sent without it.').option(
       '--agent <name>',
       'agent within the session (default: main)',
     ),
@@ -166,7 +165,7 @@ const undo = (): Command =>
 
 const fork = (): Command =>
   withExamples(
-    named('fork', 'Start a new session that begins with everything this one knows.')
+    named('fork', 'Copy a session under a new name; both go on independently.')
       .argument('<to>', 'name of the new one')
       .option('--at <record>', 'only the first records (default: all)', wholeNumber),
     'plimsoll sessions fork run-42 run-43',
@@ -214,7 +213,7 @@ interface PinFlags extends StoreFlags {
 
 const pin = (): Command =>
   withExamples(
-    named('pin', 'Keep an item in view whatever is reduced. Without an item: list what can be pinned.')
+    named('pin', 'Keep an item in every request, whatever is compacted. Without an item: list what can be pinned.')
       .argument('[item]', 'identity of the item, or its beginning')
       .option('--off', 'take the pin away')
       .option('--agent <name>', 'agent within the session (default: main)'),
@@ -262,7 +261,7 @@ async function pinnable(stores: Stores, tenant: string, session: string): Promis
 
 const rm = (): Command =>
   withExamples(
-    named('rm', 'Remove a session and let its artifacts go.').option('--yes', 'do not ask'),
+    named('rm', 'Remove a session, and the artifacts that only it refers to.').option('--yes', 'do not ask'),
     'plimsoll sessions rm run-42 --yes',
   ).action((session: string, flags: StoreFlags & { yes?: boolean }) =>
     withStores(flags, async (stores) => {

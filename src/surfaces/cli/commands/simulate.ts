@@ -19,12 +19,9 @@ interface SimulateFlags {
 export function simulateCommand(): Command {
   return withExamples(
     new Command('simulate')
-      .description(
-        'Play scripted sessions against a policy, with a provider that counts otherwise than we do and holds its window.',
-      )
       .argument('[words...]', 'scenarios whose name holds these words (default: all)')
       .option('--policy <name>', 'policy to apply', 'plimsoll')
-      .option('--list', 'only name the scenarios')
+      .option('--list', 'only list the scenarios')
       .option('--check', `exit with ${EXIT.broken} when anything overflowed, was invalid or got lost`)
       .option('--json', 'one JSON object per line: one for each scenario'),
     'plimsoll simulate --list',

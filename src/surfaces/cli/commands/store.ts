@@ -25,7 +25,6 @@ import { wholeNumber } from '../whole-number.ts'
 
 export function storeCommand(): Command {
   return new Command('store')
-    .description('Look after the store: check it, move it, clean it up.')
     .addCommand(verify())
     .addCommand(stats())
     .addCommand(exporting())

@@ -1,5 +1,5 @@
-import { access, constants } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { access, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { artifactsBeside, openArtifacts } from '../../../drivers/open-artifacts.ts'
 import { openStore, withoutPassword } from '../../../drivers/open-store.ts'
 import { quickjsSandbox } from '../../../drivers/sandbox/quickjs.ts'
@@ -11,6 +11,8 @@ import { defaultStoreUrl, type StoreFlags } from '../stores/open.ts'
 import { fail, ok, warn, type Check } from './check.ts'
 
 const LEAST_NODE = 20
+/** Values of the store itself live under tenants without sessions. */
+const PROBE_TENANT = 'doctor'
 
 export function checkNode(version = process.versions.node): Check {
   const major = Number(version.split('.')[0])
@@ -25,20 +27,27 @@ export async function checkStore(flags: StoreFlags): Promise<readonly Check[]> {
   const file = /^sqlite:(?:\/\/(?=\/|\.))?(.+)$/.exec(url)?.[1]
   if (file !== undefined && !(await isThere(file))) {
     const folder = await nearestFolder(dirname(file))
-    const writable = await access(`${folder}/.`, constants.W_OK).then(
-      () => true,
-      () => false,
-    )
+    const problem = await writingProblem(folder)
     return [
-      writable
-        ? ok('store', `${withoutPassword(url)} will be made when it is needed`)
-        : fail('store', `${folder} may not be written`, 'Choose another place with --store or PLIMSOLL_HOME.'),
+      problem === undefined
+        ? ok('store', `${withoutPassword(url)} will be made when it is needed; ${folder} can be written`)
+        : fail(
+            'store',
+            `${folder} cannot be written: ${problem}`,
+            'Choose another place with --store or PLIMSOLL_HOME.',
+          ),
     ]
   }
   const store = openStore(url)
   try {
     const stats = await store.stats()
-    const checks = [ok('store', `${withoutPassword(url)}: ${stats.sessions} sessions, schema ${stats.schemaVersion}`)]
+    const probe = `${process.pid} ${Date.now()}`
+    await store.setValue(PROBE_TENANT, 'doctor', probe)
+    if ((await store.getValue(PROBE_TENANT, 'doctor')) !== probe)
+      return [fail('store', `${withoutPassword(url)} gave back something else`, 'plimsoll store verify says more.')]
+    const checks = [
+      ok('store', `${withoutPassword(url)} can be written: ${stats.sessions} sessions, schema ${stats.schemaVersion}`),
+    ]
     const secret = await findSecret(undefined, store)
     return [...checks, await checkArtifacts(flags.artifacts ?? artifactsBeside(url), secret)]
   } catch (error) {
@@ -53,6 +62,18 @@ const isThere = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   )
+
+/** Rights alone do not tell: a full disk or a file system without files says so when it is written to. */
+async function writingProblem(folder: string): Promise<string | undefined> {
+  const probe = join(folder, `.plimsoll-doctor-${process.pid}`)
+  try {
+    await writeFile(probe, 'written by plimsoll doctor', { flag: 'wx', mode: 0o600 })
+    await rm(probe)
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error)
+  }
+}
 
 async function nearestFolder(folder: string): Promise<string> {
   return (await isThere(folder)) || dirname(folder) === folder ? folder : nearestFolder(dirname(folder))

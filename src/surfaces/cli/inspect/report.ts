@@ -1,3 +1,4 @@
+import type { PriceModel } from '../../../core/price.ts'
 import { inspect } from '../../../engine/inspect/inspect.ts'
 import type { Inspection } from '../../../engine/inspect/inspect.ts'
 import type { SavingOptions } from '../../../engine/inspect/savings.ts'
@@ -7,13 +8,15 @@ import { renderTerminal } from './terminal.ts'
 import type { TerminalOptions } from './terminal.ts'
 
 export interface InspectReportOptions
-  extends Omit<InspectOptions, 'window' | 'countText'>, SavingOptions, TerminalOptions {
+  extends Omit<InspectOptions, 'window' | 'countText' | 'price'>, SavingOptions, TerminalOptions {
   /** @default 'terminal' */
   readonly as?: 'terminal' | 'html' | 'json'
   /** Counts as the recording's model does. */
   readonly countText: (text: string, model: string | undefined) => number
   /** One window for all, or by model. */
   readonly window?: number | ((model: string | undefined) => number | undefined)
+  /** List prices by model. */
+  readonly price?: (model: string | undefined) => PriceModel | undefined
 }
 
 /** Inspects recordings and writes the report. JSON is an array with one object per recording. */
@@ -25,11 +28,13 @@ export function inspectReport(recordings: readonly InspectSource[], options: Ins
 }
 
 function inspectOne(recording: InspectSource, options: InspectReportOptions): Inspection {
-  const { window: rule, countText, ...rest } = options
+  const { window: rule, price: priceOf, countText, ...rest } = options
   const window = typeof rule === 'function' ? rule(recording.model) : rule
+  const price = priceOf?.(recording.model)
   return inspect(recording, {
     ...rest,
     countText: (text) => countText(text, recording.model),
     ...(window !== undefined && { window }),
+    ...(price !== undefined && { price }),
   })
 }

@@ -1,7 +1,7 @@
 import type { Inspection } from '../../../engine/inspect/inspect.ts'
 import { grouped, percent, short } from './figures.ts'
 import { escapeHtml } from './html-text.ts'
-import { sliceName } from './wording.ts'
+import { shownSlices, sliceName } from './wording.ts'
 
 const WIDTH = 960
 const HEIGHT = 280
@@ -54,8 +54,9 @@ function thinned(values: readonly number[]): readonly (readonly [index: number, 
 }
 
 /** Where the tokens went, as bars. */
-export function slicesSvg({ slices, sentTokens }: Pick<Inspection, 'slices' | 'sentTokens'>): string {
-  const shown = slices.filter((slice) => slice.sentTokens > 0)
+export function slicesSvg(inspection: Pick<Inspection, 'slices' | 'sentTokens'>): string {
+  const { sentTokens } = inspection
+  const shown = shownSlices(inspection).filter((slice) => slice.sentTokens > 0)
   const largest = shown[0]?.sentTokens ?? 1
   const row = 24
   const rows = shown.map((slice, index) => {

@@ -1,9 +1,9 @@
 import type { Inspection } from '../../../engine/inspect/inspect.ts'
 import { overviewOf } from '../../../engine/inspect/overview.ts'
 import { bar, columnChart } from './chart.ts'
-import { grouped, percent, plural, short } from './figures.ts'
+import { dollars, grouped, percent, plural, short } from './figures.ts'
 import { displayWidth, fitEnd, fitWidth, padEnd, padStart, plainText } from './width.ts'
-import { itemName, peakOf, savingName, sliceName, summaryOf, titleOf, usageOf } from './wording.ts'
+import { itemName, peakOf, savingName, shownSlices, sliceName, summaryOf, titleOf, usageOf } from './wording.ts'
 
 export interface TerminalOptions {
   /** Columns. @default 80 */
@@ -41,7 +41,7 @@ export function renderTerminal(inspections: readonly Inspection[], options: Term
 
 function renderOverview(inspections: readonly Inspection[], width: number, paint: Paint): readonly string[] {
   const overview = overviewOf(inspections)
-  const summary = `${plural(overview.sessions, 'session')} · ${plural(overview.calls, 'call')} · ${grouped(overview.sentTokens)} tokens sent`
+  const summary = `${plural(overview.sessions, 'session')} · ${plural(overview.calls, 'call')} · ${grouped(overview.sentTokens)} tokens sent${overview.costUsd === undefined ? '' : ` · ${dollars(overview.costUsd)} at list prices`}`
   const rows = inspections
     .toSorted((a, b) => b.sentTokens - a.sentTokens)
     .map((inspection) => {
@@ -93,9 +93,10 @@ function slices(
   const figures = narrow ? 14 : 26
   const name = Math.min(36, width - figures - (narrow ? 0 : 10))
   const room = width - name - figures - 2
-  const largest = all[0]?.sentTokens ?? 0
+  const shown = shownSlices({ slices: all, sentTokens })
+  const largest = shown[0]?.sentTokens ?? 0
   const heading = narrow ? '' : `${padStart('once', name + 10)}${padStart('sent', 8)}${padStart('share', 8)}`
-  const rows = all.map((slice) => {
+  const rows = shown.map((slice) => {
     const label = padEnd(fitWidth(sliceName(slice), name), name)
     const share = padStart(percent(slice.sentTokens, sentTokens), narrow ? 6 : 8)
     const sent = padStart(short(slice.sentTokens), 8)

@@ -1,6 +1,5 @@
 /** Columns that text takes in a terminal. East-Asian wide characters and emoji take two, combining marks none. */
-
-const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+import { graphemes } from '../../../lib/graphemes.ts'
 
 // Wide and fullwidth blocks of Unicode's East Asian Width, and emoji; in order.
 const WIDE: readonly (readonly [from: number, to: number])[] = [
@@ -39,7 +38,7 @@ export function displayWidth(text: string): number {
   // Nearly everything is printable ASCII.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0
-  for (const { segment } of segmenter.segment(text)) width += graphemeWidth(segment)
+  for (const { segment } of graphemes(text)) width += graphemeWidth(segment)
   return width
 }
 
@@ -49,7 +48,7 @@ export function fitWidth(text: string, columns: number): string {
   if (columns <= 0) return ''
   let kept = ''
   let width = 0
-  for (const { segment } of segmenter.segment(text)) {
+  for (const { segment } of graphemes(text)) {
     const next = graphemeWidth(segment)
     if (width + next > columns - 1) break
     kept += segment
@@ -62,7 +61,7 @@ export function fitWidth(text: string, columns: number): string {
 export function fitEnd(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text
   if (columns <= 0) return ''
-  const segments = Array.from(segmenter.segment(text), ({ segment }) => segment)
+  const segments = Array.from(graphemes(text), ({ segment }) => segment)
   let kept = ''
   let width = 0
   for (let i = segments.length - 1; i >= 0; i--) {

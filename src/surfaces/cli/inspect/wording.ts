@@ -1,6 +1,7 @@
 import type { BigItem, Inspection } from '../../../engine/inspect/inspect.ts'
 import type { Saving } from '../../../engine/inspect/savings.ts'
-import { grouped, percent, plural } from './figures.ts'
+import type { Slice } from '../../../engine/inspect/by-kind.ts'
+import { dollars, grouped, percent, plural } from './figures.ts'
 import { plainText } from './width.ts'
 
 /** The sentences of a report; terminal and HTML say the same. */
@@ -62,11 +63,35 @@ export function peakOf(inspection: Inspection): string {
   return `Peak load ${grouped(growth.peak)} tokens${of} at call ${grouped(growth.peakCall + 1)}.`
 }
 
+function costOf({ costUsd, outputPartial }: Inspection): string {
+  if (costUsd === undefined) return ''
+  return ` At list prices that is ${dollars(costUsd)}${outputPartial ? ' without the output, which the file does not count' : ''}.`
+}
+
+/** Below this share of what was sent, a tool is named together with the others. */
+const SMALL = 0.01
+
+/** What is worth a line of its own: results of tools that took little are one line. */
+export function shownSlices({ slices, sentTokens }: Pick<Inspection, 'slices' | 'sentTokens'>): readonly Slice[] {
+  const isSmall = ({ kind, sentTokens: sent }: Slice): boolean => kind === 'results' && sent < SMALL * sentTokens
+  const small = slices.filter(isSmall)
+  if (small.length < 2) return slices
+  const sum = (pick: (slice: Slice) => number): number => small.reduce((total, slice) => total + pick(slice), 0)
+  const rest: Slice = {
+    kind: 'results',
+    tool: `${small.length} tools below 1 %`,
+    items: sum(({ items }) => items),
+    tokens: sum(({ tokens }) => tokens),
+    sentTokens: sum(({ sentTokens: sent }) => sent),
+  }
+  return [...slices.filter((slice) => !isSmall(slice)), rest].toSorted((a, b) => b.sentTokens - a.sentTokens)
+}
+
 export function usageOf(inspection: Inspection): string | undefined {
   const { usage, outputPartial, withoutUsage, calls } = inspection
   if (usage === undefined) return undefined
   const cached = `${percent(usage.cacheRead, usage.input)} of it from the cache`
   const output = outputPartial ? '' : `, ${grouped(usage.output)} output`
   const missing = withoutUsage > 0 ? `; ${plural(withoutUsage, 'call')} of ${grouped(calls)} without usage` : ''
-  return `The provider counted ${grouped(usage.input)} input tokens, ${cached}${output}${missing}.`
+  return `The provider counted ${grouped(usage.input)} input tokens, ${cached}${output}${missing}.${costOf(inspection)}`
 }

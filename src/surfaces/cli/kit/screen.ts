@@ -12,14 +12,16 @@ export interface Screen {
 
 const PIPE_WIDTH = 80
 
-/** Colours only on a terminal, and never with NO_COLOR (any value) or TERM=dumb. */
+/** Colours only on a terminal that is not dumb; NO_COLOR (any value) turns them off, FORCE_COLOR on (0 or false: off). The first has the last word. */
 export function screenOf(
   stream: Pick<WriteStream, 'isTTY' | 'columns'>,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Screen {
   const isTerminal = stream.isTTY
   const animates = isTerminal && env['TERM'] !== 'dumb'
-  const colour = animates && (env['NO_COLOR'] ?? '') === ''
+  const forced = env['FORCE_COLOR']
+  const wanted = forced === undefined ? animates : forced !== '0' && forced !== 'false'
+  const colour = wanted && (env['NO_COLOR'] ?? '') === ''
   return { isTerminal, colour, animates, width: isTerminal && stream.columns > 0 ? stream.columns : PIPE_WIDTH }
 }
 

@@ -41,7 +41,7 @@ export interface ReplayOptions {
   readonly clock?: boolean
   /**
    * What the provider would have counted: so many times the tokens of a public vocabulary. Requests above the window by that count are
-   * overflows. @default the meter's own upper bound against the limit
+   * overflows. @default the least that the meter says it may be, against the limit
    */
   readonly reference?: number
   /** Each answer reports the reference's count, as providers do. @default false */
@@ -84,6 +84,8 @@ export interface ReplayResult {
   readonly messages: number
   /** Requests that left above their limit in tokens or bytes, and calls that died of anything but the typed refusal. */
   readonly overflows: number
+  /** Requests that left although they may be above it, by the upper bound of the count: nothing was left to reduce, and the provider decides. */
+  readonly doubtful: number
   readonly invalid: number
   readonly lost: number
   /** Calls that no reduction could make fit: the caller gets an error that names the largest parts, and nothing is sent. */
@@ -91,7 +93,7 @@ export interface ReplayResult {
   /** Upper bound of instructions and tools, which no policy may cut; of the call with the most. */
   readonly fixedLoad: number
   readonly epochs: number
-  readonly summariserCalls: number
+  readonly summarizerCalls: number
   readonly peakLoad: number
   readonly quoteRecall: number
   readonly nameRecall: number
@@ -152,6 +154,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   // Peak and overflows come from this one count of what leaves.
   let peakLoad = 0
   let fixedLoad = 0
+  let doubtful = 0
   let last: Conversation | undefined
   const handover = new HandoverTally()
   /** Tools of ours that the requests so far had, as a proxy would remember. */
@@ -183,7 +186,8 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       const count = await countOf(view, bytes, turn.limit)
       peakLoad = Math.max(peakLoad, Math.round(count.tokens))
       const isOver =
-        reference === undefined ? count.high > turn.limit.tokens : reference.request(view) > window - reserve
+        reference === undefined ? count.low > turn.limit.tokens : reference.request(view) > window - reserve
+      if (!isOver && count.high > turn.limit.tokens) doubtful++
       const overflow = bytes > turn.limit.bytes || isOver
       const invalid = !turn.report.untouched && breaksNewRule(codec, view, asked)
       meter.add(call.index, {
@@ -242,6 +246,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
     handover: handover.total(),
     peakLoad,
     fixedLoad,
+    doubtful,
     lost: report.lost + lost,
     requestsHash: sent.digest('hex'),
     ms: Math.round(performance.now() - startedAt),

@@ -1,7 +1,7 @@
 import { insertedTexts } from '../../../core/epochs.ts'
 import type { Epoch } from '../../../core/records.ts'
 import { columnChart } from '../inspect/chart.ts'
-import { grouped, percent, plural, short } from '../inspect/figures.ts'
+import { dollars, grouped, percent, plural, short } from '../inspect/figures.ts'
 import { wrap } from '../inspect/terminal.ts'
 import { fitEnd, fitWidth, padEnd, padStart, plainText } from '../inspect/width.ts'
 import { painterOf, type Painter, type Screen } from '../kit/screen.ts'
@@ -190,12 +190,13 @@ function price({ result }: LivedSession, width: number): readonly string[] {
 function promises({ result, steps }: LivedSession, width: number, paint: Painter): readonly string[] {
   const {
     overflows,
+    doubtful,
     invalid,
     lost,
     refused,
     fixedLoad,
     epochs: declared,
-    summariserCalls,
+    summarizerCalls,
     peakLoad,
     limit,
     ms,
@@ -208,6 +209,12 @@ function promises({ result, steps }: LivedSession, width: number, paint: Painter
     ...wrap(`${overflows} overflows, ${invalid} invalid, ${lost} lost`, width).map((line) =>
       paint(broken ? 'red' : 'green', line),
     ),
+    ...(doubtful === 0
+      ? []
+      : wrap(
+          `${plural(doubtful, 'call')} may be too large: above the limit by the upper bound of the count, with nothing left to reduce`,
+          width,
+        ).map((line) => paint('yellow', line))),
     ...(refused === 0
       ? []
       : wrap(
@@ -215,7 +222,7 @@ function promises({ result, steps }: LivedSession, width: number, paint: Painter
           width,
         ).map((line) => paint('yellow', line))),
     ...wrap(
-      `${given === '' ? 'no calls' : given}; ${plural(declared, 'epoch')}, ${plural(summariserCalls, 'summariser call')}, peak ${grouped(peakLoad)} of ${grouped(limit)}; ${(ms / 1000).toFixed(1)} s`,
+      `${given === '' ? 'no calls' : given}; ${plural(declared, 'epoch')}, ${plural(summarizerCalls, 'summarizer call')}, peak ${grouped(peakLoad)} of ${grouped(limit)}; ${(ms / 1000).toFixed(1)} s`,
       width,
     ),
   ]
@@ -227,4 +234,3 @@ function limited(rows: readonly string[], shown: number): readonly string[] {
 }
 
 export const share100 = (share: number): string => `${(100 * share).toFixed(1)} %`
-export const dollars = (usd: number): string => `$${usd.toFixed(usd < 0.1 ? 4 : 2)}`

@@ -1,4 +1,5 @@
 import { PlimsollError } from '../../../core/errors.ts'
+import { SYSTEM_TENANT } from '../../../core/system-tenant.ts'
 import type { ArtifactStat } from '../../../ports/artifact-store.ts'
 import type { SessionInfo } from '../../../ports/session-store.ts'
 import type { Stores } from './open.ts'
@@ -8,9 +9,10 @@ export interface FoundSessionInfo extends SessionInfo {
   readonly tenant: string
 }
 
-/** Tenants with sessions. Values of the store itself live under tenants without any. */
+/** Tenants with sessions of people and agents. */
 export async function tenantsOf({ sessions }: Stores, tenant?: string): Promise<readonly string[]> {
-  return tenant === undefined ? sessions.tenants() : [tenant]
+  if (tenant !== undefined) return [tenant]
+  return (await sessions.tenants()).filter((name) => name !== SYSTEM_TENANT)
 }
 
 /** Newest first. */

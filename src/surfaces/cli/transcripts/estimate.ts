@@ -1,4 +1,5 @@
 import { estimateTokens } from '../../../meter/index.ts'
+import type { PriceModel } from '../../../core/price.ts'
 import { knownModels } from '../catalogue.ts'
 
 const families = new Map<string, string>()
@@ -18,4 +19,11 @@ export function windowOf(model: string | undefined): number | undefined {
   if (model === undefined) return undefined
   const { info, match } = knownModels().resolve(model)
   return match === 'default' ? undefined : info.window
+}
+
+/** Its list price, when the catalogue knows one. */
+export function priceOf(model: string | undefined): PriceModel | undefined {
+  if (model === undefined) return undefined
+  const { info, match } = knownModels().resolve(model)
+  return match === 'default' ? undefined : info.price
 }

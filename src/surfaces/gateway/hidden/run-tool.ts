@@ -1,10 +1,9 @@
 import { isPlimsollError } from '../../../core/errors.ts'
-import type { HistoryScope } from '../../../engine/readers/history-scope.ts'
-import { callReader } from '../../../engine/readers/tools.ts'
+import { answerCall } from '../../../engine/readers/scope/answer-call.ts'
+import type { HistoryScope } from '../../../engine/readers/scope/history-scope.ts'
 import type { ArtifactReaders } from '../../../engine/readers/artifact-readers.ts'
 import type { StepOwner } from './steps.ts'
 import type { HiddenCall } from '../../../formats/wire/steps.ts'
-import { compactCall } from '../../../engine/readers/reader-tools.ts'
 
 export interface HiddenToolDeps {
   readonly readers: (owner: StepOwner) => Promise<ArtifactReaders>
@@ -24,14 +23,11 @@ export async function runHiddenTool(
   { owner, scope }: HiddenAsker,
   call: HiddenCall,
 ): Promise<string> {
-  const { name, input } = compactCall(call)
   try {
-    const { recall, mayOpen } = await scope()
-    if (name === 'recall') return await recall(input)
-    const answer = await callReader((await deps.readers(owner)).within(mayOpen), name, input)
-    return answer?.text ?? `There is no tool ${name}.`
+    const asker = { scope: await scope(), readers: await deps.readers(owner) }
+    return (await answerCall(asker, call))?.text ?? `There is no tool ${call.name}.`
   } catch (error) {
     const message = isPlimsollError(error) ? error.message : 'The stored data cannot be reached at the moment.'
-    return `${name} failed: ${message}`
+    return `${call.name} failed: ${message}`
   }
 }

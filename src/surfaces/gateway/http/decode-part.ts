@@ -5,6 +5,6 @@ export function decodePart(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch (cause) {
-    throw new PlimsollError('bad-input', 'The path holds a % that escapes nothing.', { cause })
+    throw new PlimsollError('bad-input', 'The path has a % that is not followed by two hexadecimal digits.', { cause })
   }
 }

@@ -47,7 +47,7 @@ function encodingOf(header: string | undefined): string | undefined {
     .map((name) => name.trim())
     .filter((name) => name !== '' && name !== 'identity')
   if (names.length <= 1) return names[0]
-  throw new PlimsollError('unsupported', 'A body that is packed more than once is not read.', {
+  throw new PlimsollError('unsupported', 'A body that is compressed more than once is not accepted.', {
     advice: `Send it as ${readable().join(', ')} or plain.`,
     fields: { encoding: header },
   })
@@ -105,7 +105,11 @@ export function unpacker(encoding: string | undefined): zlib.Gunzip | undefined 
   const name = encodingOf(encoding)
   if (name === undefined) return undefined
   const open = Object.hasOwn(STREAMED, name) ? STREAMED[name] : undefined
-  if (open === undefined) throw new PlimsollError('unsupported', `The answer is packed as ${JSON.stringify(encoding)}.`)
+  if (open === undefined)
+    throw new PlimsollError(
+      'unsupported',
+      `The answer is compressed as ${JSON.stringify(encoding)}, which cannot be read.`,
+    )
   return open()
 }
 

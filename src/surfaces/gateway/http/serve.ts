@@ -177,7 +177,8 @@ function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
       reject(bodyTooLarge(limit))
     })
     // Every request closes, and an error that nobody gets to see would cost a stack trace each time.
-    const onClose = (): void => reject(new PlimsollError('bad-input', 'The request broke off.'))
+    const onClose = (): void =>
+      reject(new PlimsollError('bad-input', 'The client disconnected before its request was complete.'))
     incoming.once('end', () => {
       incoming.off('close', onClose)
       resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size))

@@ -96,7 +96,7 @@ function metrics({ text }: Metrics, response: ServerResponse, { tenant }: Audien
 function tenantIn(url: URL, audience: Audience): string | undefined {
   const wanted = url.searchParams.get('tenant') ?? audience.tenant
   if (wanted === undefined || audience.sees(wanted)) return wanted
-  throw new PlimsollError('forbidden', 'That tenant is not yours.')
+  throw new PlimsollError('forbidden', 'Your credentials belong to another tenant.')
 }
 
 const flat = ({ number, event }: NumberedEvent): object => ({ number, ...event })

@@ -89,9 +89,13 @@ async function goOn<B>(
   const sent = attempt === undefined ? undefined : await deliver(next, attempt, () => true)
   if (sent !== undefined && sent.refusal === undefined) return sent
   if (sent !== undefined) await close(managed, sent.attempt)
-  throw new PlimsollError('upstream', `The model could not go on after reading: status ${sent?.answer.status ?? 0}.`, {
-    retryable: true,
-  })
+  throw new PlimsollError(
+    'upstream',
+    `The provider answered ${sent?.answer.status ?? 0} after a tool of Plimsoll was called.`,
+    {
+      retryable: true,
+    },
+  )
 }
 
 function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, finished: () => void): Tap<B> {
@@ -119,7 +123,7 @@ export function halted<B>(managed: ManagedRequest<B>, attempt: Attempt): Reply<B
   // SDKs wait and ask again; what calls under way do not need comes back when they are settled.
   if (verdict.retryable === true) {
     throw new PlimsollError('budget-exceeded', verdict.reason, {
-      advice: 'Calls under way hold what is left; try again when they are done.',
+      advice: 'Calls in progress have reserved what is left; try again when they are done.',
       retryable: true,
     })
   }

@@ -65,7 +65,7 @@ export function obstaclesOf(crossing: Crossing): readonly string[] {
 export function cannotCross(place: Place, obstacles: readonly string[]): PlimsollError {
   const named = obstacles.slice(0, 5).join('; ')
   return new PlimsollError('unsupported', `${place.endpoint} speaks ${place.wire}, which has no room for: ${named}.`, {
-    advice: 'Leave that out, or configure a place that speaks the wire of the client.',
+    advice: 'Leave that out, or configure an upstream with the API format of the client.',
     fields: { losses: obstacles, wire: place.wire },
   })
 }

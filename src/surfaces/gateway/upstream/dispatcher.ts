@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { rootCertificates } from 'node:tls'
+import { PlimsollError } from '../../../core/errors.ts'
 import { Agent, EnvHttpProxyAgent, type Dispatcher } from 'undici'
 
 export interface ConnectionOptions {
@@ -22,10 +23,21 @@ export function createDispatcher(options: ConnectionOptions): Dispatcher {
     connections: 1_024,
     connect: {
       timeout: CONNECT_TIMEOUT_MS,
-      ...(caFile !== undefined && { ca: [...rootCertificates, readFileSync(caFile, 'utf8')] }),
+      ...(caFile !== undefined && { ca: [...rootCertificates, certificatesIn(caFile)] }),
     },
   }
   const { env } = process
   const proxied = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].some((name) => (env[name] ?? '') !== '')
   return proxied ? new EnvHttpProxyAgent(settings) : new Agent(settings)
+}
+
+function certificatesIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new PlimsollError('bad-config', `The certificate file ${file} cannot be read.`, {
+      advice: 'Give a PEM file with --ca-file, PLIMSOLL_CA_FILE or caFile.',
+      cause,
+    })
+  }
 }

@@ -1,6 +1,6 @@
 import { grouped, percent, short } from '../../inspect/figures.ts'
 import { renderTable } from '../../kit/table.ts'
-import { dollars } from '../../replay/terminal.ts'
+import { dollars } from '../../inspect/figures.ts'
 import { rate, vendorsFirst } from '../../models-view.ts'
 import { SESSION_BUDGET } from '../chat.ts'
 import { say, type Slash } from './slash.ts'

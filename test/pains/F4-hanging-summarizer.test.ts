@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { runLoop } from './support/loop.ts'
-import { fakeSummariser, SUMMARISING, summarisingEngine } from './support/summariser.ts'
+import { fakeSummarizer, SUMMARISING, summarisingEngine } from './support/summarizer.ts'
 
 /** Ends only when it is told to. */
 const hangs = ({ signal }: { signal: AbortSignal }): Promise<never> =>
@@ -8,7 +8,7 @@ const hangs = ({ signal }: { signal: AbortSignal }): Promise<never> =>
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
   })
 
-describe('F4: a summariser that hangs or throws', () => {
+describe('F4: a summarizer that hangs or throws', () => {
   it.each([
     ['hangs', hangs],
     ['throws', () => Promise.reject(new Error('boom'))],
@@ -19,7 +19,7 @@ describe('F4: a summariser that hangs or throws', () => {
       },
     ],
   ] as const)('(%s) holds no request: it is answered by code within the policy’s time', async (_, answer) => {
-    const fake = fakeSummariser(answer)
+    const fake = fakeSummarizer(answer)
     const { agent, events } = summarisingEngine(fake, { ...SUMMARISING, timeMs: 20 })
     const turn = await runLoop(agent, { to: 60 })
     expect(turn.epoch).toBeDefined()

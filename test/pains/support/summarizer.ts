@@ -16,15 +16,15 @@ export const SUMMARISING: Policy = {
   ],
 }
 
-export interface FakeSummariser extends Summarizer {
+export interface FakeSummarizer extends Summarizer {
   readonly requests: SummaryRequest[]
 }
 
 /** Answers as it is told, and keeps what it was asked. */
-export function fakeSummariser(
+export function fakeSummarizer(
   answer: (request: SummaryRequest, number: number) => SummaryAnswer | Promise<SummaryAnswer>,
   window = 200_000,
-): FakeSummariser {
+): FakeSummarizer {
   const requests: SummaryRequest[] = []
   return {
     name: 'fake',

@@ -1,9 +1,10 @@
-import { PlimsollError } from '../../core/errors.ts'
-import type { Link } from '../../core/chain.ts'
-import type { Item } from '../../core/item.ts'
-import { queryWords } from '../../core/search-words.ts'
-import type { SessionStore } from '../../ports/session-store.ts'
-import { yieldNow } from '../../lib/yield-now.ts'
+import { PlimsollError } from '../../../core/errors.ts'
+import type { Link } from '../../../core/chain.ts'
+import type { Item } from '../../../core/item.ts'
+import { queryWords } from '../../../core/search-words.ts'
+import type { SessionStore } from '../../../ports/session-store.ts'
+import type { ReaderAnswer } from '../reader.ts'
+import { yieldNow } from '../../../lib/yield-now.ts'
 
 export interface RecallOptions {
   /** Items shown, at most 20. @default 8 */
@@ -48,10 +49,12 @@ export interface RecallHistory {
 }
 
 /** Whose archive is searched where no request is at hand. */
-export interface RecallOwner {
+export interface ArchiveOwner {
   readonly tenant: string
-  readonly session: string
-  readonly agent: string
+  /** @default every session of the tenant */
+  readonly session?: string
+  /** @default every agent of the session */
+  readonly agent?: string
 }
 
 type Archive = Pick<SessionStore, 'search' | 'read'>
@@ -69,13 +72,14 @@ const LEAST_EXCERPT = 200
 export const recall = (history: RecallHistory, query: string, options: RecallOptions = {}): Promise<Recalled> =>
   answerFrom((limit) => itemsOf(history, query, limit), query, options, history.store)
 
-/** Searches what a session's archive holds of one agent: for a process that has not seen a request of it yet. */
+/** Searches what the archive holds: for a process that has not seen a request of the session yet. */
 export const recallArchived = (
   archive: Archive,
-  owner: RecallOwner,
+  owner: ArchiveOwner,
   query: string,
   options: RecallOptions = {},
-): Promise<Recalled> => answerFrom((limit) => archivedItems(archive, owner, query, limit), query, options)
+  store?: RecallHistory['store'],
+): Promise<Recalled> => answerFrom((limit) => archivedItems(archive, owner, query, limit), query, options, store)
 
 /** Never more than the bound, whatever was found. */
 async function answerFrom(
@@ -135,12 +139,13 @@ async function itemsOf({ items, links, redact }: RecallHistory, query: string, l
 /** The store finds words; a path or an identifier is several of them, so what holds the query verbatim comes first. */
 async function archivedItems(
   archive: Archive,
-  { tenant, session, agent }: RecallOwner,
+  { tenant, session, agent }: ArchiveOwner,
   query: string,
   limit: number,
 ): Promise<Found[]> {
   const items = new Map<string, Found>()
-  for (const hit of await archive.search(tenant, query, { session, limit: CANDIDATES })) {
+  const within = session === undefined ? {} : { session }
+  for (const hit of await archive.search(tenant, query, { ...within, limit: CANDIDATES })) {
     const item = await itemAt(archive, tenant, hit.session, hit.version, agent)
     if (item !== undefined && !items.has(item.identity)) items.set(item.identity, item)
   }
@@ -164,10 +169,10 @@ async function itemAt(
   tenant: string,
   session: string,
   version: number,
-  agent: string,
+  agent: string | undefined,
 ): Promise<Found | undefined> {
   for await (const { record } of archive.read(tenant, session, version - 1)) {
-    if (record.type !== 'item-seen' || (record.agent ?? agent) !== agent) return undefined
+    if (record.type !== 'item-seen' || (agent !== undefined && (record.agent ?? agent) !== agent)) return undefined
     const { identity, kind, toolName, callId, at, text } = record
     return {
       identity,
@@ -215,10 +220,18 @@ function render(items: readonly RecalledItem[], query: string, maxCharacters: nu
   return text
 }
 
+/** What a call of the `recall` tool gets. */
+export interface RecallAnswer extends ReaderAnswer, Recalled {}
+
 /** Answers a call of the `recall` tool. What the model did wrong is part of the answer. */
-export async function answerRecall(history: RecallHistory, input: unknown): Promise<string> {
+export async function answerRecall(
+  search: (query: string, options: RecallOptions) => Promise<Recalled>,
+  input: unknown,
+): Promise<RecallAnswer> {
   const { query, limit } = (typeof input === 'object' && input !== null ? input : {}) as Record<string, unknown>
-  if (typeof query !== 'string' || query.trim() === '') return 'recall needs a query: the words to look for.'
-  const { text } = await recall(history, query, typeof limit === 'number' && limit >= 1 ? { limit } : {})
-  return text
+  if (typeof query !== 'string' || query.trim() === '')
+    return { ok: false, text: 'recall needs a query: the words to look for.', items: [], handles: [], truncated: false }
+  const { items, text } = await search(query, typeof limit === 'number' && limit >= 1 ? { limit } : {})
+  const handles = items.flatMap(({ handle }) => (handle === undefined ? [] : [handle]))
+  return { ok: true, text, items, handles, truncated: items.some((item) => item.excerpt.length < item.characters) }
 }

@@ -1,16 +1,16 @@
-import type { Handle } from '../../core/handles.ts'
-import type { Link } from '../../core/chain.ts'
-import type { Item } from '../../core/item.ts'
-import type { Branch } from '../session/branch/branch.ts'
-import type { EngineDeps } from '../deps.ts'
-import { derivedFrom } from '../tool-results/derived.ts'
-import { answerRecall } from './recall.ts'
-import { yieldNow } from '../../lib/yield-now.ts'
+import type { Handle } from '../../../core/handles.ts'
+import type { Link } from '../../../core/chain.ts'
+import type { Item } from '../../../core/item.ts'
+import type { Branch } from '../../session/branch/branch.ts'
+import type { EngineDeps } from '../../deps.ts'
+import { derivedFrom } from '../../tool-results/derived.ts'
+import { answerRecall, recall, type RecallAnswer } from './recall.ts'
+import { yieldNow } from '../../../lib/yield-now.ts'
 
 /** What the model may look up while one request is answered: the history that the request itself brings along. */
 export interface HistoryScope {
   /** Answers a call of `recall`. */
-  recall(input: unknown): Promise<string>
+  recall(input: unknown): Promise<RecallAnswer>
   /** Whether an artifact holds content of this history, or a view in it was made from the artifact. */
   mayOpen(handle: Handle): Promise<boolean>
 }
@@ -46,7 +46,8 @@ export function historyScope(
         const about = { ...(tool !== undefined && { tool }), ...(callId !== undefined && { callId }) }
         return (await deps.artifacts.put(branch.tenant, Buffer.from(text), about)).handle
       }
-      return answerRecall({ items, links, store, ...(deps.redact && { redact: deps.redact }) }, input)
+      const history = { items, links, store, ...(deps.redact && { redact: deps.redact }) }
+      return answerRecall((query, options) => recall(history, query, options), input)
     },
     async mayOpen(handle) {
       for (; next >= 0 && !known.has(handle); next--) {

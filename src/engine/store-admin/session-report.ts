@@ -1,7 +1,7 @@
-import { NO_USAGE, addUsage, type Usage } from '../../../core/usage.ts'
-import { insertedTexts } from '../../../core/epochs.ts'
-import type { LogRecord, RecordRecall } from '../../../core/records.ts'
-import type { SessionStore } from '../../../ports/session-store.ts'
+import { NO_USAGE, addUsage, type Usage } from '../../core/usage.ts'
+import { insertedTexts } from '../../core/epochs.ts'
+import type { LogRecord, RecordRecall } from '../../core/records.ts'
+import type { SessionStore } from '../../ports/session-store.ts'
 
 export interface SessionEpoch {
   readonly id: string
@@ -36,6 +36,7 @@ export interface SessionReport {
   readonly items: number
   readonly startedAt?: number
   readonly updatedAt?: number
+  readonly agents: readonly string[]
   readonly models: readonly string[]
   readonly calls: number
   readonly usage: Usage
@@ -47,7 +48,11 @@ export interface SessionReport {
   readonly cuts: readonly SessionCut[]
 }
 
-export async function reportOf(store: SessionStore, tenant: string, session: string): Promise<SessionReport> {
+export async function reportOf(
+  store: Pick<SessionStore, 'read'>,
+  tenant: string,
+  session: string,
+): Promise<SessionReport> {
   const all: LogRecord[] = []
   for await (const { record } of store.read(tenant, session)) all.push(record)
   const undone = new Set(all.flatMap((record) => (record.type === 'undo' ? [record.epoch] : [])))
@@ -66,6 +71,7 @@ export async function reportOf(store: SessionStore, tenant: string, session: str
     items: all.filter(({ type }) => type === 'item-seen').length,
     ...(first !== undefined && { startedAt: first.at }),
     ...(last !== undefined && { updatedAt: last.at }),
+    agents: [...new Set(all.flatMap(({ agent }) => (agent === undefined ? [] : [agent])))],
     models: [...new Set(usages.map(({ model }) => model))],
     calls: usages.length,
     usage: usages.reduce((sum, { usage }) => (usage === undefined ? sum : addUsage(sum, usage)), NO_USAGE),
@@ -101,7 +107,7 @@ const cutOf = (record: Extract<LogRecord, { type: 'audit' }>): SessionCut => {
 
 /** What was said, as people read it: the archive's items in the order in which they were first seen. */
 export async function* readableSession(
-  store: SessionStore,
+  store: Pick<SessionStore, 'read'>,
   tenant: string,
   session: string,
 ): AsyncGenerator<string, void, undefined> {

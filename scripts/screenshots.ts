@@ -1,0 +1,47 @@
+/**
+ * Takes the pictures of the dashboard that README and docs show: the demo session through a real proxy, in the system's Chromium.
+ * Run: `npm run screenshots [-- folder]`.
+ */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { runDemoSession } from '../src/surfaces/cli/demo/demo-session.ts'
+import { openProxy } from '../src/surfaces/cli/open-proxy.ts'
+import { openBrowser } from '../test/browser/browser.ts'
+
+interface Picture {
+  readonly file: string
+  readonly place: string
+  /** On the page when there is something to see. */
+  readonly when: string
+  readonly width: number
+  readonly height: number
+  readonly dark?: true
+}
+
+const folder = process.argv[2] ?? 'docs/img'
+mkdirSync(folder, { recursive: true })
+const running = await openProxy({ port: 0, store: 'memory:', upstreams: {} }, () => undefined)
+const browser = await openBrowser()
+try {
+  await runDemoSession(running.plimsoll.gateway)
+  const { tenant, session } = running.plimsoll.ledger.sessions()[0]!
+  const at = (tab: string): string =>
+    `session?tenant=${encodeURIComponent(tenant)}&session=${encodeURIComponent(session)}&tab=${tab}`
+  const pictures: readonly Picture[] = [
+    { file: 'dashboard.png', place: at('load'), when: '.uplot', width: 1120, height: 700 },
+    { file: 'compactions.png', place: at('compactions'), when: '.text pre', width: 1120, height: 700 },
+    { file: 'phone.png', place: at('load'), when: '.uplot', width: 375, height: 760, dark: true },
+  ]
+  for (const { file, place, when, width, height, dark } of pictures) {
+    const page = await browser.context.newPage()
+    await page.setViewportSize({ width, height })
+    await page.emulateMedia({ colorScheme: dark === true ? 'dark' : 'light' })
+    await page.goto(`${running.pageUrl}#/${place}`)
+    await page.locator(when).first().waitFor()
+    await page.screenshot({ path: join(folder, file) })
+    await page.close()
+  }
+} finally {
+  await browser.close()
+  await running.close()
+}

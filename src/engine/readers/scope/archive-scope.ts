@@ -1,0 +1,48 @@
+import type { Handle } from '../../../core/handles.ts'
+import type { LogRecord } from '../../../core/records.ts'
+import { yieldNow } from '../../../lib/yield-now.ts'
+import type { EngineDeps } from '../../deps.ts'
+import type { HistoryScope } from './history-scope.ts'
+import { answerRecall, recallArchived, type ArchiveOwner, type RecallHistory } from './recall.ts'
+
+type ScopeDeps = Pick<EngineDeps, 'sessions' | 'artifacts' | 'addressOf' | 'provenance'>
+
+/**
+ * The same for a caller who brings no request along: what the archive holds of one session, of one of its agents, or of a whole tenant. A
+ * handle opens there if the session's log holds its content or names it in a record of its own; what a message only mentions opens nothing.
+ */
+export function archiveScope(deps: ScopeDeps, owner: ArchiveOwner): HistoryScope {
+  const { tenant, session, agent } = owner
+  const store: RecallHistory['store'] = async ({ text, toolName: tool, callId }) => {
+    const about = { ...(tool !== undefined && { tool }), ...(callId !== undefined && { callId }) }
+    return (await deps.artifacts.put(tenant, Buffer.from(text), about)).handle
+  }
+  const known = new Set<Handle>()
+  let version = 0
+  return {
+    recall: (input) =>
+      answerRecall((query, options) => recallArchived(deps.sessions, owner, query, options, store), input),
+    async mayOpen(handle) {
+      if (session === undefined || known.has(handle)) return true
+      // What a session itself put away is its own; which of its agents did it, only the log says.
+      if (agent === undefined && (await deps.artifacts.stat(tenant, handle))?.session === session) return true
+      const pause = yieldNow()
+      for await (const { version: at, record } of deps.sessions.read(tenant, session, version)) {
+        if (agent === undefined || (record.agent ?? agent) === agent)
+          for (const held of handlesOf(deps, tenant, record)) known.add(held)
+        version = Math.max(version, at)
+        await pause()
+      }
+      return known.has(handle)
+    },
+  }
+}
+
+function handlesOf({ addressOf, provenance }: ScopeDeps, tenant: string, record: LogRecord): readonly Handle[] {
+  if (record.type === 'edit') return [record.handle]
+  if (record.type === 'audit') return record.handle === undefined ? [] : [record.handle]
+  if (record.type === 'epoch')
+    return record.edits.flatMap((edit) => (edit.op === 'replace' && edit.handle !== undefined ? [edit.handle] : []))
+  if (record.type !== 'item-seen' || record.text === '') return []
+  return [addressOf(tenant, Buffer.from(record.text)), ...(provenance.handlesOf(tenant, record.text) ?? [])]
+}
