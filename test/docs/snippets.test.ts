@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkSnippets, pagesIn, snippetsOf } from './snippets.ts'
+import { PAGES } from './pages.ts'
+import { checkSnippets, snippetsOf } from './snippets.ts'
 
 /** Checked by `npm run test:frameworks`, where their packages are. */
 const ELSEWHERE = ['mastra', 'strands', 'google-adk', 'pi', 'opencode'].map((name) => `docs/adapters/${name}.md`)
@@ -8,13 +9,11 @@ const ELSEWHERE = ['mastra', 'strands', 'google-adk', 'pi', 'opencode'].map((nam
 const folder = join(import.meta.dirname, '.snippets')
 
 describe('TypeScript in README and docs', () => {
-  const pages = ['README.md', ...pagesIn('docs'), ...pagesIn('docs/adapters')].filter(
-    (page) => !ELSEWHERE.includes(page),
-  )
+  const pages = PAGES.map(({ file }) => file).filter((page) => !ELSEWHERE.includes(page))
   const snippets = pages.flatMap(snippetsOf)
 
   it('compiles in a strict project', () => {
-    expect(snippets.length).toBeGreaterThanOrEqual(24)
+    expect(snippets.length).toBeGreaterThanOrEqual(36)
     expect(checkSnippets(snippets, folder)).toEqual([])
   })
 

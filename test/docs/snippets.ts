@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-
-const ROOT = resolve(import.meta.dirname, '../..')
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from './pages.ts'
 
 export interface Snippet {
   readonly page: string
@@ -22,11 +21,6 @@ export function snippetsOf(page: string): Snippet[] {
   }
   return found
 }
-
-export const pagesIn = (folder: string): string[] =>
-  readdirSync(join(ROOT, folder))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `${folder}/${name}`)
 
 /**
  * What a reader has before a snippet begins, each with a real type. A snippet that declares or imports a name itself does not get it.
