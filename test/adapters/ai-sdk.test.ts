@@ -71,6 +71,27 @@ describe('the middleware', () => {
     await stage.plimsoll.close()
   })
 
+  it('closes the turn of a stream that nobody reads to its end', async () => {
+    const stage = stageFor('openai-chat')
+    const session = stage.plimsoll.session({ id: 'run' })
+    const recorded: unknown[] = []
+    const watched: typeof session = {
+      ...session,
+      record: (request) => {
+        recorded.push(request.refused)
+        return session.record(request)
+      },
+    }
+    const model = wrapLanguageModel({
+      model: createOpenAI({ apiKey: 'k', fetch: stage.referee.fetch }).chat('gpt-4.1'),
+      middleware: plimsollMiddleware(watched, { window: WINDOW, sdk: 6 }),
+    })
+    const { stream } = await model.doStream({ prompt: [{ role: 'user', content: [{ type: 'text', text: TASK }] }] })
+    await stream.cancel()
+    expect(recorded).toEqual([true])
+    await stage.plimsoll.close()
+  })
+
   it('shortens large results in the messages of the SDK where it is asked to', async () => {
     const stage = stageFor('openai-chat')
     const session = stage.plimsoll.session({ id: 'run' })

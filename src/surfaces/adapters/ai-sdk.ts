@@ -57,7 +57,7 @@ export function plimsollMiddleware(session: Session, { sdk = 7, ...options }: Mi
       const { turn, answer } = await turns.send(callOf(model.modelId, params), (open) =>
         model.doStream(withTurn(params, open)),
       )
-      return { ...answer, stream: answer.stream.pipeThrough(recording(turn)) }
+      return { ...answer, stream: recorded(answer.stream, turn) }
     },
   }
   return { specificationVersion: sdk === 6 ? 'v3' : 'v4', ...middleware }
@@ -74,19 +74,38 @@ function withTurn<P extends CallParams>(params: P, turn: ManagedTurn<PromptMessa
   }
 }
 
-function recording<T extends { readonly type: string }>(turn: ManagedTurn<PromptMessage>): TransformStream<T, T> {
-  let isClosed = false
-  const close = async (usage: unknown): Promise<void> => {
-    if (isClosed) return
-    isClosed = true
-    await turn.answered(sdkUsage(usage))
+/** The same stream; its end closes the turn, and so does whoever stops reading it. */
+function recorded<T extends { readonly type: string }>(
+  stream: ReadableStream<T>,
+  turn: ManagedTurn<PromptMessage>,
+): ReadableStream<T> {
+  const reader = stream.getReader()
+  let isOpen = true
+  const close = async (how: () => Promise<void>): Promise<void> => {
+    if (!isOpen) return
+    isOpen = false
+    await how()
   }
-  return new TransformStream<T, T>({
-    async transform(part, out) {
-      if (part.type === 'finish' && 'usage' in part) await close(part.usage)
-      out.enqueue(part)
+  return new ReadableStream<T>({
+    async pull(out) {
+      try {
+        const { done, value } = await reader.read()
+        if (done) {
+          await close(() => turn.answered(undefined))
+          out.close()
+          return
+        }
+        if (value.type === 'finish' && 'usage' in value) await close(() => turn.answered(sdkUsage(value.usage)))
+        out.enqueue(value)
+      } catch (error) {
+        await close(() => turn.failed())
+        throw error
+      }
     },
-    flush: () => close(undefined),
+    async cancel(reason) {
+      await close(() => turn.failed())
+      await reader.cancel(reason)
+    },
   })
 }
 

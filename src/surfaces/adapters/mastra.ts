@@ -74,6 +74,8 @@ export function plimsollProcessor(
     },
     async processLLMRequest(request) {
       const { state, prompt, model } = request
+      // A call that failed came back without an answer.
+      await (state['turn'] as ManagedTurn<PromptMessage> | undefined)?.failed()
       const turns = managedTurns<PromptMessage>(sessionOf(request), writePrompt, options)
       const cap = numberOf(state['cap']) ?? options.maxOutputTokens
       const turn = await turns.open({

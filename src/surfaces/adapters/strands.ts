@@ -91,11 +91,12 @@ export function plimsollPlugin<M, B, R extends B>(
         let step = answer.first
         try {
           for (; step.done !== true; step = await answer.events.next()) yield step.value
-        } catch (error) {
-          await turn.failed()
-          throw error
+        } finally {
+          // Whoever stops reading, or an error on the way, leaves the step open.
+          const { result } = recordOf(step.done === true ? step.value : undefined) ?? {}
+          if (step.done === true) await turn.answered(usageOf(recordOf(recordOf(result)?.['metadata'])?.['usage']))
+          else await turn.failed()
         }
-        await turn.answered(usageOf(recordOf(recordOf(recordOf(step.value)?.['result'])?.['metadata'])?.['usage']))
         return step.value
       }
       agent.addMiddleware(strands.InvokeModelStage as never, invoke as never)

@@ -56,8 +56,8 @@ export interface TurnOptions {
   readonly window?: number
 }
 
-/** Windows that refusals named, by model; for this process. */
-const LEARNED = new Map<string, number>()
+/** Windows that refusals named, by model. Each session learns for itself: another one may be another owner's. */
+const LEARNED = new WeakMap<object, Map<string, number>>()
 /** What is tried after a refusal that names no smaller limit: our count was too low by some of this. */
 const SMALLER = 0.85
 
@@ -70,12 +70,15 @@ export function managedTurns<M>(
   write: (message: MirrorMessage, calls: KnownCalls) => readonly M[],
   { window }: TurnOptions = {},
 ): ManagedTurns<M> {
+  const learned = LEARNED.get(session) ?? new Map<string, number>()
+  LEARNED.set(session, learned)
+
   async function open(call: FrameworkCall<M>, smaller?: number): Promise<OpenTurn<M>> {
     const { model, system, pieces, tools, maxOutputTokens } = call
     const head: readonly MirrorMessage[] = system === undefined ? [] : [{ role: 'system', parts: [system] }]
     const messages = [...head, ...pieces.map(({ message }) => message)]
     const body = writeMirror({ model, messages, tools, ...(maxOutputTokens !== undefined && { maxOutputTokens }) })
-    const known = smaller ?? window ?? LEARNED.get(model)
+    const known = smaller ?? window ?? learned.get(model)
     const turn = await session.prepare({
       format: MIRROR_FORMAT,
       body,
@@ -122,7 +125,7 @@ export function managedTurns<M>(
         const overflow = overflowIn(error)
         if (overflow === undefined) throw error
         const named = overflow.limit !== undefined && overflow.limit < turn.window ? overflow.limit : undefined
-        if (named !== undefined) LEARNED.set(call.model, named)
+        if (named !== undefined) learned.set(call.model, named)
         const second = await open(call, named ?? Math.floor(turn.window * SMALLER))
         return { turn: second, answer: await attempt(second, send) }
       }
