@@ -10,18 +10,16 @@
 import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { loadFile } from '../src/formats/transcripts/load.ts'
-import { createMeter } from '../src/meter/index.ts'
-import { knownModels } from '../src/surfaces/cli/catalogue.ts'
 import { tokenCounts } from '../src/surfaces/cli/kit/token-count.ts'
-import { chatSession } from './compare/chat.ts'
 import { engine } from './compare/engine.ts'
 import { frameworkManagers } from './compare/frameworks.ts'
+import { growth } from './compare/growth.ts'
 import { installPeers } from './compare/install.ts'
 import { langchainManagers } from './compare/langchain.ts'
-import { measure, measuredSession, runnerOf, type MeasuredSession, type Runner } from './compare/measure.ts'
+import { measure, runnerOf, type Runner } from './compare/measure.ts'
 import { printTable, writePages, type Result, type Run } from './compare/page.ts'
 import { cline, none, pi } from './compare/rules.ts'
+import { sessionsIn } from './compare/sessions.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -44,25 +42,6 @@ const files =
         .sort()
         .map((name) => join(folder, name))
 const windows = tokenCounts(values.windows ?? (values.full ? '64k,32k' : '32k'))
-
-const MODEL = 'claude-sonnet-4-5'
-const counter = createMeter({ catalogue: knownModels() })
-const counts = new Map<string, number>()
-const count = (text: string): number => {
-  const tokens = counts.get(text) ?? Math.ceil(counter.countText(MODEL, text).tokens)
-  counts.set(text, tokens)
-  return tokens
-}
-
-async function sessionsIn(paths: readonly string[]): Promise<readonly MeasuredSession[]> {
-  const sessions: MeasuredSession[] = []
-  for (const path of paths) {
-    const { recordings } = await loadFile(path, { resend: 'everything', thinking: 'drop', parallel: 'merged' })
-    for (const recording of recordings)
-      if (recording.calls.length > 0) sessions.push(measuredSession(chatSession(recording), count))
-  }
-  return sessions
-}
 
 const spent = { usd: 0 }
 const PRESETS = ['autosre', 'cyber-autoagent', 'contextguard', 'adk-code', 'ai-agent'] as const
@@ -96,6 +75,8 @@ for (const window of windows) {
 }
 const calls = sessions.reduce((sum, { recording }) => sum + recording.calls.length, 0)
 const run: Run = {
+  // Of made histories: not asked for when somebody looks at a file or at one manager.
+  ...(positionals.length === 0 && wanted === undefined && { growth: await growth() }),
   sessions: sessions.length,
   calls,
   results: results.map(({ window, runner: { name, setup, from }, figures }) => ({

@@ -8,7 +8,8 @@ import { createPlimsoll } from '../src/index.ts'
 import { codecs } from '../src/formats/registry.ts'
 import type { Conversation } from '../src/core/conversation.ts'
 import { incident } from './lib/incident.ts'
-import { installPeers, langchain, mastra, strands, type Peer } from './lib/peers.ts'
+import { installPeers } from './compare/install.ts'
+import { langchain, mastra, strands, type Peer } from './lib/peers.ts'
 
 const BUDGET = 32_000
 const WINDOW = 36_000

@@ -1,6 +1,7 @@
 import { createPlimsoll } from '../../src/index.ts'
 import { isPlimsollError } from '../../src/core/errors.ts'
 import type { Conversation } from '../../src/core/conversation.ts'
+import type { Policy } from '../../src/core/policy.ts'
 import { COMPACT_READER } from '../../src/engine/readers/reader-tools.ts'
 import { readableText } from '../../src/engine/replay/source.ts'
 import { codecs } from '../../src/formats/registry.ts'
@@ -9,7 +10,7 @@ import { RESERVE, type MeasuredSession, type Runner, type Sent } from './measure
 const MODEL = 'claude-sonnet-4-5'
 
 /** Plimsoll under a policy, with `recall` declared as its gateway would. Requests are held against the rules of the recorded API. */
-export function engine(policy: string, name: string, setup: string): Runner {
+export function engine(policy: string | Policy, name: string, setup: string): Runner {
   return {
     name,
     setup,

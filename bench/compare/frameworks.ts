@@ -84,11 +84,11 @@ async function mastra(): Promise<Manager> {
   )
   return {
     name: 'Mastra TokenLimiter',
-    setup: 'limit = limit, its own tokenizer (o200k), trimMode `contiguous`',
+    setup: 'trimMode `contiguous`; it counts with o200k, so its limit is scaled by how both count these sessions',
     from: `@mastra/core ${VERSIONS['@mastra/core']}`,
     start: (terms) => {
       const own = modelMessages()
-      const limiter = new TokenLimiterProcessor({ limit: terms.limit, trimMode: 'contiguous' })
+      const limiter = new TokenLimiterProcessor({ limit: terms.o200kLimit, trimMode: 'contiguous' })
       return async (history) => {
         const prompt = own(history)
         return ((await limiter.processLLMRequest({ prompt }))?.prompt ?? prompt).flatMap(toChat)
@@ -148,19 +148,26 @@ async function strands(): Promise<Manager> {
       }
       function chatOf(message: StrandsMessage): Chat {
         const known = chats.get(message)
-        if (known !== undefined && !isChanged(message, known)) return known
-        return known === undefined ? { role: 'user', text: '', calls: [] } : { ...known, text: textOf(message) }
+        if (known !== undefined && (known.role !== 'tool' || textOf(message) === known.text)) return known
+        return strandsChat(message)
       }
     },
   }
 }
 
-/** It shortens results in place. */
+/** It replaces results that it shortens by messages of its own. */
+function strandsChat(message: StrandsMessage): Chat {
+  const result = message.content.find(({ toolUseId, name }) => toolUseId !== undefined && name === undefined)
+  const text = textOf(message)
+  if (result !== undefined) return { role: 'tool', text, calls: [], callId: result.toolUseId! }
+  const calls = message.content.flatMap(({ toolUseId, name, input }) =>
+    toolUseId === undefined || name === undefined ? [] : [{ id: toolUseId, name, args: input ?? {} }],
+  )
+  return { role: message.role === 'assistant' ? 'assistant' : 'user', text, calls }
+}
+
 const textOf = ({ content }: StrandsMessage): string =>
   content.map(({ text, content: inner = [] }) => text ?? inner.map((part) => part.text ?? '').join('')).join('\n')
-
-const isChanged = (message: StrandsMessage, { role, text }: Chat): boolean =>
-  role === 'tool' && textOf(message) !== text
 
 interface ChefMessage {
   readonly role: string

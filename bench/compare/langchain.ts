@@ -81,10 +81,16 @@ export async function langchainManagers(): Promise<readonly Manager[]> {
   return [
     {
       name: 'LangChain trimMessages',
-      setup: 'strategy `last`, maxTokens = limit',
+      setup: 'strategy `last`, maxTokens = limit, startOn human or ai',
       from: CORE,
       start: (terms) => async (history) => {
-        const options = { maxTokens: terms.limit, strategy: 'last', tokenCounter: counter(terms), includeSystem: true }
+        const options = {
+          maxTokens: terms.limit,
+          strategy: 'last',
+          startOn: ['human', 'ai'],
+          tokenCounter: counter(terms),
+          includeSystem: true,
+        }
         const left = await core.trimMessages(history.map(toOwn), options)
         return left.filter((message) => message !== undefined).map(toChat)
       },

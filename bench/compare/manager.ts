@@ -3,6 +3,8 @@ import type { Chat } from './chat.ts'
 /** What a manager may know: the limit, and a count of tokens that is the referee's own. */
 export interface Terms {
   readonly limit: number
+  /** The same for who counts with OpenAI's vocabulary whatever the model is. */
+  readonly o200kLimit: number
   count(message: Chat): number
   countText(text: string): number
   /** A model that writes summaries, the same for everybody; what it reads and writes is added to the price. */

@@ -32,6 +32,8 @@ export interface Runner {
 export interface MeasuredSession extends ChatSession {
   readonly index: RecallIndex
   readonly count: (text: string) => number
+  /** Tokens of the session by OpenAI's vocabulary, for each by the referee's count. */
+  readonly o200kShare: number
   readonly prose: Prose
 }
 
@@ -43,7 +45,12 @@ interface Prose {
   readonly found: Map<string, readonly number[]>
 }
 
-export function measuredSession(session: ChatSession, count: (text: string) => number): MeasuredSession {
+export function measuredSession(
+  session: ChatSession,
+  count: (text: string) => number,
+  o200k: (text: string) => number,
+): MeasuredSession {
+  const whole = (by: (text: string) => number): number => session.messages.reduce((sum, { text }) => sum + by(text), 0)
   const since: number[] = []
   const lines = new Map<string, number>()
   session.messages.forEach(({ role, text }, at) => {
@@ -51,7 +58,8 @@ export function measuredSession(session: ChatSession, count: (text: string) => n
     for (const line of quotableLines([text])) if (!lines.has(line)) lines.set(line, since.push(at) - 1)
   })
   const prose = { matcher: createLineMatcher([...lines.keys()]), since, found: new Map<string, readonly number[]>() }
-  return { ...session, index: new RecallIndex(session.recording), count, prose }
+  const o200kShare = whole(o200k) / Math.max(1, whole(count))
+  return { ...session, index: new RecallIndex(session.recording), count, o200kShare, prose }
 }
 
 export interface Figures {
@@ -87,7 +95,8 @@ export async function measure(
   for (const session of sessions) {
     const run = runner.start(session, window)
     const pricer = new SessionPricer(SONNET_4_5)
-    const task = session.messages.find(({ role }) => role === 'user')?.text ?? ''
+    const first = session.recording.messages.find(({ parts }) => parts.some(({ kind }) => kind === 'user'))
+    const task = (first?.parts ?? []).filter(({ kind }) => kind === 'user').map(({ text }) => text)
     for (const { index: call } of session.recording.calls) {
       const sent = await run(call)
       times.push(sent.ms)
@@ -97,7 +106,7 @@ export async function measure(
       if (sent.invalid) sums.invalid++
       if (sent.refused === true) sums.refused++
       else pricer.add({ pieces: sent.pieces, outputTokens: 0 })
-      if (sent.texts.some((text) => text.includes(task))) sums.task++
+      if (task.every((part) => sent.texts.some((text) => text.includes(part)))) sums.task++
       const reachable = sent.reachable === undefined ? undefined : session.index.view(sent.reachable)
       tally.add(session.index, call, session.index.view(sent.texts), reachable)
       const share = proseShare(session, call, sent.texts)
@@ -199,10 +208,11 @@ function breaksRule(view: readonly Chat[]): boolean {
 const SUMMARY_CHARACTERS = 6_000
 const PART_CHARACTERS = 160
 
-function termsOf({ count, sent }: MeasuredSession, window: number, spent: { usd: number }): Terms {
+function termsOf({ count, sent, o200kShare }: MeasuredSession, window: number, spent: { usd: number }): Terms {
   const counts = new WeakMap<Chat, number>()
   return {
     limit: window - RESERVE,
+    o200kLimit: Math.floor((window - RESERVE) * o200kShare),
     countText: count,
     count(message) {
       const known = counts.get(message)

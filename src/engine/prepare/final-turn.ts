@@ -1,7 +1,9 @@
 import type { FinalStep } from '../../core/policy.ts'
+import type { Conversation } from '../../core/conversation.ts'
 import type { Limit, Verdict } from '../../core/target.ts'
 import { withNewHead } from '../epoch/bound-thinking.ts'
 import type { PrepareContext, View } from './context.ts'
+import { anchorFor, occupancyOf } from './counting.ts'
 import { isOver } from './limits.ts'
 import type { Permission } from '../spending/budget-gate.ts'
 import type { Standing } from './standing.ts'
@@ -40,8 +42,8 @@ const hasMoreRoom = ({ tokens }: Limit, { limit }: { readonly limit?: number }):
  * Where the tool declarations alone make a request too large, those that the policy lists as dispensable go first; undefined when
  * that is not enough or nothing is listed.
  */
-export function withFewerTools(context: PrepareContext, view: View): Permission | undefined {
-  const { deps, codec, gauge, target, limit } = context
+export function withFewerTools(context: PrepareContext, view: View, epoch: string | undefined): Permission | undefined {
+  const { deps, codec, target, limit } = context
   const { tools } = deps.policy
   if (tools === undefined) return undefined
   const names = view.conversation.tools.map(({ name }) => name)
@@ -50,24 +52,42 @@ export function withFewerTools(context: PrepareContext, view: View): Permission 
   const { conversation, headers } = withNewHead(context, view, { keepTools: kept })
   const text = codec.encode(conversation).text
   const smaller = { ...view.conversation, tools: view.conversation.tools.filter(({ name }) => kept.includes(name)) }
-  const measurement = deps.meter.measure(gauge, smaller, Buffer.byteLength(text))
-  const { high } = measurement.count
+  const loads = weigh(context, smaller, Buffer.byteLength(text), epoch)
+  const { high } = loads.load.count
   if (high > limit.tokens) return undefined
   const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
   return {
     verdict: { kind: 'proceed', target, reason: 'tools filtered', ...numbers },
-    view: { ...view, conversation, headers, text, load: measurement, estimate: measurement, measurement },
+    view: { ...view, conversation, headers, text, ...loads },
   }
 }
 
+/** What a view weighs with other tools or instructions: what the provider counted of the rest holds still. */
+function weigh(
+  context: PrepareContext,
+  conversation: Conversation,
+  bytes: number,
+  epoch: string | undefined,
+): Pick<View, 'measurement' | 'load' | 'estimate'> {
+  const measurement = context.deps.meter.measure(context.gauge, conversation, bytes)
+  // Our own count, without a design's projection or the margin of an unknown model: both close a session, and this request is the closing.
+  const load = occupancyOf(context, conversation, measurement, anchorFor(context, epoch), epoch)
+  return { measurement, estimate: load, load }
+}
+
 /** The view as a closing turn: only the allowed tools, and the instruction to answer now. */
-export function closingTurn(context: PrepareContext, view: View, { tools, instruction }: FinalStep): Permission {
-  const { codec, deps, gauge, target, limit, emit } = context
+export function closingTurn(
+  context: PrepareContext,
+  view: View,
+  { tools, instruction }: FinalStep,
+  epoch: string | undefined,
+): Permission {
+  const { codec, target, limit, emit } = context
   const { conversation, headers } = withNewHead(context, view, { keepTools: tools, addInstruction: instruction })
   const text = codec.encode(conversation).text
   // Read again from what will leave: the instruction is counted, and so are the tools that are left.
-  const measurement = deps.meter.measure(gauge, codec.decode(text), Buffer.byteLength(text))
-  const { high } = measurement.count
+  const loads = weigh(context, codec.decode(text), Buffer.byteLength(text), epoch)
+  const { high } = loads.load.count
   const verdict: Verdict = {
     kind: 'final',
     target,
@@ -79,8 +99,5 @@ export function closingTurn(context: PrepareContext, view: View, { tools, instru
   if (high > limit.tokens) {
     emit({ type: 'warning', topic: 'context-guard', message: 'Still over limit after shrink' })
   }
-  return {
-    verdict,
-    view: { ...view, conversation, headers, text, load: measurement, estimate: measurement, measurement },
-  }
+  return { verdict, view: { ...view, conversation, headers, text, ...loads } }
 }

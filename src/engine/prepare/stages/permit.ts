@@ -33,12 +33,13 @@ export async function permit(reduced: Reduced): Promise<Permitted> {
 function closingOf({ context, standing, before, view }: Reduced): Permission | undefined {
   const final = finalStepOf(context)
   // What is new was shortened before its first send: sent again, the request looks as if it had never been too large.
-  const wasClosing = sentBefore(context, standing.epoch?.id)?.isClosing === true
+  const epoch = standing.epoch?.id
+  const wasClosing = sentBefore(context, epoch)?.isClosing === true
   if (final !== undefined && (wasClosing || isUsedUp(context, standing, before)))
-    return withFewerTools(context, view) ?? closingTurn(context, view, final)
+    return withFewerTools(context, view, epoch) ?? closingTurn(context, view, final, epoch)
   const { conversation, limit } = context
   if (!isChained(conversation.settings) || !(wasClosing || isOver(before.load, limit))) return undefined
-  const closing = closingTurn(context, view, CHAIN_IS_FULL)
+  const closing = closingTurn(context, view, CHAIN_IS_FULL, epoch)
   const { high } = view.load.count
   const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
   const { bytes } = closing.view.load

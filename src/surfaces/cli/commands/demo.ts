@@ -64,12 +64,14 @@ async function runDemo(flags: DemoFlags): Promise<void> {
       limit = Number(turn.headers.get('x-plimsoll-limit'))
       loads.push(load)
       wholeTokens = referee.countTokens(JSON.parse(turn.body))
+      // What the provider counted, beside our upper bound that the bar shows.
+      const sentTokens = referee.log.at(-1)?.inputTokens ?? load
       for (const event of events.splice(0)) {
         const line = eventLine(palette, event)
         if (line !== undefined) show(line, event)
       }
       show(
-        `${String(turn.number).padStart(4)} ${loadBar(palette, load, limit)} ${grouped(load).padStart(6)} sent of ${grouped(wholeTokens).padStart(7)}  ${paint(palette, 'dim', turn.tool ?? 'answer')}`,
+        `${String(turn.number).padStart(4)} ${loadBar(palette, load, limit)} ${grouped(sentTokens).padStart(6)} sent, history ${grouped(wholeTokens).padStart(7)}  ${paint(palette, 'dim', turn.tool ?? 'answer')}`,
         { turn: turn.number, load, limit, transcript: wholeTokens, tool: turn.tool ?? null },
       )
       if (wholeTokens + 1_024 > window && firstTooLarge === undefined) {
@@ -97,8 +99,8 @@ async function runDemo(flags: DemoFlags): Promise<void> {
         loadChart(palette, loads, limit),
         '',
         `  ${loads.length} calls, ${overflows} overflows, ${invalid} invalid requests; largest prompt ${grouped(peakInputTokens)} of ${grouped(window)} tokens`,
-        `  the transcript grew to ${grouped(wholeTokens)} tokens; ${cacheBreaks === 1 ? 'one epoch' : `${cacheBreaks} epochs`} rewrote the view, ${cached} % of all prompt tokens came from the cache`,
-        `  ${restored.artifacts} texts are stored outside the window; read back: ${restored.identical} of ${restored.artifacts} byte-identical`,
+        `  the history grew to ${grouped(wholeTokens)} tokens; ${cacheBreaks === 1 ? 'one compaction' : `${cacheBreaks} compactions`}; ${cached} % of all prompt tokens came from the cache`,
+        `  ${restored.artifacts} large outputs are stored outside the window; read back: ${restored.identical} of ${restored.artifacts} byte-identical`,
         '',
         `  Put it in front of your own agent:  ${paint(palette, 'bold', 'npx plimsoll proxy')}`,
       ].join('\n'),
@@ -147,7 +149,7 @@ function introduction(palette: Palette, proxy: string, upstream: string, turns: 
     paint(
       palette,
       'dim',
-      `agent → ${proxy} (proxy) → ${upstream} (scripted model that refuses what the real API refuses)`,
+      `agent → ${proxy} (proxy) → ${upstream} (scripted provider that rejects what the real one rejects)`,
     ),
     '',
   ].join('\n')
@@ -158,7 +160,7 @@ function eventLine(palette: Palette, event: PlimsollEvent): string | undefined {
     return paint(
       palette,
       'yellow',
-      `     ▼ epoch: ${grouped(event.before)} → ${grouped(event.after)} tokens (${event.reason})`,
+      `     ▼ compaction: ${grouped(event.before)} → ${grouped(event.after)} tokens; what left can be read back`,
     )
   }
   if (event.type === 'item-offloaded') {
