@@ -1,9 +1,9 @@
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
+import { checkedSession, checkOptions } from './checked.ts'
 import { layFoundation } from './foundation.ts'
 import { liveSettings } from './live-settings.ts'
-import { checkOptions } from './named-policies.ts'
 import { openEngine } from './open-engine.ts'
 import { openGateway } from './open-gateway.ts'
 import { openModels } from './open-models.ts'
@@ -43,7 +43,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   }
   return {
     ...openGateway(options, { foundation, models, engine, readers, live, session }),
-    session: (wanted) => session(wanted, undefined, 0),
+    session: (wanted) => checkedSession(wanted, (one) => session(one, undefined, 0)),
     tools: (of, format, { window } = {}) =>
       readerToolsOf(readers, of, format, window ?? live.windowOf(of.agent) ?? Infinity),
     importSession: async (lines, { tenant = 'local' } = {}) =>

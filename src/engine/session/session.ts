@@ -1,5 +1,4 @@
 import { PlimsollError } from '../../core/errors.ts'
-import { checkGiven } from '../../core/given.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../../core/records.ts'
 import { newBranch, type Branch } from './branch/branch.ts'
 import { compact, type Compaction, type CompactOptions } from '../epoch/compact.ts'
@@ -10,7 +9,6 @@ import { prepare, type PreparedTurn, type PrepareRequest } from '../prepare/prep
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { historyScope, type HistoryScope, type ScopedHistory } from '../readers/scope/history-scope.ts'
 import { recall, recallArchived, type Recalled, type RecallOptions } from '../readers/scope/recall.ts'
-import { PREPARE, RECORD, SESSION, TOOL_RESULT } from './requests-given.ts'
 import { appendTo, catchUp, seedCalibration } from './restore.ts'
 import { seenItems, type SeenItem } from './seen-items.ts'
 import { exportStore, forkSession } from '../store-admin/store-admin.ts'
@@ -78,7 +76,6 @@ export interface Session<Format extends string = string> {
 }
 
 export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): Session {
-  checkGiven(options, SESSION, 'session()', 'bad-input')
   const { id, agent = 'main', tenant = 'local', key } = options
   const inOrder = mutex()
   let known: Branch | undefined
@@ -126,15 +123,10 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     ),
     canExecute: (tool) => runAnyway((engine, branch) => canExecute(engine, branch, tool)),
     // What goes out is what came in, with edits inside it.
-    prepare: async <Body extends string | object>(request: PrepareRequest<Body>) => {
-      checkGiven(request, PREPARE, 'prepare()', 'bad-input')
-      return runAnyway((engine, branch) => prepare(engine, branch, request)) as Promise<PreparedTurn<Body>>
-    },
+    prepare: <Body extends string | object>(request: PrepareRequest<Body>) =>
+      runAnyway((engine, branch) => prepare(engine, branch, request)) as Promise<PreparedTurn<Body>>,
     standing: (request) => runAnyway((engine, branch) => standingView(engine, branch, request)),
-    async record(request) {
-      checkGiven(request, RECORD, 'record()', 'bad-input')
-      return runAnyway((engine, branch) => record(engine, branch, request))
-    },
+    record: (request) => runAnyway((engine, branch) => record(engine, branch, request)),
     status: () => runAnyway((engine, branch) => statusOf(engine, branch)),
     compact: (options = {}) => runAnyway((engine, branch) => compact(engine, branch, options)),
     undo: () => run((engine, branch) => undo(engine, branch)),
@@ -214,7 +206,6 @@ function together(
   let waiting: ToolResultRequest[] = []
   let next: Promise<ReadonlyMap<ToolResultRequest, ToolOutcome>> | undefined
   return async (request) => {
-    checkGiven(request, TOOL_RESULT, 'toolResult()', 'bad-input')
     // A caller may hand over the same object twice.
     const own = { ...request }
     waiting.push(own)

@@ -1,4 +1,4 @@
-import type { GivenShape } from '../../core/given.ts'
+import type { GivenShape } from '../core/given.ts'
 
 const text: GivenShape = { kind: 'text' }
 const any: GivenShape = { kind: 'any' }
