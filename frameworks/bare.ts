@@ -17,14 +17,22 @@ const refereeOf = (wire: Wire) =>
     script: ({ number }) => {
       if (number > 6) return say('Done.')
       const one = { name: 'read_log', input: { step: number } }
-      return number === 5 ? calls([one, { ...one, input: { step: 1_005 } }], 'Two.') : call('read_log', { step: number })
+      return number === 5
+        ? calls([one, { ...one, input: { step: 1_005 } }], 'Two.')
+        : call('read_log', { step: number })
     },
   })
 
 const chat = refereeOf('openai-chat')
 const ran: number[] = []
 const agent = new strands.Agent({
-  model: new OpenAIModel({ api: 'chat', modelId: 'gpt-4.1', apiKey: 'k', maxTokens: 500, clientConfig: { fetch: chat.fetch } }),
+  model: new OpenAIModel({
+    api: 'chat',
+    modelId: 'gpt-4.1',
+    apiKey: 'k',
+    maxTokens: 500,
+    clientConfig: { fetch: chat.fetch },
+  }),
   tools: [
     strands.tool({
       name: 'read_log',
@@ -64,7 +72,12 @@ for (const streamingMode of [StreamingMode.NONE, StreamingMode.SSE]) {
   const runner = new Runner({ appName: 'app', agent: adk, sessionService })
   const newMessage = { role: 'user', parts: [{ text: 'Go.' }] }
   const errors: string[] = []
-  for await (const event of runner.runAsync({ userId: 'me', sessionId: 'run', newMessage, runConfig: { streamingMode } }))
+  for await (const event of runner.runAsync({
+    userId: 'me',
+    sessionId: 'run',
+    newMessage,
+    runConfig: { streamingMode },
+  }))
     if (event.errorMessage !== undefined) errors.push(event.errorMessage)
   console.log('ADK', streamingMode, 'ran', steps.join(' '), errors.join(' '), JSON.stringify(vendor.summary()))
 }

@@ -31,8 +31,8 @@ describe('an ADK agent with the plugin', () => {
     'runs sixty tool steps in a 16k window: %s',
     async (streamingMode) => {
       // See bare.ts: what ADK 2.0 does with a streamed answer of text and two calls.
-    const parallel = streamingMode === StreamingMode.NONE
-    const stage = stageFor('gemini', { parallel })
+      const parallel = streamingMode === StreamingMode.NONE
+      const stage = stageFor('gemini', { parallel })
       const agent = new LlmAgent({
         name: 'main',
         model: new RefereedGemini(stage.referee.fetch),

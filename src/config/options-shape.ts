@@ -6,7 +6,8 @@ const code: GivenShape = { kind: 'function' }
 const any: GivenShape = { kind: 'any' }
 const data: GivenShape = { kind: 'data' }
 
-const tokens = (min = 1) => ({ kind: 'number', words: 'a number of tokens like 128_000', min }) as const satisfies GivenShape
+const tokens = (min = 1) =>
+  ({ kind: 'number', words: 'a number of tokens like 128_000', min }) as const satisfies GivenShape
 const count = (min = 0): GivenShape => ({ kind: 'number', words: 'a whole number', min })
 const kept: GivenShape = { kind: 'number', words: 'a whole number', min: 0, unbounded: true }
 const bytes: GivenShape = { kind: 'number', words: 'a number of bytes like 1_048_576', min: 1 }

@@ -12,6 +12,8 @@ export interface Target {
   readonly maxOutputTokens?: number
   /** What this endpoint taught; it holds where nobody named a window. */
   readonly learned?: LearnedLimit
+  /** What one conversation is kept within since a request of it was refused; holds over a window that somebody named, too. */
+  readonly heldWithin?: number
   /** A vendor that refuses what is too long; others may cut it without a word. @default where no endpoint is named, what the catalogue knows */
   readonly refusesOverflow?: boolean
 }

@@ -32,7 +32,9 @@ export function limitOf(
   knowledge: LimitKnowledge = {},
 ): Limit {
   const { info, match } = catalogue.resolve(target.model)
-  const [window, source] = windowOf(target, knowledge, info, match === 'default')
+  const [known, from] = windowOf(target, knowledge, info, match === 'default')
+  const window = Math.min(known, target.heldWithin ?? Infinity)
+  const source = window < known ? 'learned' : from
   const outputReserve = settings.maxOutputTokens ?? target.maxOutputTokens ?? answerReserve(info, window)
   const bufferTokens = bufferOf(buffer, window)
   const tokens = roomOf(source === 'catalogue' ? info : { window }, outputReserve) - bufferTokens

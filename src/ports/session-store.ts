@@ -69,10 +69,10 @@ export interface SessionStore {
   /** True when the caller now holds the lease on `work`; a lease that ran out can be taken over. */
   lease(tenant: string, work: string, holder: string, ttlMs: number): Promise<boolean>
   releaseLease(tenant: string, work: string, holder: string): Promise<void>
-  /** Small values that outlive sessions: calibration, learned windows, the store's own secret. */
+  /** Small values beside the logs: calibration, learned windows, the store's own secret; those that name a session go with it. */
   getValue(tenant: string, key: string): Promise<string | undefined>
   /** `ifAbsent`: keeps an existing value and resolves with it; two processes that start at once agree. */
-  setValue(tenant: string, key: string, value: string, ifAbsent?: boolean, options?: WriteOptions): Promise<string>
+  setValue(tenant: string, key: string, value: string, ifAbsent?: boolean, options?: ValueOptions): Promise<string>
   close(): Promise<void>
 }
 
@@ -84,6 +84,11 @@ export interface WriteOptions {
   readonly durable?: 'flushed' | 'soon'
   /** When the records were written, where an import brings them from elsewhere: the session keeps its dates. @default now */
   readonly at?: number
+}
+
+export interface ValueOptions extends WriteOptions {
+  /** Whose the value is: `remove` and `prune` of that session take it along. @default it outlives all sessions */
+  readonly session?: string
 }
 
 export interface FoundEpoch {

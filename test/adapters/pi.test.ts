@@ -28,12 +28,19 @@ describe('the extension for pi', () => {
         body: JSON.stringify(changed ?? payload),
       })
       const { choices, usage } = (await response.json()) as {
-        choices: { message: { content: string | null; tool_calls?: { id: string; function: { arguments: string } }[] } }[]
+        choices: {
+          message: { content: string | null; tool_calls?: { id: string; function: { arguments: string } }[] }
+        }[]
         usage: { prompt_tokens: number; completion_tokens: number; prompt_tokens_details?: { cached_tokens?: number } }
       }
       const { message } = choices[0]!
       const cacheRead = usage.prompt_tokens_details?.cached_tokens ?? 0
-      const counted = { input: usage.prompt_tokens - cacheRead, output: usage.completion_tokens, cacheRead, cacheWrite: 0 }
+      const counted = {
+        input: usage.prompt_tokens - cacheRead,
+        output: usage.completion_tokens,
+        cacheRead,
+        cacheWrite: 0,
+      }
       const totalTokens = usage.prompt_tokens + usage.completion_tokens
       await emit('message_end', { message: { role: 'assistant', usage: { ...counted, totalTokens } } })
       messages.push(message)

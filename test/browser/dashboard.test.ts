@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import type { ConsoleMessage, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openProxy, type OpenProxy } from '../../src/surfaces/cli/open-proxy.ts'
-import { startReferee } from '../../src/testing/referee/index.ts'
+import { openProxy, type OpenProxy, type ProxySettings } from '../../src/surfaces/cli/open-proxy.ts'
+import { call, say, startReferee, type Script } from '../../src/testing/referee/index.ts'
 import { closeLater } from '../gateway/upstream.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { openBrowser } from './browser.ts'
@@ -36,12 +37,30 @@ interface Stage {
   send(body: object, session?: string): Promise<Response>
 }
 
-async function stage(
-  settings: { width?: number; dark?: boolean; url?: (running: OpenProxy) => string } = {},
-): Promise<Stage> {
-  const referee = await startReferee({ wire: 'anthropic-messages', window: WINDOW, cache: { minimumTokens: 1 } })
+interface StageSettings {
+  readonly width?: number
+  readonly dark?: boolean
+  readonly url?: (running: OpenProxy) => string
+  readonly script?: Script
+  /** In place of a window that the user has set. */
+  readonly proxy?: Partial<ProxySettings>
+}
+
+async function stage(settings: StageSettings = {}): Promise<Stage> {
+  const referee = await startReferee({
+    wire: 'anthropic-messages',
+    window: WINDOW,
+    cache: { minimumTokens: 1 },
+    ...(settings.script !== undefined && { script: settings.script }),
+  })
   const running = await openProxy(
-    { port: 0, drainMs: 500, store: 'memory:', window: WINDOW, upstreams: { anthropic: referee.url } },
+    {
+      port: 0,
+      drainMs: 500,
+      store: 'memory:',
+      upstreams: { anthropic: referee.url },
+      ...(settings.proxy ?? { window: WINDOW }),
+    },
     () => undefined,
     { connect: (url) => [{ name: 'ANTHROPIC_BASE_URL', value: `${url}/anthropic` }] },
   )
@@ -97,6 +116,14 @@ async function axe(page: Page): Promise<string[]> {
     .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
 }
 
+const TABS = ['load', 'request', 'compactions', 'calls', 'hidden', 'audit']
+
+/** Kept where CI looks for what a run leaves behind. */
+const PICTURES = process.env['PLIMSOLL_SCREENSHOTS']
+const keep = async (page: Page, name: string): Promise<void> => {
+  if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, `${name}.png`) })
+}
+
 const isTooWide = (page: Page): Promise<boolean> =>
   page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth)
 
@@ -132,6 +159,7 @@ describe('the dashboard', () => {
     await page.getByRole('link', { name: 'Compactions' }).click()
     await page.getByText('What the model reads instead').waitFor()
     await page.getByText('in force').waitFor()
+    await page.getByText('Still in the prompt').waitFor()
     const record = await page.locator('.text pre').first().textContent()
     expect(JSON.stringify(compacted.messages)).toContain(JSON.stringify(record!.trim().split('\n')[0]).slice(1, -1))
     await page.getByRole('button', { name: 'Undo' }).click()
@@ -166,7 +194,7 @@ describe('the dashboard', () => {
     await send(loop, `run <b>1</b> ${XSS[0]!.slice(0, 20)}`)
     const { tenant, session } = running.plimsoll.ledger.sessions()[0]!
     const query = `tenant=${encodeURIComponent(tenant)}&session=${encodeURIComponent(session)}`
-    for (const tab of ['load', 'request', 'compactions', 'calls', 'audit']) {
+    for (const tab of TABS) {
       await page.goto(`${running.pageUrl}#/session?${query}&tab=${tab}`)
       await page.locator('.figures').waitFor()
     }
@@ -221,7 +249,7 @@ describe('the dashboard', () => {
     const query = `tenant=${encodeURIComponent(tenant)}&session=${session}`
     const places = [
       'sessions',
-      ...['load', 'request', 'compactions', 'calls', 'audit'].map((tab) => `session?${query}&tab=${tab}`),
+      ...TABS.map((tab) => `session?${query}&tab=${tab}`),
       `artifacts?tenant=${encodeURIComponent(tenant)}`,
       'spending',
       'meter',
@@ -233,20 +261,63 @@ describe('the dashboard', () => {
       await page.locator('.card, .virtual, .figures').first().waitFor()
       expect(await axe(page), place).toEqual([])
       expect(await isTooWide(page), `${place} is too wide`).toBe(false)
+      await keep(page, `${width}-${place.replace(/\?.*tab=/, '-').replace(/\?.*/, '')}`)
     }
     expect(complaints).toEqual([])
   })
 
+  it('shows budgets, and forgets a learned window', async () => {
+    const budgets = [
+      { scope: 'session' as const, usd: 5 },
+      { scope: 'day' as const, tokens: 2_000_000 },
+    ]
+    // Without a window of the user's: the server's refusal tells it.
+    const { page, running, complaints, send } = await stage({ proxy: { budgets } })
+    await send(toolLoop({ steps: 24, resultLength: 6_000 }))
+    const [learned] = await running.plimsoll.limits.list()
+    expect(learned).toMatchObject({ window: WINDOW, from: 'refusal' })
+    await page.getByText('1 overflow recovered').waitFor()
+    await page.goto(`${running.pageUrl}#/spending`)
+    await page.getByText(/usd per session \(run-1\): \$0\.\d+ of \$5\.00/).waitFor()
+    await page.getByText(/tokens per day: [\d,]+ of 2,000,000 tokens/).waitFor()
+    await page.goto(`${running.pageUrl}#/meter`)
+    await page.getByText(WINDOW.toLocaleString('en-US')).waitFor()
+    await page.getByRole('button', { name: 'Forget' }).click()
+    await page.getByText('No endpoint has refused a request for its size.').waitFor()
+    expect(await running.plimsoll.limits.list()).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  it('shows what the model asked tools of ours, which its client never saw', async () => {
+    const script: Script = ({ number }) => (number === 1 ? call('recall', { query: 'value_1_400' }) : say('Found it.'))
+    const { page, running, complaints, send } = await stage({ script })
+    const answer = await send(toolLoop({ steps: 1, resultLength: 60_000 }))
+    expect(answer.status).toBe(200)
+    const { tenant, session } = running.plimsoll.ledger.sessions()[0]!
+    await page.goto(`${running.pageUrl}#/session?tenant=${encodeURIComponent(tenant)}&session=${session}&tab=hidden`)
+    await page.getByText('1 call', { exact: true }).waitFor()
+    await page.getByRole('heading', { name: /^recall/ }).waitFor()
+    await page.locator('.hidden-steps pre', { hasText: 'const value_1_400' }).waitFor()
+    expect(complaints).toEqual([])
+  })
+
   it('works without a mouse', async () => {
-    const { page, send } = await stage()
+    const { page, send, running } = await stage()
     await send(toolLoop({ steps: 1 }))
-    await page.getByRole('link', { name: /run-1/ }).waitFor()
+    // Rows that are drawn anew while somebody walks through them would take the focus along: first let all be there.
+    const row = page.getByRole('link', { name: /run-1/ })
+    await row.locator('[data-name="calls"]').filter({ hasText: '1' }).waitFor()
     const focused = (): Promise<string> =>
       page.evaluate(() => (document.activeElement?.tagName === 'A' ? (document.activeElement.textContent ?? '') : ''))
-    for (let presses = 0; presses < 30 && !(await focused()).includes('run-1'); presses++)
+    for (let presses = 0; presses < 60 && !(await focused()).includes('run-1'); presses++)
       await page.keyboard.press('Tab')
+    expect(await focused()).toContain('run-1')
+    // News must not move it.
+    await send(toolLoop({ steps: 2 }))
+    await row.locator('[data-name="calls"]').filter({ hasText: '2' }).waitFor()
     expect(await focused()).toContain('run-1')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Tokens per call' }).waitFor()
+    expect(page.url()).toContain(running.proxy.url)
   })
 })

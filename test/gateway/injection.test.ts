@@ -1,10 +1,11 @@
-import type { SdkWire as Wire } from '../support/sdk-wires.ts'
 import { describe, expect, it } from 'vitest'
+import { handlesIn } from '../../src/core/handles.ts'
 import { COMPACT_READER } from '../../src/engine/readers/reader-tools.ts'
 import { createMeter } from '../../src/meter/index.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { call, say, type Answer, type BrainTurn } from '../../src/testing/referee/index.ts'
+import { call, say, type Answer, type BrainTurn, type Wire } from '../../src/testing/referee/index.ts'
 import { stage, type Stage } from '../sdks/ways.ts'
+import { PLAIN_WIRES, type Turn } from './plain-wires.ts'
 
 /** Instructions as long as those of a coding agent: beside them one short tool is no price. */
 const LONG = Array.from({ length: 1_200 }, (_, i) => `Rule ${i}: keep module ${i % 37} apart from ${i % 11}.`).join(
@@ -108,7 +109,28 @@ const DIALECTS: Readonly<Record<Wire, Dialect>> = {
     schema: { generationConfig: { responseMimeType: 'application/json' } },
     calls: (text) => said(text, /"functionCall":\{[^}]*?"name":"(\w+)"/g),
   },
+  'ollama-chat': {
+    path: () => '/api/chat',
+    body: ({ stream, head = LONG, tools = ['bash'] }) => ({
+      model: 'qwen-local',
+      stream,
+      ...(tools.length > 0 && {
+        tools: tools.map((name) => ({ type: 'function', function: { name, parameters: open } })),
+      }),
+      messages: [
+        { role: 'system', content: head },
+        { role: 'user', content: 'Why does it fail?' },
+      ],
+    }),
+    toolsIn: (body) => names(body['tools'], (tool) => (tool['function'] as Fields)['name']),
+    choice: () => ({}),
+    schema: { format: 'json' },
+    calls: (text) => said(text, /"function":\{[^{}]*(?:\{[^{}]*\}[^{}]*)?"name":"(\w+)"/g),
+  },
 }
+
+/** Ollama leaves the choice to the model. */
+const CHOOSING = (Object.keys(DIALECTS) as Wire[]).filter((wire) => wire !== 'ollama-chat')
 
 interface Case {
   readonly name: string
@@ -131,8 +153,18 @@ const CASES: readonly Case[] = [
     change: (body, { schema }) => ({ ...without(body, 'tools'), ...schema }),
     isDeclared: false,
   },
-  { name: 'tool choice none', change: (body, { choice }) => ({ ...body, ...choice('none') }), isDeclared: false },
-  { name: 'a forced tool', change: (body, { choice }) => ({ ...body, ...choice('bash') }), isDeclared: false },
+  {
+    name: 'tool choice none',
+    wires: CHOOSING,
+    change: (body, { choice }) => ({ ...body, ...choice('none') }),
+    isDeclared: false,
+  },
+  {
+    name: 'a forced tool',
+    wires: CHOOSING,
+    change: (body, { choice }) => ({ ...body, ...choice('bash') }),
+    isDeclared: false,
+  },
   { name: 'several choices', wires: ['openai-chat'], change: (body) => ({ ...body, n: 2 }), isDeclared: false },
   {
     name: 'several candidates',
@@ -262,6 +294,38 @@ describe.each(WIRES)('tools of ours in requests of %s', (wire) => {
     await ask(on, dialect, body, false)
     expect(sentBy(on)).toEqual([body])
   })
+
+  const task = (lines: number): string =>
+    Array.from({ length: lines }, (_, i) => `Requirement ${i}: part ${i % 37} of the service.`).join('\n')
+  const large = Array.from({ length: 3_000 }, (_, i) => `line ${i} of the log, nothing here`).join('\n')
+  it.each([
+    // Long enough to be cached and too short for a tool from the start. Ollama's models have no price: nothing of theirs is billed as cached.
+    {
+      name: 'that the provider may have cached',
+      lines: wire === 'anthropic-messages' ? 450 : 300,
+      isCached: wire !== 'ollama-chat',
+    },
+    { name: 'that is too short to be cached', lines: 2, isCached: false },
+  ])(
+    'in front of a prompt $name: a cut result brings them, unless they would break it',
+    async ({ lines, isCached }) => {
+      const options = { referee: { wire, script: quiet, window: 64_000 }, plimsoll: { window: 64_000 } }
+      const on = await stage('fetch', options)
+      const turns: Turn[] = [{ user: task(lines) }]
+      for (const result of ['short', large, 'short again']) {
+        await ask(on, dialect, PLAIN_WIRES[wire].request(turns) as Fields, false)
+        turns.push({ id: `call_${turns.length}`, result })
+      }
+      await ask(on, dialect, PLAIN_WIRES[wire].request(turns) as Fields, false)
+      const sent = sentBy(on)
+      expect(sent.map((body) => handlesIn(JSON.stringify(body)).length)).toEqual([0, 0, 1, 1])
+      const isDeclared = sent.map((body) => dialect.toolsIn(body).includes('recall'))
+      expect(isDeclared).toEqual([false, false, !isCached, !isCached])
+      // What a view says can be opened can be.
+      expect(JSON.stringify(sent[2]).includes('recall')).toBe(!isCached)
+      expect(on.referee.summary()).toMatchObject({ invalid: 0, overflows: 0 })
+    },
+  )
 
   it('none where they are switched off', async () => {
     const on = await stage('fetch', { referee: { wire, script: quiet, window: 200_000 }, plimsoll: { tools: false } })

@@ -2,7 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
 import { createPlimsoll } from '../../src/index.ts'
+import type { Wire } from '../../src/testing/referee/index.ts'
 import { asyncProperty } from '../support/property.ts'
+import { PLAIN_WIRES, type PlainCall, type Turn } from './plain-wires.ts'
+
+/** Sets of conversations on each wire. */
+const RUNS = 15
 
 /** One conversation of a set in which names, keys, openings and prefixes coincide. */
 interface Talk {
@@ -51,45 +56,19 @@ const logOf = (index: number, turn: number): string =>
       : `line ${line} of ${index} in turn ${turn}, nothing here`,
   ).join('\n')
 
-interface Message {
-  readonly role: string
-  readonly content: unknown
-}
-
-function historyOf({ opening, answer, shared }: Talk, index: number, turns: number): Message[] {
-  const messages: Message[] = [{ role: 'user', content: opening }]
-  const step = (id: string, result: string): void => {
-    messages.push({
-      role: 'assistant',
-      content: [{ type: 'tool_use', id, name: 'bash', input: { command: 'cat log' } }],
-    })
-    messages.push({ role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: result }] })
-  }
-  if (shared > 0) messages.push({ role: 'assistant', content: answer }, { role: 'user', content: 'Go on.' })
-  for (let i = 0; i < shared; i++) step(`call_${i}`, `the same for everybody ${i}`)
+function historyOf({ opening, answer, shared }: Talk, index: number, turns: number): Turn[] {
+  const history: Turn[] = [{ user: opening }]
+  if (shared > 0) history.push({ assistant: answer }, { user: 'Go on.' })
+  for (let i = 0; i < shared; i++) history.push({ id: `call_${i}`, result: `the same for everybody ${i}` })
   for (let turn = 1; turn <= turns; turn++) {
     // Ids repeat from conversation to conversation, as some servers give them.
-    step(`call_${shared + turn}`, logOf(index, turn))
-    messages.push(
-      { role: 'assistant', content: 'Noted.' },
-      { role: 'user', content: `My password is ${secretOf(index)}, turn ${turn}.` },
-    )
+    history.push({ id: `call_${shared + turn}`, result: logOf(index, turn) })
+    history.push({ assistant: 'Noted.' }, { user: `My password is ${secretOf(index)}, turn ${turn}.` })
   }
-  return messages
+  return history
 }
 
-const say = (content: object[], stop: string): string =>
-  JSON.stringify({
-    id: 'msg_1',
-    type: 'message',
-    role: 'assistant',
-    model: 'claude-opus-4-6',
-    content,
-    stop_reason: stop,
-    usage: { input_tokens: 1, output_tokens: 1 },
-  })
-
-function questionOf({ tool, about, handle }: Asked, handles: readonly string[]): { name: string; input: object } {
+function questionOf({ tool, about, handle }: Asked, handles: readonly string[]): PlainCall {
   const secret = secretOf(about)
   const known = handles[handle % Math.max(1, handles.length)] ?? `art_${'0'.repeat(26)}`
   const other = handles[(handle + 1) % Math.max(1, handles.length)] ?? known
@@ -108,7 +87,11 @@ function questionOf({ tool, about, handle }: Asked, handles: readonly string[]):
   ][tool]!
 }
 
-describe('what a model can look up', () => {
+const WIRES = Object.keys(PLAIN_WIRES) as Wire[]
+
+describe.each(WIRES)('what a model can look up (%s)', (name) => {
+  const wire = PLAIN_WIRES[name]
+
   it('is of its own conversation, whatever it asks for and whoever began alike', async () => {
     let looked = 0
     let found = 0
@@ -116,8 +99,11 @@ describe('what a model can look up', () => {
       plan,
       async ({ talks, asked, order }) => {
         const handles: string[] = []
-        let question: { name: string; input: object } | undefined
+        let question: PlainCall | undefined
+        let isAnswered = false
         let told = ''
+        const answer = (said: string | PlainCall): Response =>
+          new Response(JSON.stringify(wire.answer(said)), { headers: { 'content-type': 'application/json' } })
         const plimsoll = createPlimsoll({
           store: 'memory:',
           artifacts: 'memory:',
@@ -126,17 +112,14 @@ describe('what a model can look up', () => {
           fetch: async (_, init) => {
             const body = Buffer.from(init?.body as Uint8Array).toString()
             for (const handle of handlesIn(body)) if (!handles.includes(handle)) handles.push(handle)
-            const { messages } = JSON.parse(body) as { messages: { content: unknown }[] }
             if (question !== undefined) {
-              const content = [{ type: 'tool_use', id: 'toolu_own', ...question }]
+              const asks = question
               question = undefined
-              return new Response(say(content, 'tool_use'), { headers: { 'content-type': 'application/json' } })
+              isAnswered = true
+              return answer(asks)
             }
-            const last = JSON.stringify(messages.at(-1))
-            told = last.includes('toolu_own') ? last : ''
-            return new Response(say([{ type: 'text', text: 'Ok.' }], 'end_turn'), {
-              headers: { 'content-type': 'application/json' },
-            })
+            told = isAnswered ? JSON.stringify(wire.last(JSON.parse(body) as Record<string, unknown>)) : ''
+            return answer('Ok.')
           },
         })
         try {
@@ -146,22 +129,20 @@ describe('what a model can look up', () => {
             const each = talks[index]!
             turns[index] = Math.min(each.turns, turns[index]! + 1)
             question = questionOf(asked[i]!, handles)
-            const response = await plimsoll.fetch('https://api.anthropic.com/v1/messages', {
+            isAnswered = false
+            told = ''
+            const response = await plimsoll.fetch(wire.url, {
               method: 'POST',
               headers: {
                 'content-type': 'application/json',
-                'x-api-key': each.key,
+                ...wire.key(each.key),
                 ...(each.session !== undefined && { 'x-plimsoll-session': each.session }),
                 ...(each.agent !== undefined && { 'x-plimsoll-agent': each.agent }),
               },
-              body: JSON.stringify({
-                model: 'claude-opus-4-6',
-                max_tokens: 256,
-                tools: [{ name: 'bash', input_schema: { type: 'object' } }],
-                messages: historyOf(each, index, turns[index]!),
-              }),
+              body: JSON.stringify(wire.request(historyOf(each, index, turns[index]!))),
             })
             await response.text()
+            expect(response.status).toBe(200)
             if (told !== '') looked += 1
             if (told.includes(secretOf(index))) found += 1
             // What was asked for is not what came back: only the answer counts.
@@ -173,10 +154,10 @@ describe('what a model can look up', () => {
           await plimsoll.close()
         }
       },
-      25,
+      RUNS,
     )
     // Otherwise nothing was shown at all.
-    expect(looked).toBeGreaterThan(100)
-    expect(found).toBeGreaterThan(20)
+    expect(looked).toBeGreaterThan(4 * RUNS)
+    expect(found).toBeGreaterThan(RUNS / 2)
   }, 120_000)
 })

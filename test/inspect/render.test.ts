@@ -88,6 +88,19 @@ describe('html report', () => {
     expect(html).toContain('window 3,000')
     expect(html).toContain('compaction before call 5')
   })
+
+  it('says what it cost, as the other reports do', () => {
+    const priced = {
+      countText: byCharacter,
+      price: () => ({ input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 }),
+    }
+    const [{ costUsd }] = JSON.parse(inspectReport([SAMPLE], { ...priced, as: 'json' })) as [{ costUsd: number }]
+    const shown = `$${costUsd.toFixed(4)}`
+    expect(costUsd).toBeGreaterThan(0)
+    expect(inspectReport([SAMPLE], { ...priced, as: 'html' })).toContain(shown)
+    expect(inspectReport([SAMPLE], priced)).toContain(shown)
+    expect(html).not.toContain('$')
+  })
 })
 
 describe('json report', () => {

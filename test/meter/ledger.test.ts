@@ -306,7 +306,9 @@ describe('budgets', () => {
       budgets.release(failed.reservation)
       budgets.settle(failed.reservation, { tokens: 7777, usd: 0 })
     }
-    expect(budgets.standing(spender, 0)).toEqual([{ budget: 'b', unit: 'tokens', spent: 5000, held: 0, hard: 100_000 }])
+    expect(budgets.standing(spender, 0)).toEqual([
+      { budget: 'b', scope: 'session', unit: 'tokens', spent: 5000, held: 0, hard: 100_000 },
+    ])
   })
 
   it("let the last call pass the line where a design looks at what was spent only (AutoSRE's budget)", () => {

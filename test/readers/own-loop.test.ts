@@ -49,7 +49,12 @@ async function loop(format: WireFormat) {
     const turn = await session.prepare({ format, body, targets: [{ model: MODEL }] })
     const answered = await referee.fetch(`http://referee.test${routes.path(MODEL, false)}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: 'Bearer k', 'x-api-key': 'k', 'anthropic-version': '2023-06-01' },
+      headers: {
+        'content-type': 'application/json',
+        authorization: 'Bearer k',
+        'x-api-key': 'k',
+        'anthropic-version': '2023-06-01',
+      },
       body: turn.text,
     })
     const response = (await answered.json()) as Fields

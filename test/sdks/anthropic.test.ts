@@ -80,10 +80,13 @@ describe.each(WAYS)('@anthropic-ai/sdk through the %s', (way) => {
     expect(on.events.filter((event) => event.type === 'overflow-recovered')).toHaveLength(1)
   })
 
-  it('recovers one under a window that the user set, which no lesson replaces', async () => {
+  it.each([
+    { name: 'for all', plimsoll: { window: 1_000_000 } },
+    { name: 'for the model', plimsoll: { models: { 'claude-opus-4-6': { window: 1_000_000 } } } },
+  ])('recovers one under a window that the user set $name, which no lesson replaces', async ({ plimsoll }) => {
     const on = await stage(way, {
       referee: { wire: 'anthropic-messages', window: 6_000, script: longScript(30) },
-      plimsoll: { window: 1_000_000 },
+      plimsoll,
     })
     const answer = await loop(clientOf(on))
     expect(answer.stop_reason).toBe('end_turn')

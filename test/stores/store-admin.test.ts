@@ -213,7 +213,8 @@ describe('stats and migrations', () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'store.db')
       const first = sqliteStore({ path })
-      expect(await migrateStore(first)).toMatchObject({ from: 0, applied: [expect.any(String), expect.any(String)] })
+      const { from, to, applied } = await migrateStore(first)
+      expect({ from, to }).toEqual({ from: 0, to: applied.length })
       await fill(first)
       await first.close()
       const second = sqliteStore({ path })

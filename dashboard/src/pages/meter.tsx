@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { LearnedRow, MeterRow } from '../../../src/surfaces/dashboard/page-types.ts'
 import { get, post } from '../api.ts'
-import { clock, tokens } from '../format.ts'
+import { bytes, clock, tokens } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { Action, Card, Problem, Table } from '../parts/basics.tsx'
 
@@ -44,14 +44,23 @@ export function Meter() {
                 rows={value.learned}
                 keyOf={({ id }) => id}
                 columns={[
-                  { name: 'endpoint', cell: ({ endpoint = '' }) => endpoint },
+                  { name: 'endpoint', cell: ({ endpoint }) => endpoint },
                   { name: 'model', cell: ({ model }) => model },
                   {
                     name: 'window',
                     isNumber: true,
                     cell: ({ window }) => (window === undefined ? '' : tokens(window)),
                   },
-                  { name: 'learned', cell: ({ at }) => (at === undefined ? '' : clock(at)) },
+                  {
+                    name: 'body',
+                    isNumber: true,
+                    cell: ({ bodyBytes }) => (bodyBytes === undefined ? '' : bytes(bodyBytes)),
+                  },
+                  {
+                    name: 'learned from',
+                    cell: ({ from, at }) => `${from === 'refusal' ? 'a refusal' : 'silent truncation'}, ${clock(at)}`,
+                  },
+                  { name: 'until', cell: ({ until }) => clock(until) },
                   {
                     name: '',
                     cell: ({ id }) => (

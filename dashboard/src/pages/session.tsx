@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'preact/hooks'
+import type { RecordRecall } from '../../../src/core/records.ts'
 import type { PageCall, PageCompaction, SessionPage } from '../../../src/surfaces/dashboard/page-types.ts'
 import { get, post } from '../api.ts'
 import { bytes, clock, dollars, percent, short, tokens } from '../format.ts'
@@ -8,14 +9,16 @@ import { Action, Card, Figure, LoadBar, Problem, Saved, Table, Text } from '../p
 import { Chart, type Line } from '../parts/chart.tsx'
 import { linkTo } from '../route.ts'
 import { Conversation } from './conversation.tsx'
+import { Hidden } from './hidden.tsx'
 
-const TABS = ['load', 'request', 'compactions', 'calls', 'audit'] as const
+const TABS = ['load', 'request', 'compactions', 'calls', 'hidden', 'audit'] as const
 type Tab = (typeof TABS)[number]
 const TITLES: Readonly<Record<Tab, string>> = {
   load: 'Load',
   request: 'Request as sent',
   compactions: 'Compactions',
   calls: 'Calls',
+  hidden: 'Hidden steps',
   audit: 'Audit trail',
 }
 
@@ -54,6 +57,7 @@ export function SessionView({ query, subscribe }: { query: Readonly<Record<strin
           {tab === 'request' && <Conversation page={value} />}
           {tab === 'compactions' && <Compactions page={value} changed={() => setOwn((before) => before + 1)} />}
           {tab === 'calls' && <Calls page={value} />}
+          {tab === 'hidden' && <Hidden page={value} />}
           {tab === 'audit' && <Audit page={value} />}
         </>
       )}
@@ -268,10 +272,8 @@ function Compaction({ of: each, page, changed }: { of: PageCompaction; page: Ses
         <Figure name="shortened" value={`${replaced} items`} />
         {page.agents.length > 1 && <Figure name="agent" value={each.agent} />}
         <Figure name="id" value={<code>{each.id}</code>} />
-        {Object.entries(each.quality ?? {}).map(([name, value]) => (
-          <Figure name={name} value={typeof value === 'number' ? percent(value) : String(value)} />
-        ))}
       </dl>
+      {each.recall !== undefined && <Recall of={each.recall} />}
       {each.undone && <p>The next request after the undo carries the original bytes again.</p>}
       <h3>What the model reads instead</h3>
       {each.record === '' ? (
@@ -298,6 +300,28 @@ function Compaction({ of: each, page, changed }: { of: PageCompaction; page: Ses
         )}
       </div>
     </Card>
+  )
+}
+
+const RECALL: readonly (readonly [name: keyof RecordRecall, title: string])[] = [
+  ['demands', 'what people wrote'],
+  ['plan', 'open plan entries'],
+  ['names', 'names in use'],
+  ['paths', 'files'],
+  ['errors', 'open errors'],
+]
+
+/** What the prompt still says of what was taken out of it. */
+function Recall({ of: recall }: { of: RecordRecall }) {
+  return (
+    <>
+      <h3>Still in the prompt</h3>
+      <dl class="figures">
+        {RECALL.map(([name, title]) => (
+          <Figure key={name} name={title} value={percent(recall[name])} />
+        ))}
+      </dl>
+    </>
   )
 }
 

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { DashboardInfo, SessionFigures, SessionRow } from '../../../src/surfaces/dashboard/page-types.ts'
+import type { DashboardInfo, RowFigures, SessionRow } from '../../../src/surfaces/dashboard/page-types.ts'
 import { get, post } from '../api.ts'
 import { ago, bytes, dollars, plural } from '../format.ts'
 import { useLoad } from '../load.ts'
@@ -11,7 +11,7 @@ import { Welcome } from './welcome.tsx'
 
 const keyOf = ({ tenant, session }: { tenant: string; session: string }): string => JSON.stringify([tenant, session])
 
-const FILTERS = ['all', 'near the limit', 'compacted', 'no usage reported'] as const
+const FILTERS = ['all', 'near the limit', 'compacted', 'stopped', 'overflow recovered', 'no usage reported'] as const
 type Filter = (typeof FILTERS)[number]
 
 export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: Subscribe }) {
@@ -70,20 +70,37 @@ export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: 
   )
 }
 
-function passes(filter: Filter, figures: SessionFigures | undefined): boolean {
+function passes(filter: Filter, figures: RowFigures | undefined): boolean {
   if (filter === 'all' || figures === undefined) return true
   if (filter === 'near the limit') return figures.limit > 0 && figures.load > 0.7 * figures.limit
   if (filter === 'compacted') return figures.compactions > 0
+  if (filter === 'stopped') return isStopped(figures)
+  if (filter === 'overflow recovered') return (figures.recovered ?? 0) > 0
   return figures.withoutUsage > 0
 }
 
-function Row({ row, figures }: { row: SessionRow; figures: SessionFigures | undefined }) {
+/** The last request got a closing answer, or none. */
+const isStopped = ({ verdict = 'proceed' }: RowFigures): boolean => verdict === 'final' || verdict === 'halt'
+
+/** What somebody should look at. */
+function Notes({ of: figures }: { of: RowFigures }) {
+  const { agents, recovered = 0, withoutUsage } = figures
+  const notes = [
+    ...(agents.length > 1 ? [`${agents.length} agents`] : []),
+    ...(isStopped(figures) ? [figures.verdict === 'halt' ? 'halted' : 'closing answer'] : []),
+    ...(recovered > 0 ? [`${plural(recovered, 'overflow')} recovered`] : []),
+    ...(withoutUsage > 0 ? [`${withoutUsage} without usage`] : []),
+  ]
+  return notes.length === 0 ? null : <em> {notes.join(', ')}</em>
+}
+
+function Row({ row, figures }: { row: SessionRow; figures: RowFigures | undefined }) {
   const { tenant, session } = row
   return (
     <a class="session-row" href={linkTo('session', { tenant, session })}>
       <span class="name" title={`${session} (tenant ${tenant})`}>
         {session}
-        {figures !== undefined && figures.agents.length > 1 && <em> {figures.agents.length} agents</em>}
+        {figures !== undefined && <Notes of={figures} />}
       </span>
       {figures === undefined ? (
         <span class="dim">{bytes(row.bytes)}</span>
@@ -111,8 +128,8 @@ function Row({ row, figures }: { row: SessionRow; figures: SessionFigures | unde
 }
 
 /** Figures of the rows in view, asked for together; those of rows that changed are asked for again. */
-function useFigures(): { figures: ReadonlyMap<string, SessionFigures>; want: (rows: readonly SessionRow[]) => void } {
-  const [figures, setFigures] = useState<ReadonlyMap<string, SessionFigures>>(new Map())
+function useFigures(): { figures: ReadonlyMap<string, RowFigures>; want: (rows: readonly SessionRow[]) => void } {
+  const [figures, setFigures] = useState<ReadonlyMap<string, RowFigures>>(new Map())
   const known = useRef(figures)
   known.current = figures
   const waiting = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
@@ -123,7 +140,7 @@ function useFigures(): { figures: ReadonlyMap<string, SessionFigures>; want: (ro
       const missing = rows.filter((row) => known.current.get(keyOf(row))?.version !== row.version)
       if (missing.length === 0) return
       const sessions = missing.map(({ tenant, session }) => ({ tenant, session }))
-      void post<{ figures: SessionFigures[] }>('figures', { sessions }).then(
+      void post<{ figures: RowFigures[] }>('figures', { sessions }).then(
         ({ figures: found }) =>
           setFigures((before) => new Map([...before, ...found.map((each) => [keyOf(each), each] as const)])),
         () => undefined,

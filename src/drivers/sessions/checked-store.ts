@@ -76,6 +76,7 @@ export function checkedStore(store: MaintainedStore): MaintainedStore {
     async setValue(tenant, key, value, ifAbsent, options) {
       checkName('tenant', tenant)
       checkName('key', key)
+      if (options?.session !== undefined) checkSession(tenant, options.session)
       return store.setValue(tenant, key, value, ifAbsent, options)
     },
   }

@@ -24,7 +24,7 @@ export interface Tenant {
   readonly edits: Map<string, Entry[]>
   readonly identities: Map<string, Set<string>>
   readonly leases: Map<string, { holder: string; until: number }>
-  readonly values: Map<string, string>
+  readonly values: Map<string, { readonly value: string; readonly session: string | undefined }>
 }
 
 export function idOf(entry: Entry): string {

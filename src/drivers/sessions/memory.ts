@@ -184,14 +184,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     },
 
     async getValue(tenantName, key) {
-      return tenantOf(tenantName).values.get(key)
+      return tenantOf(tenantName).values.get(key)?.value
     },
 
-    async setValue(tenantName, key, value, ifAbsent = false) {
+    async setValue(tenantName, key, value, ifAbsent = false, { session } = {}) {
       const { values } = tenantOf(tenantName)
       const existing = values.get(key)
-      if (ifAbsent && existing !== undefined) return existing
-      values.set(key, value)
+      if (ifAbsent && existing !== undefined) return existing.value
+      values.set(key, { value, session })
       return value
     },
 
@@ -237,6 +237,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
 function removeLog(tenant: Tenant, session: string): boolean {
   if (!tenant.logs.delete(session)) return false
   dropFromIndexes(tenant, session)
+  for (const [key, { session: owner }] of tenant.values) if (owner === session) tenant.values.delete(key)
   return true
 }
 

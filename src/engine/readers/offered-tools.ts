@@ -1,8 +1,9 @@
 import type { Conversation, NewTool } from '../../core/conversation.ts'
 import { declareTools } from '../../core/edits.ts'
-import type { Limit } from '../../core/target.ts'
+import type { Target } from '../../core/target.ts'
 import type { TargetRef } from '../../meter/index.ts'
 import type { EngineDeps } from '../deps.ts'
+import type { BranchLog } from '../session/branch/branch-log.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
 
 /**
@@ -36,6 +37,14 @@ export interface OpenOffer {
   readonly forbids: boolean
 }
 
+/** What tools have to make do with. */
+export interface ToolRoom {
+  /** Tokens that fit. */
+  readonly limit: number
+  /** What was sent of this conversation may stand in the provider's prompt cache. */
+  readonly isCached: boolean
+}
+
 const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: [], unbinds: false, forbids: false }
 
 /**
@@ -51,7 +60,7 @@ export function openOffer(
   { meter, catalogue }: Pick<EngineDeps, 'meter' | 'catalogue'>,
   gauge: Exclude<TargetRef, string>,
   conversation: Conversation,
-  { tokens: limit }: Pick<Limit, 'tokens'>,
+  { limit, isCached }: ToolRoom,
   offer: ToolOffer | undefined,
 ): OpenOffer {
   if (offer === undefined) return NOTHING
@@ -76,7 +85,8 @@ export function openOffer(
   return {
     ...NOTHING,
     always,
-    withEdits: always.length > 0 || isBound ? always : fitting,
+    // In front of a cached prompt they wait for an epoch, which changes it anyway.
+    withEdits: (declared === undefined || !isCached) && always.length === 0 && !isBound ? fitting : always,
     withEpoch,
     unbinds: offer.withEpoch === true || (isBound && always.length < withEpoch.length),
   }
@@ -116,3 +126,22 @@ export const toolsFor = (offer: OpenOffer, hasEpoch: boolean, hasEdits: boolean)
 /** Readers that a text may name, which will stand in such a view. */
 export const readersFor = (conversation: Conversation, tools: readonly NewTool[]): Readers =>
   readersIn(declareTools(conversation, tools).tools)
+
+/** What providers ask for at least where the catalogue has no number. */
+const LEAST_CACHED_TOKENS = 1_024
+
+/**
+ * Whether a provider may hold the last request of this branch in its prompt cache, so that a change in front of it would be paid for: not
+ * where the prompt was too short for it, or the model has no cache. How long a cache lives is the client's choice with some, so age is no
+ * evidence.
+ */
+export function mayBeCached(
+  { catalogue }: Pick<EngineDeps, 'catalogue'>,
+  { measured, cacheIsWarm }: Pick<BranchLog, 'measured' | 'cacheIsWarm'>,
+  { model }: Target,
+): boolean {
+  if (cacheIsWarm) return true
+  const { price } = catalogue.resolve(model).info
+  if (price?.cacheRead === undefined || price.caching === 'none') return false
+  return measured === undefined || measured.prompt >= (price.cacheMinimum ?? LEAST_CACHED_TOKENS)
+}

@@ -106,6 +106,7 @@ export interface OthersShare {
 
 export interface BudgetStanding {
   readonly budget: string
+  readonly scope: BudgetScope
   readonly unit: 'tokens' | 'usd'
   readonly spent: number
   readonly held: number
@@ -267,6 +268,7 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
         const account = accounts.get(accountKey(budget, spender, at))
         return {
           budget: budget.name,
+          scope: budget.scope,
           unit: budget.unit,
           spent: account === undefined ? 0 : spentOf(account),
           held: account === undefined ? 0 : usedOf(account) - spentOf(account),

@@ -1,11 +1,14 @@
+import type { LearnedPlace } from '../../engine/learning/learned-limits.ts'
 import type { Plimsoll } from '../../options.ts'
 import { createMeter } from '../../meter/index.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
 import type { MaintainedStore } from '../../ports/store-maintenance.ts'
 import { packageVersion } from '../../lib/package-root.ts'
+import { hiddenSteps } from '../gateway/hidden/steps.ts'
 import { createDashboard, type Dashboard } from './dashboard.ts'
-import type { DashboardInfo, LearnedRow, PolicyRow, SpendingPage } from './page-types.ts'
+import type { DashboardInfo, PolicyRow } from './page-types.ts'
 import type { Actions } from './routes.ts'
+import { standingBudgets } from './standing-budgets.ts'
 import { storedSessions } from './stored-sessions.ts'
 
 export interface DashboardOptions {
@@ -18,8 +21,6 @@ export interface DashboardOptions {
   /** Variables that point an agent at the proxy. */
   readonly connect?: () => DashboardInfo['connect']
   readonly policy: () => Promise<readonly PolicyRow[]>
-  readonly budgets?: () => Promise<SpendingPage['budgets']>
-  readonly learned?: () => Promise<readonly LearnedRow[]>
   readonly actions?: Actions
 }
 
@@ -29,6 +30,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
   const priceOf = (model: string) => catalogue.resolve(model).info.price
   const meter = createMeter({ catalogue })
   const stored = storedSessions(sessions, priceOf)
+  const steps = hiddenSteps(sessions)
   return createDashboard({
     info: async () => ({
       version: packageVersion(),
@@ -42,8 +44,19 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     priceOf,
     countFor: (model) => (text) => meter.countText(model, text).tokens,
     policy: options.policy,
-    budgets: options.budgets ?? (async () => []),
-    learned: options.learned ?? (async () => []),
-    actions: options.actions ?? {},
+    budgets: (rows) => standingBudgets(plimsoll, rows),
+    learned: async () => (await plimsoll.limits.list()).map((entry) => ({ ...entry, id: idOf(entry) })),
+    hasHiddenSteps: async (owner) => (await steps.chains(owner)).length > 0,
+    actions: {
+      ...options.actions,
+      async forget(id) {
+        const found = (await plimsoll.limits.list()).find((entry) => idOf(entry) === id)
+        if (found === undefined) return false
+        const { tenant, endpoint, model } = found
+        return (await plimsoll.limits.forget({ tenant, endpoint, model })) > 0
+      },
+    },
   })
 }
+
+const idOf = ({ tenant, endpoint, model }: LearnedPlace): string => JSON.stringify([tenant, endpoint, model])

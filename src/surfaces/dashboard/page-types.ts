@@ -1,3 +1,4 @@
+import type { RecordRecall } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 
 /*
@@ -28,12 +29,21 @@ export interface SessionFigures {
   readonly limit: number
   readonly window: number
   readonly compactions: number
-  readonly warnings: number
+  /** Results that were shown in part, and the like. */
+  readonly cuts: number
   readonly usage: Usage
   readonly costUsd: number
   /** What sending everything would have cost, less what was paid; summaries are paid for too. Undefined without prices. */
   readonly savedUsd?: number
   readonly withoutUsage: number
+}
+
+/** The figures of a row in the list, with what only the process that serves the session knows. */
+export interface RowFigures extends SessionFigures {
+  /** Of the last request. */
+  readonly verdict?: string
+  /** Overflows that the client never saw. */
+  readonly recovered?: number
 }
 
 export interface PageCall {
@@ -75,8 +85,8 @@ export interface PageCompaction {
   /** What the model reads in place of what was taken out. */
   readonly record: string
   readonly edits: readonly PageEdit[]
-  /** Recall of names, demands, plan items, errors and paths, where it was measured. */
-  readonly quality?: Readonly<Record<string, unknown>>
+  /** What the view still says of what was taken out of it, as shares. Absent in records of earlier versions. */
+  readonly recall?: RecordRecall
 }
 
 export interface PageEdit {
@@ -98,7 +108,7 @@ export interface PageCut {
 }
 
 /** A whole session, texts left out: those come item by item. */
-export interface SessionPage extends SessionFigures {
+export interface SessionPage extends Omit<SessionFigures, 'cuts'> {
   readonly startedAt: number
   readonly updatedAt: number
   readonly callList: readonly PageCall[]
@@ -107,6 +117,18 @@ export interface SessionPage extends SessionFigures {
   readonly pins: readonly string[]
   readonly items: number
   readonly policies: readonly string[]
+}
+
+/** A call of a tool of ours that the client never saw. */
+export interface HiddenRow {
+  readonly at: number
+  readonly agent: string
+  readonly tool: string
+  readonly asked: string
+  /** What it answered; the beginning of it. */
+  readonly answered?: string
+  /** Of the answer. */
+  readonly identity?: string
 }
 
 /** One item of the conversation as the client knows it, and what became of it. */
@@ -175,11 +197,15 @@ export interface MeterRow {
 
 export interface LearnedRow {
   readonly tenant: string
-  readonly endpoint?: string
+  readonly endpoint: string
   readonly model: string
   readonly window?: number
   readonly bodyBytes?: number
-  readonly at?: number
+  /** How it was learned. */
+  readonly from: 'refusal' | 'silent-truncation'
+  readonly at: number
+  /** It is forgotten by itself then. */
+  readonly until: number
   readonly id: string
 }
 

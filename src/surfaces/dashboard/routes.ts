@@ -2,11 +2,21 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { Handle } from '../../core/handles.ts'
 import { isHandle } from '../../core/handles.ts'
 import type { Plimsoll } from '../../options.ts'
+import type { StepOwner } from '../gateway/hidden/steps.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
 import { conversationPageOf } from './conversation-page.ts'
 import type { CountText } from './composition.ts'
 import type { FoldedLog } from './fold-log.ts'
-import type { DashboardInfo, LearnedRow, MeterRow, PolicyRow, SessionRow, SpendingPage } from './page-types.ts'
+import { hiddenRowsOf } from './hidden-page.ts'
+import type {
+  DashboardInfo,
+  LearnedRow,
+  MeterRow,
+  PolicyRow,
+  RowFigures,
+  SessionRow,
+  SpendingPage,
+} from './page-types.ts'
 import { sessionPageOf } from './session-page.ts'
 import type { PriceOf } from './savings.ts'
 import { Spending } from './spending.ts'
@@ -15,13 +25,16 @@ import type { StoredSessions } from './stored-sessions.ts'
 export interface RouteDeps {
   readonly info: () => Promise<DashboardInfo>
   readonly sessions: StoredSessions
-  readonly plimsoll: Pick<Plimsoll, 'artifacts' | 'session'>
+  readonly plimsoll: Pick<Plimsoll, 'artifacts' | 'ledger' | 'session'>
   readonly priceOf: PriceOf
   /** Counts text as this model would, by estimate. */
   readonly countFor: (model: string) => CountText
   readonly policy: () => Promise<readonly PolicyRow[]>
-  readonly budgets: () => Promise<SpendingPage['budgets']>
+  /** How the budgets stand that these sessions draw on. */
+  readonly budgets: (sessions: readonly SessionRow[]) => Promise<SpendingPage['budgets']>
   readonly learned: () => Promise<readonly LearnedRow[]>
+  /** Whether the client was kept out of steps of this agent. */
+  readonly hasHiddenSteps: (owner: StepOwner) => Promise<boolean>
   readonly actions: Actions
 }
 
@@ -64,12 +77,21 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
   figures: {
     method: 'POST',
-    async answer({ sessions }, { sessions: wanted }, audience) {
+    async answer({ sessions, plimsoll }, { sessions: wanted }, audience) {
       const list = Array.isArray(wanted) ? (wanted as Asked[]).slice(0, MOST_FIGURES) : []
-      const found = []
-      for (const each of list)
-        found.push(await sessions.figures(tenantIn(each, audience), textIn(each, 'session')).catch(() => undefined))
-      return { figures: found.filter((figures) => figures !== undefined) }
+      const found: RowFigures[] = []
+      for (const each of list) {
+        const [tenant, session] = [tenantIn(each, audience), textIn(each, 'session')]
+        const figures = await sessions.figures(tenant, session).catch(() => undefined)
+        if (figures === undefined) continue
+        const { verdict, recovered } = plimsoll.ledger.session(tenant, session) ?? {}
+        found.push({
+          ...figures,
+          ...(verdict !== undefined && { verdict }),
+          ...(recovered !== undefined && { recovered }),
+        })
+      }
+      return { figures: found }
     },
   },
   session: {
@@ -103,6 +125,17 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       if (found === undefined) throw new PlimsollError('not-found', 'This session has no such item.')
       const { kind, toolName, text, fragment, at } = found
       return { identity, kind, tool: toolName, text, fragment, at }
+    },
+  },
+  hidden: {
+    method: 'GET',
+    async answer({ sessions, hasHiddenSteps }, asked, audience) {
+      const [tenant, session] = [tenantIn(asked, audience), textIn(asked, 'session')]
+      const { log } = await sessions.log(tenant, session)
+      const agents = new Set<string>()
+      for (const agent of new Set(log.items.map((item) => item.agent ?? 'main')))
+        if (await hasHiddenSteps({ tenant, session, agent })) agents.add(agent)
+      return { rows: hiddenRowsOf(log, agents) }
     },
   },
   artifacts: {
@@ -161,8 +194,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   spending: {
     method: 'GET',
     async answer(deps, _asked, audience) {
-      const spending = await allCalls(deps, audience)
-      return spending.page(audience.tenant === undefined ? await deps.budgets() : [])
+      const rows = await seen(deps.sessions, audience)
+      return (await allCalls(deps, rows)).page(await deps.budgets(rows))
     },
   },
   meter: {
@@ -173,7 +206,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       audience,
     ): Promise<{ readonly models: readonly MeterRow[]; readonly learned: readonly LearnedRow[] }> {
       const learned = (await deps.learned()).filter(({ tenant }) => audience.sees(tenant))
-      return { models: (await allCalls(deps, audience)).meter(), learned }
+      return { models: (await allCalls(deps, await seen(deps.sessions, audience))).meter(), learned }
     },
   },
   policy: { method: 'GET', answer: async ({ policy }) => ({ rows: await policy() }) },
@@ -247,11 +280,11 @@ const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? 'unknow
 const seen = async (sessions: StoredSessions, audience: Audience, query = ''): Promise<readonly SessionRow[]> =>
   (await sessions.list(query)).filter(({ tenant }) => audience.sees(tenant))
 
-async function allCalls({ sessions }: RouteDeps, audience: Audience): Promise<Spending> {
+async function allCalls({ sessions }: RouteDeps, rows: readonly SessionRow[]): Promise<Spending> {
   const spending = new Spending()
-  for (const { tenant, session } of await seen(sessions, audience)) {
-    const found = await sessions.log(tenant, session).catch(() => undefined)
-    if (found !== undefined) spending.add(found.log, tenant)
+  for (const { tenant, session } of rows) {
+    const found = await sessions.spending(tenant, session).catch(() => undefined)
+    if (found !== undefined) spending.join(found)
   }
   return spending
 }

@@ -31,7 +31,7 @@ export function figuresOf(log: FoldedLog, { tenant, session, version, priceOf }:
     limit: last?.limit ?? 0,
     window: last?.window ?? 0,
     compactions: log.epochs.length - log.undone.size,
-    warnings: log.audits.length,
+    cuts: log.audits.length,
     usage: calls.reduce((sum, { usage }) => (usage === undefined ? sum : addUsage(sum, usage)), NO_USAGE),
     costUsd: calls.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
     ...(savedUsd !== undefined && { savedUsd }),
@@ -43,8 +43,9 @@ export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: Cou
   const partsOf = compositionOf(log, countText)
   const calls = callsOf(log)
   const standing = standingEpochs(log)
+  const { cuts: _, ...figures } = figuresOf(log, inputs)
   return {
-    ...figuresOf(log, inputs),
+    ...figures,
     startedAt: log.startedAt,
     updatedAt: log.updatedAt,
     callList: calls.map((call, index) => ({
@@ -124,8 +125,7 @@ function compactionOf(
   log: FoldedLog,
   standing: ReadonlyMap<string, Epoch>,
 ): PageCompaction {
-  const { id, at, agent = MAIN, before, after, count, forced, reason, policy, edits } = epoch
-  const { quality } = epoch as Epoch & { readonly quality?: PageCompaction['quality'] }
+  const { id, at, agent = MAIN, before, after, count, forced, reason, policy, edits, recall } = epoch
   return {
     id,
     at,
@@ -141,7 +141,7 @@ function compactionOf(
     isStanding: standing.get(agent)?.id === id,
     record: edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : [])).join('\n\n'),
     edits: edits.map(editOf),
-    ...(quality !== undefined && { quality }),
+    ...(recall !== undefined && { recall }),
   }
 }
 

@@ -4,7 +4,7 @@ import type { MeterRow, SpendingPage, SpendingRow } from './page-types.ts'
 
 type Sum = { calls: number; usage: SpendingRow['usage']; costUsd: number }
 
-/** Adds up the calls of many sessions, one log at a time. */
+/** Adds up the calls of many sessions. One of a single session is small enough to be kept. */
 export class Spending {
   readonly #byDay = new Map<string, Sum>()
   readonly #byModel = new Map<string, Sum>()
@@ -40,6 +40,24 @@ export class Spending {
     }
   }
 
+  /** Adds what another one has added up. */
+  join(other: Spending): void {
+    this.#sessions += other.#sessions
+    growBy(this.#total, other.#total)
+    const pairs = [
+      [this.#byDay, other.#byDay],
+      [this.#byModel, other.#byModel],
+      [this.#byAgent, other.#byAgent],
+      [this.#byKey, other.#byKey],
+    ] as const
+    for (const [own, others] of pairs) for (const [name, sum] of others) growBy(entry(own, name), sum)
+    for (const [model, found] of other.#ratios) {
+      const ratios = this.#ratios.get(model) ?? []
+      this.#ratios.set(model, ratios)
+      for (const ratio of found) ratios.push(ratio)
+    }
+  }
+
   page(budgets: SpendingPage['budgets']): SpendingPage {
     const dearest = (sums: ReadonlyMap<string, Sum>): SpendingRow[] =>
       rows(sums).sort((a, b) => b.costUsd - a.costUsd || b.usage.input - a.usage.input)
@@ -69,8 +87,10 @@ function entry(sums: Map<string, Sum>, name: string): Sum {
   return sum
 }
 
-function grow(sum: Sum, { usage, costUsd }: Pick<Sum, 'usage' | 'costUsd'>): void {
-  sum.calls++
+const grow = (sum: Sum, call: Pick<Sum, 'usage' | 'costUsd'>): void => growBy(sum, { calls: 1, ...call })
+
+function growBy(sum: Sum, { calls, usage, costUsd }: Sum): void {
+  sum.calls += calls
   sum.usage = addUsage(sum.usage, usage)
   sum.costUsd += costUsd
 }

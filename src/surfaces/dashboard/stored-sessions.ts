@@ -8,12 +8,15 @@ import { foldLog, type FoldedLog } from './fold-log.ts'
 import type { SessionFigures, SessionRow } from './page-types.ts'
 import { figuresOf } from './session-page.ts'
 import type { PriceOf } from './savings.ts'
+import { Spending } from './spending.ts'
 
 /** Reads sessions for the page. A log is read once, then only what was appended to it. */
 export interface StoredSessions {
   /** Newest first; `query` is a part of the name, without regard to case. */
   list(query?: string): Promise<readonly SessionRow[]>
   figures(tenant: string, session: string): Promise<SessionFigures>
+  /** What the session spent; not to be changed. */
+  spending(tenant: string, session: string): Promise<Spending>
   /** @throws PlimsollError `not-found` */
   log(tenant: string, session: string): Promise<{ readonly log: FoldedLog; readonly version: number }>
 }
@@ -34,6 +37,7 @@ export function storedSessions(
 ): StoredSessions {
   const logs = new BoundedMap<string, KeptLog>(KEPT_CHARACTERS)
   const figures = new BoundedMap<string, SessionFigures>(KEPT_FIGURES)
+  const spendings = new BoundedMap<string, { readonly spending: Spending; readonly version: number }>(KEPT_FIGURES)
   const keyOf = (of: string, session: string): string => JSON.stringify([of, session])
 
   const recordsOf = async (of: string, session: string): Promise<KeptLog> => {
@@ -81,6 +85,16 @@ export function storedSessions(
       const found = figuresOf(foldLog(records), { tenant: of, session, version, priceOf })
       figures.set(key, found)
       return found
+    },
+    async spending(of, session) {
+      const key = keyOf(of, session)
+      const known = spendings.get(key)
+      if (known !== undefined && known.version === (await store.version(of, session))) return known.spending
+      const { records, version } = await recordsOf(of, session)
+      const spending = new Spending()
+      spending.add(foldLog(records), of)
+      spendings.set(key, { spending, version })
+      return spending
     },
     async log(of, session) {
       const { records, version } = await recordsOf(of, session)

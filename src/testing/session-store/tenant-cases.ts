@@ -135,4 +135,28 @@ export const leaseCases: readonly StoreCase[] = [
       assert.equal(new Set(secrets).size, 1)
     },
   },
+  {
+    name: 'takes the values of a session along when it goes, and no others',
+    async run(subject) {
+      const store = await subject.open()
+      for (const session of ['old', 'other', 'pruned']) await store.append('T', session, [item(session, session)])
+      await store.append('U', 'old', [item('old', 'old')])
+      await store.setValue('T', 'of old', 'v', false, { session: 'old' })
+      await store.setValue('T', 'of pruned', 'v', false, { session: 'pruned' })
+      await store.setValue('T', 'of other', 'v', false, { session: 'other' })
+      await store.setValue('U', 'of old', 'v', false, { session: 'old' })
+      await store.setValue('T', 'of nobody', 'v')
+      await store.setValue('T', 'moved', 'v', false, { session: 'old' })
+      await store.setValue('T', 'moved', 'w', false, { session: 'other' })
+      assert.equal(await store.getValue('T', 'of old'), 'v')
+      await store.remove('T', 'old')
+      assert.equal(await store.getValue('T', 'of old'), undefined)
+      assert.equal(await store.getValue('T', 'moved'), 'w')
+      await store.remove('T', 'other')
+      assert.deepEqual(await store.prune('T', Number.MAX_SAFE_INTEGER), ['pruned'])
+      for (const key of ['of pruned', 'of other', 'moved']) assert.equal(await store.getValue('T', key), undefined)
+      assert.equal(await store.getValue('T', 'of nobody'), 'v')
+      assert.equal(await store.getValue('U', 'of old'), 'v')
+    },
+  },
 ]

@@ -170,16 +170,16 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
       return valueOf(await ready(), tenant, key)
     },
 
-    async setValue(tenant, key, value, ifAbsent = false) {
+    async setValue(tenant, key, value, ifAbsent = false, { session = null } = {}) {
       const postgres = await ready()
-      const stored = [await ensureTenant(postgres, context, tenant), key, toColumn(seal.seal(tenant, value))]
+      const stored = [await ensureTenant(postgres, context, tenant), key, toColumn(seal.seal(tenant, value)), session]
       const write = (onConflict: string) =>
         postgres.query(
-          `INSERT INTO vals (tenant, key, value) VALUES ($1, $2, $3) ON CONFLICT (tenant, key) ${onConflict}`,
+          `INSERT INTO vals (tenant, key, value, session) VALUES ($1, $2, $3, $4) ON CONFLICT (tenant, key) ${onConflict}`,
           stored,
         )
       if (!ifAbsent) {
-        await write('DO UPDATE SET value = excluded.value')
+        await write('DO UPDATE SET value = excluded.value, session = excluded.session')
         return value
       }
       await write('DO NOTHING')

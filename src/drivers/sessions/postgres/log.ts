@@ -140,8 +140,12 @@ export async function fork(
 export const bytesOf = (context: Context, body: string): number =>
   context.seal.name === 'plain' ? Buffer.byteLength(body) : Buffer.byteLength(body, 'base64')
 
-/** Removes logs and everything derived from them, search words included; an edit that was first gives way to the next. */
+/** Removes logs, what belongs to them, and everything derived from them, search words included; an edit that was first gives way to the next. */
 export async function remove(queries: Queries, ids: readonly number[]): Promise<void> {
+  await queries.query(
+    'DELETE FROM vals WHERE (tenant, session) IN (SELECT tenant, name FROM sessions WHERE id = ANY($1::bigint[]))',
+    [ids],
+  )
   await queries.query('DELETE FROM sessions WHERE id = ANY($1::bigint[])', [ids])
   for (const table of ['words', 'epochs', 'undos', 'edits', 'items', 'records']) {
     await queries.query(`DELETE FROM ${table} WHERE session = ANY($1::bigint[])`, [ids])

@@ -50,6 +50,13 @@ const MIGRATIONS: readonly Migration[] = [
          tenant integer NOT NULL, key text COLLATE "C" NOT NULL, value text NOT NULL, PRIMARY KEY (tenant, key))`,
     ],
   },
+  {
+    name: 'values that go with their session',
+    statements: [
+      'ALTER TABLE vals ADD COLUMN session text COLLATE "C"',
+      'CREATE INDEX vals_by_session ON vals (tenant, session) WHERE session IS NOT NULL',
+    ],
+  },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

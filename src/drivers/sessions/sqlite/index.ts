@@ -203,15 +203,16 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
 
     getValue: async (tenant, key) => ask((db) => valueOf(db, tenant, key)),
 
-    async setValue(tenant, key, value, ifAbsent = false, { durable = 'flushed' } = {}) {
+    async setValue(tenant, key, value, ifAbsent = false, { durable = 'flushed', session = null } = {}) {
       return write((db) => {
         const existing = ifAbsent ? valueOf(db, tenant, key) : undefined
         if (existing !== undefined) return existing
         db.run(
-          'INSERT INTO vals (tenant, key, value) VALUES (?, ?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value',
+          'INSERT INTO vals (tenant, key, value, session) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value, session = excluded.session',
           ensureTenant(db, context, tenant),
           key,
           seal.seal(tenant, value),
+          session,
         )
         remember(tenant, key, value)
         return value

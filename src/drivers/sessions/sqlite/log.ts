@@ -165,9 +165,10 @@ export function fork(
   return version
 }
 
-/** Removes the log and everything derived from it, search words included. */
+/** Removes the log, what belongs to it, and everything derived from it, search words included. */
 export function remove(db: SqliteDatabase, { cache }: Context, id: number): void {
-  cache.heads.clear()
+  cache.clear()
+  db.run('DELETE FROM vals WHERE (tenant, session) IN (SELECT tenant, name FROM sessions WHERE id = ?)', id)
   db.run('DELETE FROM words WHERE rowid IN (SELECT record FROM items WHERE session = ?)', id)
   for (const table of ['epochs', 'undos', 'edits', 'items', 'records']) {
     db.run(`DELETE FROM ${table} WHERE session = ?`, id)

@@ -67,6 +67,13 @@ const MIGRATIONS: readonly Migration[] = [
       DROP INDEX sessions_by_age;
     `,
   },
+  {
+    name: 'values that go with their session',
+    sql: `
+      ALTER TABLE vals ADD COLUMN session TEXT;
+      CREATE INDEX vals_by_session ON vals (tenant, session) WHERE session IS NOT NULL;
+    `,
+  },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -1,3 +1,4 @@
+import { handlesIn } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import { argumentsOf, commandOf, pathOf, pathsInPatch } from './arguments.ts'
 import { errorLineOf, exitOf, ranCommands, type RanCommand } from './commands.ts'
@@ -38,17 +39,30 @@ function commandLine({ command, exit, error, fixed }: RanCommand): string {
   return exit === 0 ? `$ ${command}${before}` : `$ ${command} (exit ${exit})${why}`
 }
 
-/** How a call ended, in a few words, where its result says so. */
+/** How a call ended, in a few words, where its result says so, and where the rest of a result is that was shown in part. */
 export function outcomeOf(items: readonly Item[]): (call: Item) => string | undefined {
   const results = new Map<string, Item>()
   for (const item of items) if (item.kind === 'result' && item.callId !== undefined) results.set(item.callId, item)
   return (call) => {
-    const result = call.callId === undefined || commandOf(call) === undefined ? undefined : results.get(call.callId)
-    const exit = result === undefined ? undefined : exitOf(result)
-    if (result === undefined || exit === undefined) return undefined
-    const error = exit === 0 ? undefined : errorLineOf(result.text)
-    return `exit ${exit}${error === undefined ? '' : `: ${error}`}`
+    const result = call.callId === undefined ? undefined : results.get(call.callId)
+    if (result === undefined) return undefined
+    const parts = [commandOf(call) === undefined ? undefined : endOf(result), placeOf(result)]
+    const said = parts.filter((part) => part !== undefined)
+    return said.length === 0 ? undefined : said.join(', ')
   }
+}
+
+function endOf(result: Item): string | undefined {
+  const exit = exitOf(result)
+  if (exit === undefined) return undefined
+  const error = exit === 0 ? undefined : errorLineOf(result.text)
+  return `exit ${exit}${error === undefined ? '' : `: ${error}`}`
+}
+
+/** The archive holds what was sent; the whole of a result that was cut before that has only this address. */
+function placeOf({ edited, text }: Item): string | undefined {
+  const handle = edited === true ? handlesIn(text)[0] : undefined
+  return handle === undefined ? undefined : `all of it: ${handle}`
 }
 
 function touchedFiles(items: readonly Item[]): string {

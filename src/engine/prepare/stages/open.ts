@@ -2,7 +2,7 @@ import { sharedLinks } from '../../../core/chain.ts'
 import type { Codec } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { EngineDeps } from '../../deps.ts'
-import { openOffer, readersFor } from '../../readers/offered-tools.ts'
+import { mayBeCached, openOffer, readersFor } from '../../readers/offered-tools.ts'
 import type { Branch } from '../../session/branch/branch.ts'
 import type { ContextRequest, PrepareContext } from '../context.ts'
 import { limitsOf } from '../limits.ts'
@@ -44,7 +44,8 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     ...(calibration !== undefined && { calibration }),
   }
   const send = request.send ?? request.sendTo?.(target)
-  const offer = openOffer(deps, gauge, conversation, limit, request.tools)
+  const room = { limit: limit.tokens, isCached: mayBeCached(deps, branch.log, target) }
+  const offer = openOffer(deps, gauge, conversation, room, request.tools)
   return {
     deps,
     branch,

@@ -12,9 +12,7 @@ interface InitFlags {
 
 export const initCommand = (): Command =>
   withExamples(
-    new Command('init')
-      .argument('[folder]', 'the project', '.')
-      .option('--json', 'machine-readable output'),
+    new Command('init').argument('[folder]', 'the project', '.').option('--json', 'machine-readable output'),
     'plimsoll init',
     'plimsoll init --json',
   ).action((folder: string, { json }: InitFlags) => {

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { LoadOptions, Recording } from '../../../formats/transcripts/recording.ts'
 import { discoverSessions, type FoundSession } from '../../../formats/transcripts/discover.ts'
@@ -7,6 +7,7 @@ import { EXIT } from '../exit-codes.ts'
 import { plural, short } from '../inspect/figures.ts'
 import { inspectReport } from '../inspect/report.ts'
 import { fitEnd } from '../inspect/width.ts'
+import { htmlFile } from '../page/html-file.ts'
 import { printError } from '../kit/print-error.ts'
 import { withExamples } from '../kit/examples.ts'
 import { progressOn } from '../kit/progress.ts'
@@ -50,12 +51,6 @@ export function inspectCommand(): Command {
     'plimsoll inspect session.jsonl --window 64k --html report.html',
     'plimsoll inspect session.jsonl --json',
   ).action(runInspect)
-}
-
-/** `--html session.jsonl` would write over the session that it should read. */
-function htmlFile(text: string): string {
-  if (/\.html?$/i.test(text)) return text
-  throw new InvalidArgumentError('The name of the page should end in .html.')
 }
 
 async function runInspect(paths: string[], flags: InspectFlags): Promise<void> {

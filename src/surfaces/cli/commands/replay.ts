@@ -1,9 +1,11 @@
+import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
 import { policyNamed } from '../../../engine/presets/index.ts'
 import type { LoadOptions, Recording } from '../../../formats/transcripts/recording.ts'
 import { EXIT } from '../exit-codes.ts'
 import { plural, short } from '../inspect/figures.ts'
+import { htmlFile } from '../page/html-file.ts'
 import { printError } from '../kit/print-error.ts'
 import { withExamples } from '../kit/examples.ts'
 import { progressOn } from '../kit/progress.ts'
@@ -11,7 +13,8 @@ import { screenOf } from '../kit/screen.ts'
 import { nameList, tokenCount, tokenCounts } from '../kit/token-count.ts'
 import { renderComparison } from '../replay/comparison.ts'
 import { dumpRecords } from '../replay/dump-records.ts'
-import { liveAgain } from '../replay/replay-session.ts'
+import { renderReplayHtml } from '../replay/html.ts'
+import { liveAgain, type LivedSession } from '../replay/replay-session.ts'
 import type { ReplayResult } from '../replay/replay-recording.ts'
 import { renderReplay } from '../replay/terminal.ts'
 import { windowOf } from '../transcripts/estimate.ts'
@@ -29,12 +32,15 @@ interface ReplayFlags extends LoadOptions {
   readonly clock?: boolean
   readonly details?: boolean
   readonly dump?: string
+  readonly html?: string | true
   readonly check?: boolean
   readonly json?: boolean
 }
 
 /** When neither the flag nor the recording says it. */
 const DEFAULT_WINDOW = 200_000
+
+const HTML_FILE = 'plimsoll-replay.html'
 
 export function replayCommand(): Command {
   const command = new Command('replay')
@@ -52,6 +58,7 @@ export function replayCommand(): Command {
     .option('--clock', 'let caches expire as the recorded clock says (default: every prefix is warm)')
     .option('--details', 'every call, every epoch, everything that was taken out, and each record as the model sees it')
     .option('--dump <folder>', 'write each record (what a compaction put in) to a file of its own')
+    .option('--html [file]', `write one self-contained page (default: ${HTML_FILE})`, htmlFile)
     .option('--check', `exit with ${EXIT.broken} when anything overflowed, was invalid, got lost or was refused`)
     .option('--json', 'one JSON object per line: one for each file, policy and window')
   return withExamples(
@@ -61,6 +68,7 @@ export function replayCommand(): Command {
     'plimsoll replay session.jsonl --window 32k --compare contextguard,autosre',
     'plimsoll replay sessions/ --window 32k --check',
     'plimsoll replay session.jsonl --window 32k --dump records/',
+    'plimsoll replay session.jsonl --window 32k --html replay.html',
   ).action(runReplay)
 }
 
@@ -82,6 +90,7 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
       advice: 'Name session files of an agent, or a folder that holds some.',
     })
   const results: ReplayResult[] = []
+  const pages: LivedSession[] = []
   const jobs = played.flatMap((recording) =>
     policies.flatMap((policy) => windowsFor(recording, flags).map((window) => ({ recording, policy, window }))),
   )
@@ -97,12 +106,18 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
       onCall: ({ call, calls }) => progress.show(done + (call + 1) / calls, jobs.length, label),
     })
     results.push(lived.result)
+    if (flags.html !== undefined) pages.push(lived)
     progress.clear()
     if (flags.dump !== undefined) dumpRecords(flags.dump, lived)
     const { width, colour } = screenOf(process.stdout)
     if (flags.json === true) process.stdout.write(`${JSON.stringify(lived.result)}\n`)
     else if (jobs.length <= MOST_REPORTS || flags.details === true)
       process.stdout.write(`${renderReplay(lived, { width, colour, details: flags.details === true })}\n`)
+  }
+  if (flags.html !== undefined) {
+    const file = flags.html === true ? HTML_FILE : flags.html
+    await writeFile(file, renderReplayHtml(pages))
+    if (flags.json !== true) process.stdout.write(`Wrote ${file}.\n`)
   }
   if (flags.json !== true && jobs.length > 1) process.stdout.write(renderComparison(results, screenOf(process.stdout)))
   if (

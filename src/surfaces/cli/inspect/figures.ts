@@ -27,4 +27,5 @@ export const percent = (part: number, whole: number): string => {
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${grouped(count)} ${count === 1 ? one : many}`
 
-export const dollars = (usd: number): string => `$${usd.toFixed(usd < 0.1 ? 4 : 2)}`
+export const dollars = (usd: number): string =>
+  `${usd < 0 ? '−' : ''}$${Math.abs(usd).toFixed(Math.abs(usd) < 0.1 ? 4 : 2)}`

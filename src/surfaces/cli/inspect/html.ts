@@ -1,43 +1,17 @@
 import type { Inspection } from '../../../engine/inspect/inspect.ts'
 import { overviewOf } from '../../../engine/inspect/overview.ts'
-import { grouped, percent, plural } from './figures.ts'
-import { escapeHtml } from './html-text.ts'
-import { growthSvg, slicesSvg } from './svg.ts'
+import { bars, figures, pageOf, part, table } from '../page/frame.ts'
+import { escapeHtml } from '../page/html-text.ts'
+import { loadChart } from '../page/load-chart.ts'
+import { dollars, grouped, percent, plural, short } from './figures.ts'
 import { plainText } from './width.ts'
-import { itemName, peakOf, savingName, summaryOf, titleOf, usageOf } from './wording.ts'
+import { itemName, peakOf, savingName, shownSlices, sliceName, summaryOf, titleOf, usageOf } from './wording.ts'
 
-const STYLE = `
-:root{color-scheme:light dark;--ink:#1b2733;--dim:#5b6b7b;--paper:#fbfbf9;--line:#d9dee3;--fill:#2f6f9f;--soft:#2f6f9f55;--alarm:#b3261e}
-@media(prefers-color-scheme:dark){:root{--ink:#e6ebf0;--dim:#9fb0c0;--paper:#14191f;--line:#2c3742;--fill:#6fb3e0;--soft:#6fb3e055;--alarm:#ff8a80}}
-*{box-sizing:border-box}body{margin:0 auto;max-width:1080px;padding:24px;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
-h1{font-size:22px}h2{font-size:19px;overflow-wrap:anywhere;margin-top:40px}h3{font-size:15px;margin:24px 0 6px}.dim{color:var(--dim)}
-svg{width:100%;height:auto;font:12px system-ui,sans-serif;fill:var(--ink)}.grid{stroke:var(--line)}.area{fill:var(--soft);stroke:var(--fill)}
-.mark{stroke:var(--dim);stroke-dasharray:3 3}.window{stroke:var(--alarm);stroke-dasharray:6 4}.window-label{fill:var(--alarm);text-anchor:end}
-.tick,.name{text-anchor:end;dominant-baseline:middle}.name{dominant-baseline:auto}.end{text-anchor:end}.bar{fill:var(--fill)}.value,.axis{fill:var(--dim)}
-table{border-collapse:collapse;width:100%}td,th{padding:3px 8px;border-bottom:1px solid var(--line);text-align:left;overflow-wrap:anywhere}
-td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}.problem{color:var(--alarm)}
-`.trim()
-
-/** One file that needs nothing else: styles and charts inside, no script, no network. */
 export function renderHtml(inspections: readonly Inspection[]): string {
   const overview = inspections.length > 1 ? renderOverview(inspections) : ''
   const body = [overview, ...inspections.map(renderOne)].join('\n')
   const title = inspections.length === 1 ? titleOf(inspections[0] as Inspection) : plural(inspections.length, 'session')
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Plimsoll inspect: ${escapeHtml(title)}</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<h1>Where the tokens went</h1>
-${body}
-</body>
-</html>
-`
+  return pageOf(`Plimsoll inspect: ${title}`, 'Where the tokens went', body)
 }
 
 function renderOverview(inspections: readonly Inspection[]): string {
@@ -46,25 +20,27 @@ function renderOverview(inspections: readonly Inspection[]): string {
     inspection.sentTokens,
     inspection.calls,
     inspection.growth.peak,
+    inspection.costUsd === undefined ? '' : dollars(inspection.costUsd),
     titleOf(inspection),
   ])
   return `<section>
 <h2>All sessions</h2>
-<p class="dim">${plural(overview.sessions, 'session')} · ${plural(overview.calls, 'call')}</p>
-${part('By kind', slicesSvg(overview))}
-${part('By session', table(['sent tokens', 'calls', 'peak', 'session'], rows))}
+<p class="dim">${plural(overview.sessions, 'session')} · ${plural(overview.calls, 'call')}${overview.costUsd === undefined ? '' : ` · ${dollars(overview.costUsd)} at list prices`}</p>
+${part('By kind', slices(overview))}
+${part('By session', table(['sent tokens', 'calls', 'peak', 'cost', 'session'], rows))}
 ${part('What would be saved', savings(overview))}
 </section>`
 }
 
 function renderOne(inspection: Inspection): string {
-  const usage = usageOf(inspection)
+  const said = [peakOf(inspection), usageOf(inspection)].filter((text) => text !== undefined)
   return `<section>
 <h2>${escapeHtml(titleOf(inspection))}</h2>
 <p class="dim">${escapeHtml(summaryOf(inspection))}</p>
-<p>${escapeHtml(peakOf(inspection))}${usage === undefined ? '' : ` ${escapeHtml(usage)}`}</p>
-${part('By kind', slicesSvg(inspection))}
-${part('Load per call', growthSvg(inspection))}
+${headline(inspection)}
+<p>${said.map(escapeHtml).join(' ')}</p>
+${part('Load per call', growth(inspection))}
+${part('By kind', slices(inspection))}
 ${part('Largest items', biggest(inspection))}
 ${part('Read again', readAgain(inspection))}
 ${part('The same result again', duplicates(inspection))}
@@ -73,20 +49,45 @@ ${part('Problems', problems(inspection))}
 </section>`
 }
 
-const part = (title: string, content: string): string => (content === '' ? '' : `<h3>${title}</h3>\n${content}`)
-
-function table(heads: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  if (rows.length === 0) return ''
-  // Figures stand under right-aligned heads.
-  const head = heads.map(
-    (text, column) => `<th${typeof rows[0]?.[column] === 'number' ? ' class="n"' : ''}>${text}</th>`,
-  )
-  const lines = rows.map((row) => `<tr>${row.map(cell).join('')}</tr>`)
-  return `<table><tr>${head.join('')}</tr>${lines.join('')}</table>`
+function headline({
+  calls,
+  growth: { peak, compactedBefore },
+  window,
+  sentTokens,
+  usage,
+  costUsd,
+}: Inspection): string {
+  return figures([
+    ['calls', grouped(calls)],
+    ['largest prompt', window === undefined ? grouped(peak) : `${grouped(peak)} of ${grouped(window)}`],
+    ['compactions', grouped(compactedBefore.length)],
+    ['tokens sent', short(sentTokens)],
+    ...(usage === undefined ? [] : [['from the cache', percent(usage.cacheRead, usage.input)] as const]),
+    ...(costUsd === undefined ? [] : [['cost at list prices', dollars(costUsd)] as const]),
+  ])
 }
 
-const cell = (value: string | number): string =>
-  typeof value === 'number' ? `<td class="n">${grouped(value)}</td>` : `<td>${escapeHtml(value)}</td>`
+const growth = ({ growth: { points, peak, peakCall, compactedBefore }, window }: Inspection): string =>
+  loadChart({
+    sent: points.map(({ load, reported = load }) => reported),
+    ...(window !== undefined && { line: { name: 'window', value: window } }),
+    marks: compactedBefore,
+    label: `Load per call: peak ${grouped(peak)} tokens at call ${peakCall + 1}`,
+  })
+
+/** Where the tokens went. */
+function slices(inspection: Pick<Inspection, 'slices' | 'sentTokens'>): string {
+  const { sentTokens } = inspection
+  return bars(
+    shownSlices(inspection)
+      .filter((slice) => slice.sentTokens > 0)
+      .map((slice) => ({
+        name: sliceName(slice),
+        value: slice.sentTokens,
+        label: `${short(slice.sentTokens)} sent · ${percent(slice.sentTokens, sentTokens)} · ${short(slice.tokens)} once in ${grouped(slice.items)}`,
+      })),
+  )
+}
 
 const biggest = ({ biggest: items }: Inspection): string =>
   table(

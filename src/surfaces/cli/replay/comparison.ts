@@ -1,8 +1,7 @@
-import { grouped, plural, short } from '../inspect/figures.ts'
+import { dollars, grouped, plural, short } from '../inspect/figures.ts'
 import { displayWidth, fitEnd, padEnd, padStart } from '../inspect/width.ts'
 import { painterOf, type Screen } from '../kit/screen.ts'
 import type { ReplayResult } from './replay-recording.ts'
-import { dollars } from '../inspect/figures.ts'
 import { share100 } from './terminal.ts'
 
 const HEAD = [

@@ -57,7 +57,10 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>):
     },
     async declare(owner, tools, declared) {
       // Whoever loses it to a power cut decides the same again.
-      await store.setValue(owner.tenant, toolsKey(owner, tools), JSON.stringify(declared), false, { durable: 'soon' })
+      await store.setValue(owner.tenant, toolsKey(owner, tools), JSON.stringify(declared), false, {
+        durable: 'soon',
+        session: owner.session,
+      })
     },
     async chains(owner) {
       const stored = await store.getValue(owner.tenant, chainsKey(owner))
@@ -76,10 +79,11 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>):
     async remember(owner, chain, answer) {
       const key = answerKey(owner, chain)
       // What the store holds is what every later request gets, in this process too: it may have taken secrets out.
-      const stored = await store.setValue(owner.tenant, key, JSON.stringify(answer))
-      known.set(`${owner.tenant}\n${key}`, JSON.parse(stored) as HiddenAnswer)
+      const { tenant, session } = owner
+      const stored = await store.setValue(tenant, key, JSON.stringify(answer), false, { session })
+      known.set(`${tenant}\n${key}`, JSON.parse(stored) as HiddenAnswer)
       const chains = [...new Set([...(await this.chains(owner)), chain])]
-      await store.setValue(owner.tenant, chainsKey(owner), JSON.stringify({ chains }))
+      await store.setValue(tenant, chainsKey(owner), JSON.stringify({ chains }), false, { session })
     },
   }
 }

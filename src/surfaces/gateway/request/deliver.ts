@@ -1,5 +1,5 @@
 import { isPlimsollError } from '../../../core/errors.ts'
-import type { LearnedLimit, Target } from '../../../core/target.ts'
+import type { LearnedLimit } from '../../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../../core/whole-prompt.ts'
 import type { LearnedFrom } from '../../../engine/learning/learned-limits.ts'
 import { within } from '../../../engine/learning/within.ts'
@@ -124,7 +124,7 @@ async function reduceAndRetry<B>(
     bytes: Buffer.byteLength(prepared.text),
     isWhole: showsWholePrompt(managed.conversation),
   })
-  if (learned !== undefined) await learn(managed, target, learned, 'refusal')
+  if (learned !== undefined) await learn(managed, first.attempt, learned, 'refusal')
   // Of a history that the provider holds nothing can be taken out here.
   if (retry === undefined || isChained(managed.conversation.settings)) return undefined
   try {
@@ -148,12 +148,12 @@ async function reduceAndRetry<B>(
 /** Nothing is learned where the user named the window. */
 export async function learn<B>(
   managed: ManagedRequest<B>,
-  target: Target,
+  { target: { model, endpoint = '', window }, prepared }: Attempt,
   limit: LearnedLimit,
   from: LearnedFrom,
 ): Promise<void> {
-  const { model, endpoint = '' } = target
-  if (target.window !== undefined && limit.window !== undefined) return
+  const isSet = window !== undefined || prepared.limit.source === 'config'
+  if (isSet && limit.window !== undefined) return
   const isLearned = await managed.learned.learn({ tenant: managed.tenant, endpoint, model }, limit, from)
   if (isLearned && limit.window !== undefined)
     managed.emit({ type: 'window-learned', model, window: limit.window, source: endpoint })

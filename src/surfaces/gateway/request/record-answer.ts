@@ -9,7 +9,7 @@ export async function recorded<B>(
   attempt: Attempt,
   response: ModelResponse | undefined,
 ): Promise<void> {
-  const { prepared, target } = attempt
+  const { prepared } = attempt
   try {
     const { truncatedTo } = await managed.session.record({
       turn: prepared.id,
@@ -17,7 +17,7 @@ export async function recorded<B>(
       durable: 'soon',
     })
     if (truncatedTo === undefined) await noteAccepted(managed, attempt, response)
-    else if (managed.mode === 'apply') await learn(managed, target, { window: truncatedTo }, 'silent-truncation')
+    else if (managed.mode === 'apply') await learn(managed, attempt, { window: truncatedTo }, 'silent-truncation')
     await managed.onResponse(response)
   } catch (error) {
     managed.emit({ type: 'warning', topic: 'record', message: (error as Error).message })

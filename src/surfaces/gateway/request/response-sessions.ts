@@ -18,7 +18,7 @@ export function responseSessions(store: Pick<SessionStore, 'getValue' | 'setValu
     },
     async remember(tenant, id, session) {
       known.set(`${tenant}\n${id}`, session)
-      await store.setValue(tenant, keyOf(id), session)
+      await store.setValue(tenant, keyOf(id), session, false, { session })
     },
   }
 }

@@ -1,4 +1,5 @@
-import { readerTools as declaredReaders } from '../../../../engine/readers/reader-tools.ts'
+import type { Handle } from '../../../../core/handles.ts'
+import { compactCall, readerTools as declaredReaders } from '../../../../engine/readers/reader-tools.ts'
 import { artifactReaders } from '../../../../engine/readers/artifact-readers.ts'
 import { readerProvenance } from '../../../../engine/readers/provenance.ts'
 import { callReader, READER_TOOLS } from '../../../../engine/readers/tools.ts'
@@ -32,14 +33,29 @@ export function readerTools(stores: Stores, tenant: string, session: () => strin
   const names = READER_TOOLS.map(({ name }) => name).filter((name) => name !== 'artifact_extract')
   return {
     declared: declaredReaders(names),
-    call(name, input) {
-      if (name === 'recall') return recalled(stores, tenant, session(), input)
-      return callReader(readers, name, input)?.then(({ text }) => text)
+    call(called, given) {
+      // What this conversation put away, and nothing of the others in the store.
+      const own = readers.within({ mayOpen: (handle) => isOf(stores, tenant, session(), handle) })
+      const { name, input } = compactCall({ name: called, input: given })
+      if (name === 'recall') return recalled(stores, tenant, session(), given)
+      return callReader(own, name, input)?.then(({ text }) => text)
     },
     async close() {
       await sql.close()
       await sandbox.close()
     },
+  }
+}
+
+const PAGE = 500
+
+async function isOf(stores: Stores, tenant: string, session: string, handle: Handle): Promise<boolean> {
+  let after: Handle | undefined
+  for (;;) {
+    const page = await stores.artifacts.list(tenant, { session, limit: PAGE, ...(after !== undefined && { after }) })
+    if (page.some((one) => one.handle === handle)) return true
+    after = page.at(-1)?.handle
+    if (page.length < PAGE) return false
   }
 }
 
