@@ -50,7 +50,7 @@ function warnOnce(warned: Set<string>, api: string | undefined, host: string): v
   warned.add(api)
   process.emitWarning(
     `Requests to ${host} are in the API format of ${api}, which Plimsoll does not read: they pass unchanged. docs/adapters.md lists adapters that manage them.`,
-    { type: 'PlimsollWarning', code: 'PLIMSOLL_UNMANAGED' },
+    { type: 'PlimsollWarning', code: 'UNMANAGED_CALL' },
   )
 }
 
