@@ -1,6 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Load } from '../../core/target.ts'
-import { showsWholePrompt } from '../../core/whole-prompt.ts'
+import { isChained, showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf } from './counting.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
@@ -117,6 +117,7 @@ function openTurn(
       ...(gauge.estimated !== true && { exact: true }),
     },
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
+    isChained: isChained(conversation.settings),
     isClosing,
     startedAt: deps.clock.now(),
     ...(permission.reservation !== undefined && { reservation: permission.reservation }),
