@@ -5,7 +5,6 @@ import {
   calls,
   createReferee,
   say,
-  startReferee,
   type Referee,
   type Script,
   type Wire,
@@ -48,7 +47,7 @@ const logsOf = (options: ScriptOptions): readonly number[] =>
 export const LOGS = logsOf({})
 
 export interface Stage {
-  readonly referee: Pick<Referee, 'fetch' | 'summary'>
+  readonly referee: Referee
   readonly plimsoll: Plimsoll
 }
 
@@ -58,13 +57,6 @@ export function stageFor(wire: Wire, options: ScriptOptions = {}): Stage {
     referee: createReferee({ wire, window: WINDOW, script: scriptOf(options) }),
     plimsoll: createPlimsoll({ store: 'memory:' }),
   }
-}
-
-/** The same over HTTP, for frameworks that take an address alone. */
-export async function startStage(wire: Wire): Promise<Stage & { readonly url: string; close(): Promise<void> }> {
-  const referee = await startReferee({ wire, window: WINDOW, script: scriptOf({}) })
-  const plimsoll = createPlimsoll({ store: 'memory:' })
-  return { referee, plimsoll, url: referee.url, close: () => referee.close() }
 }
 
 /** The agent got through, nothing was refused, and every call is in the ledger as the provider counted it. */
