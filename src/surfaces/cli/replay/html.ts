@@ -52,11 +52,15 @@ ${part('Refused', refusals(lived))}
 </section>`
 }
 
-function headline({ result }: LivedSession): string {
-  const { calls, limit, epochs, peakLoad, costUsd, unmanagedCostUsd, cacheHitRate } = result
+/** As the limit is compared with: an upper bound. */
+const largestOf = ({ steps }: LivedSession): number => steps.reduce((most, { load }) => Math.max(most, load), 0)
+
+function headline(lived: LivedSession): string {
+  const { result } = lived
+  const { calls, limit, epochs, costUsd, unmanagedCostUsd, cacheHitRate } = result
   return figures([
     ['calls', grouped(calls)],
-    ['largest prompt', `${grouped(peakLoad)} of ${grouped(limit)}`],
+    ['largest prompt, at most', `${grouped(largestOf(lived))} of ${grouped(limit)}`],
     ['compactions', grouped(epochs)],
     ['from the cache', share100(cacheHitRate)],
     ['price of the input', dollars(costUsd)],
@@ -66,7 +70,8 @@ function headline({ result }: LivedSession): string {
   ])
 }
 
-function chart({ steps, result, epochs }: LivedSession): string {
+function chart(lived: LivedSession): string {
+  const { steps, result, epochs } = lived
   // An epoch's `before` was measured with the one before it in place: what they took out adds up.
   let takenOut = 0
   const whole = steps.map(({ load, call }) => {
@@ -78,7 +83,7 @@ function chart({ steps, result, epochs }: LivedSession): string {
     ...(epochs.length > 0 && { whole }),
     line: { name: 'limit', value: result.limit },
     marks: epochs.map(({ call }) => call),
-    label: `Tokens per call: at most ${grouped(result.peakLoad)} of ${grouped(result.limit)}, ${plural(epochs.length, 'compaction')}`,
+    label: `Tokens per call: at most ${grouped(largestOf(lived))} of ${grouped(result.limit)}, ${plural(epochs.length, 'compaction')}`,
   })
 }
 
