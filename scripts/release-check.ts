@@ -14,6 +14,12 @@ const MOST_IMPORT_MS = 120
 const MOST_HELP_MS = 100
 const MOST_DEMO_MS = 3_000
 
+const MEASURED_IMPORT = `
+  const before = process.cpuUsage()
+  await import('plimsoll')
+  const { user, system } = process.cpuUsage(before)
+  console.log((user + system) / 1000)`
+
 const problems: string[] = []
 const say = (holds: boolean, text: string): void => {
   console.log(`${holds ? '✓' : '✗'} ${text}`)
@@ -60,11 +66,12 @@ try {
     `--help takes ${help.toFixed(0)} ms of processor time, ${bare.toFixed(0)} of them Node’s own (at most ${MOST_HELP_MS})`,
   )
   const started = performance.now()
-  const demo = spawnSync(process.execPath, [main, 'demo'], { cwd: app, encoding: 'utf8' })
-  const demoMs = performance.now() - started
+  const demoCpu = processCpu([main, 'demo'], app)
+  const seconds = (ms: number): string => (ms / 1000).toFixed(1)
+  // It does one thing at a time: on a machine that does nothing else this is also how long one waits.
   say(
-    demo.status === 0 && demoMs <= MOST_DEMO_MS,
-    `demo ends with ${demo.status} after ${(demoMs / 1000).toFixed(1)} s (at most ${MOST_DEMO_MS / 1000})`,
+    demoCpu <= MOST_DEMO_MS,
+    `demo takes ${seconds(demoCpu)} s of processor time (at most ${seconds(MOST_DEMO_MS)}); here it took ${seconds(performance.now() - started)} s`,
   )
 } finally {
   rmSync(folder, { recursive: true, force: true })
@@ -104,7 +111,7 @@ function checkChangelog(): void {
   const text = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
   const { version } = manifest
   const isReleased = text.includes(`## [${version}]`)
-  const waits = /^## \[Unreleased\]\n+###/m.test(text)
+  const waits = /^## \[Unreleased\]\n/m.test(text)
   say(isReleased || waits, `the changelog has ${isReleased ? version : 'what comes after'} ${version}`)
 }
 
@@ -126,12 +133,6 @@ function best(run: () => number): number {
   return Math.min(...Array.from({ length: 5 }, run))
 }
 
-const MEASURED_IMPORT = `
-  const before = process.cpuUsage()
-  await import('plimsoll')
-  const { user, system } = process.cpuUsage(before)
-  console.log((user + system) / 1000)`
-
 function cpuOf(args: readonly string[], cwd: string): number {
   return Number(execFileSync(process.execPath, [...args], { cwd, encoding: 'utf8' }))
 }
@@ -141,6 +142,7 @@ function processCpu(args: readonly string[], cwd: string): number {
   const script = `process.on('exit',()=>{const{user,system}=process.cpuUsage();require('node:fs').writeSync(2,'cpu '+(user+system)/1000+'\\n')})`
   const hook = join(cwd, 'cpu.cjs')
   writeFileSync(hook, script)
-  const { stderr } = spawnSync(process.execPath, ['--require', hook, ...args], { cwd, encoding: 'utf8' })
+  const { stderr, status } = spawnSync(process.execPath, ['--require', hook, ...args], { cwd, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`node ${args.join(' ')} ended with ${status}: ${stderr}`)
   return Number(/cpu ([\d.]+)/.exec(stderr)?.[1])
 }

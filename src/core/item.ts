@@ -62,6 +62,8 @@ export interface ToolDeclaration {
   readonly text: string
   /** The declaration as the models of this wire's vendor read it, where that is known: what they count. */
   readonly readAs?: string
+  /** The schema refers to itself, and the vendor writes references out: nobody knows how often. */
+  readonly isRecursive?: true
   /** The vendor describes this tool by itself: so many tokens, by its documents. */
   readonly describedBy?: number
 }

@@ -149,6 +149,8 @@ export interface UsageSeen extends Base {
   readonly key?: string
   /** The server had cut the prompt: the number is billed, and measures nothing that was sent. */
   readonly cut?: true
+  /** The answer came with the provider's own compaction: what it had read before is no longer what it holds. */
+  readonly compacted?: true
   /** Tokens of what the answer sealed, by its seal: nobody can count them when the client sends them back. */
   readonly hidden?: Readonly<Record<string, number>>
 }

@@ -17,4 +17,6 @@ export interface WireTraits {
   readonly staleThinkingHeaders: Readonly<Record<string, string>>
   /** The provider keeps its answers, and a later request may name one instead of repeating what led to it. */
   readonly keepsAnswers: boolean
+  /** Whether the provider at a base URL, or the vendor where none is given, makes a history that it holds smaller when it is asked to. */
+  compactsHistory(endpoint: string | undefined): boolean
 }

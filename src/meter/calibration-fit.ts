@@ -12,6 +12,8 @@ export interface Sample {
   readonly kind: ContentKind
   /** Grows with the size of the sample and falls with time. */
   readonly weight: number
+  /** Newer samples contradict it. It is kept: if they were the odd ones, it speaks again. */
+  readonly isContradicted?: true
 }
 
 /** What was fitted counts as this much of a sample. */
@@ -24,9 +26,11 @@ const TOOLS_PRIOR_WEIGHT = 0.03
 const TOOLS_CLAMP = [0.3, 5] as const
 /** A rule for pictures may be wrong by any factor on a server that counts otherwise. */
 const MEDIA_PRIOR_WEIGHT = 0.02
-const MEDIA_CLAMP = [0.02, 50] as const
+const MEDIA_CLAMP = [0.002, 500] as const
 /** A part speaks for its factor where it is at least this share of what was counted. */
 const SPEAKING_SHARE = 0.2
+/** What newer samples contradict counts as this much of itself: three of them outweigh a window of older ones. */
+const CONTRADICTED = 0.1
 const RECENCY = 0.95
 const ROUNDS = 6
 const SAMPLES_FOR_CLASS = 4
@@ -69,8 +73,10 @@ export const UNLEARNED: Factors = { text: 1, framing: 1, tools: 1 }
 export function fit(samples: readonly Sample[], clamp: readonly [number, number]): Fit {
   const weighted = samples.map((sample, index) => ({
     ...sample,
-    weight: sample.weight * RECENCY ** (samples.length - 1 - index),
+    weight:
+      sample.weight * RECENCY ** (samples.length - 1 - index) * (sample.isContradicted === true ? CONTRADICTED : 1),
   }))
+  const speaking = weighted.filter(({ isContradicted }) => isContradicted !== true)
   const hasMedia = weighted.some((sample) => speaks(sample, 'media'))
   const hasTools = weighted.some((sample) => speaks(sample, 'tools'))
   let factors: Factors = UNLEARNED
@@ -89,11 +95,11 @@ export function fit(samples: readonly Sample[], clamp: readonly [number, number]
     if (isSame(before, factors)) break
   }
   const byKind: Partial<Record<ContentKind, number>> = {}
-  for (const kind of new Set(weighted.map((sample) => sample.kind))) {
-    const own = weighted.filter((sample) => sample.kind === kind)
+  for (const kind of new Set(speaking.map((sample) => sample.kind))) {
+    const own = speaking.filter((sample) => sample.kind === kind)
     if (own.length >= SAMPLES_FOR_CLASS) byKind[kind] = textFactor(own, factors, clamp)
   }
-  const misses = weighted
+  const misses = speaking
     .map((sample) => Math.abs(missOf(sample, { ...factors, text: byKind[sample.kind] ?? factors.text })))
     .sort((a, b) => a - b)
   const usual =
@@ -102,7 +108,7 @@ export function fit(samples: readonly Sample[], clamp: readonly [number, number]
     ...factors,
     byKind,
     hasTools,
-    ...(samples.length >= SAMPLES_FOR_SPREAD && {
+    ...(speaking.length >= SAMPLES_FOR_SPREAD && {
       spread: Math.min(MOST_SPREAD, Math.max(LEAST_SPREAD, usual * SPREAD_MARGIN)),
     }),
   }

@@ -50,7 +50,7 @@ export interface CalibrationOptions {
 /**
  * Learns `real / estimated` from reported usage, per endpoint, model and content class, and apart from it what framing, declared
  * tools and media really take. Medians make one wrong number (a hidden reminder, a truncated prompt) move nothing; three
- * misses in a row on the same side mean that the tokenizer itself changed, and older samples go.
+ * misses in a row on the same side mean that the tokenizer itself changed: what contradicts them is weighed down, and nothing is thrown away.
  */
 export interface Calibration {
   observe(observation: Observation): void
@@ -105,12 +105,13 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
         real,
         weight: Math.min(1, Math.sqrt((text + fixed + tools + media) / FULL_WEIGHT_TOKENS)),
       }
-      const { kept, outdated } = withoutOutdated([...aged, believed(sample, fitOf(target))], clamp)
-      if (outdated !== undefined) {
-        const [from, to] = [fit(outdated, clamp).text, fit(kept, clamp).text]
+      const samples = [...aged, believed(sample, fitOf(target))].slice(-window)
+      const changed = changedSamples(samples, clamp)
+      if (changed !== undefined) {
+        const [from, to] = [fit(samples, clamp).text, fit(changed, clamp).text]
         onEvent({ type: 'calibration-drifted', model: target.model, from, to })
       }
-      models.set(key, { samples: kept.slice(-window), at })
+      models.set(key, { samples: changed ?? samples, at })
     },
     predict(target, estimated) {
       const learned = fitOf(target)
@@ -182,24 +183,26 @@ function age({ samples, at: then }: ModelState, now: number): Sample[] {
   return decay === 1 ? [...samples] : samples.map((sample) => ({ ...sample, weight: sample.weight * decay }))
 }
 
-/** After a change of tokenizer only the samples since then speak; `outdated` holds those that no longer do. */
-function withoutOutdated(
-  samples: readonly Sample[],
-  clamp: readonly [number, number],
-): { kept: readonly Sample[]; outdated?: readonly Sample[] } {
-  const older = samples.slice(0, -DRIFT_RUN)
+/** The samples after a change of tokenizer, those that contradict it marked; undefined where nothing changed. */
+function changedSamples(samples: readonly Sample[], clamp: readonly [number, number]): readonly Sample[] | undefined {
   const newest = samples.slice(-DRIFT_RUN)
-  if (older.length < DRIFT_RUN) return { kept: samples }
+  const older = samples.slice(0, -DRIFT_RUN).filter(({ isContradicted }) => isContradicted !== true)
+  if (older.length < DRIFT_RUN) return undefined
   const before = fit(older, clamp)
   // The first media or tools say nothing about a change of the tokenizer.
-  if (newest.some((sample) => speaks(sample, 'media')) && before.media === undefined) return { kept: samples }
+  if (newest.some((sample) => speaks(sample, 'media')) && before.media === undefined) return undefined
   const usual = older.map((sample) => Math.abs(missOf(sample, before))).sort((a, b) => a - b)
   const tolerated = Math.max(DRIFT_LEAST, 2 * usual[Math.floor(usual.length / 2)]!)
   const sides = newest.map((sample) => missOf(sample, before))
-  const changed = sides.every((side) => side > tolerated) || sides.every((side) => side < -tolerated)
-  if (!changed) return { kept: samples }
-  return {
-    kept: newest.map((sample) => ({ ...sample, weight: Math.max(sample.weight, PRIOR_WEIGHT) })),
-    outdated: older,
-  }
+  const isChange = sides.every((side) => side > tolerated) || sides.every((side) => side < -tolerated)
+  if (!isChange) return undefined
+  const after = fit(newest.map(believedAgain), clamp)
+  return samples.map((sample, index) => {
+    const { isContradicted: _, ...plain } = sample
+    if (index >= samples.length - DRIFT_RUN) return believedAgain(plain)
+    return Math.abs(missOf(sample, after)) > tolerated ? { ...plain, isContradicted: true } : plain
+  })
 }
+
+/** What was weighed down as implausible when it came alone. */
+const believedAgain = (sample: Sample): Sample => ({ ...sample, weight: Math.max(sample.weight, PRIOR_WEIGHT) })

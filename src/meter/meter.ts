@@ -34,6 +34,8 @@ export interface MeterOptions {
 const MOST_TALLIES = 64
 /** What is left of a declaration's JSON in the form that models read, where nobody wrote it in that form. */
 const READ_SHARE = 0.62
+/** Recorded schemas that refer to themselves took up to two and a half times their text. */
+const WRITTEN_OUT = 2
 /** Whole samples after which a model is as well known as it will be. */
 const SAMPLES_WITHOUT_DOUBT = 2
 
@@ -215,8 +217,8 @@ export function createMeter(options: MeterOptions): Meter {
     return parts.length === 1 ? parts[0]! : sumCounts(parts)
   }
 
-  function countTools(lens: Lens, { tools, settings }: Conversation, overhead: Overhead): Count {
-    const { toolsFactor, toolsOnce, perTool, toolsSpread, toolsReadAs, toolsSlack, forcedTool } = overhead
+  function countTools(lens: Lens, { head, tools, settings }: Conversation, overhead: Overhead): Count {
+    const { toolsFactor, toolsOnce, toolsAlone, perTool, toolsSpread, toolsReadAs, toolsSlack, forcedTool } = overhead
     const declared = tools.reduce((sum, { text, readAs }) => {
       if (!toolsReadAs) return sum + raw.text(lens, text).count.tokens
       return (
@@ -226,10 +228,19 @@ export function createMeter(options: MeterOptions): Meter {
     }, 0)
     const described = tools.reduce((sum, { describedBy = 0 }) => sum + describedBy, 0)
     const written = Math.ceil(declared * toolsFactor) + perTool * tools.length
-    const tokens = written + toolsOnce + described + (settings.forcesTool === true ? forcedTool : 0)
+    const around = toolsOnce + (head.length === 0 ? toolsAlone : 0) + (settings.forcesTool === true ? forcedTool : 0)
+    const tokens = written + described + around
     const half = (written + described) * toolsSpread
     const [below, above] = toolsSlack
-    return { tokens, low: Math.max(0, tokens - half - below), high: tokens + half + above, source: 'estimate' }
+    const recursive = tools.filter(({ isRecursive }) => isRecursive === true)
+    const writtenOut = recursive.reduce((sum, { text }) => sum + raw.text(lens, text).count.tokens * WRITTEN_OUT, 0)
+    return {
+      tokens,
+      low: Math.max(0, tokens - half - below),
+      high: tokens + half + above,
+      ...withUnsure(Math.ceil(writtenOut)),
+      source: 'estimate',
+    }
   }
 
   function countSchema(lens: Lens, schema: string, overhead: Overhead): Count {

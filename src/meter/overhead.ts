@@ -17,6 +17,8 @@ export interface Overhead {
   readonly framingSlack: number
   /** Declared tools: a hidden prompt once, something per tool, and the declarations times a factor. */
   readonly toolsOnce: number
+  /** More where no instructions stand before them: the declarations are then a message of their own. */
+  readonly toolsAlone: number
   readonly perTool: number
   readonly toolsFactor: number
   /** The models read declarations in the vendor's own form, where the wire knows it. */
@@ -48,8 +50,10 @@ const OPENAI: Overhead = {
   perResult: 2,
   perAnswer: 3,
   framingSlack: 2,
-  toolsOnce: 15,
-  perTool: 0,
+  toolsOnce: 13,
+  toolsAlone: 3,
+  // Two declarations share the blank line between them.
+  perTool: -1,
   toolsFactor: 1,
   toolsReadAs: true,
   toolsSpread: 0.08,
@@ -66,13 +70,21 @@ const OPENAI: Overhead = {
 }
 
 /** GPT-5 and later have more around their tools, on this wire. */
-const OPENAI_REASONING: Overhead = { ...OPENAI, perRequest: 2, perCall: 7, toolsOnce: 100, toolsSlack: [20, 30] }
+const OPENAI_REASONING: Overhead = {
+  ...OPENAI,
+  perRequest: 2,
+  perCall: 7,
+  toolsOnce: 98,
+  toolsAlone: 0,
+  toolsSlack: [20, 30],
+}
 
 const RESPONSES: Overhead = {
   ...OPENAI,
   perCall: 6,
   perResult: 9,
-  toolsOnce: 9,
+  toolsOnce: 10,
+  toolsAlone: 0,
   schemaOnce: -3,
   framingSlack: 7,
   toolsSlack: [14, 30],
@@ -80,7 +92,7 @@ const RESPONSES: Overhead = {
   perAnswer: 2,
 }
 
-const RESPONSES_REASONING: Overhead = { ...RESPONSES, perRequest: 2, toolsOnce: 15, toolsSlack: [16, 90] }
+const RESPONSES_REASONING: Overhead = { ...RESPONSES, perRequest: 2, toolsOnce: 16, toolsSlack: [16, 90] }
 
 /** Open models behind compatible servers: their templates write the JSON as it is, and most servers keep schemas out of the prompt. */
 const TEMPLATED: Overhead = {
@@ -90,6 +102,7 @@ const TEMPLATED: Overhead = {
   perResult: 8,
   framingSlack: 16,
   toolsOnce: 110,
+  toolsAlone: 0,
   perTool: 4,
   toolsFactor: 1.1,
   toolsReadAs: false,
@@ -109,6 +122,7 @@ const GEMINI: Overhead = {
   perAnswer: 1,
   framingSlack: 3,
   toolsOnce: 2,
+  toolsAlone: 0,
   perTool: 0,
   toolsFactor: 0.93,
   toolsReadAs: false,
@@ -138,6 +152,7 @@ const CLAUDE: Overhead = {
   perAnswer: 0,
   framingSlack: 8,
   toolsOnce: 492,
+  toolsAlone: 0,
   perTool: 6,
   toolsFactor: 1.1,
   toolsReadAs: false,

@@ -76,6 +76,55 @@ describe('the record', () => {
     for (let n = count + 1; n < 400; n++) expect(turn.text).toContain(note(n))
   })
 
+  it('has a line for each result of an action in text, whatever room its excerpts have', async () => {
+    const read = (n: number): string => `Let me look.\n<read_file><path>src/f${n}.ts</path></read_file>`
+    const given = (n: number): string => `[read_file for 'src/f${n}.ts'] Result:\n${resultText(n, 2_500)}`
+    const turns = Array.from({ length: 20 }, (_, n) => ({
+      user: n === 0 ? 'Fix the parser' : given(n - 1),
+      steps: [],
+      answer: read(n),
+    }))
+    const text = await record([...turns, { user: given(19), steps: [] }])
+    const folded = [...text.matchAll(/<path>src\/f(\d+)\.ts/g)].map(([, n]) => Number(n))
+    expect(folded.length).toBeGreaterThan(10)
+    for (const n of folded)
+      expect(text).toMatch(new RegExp(`^« \\[read_file for 'src/f${n}\\.ts'\\] Result: \\(\\d+ lines`, 'm'))
+    expect(text).not.toContain('What the user said')
+  })
+
+  it('has the plan once, and none of the answers to the calls that wrote it', async () => {
+    const text = await record([
+      {
+        user: 'Begin',
+        steps: [
+          {
+            calls: [
+              {
+                name: 'TaskCreate',
+                args: { subject: 'Patch the parser' },
+                result: 'Task #1 created: Patch the parser',
+              },
+            ],
+          },
+          {
+            calls: [
+              {
+                name: 'TaskUpdate',
+                args: { taskId: '1', status: 'in_progress' },
+                result: 'Updated task #1 status at the board',
+              },
+            ],
+          },
+          ...steps(40)!,
+        ],
+        answer: 'On it.',
+      },
+      { user: 'Go on', steps: steps(4) },
+    ])
+    expect(text).toContain('[~] Patch the parser')
+    expect(text).not.toContain('Updated task #1')
+  })
+
   it('has its parts in the order in which a colleague would write them', async () => {
     const text = await record([
       { user: 'Fix the lexer.', steps: steps(3), answer: 'The lexer drops the last token.' },

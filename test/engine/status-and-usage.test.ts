@@ -84,10 +84,52 @@ describe('a budget that was raised', () => {
 })
 
 describe('a chained conversation', () => {
+  it('is made smaller by the provider where it offers that, and goes on', async () => {
+    const plimsoll = createPlimsoll({ store: 'memory:', artifacts: 'memory:', tools: false })
+    const session = plimsoll.session({ id: 'a' })
+    const targets = [{ model: 'gpt-4o', window: 20_000, endpoint: 'https://api.openai.com' }]
+    const prepare = (body: object): ReturnType<typeof session.prepare> =>
+      session.prepare({
+        format: 'openai-responses',
+        body: { model: 'gpt-4o', max_output_tokens: 1_000, ...body },
+        targets,
+      })
+    const answered = (turn: string, input: number, output: object[]): Promise<unknown> =>
+      session.record({
+        turn,
+        format: 'openai-responses',
+        response: {
+          id: 'resp',
+          object: 'response',
+          output,
+          usage: { input_tokens: input, output_tokens: 100, total_tokens: input + 100 },
+        },
+      })
+    const said = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'ok' }] }
+    const asksFor = (text: string): unknown => (JSON.parse(text) as Record<string, unknown>)['context_management']
+
+    const first = await prepare({ input: 'Go on.' })
+    await answered(first.id, 9_000, [said])
+    const small = await prepare({ previous_response_id: 'resp_1', input: 'And on.' })
+    expect(asksFor(small.text)).toBeUndefined()
+    await answered(small.id, 18_560, [said])
+    const large = await prepare({ previous_response_id: 'resp_2', input: 'And on.' })
+    expect(large.load.count.tokens).toBeGreaterThan(large.limit.tokens)
+    expect(large.verdict.kind).toBe('proceed')
+    expect(asksFor(large.text)).toEqual([{ type: 'compaction', compact_threshold: expect.any(Number) as number }])
+    await answered(large.id, 19_000, [{ type: 'compaction', id: 'cmp_1', encrypted_content: 'x'.repeat(400) }, said])
+    // What it holds now nobody knows: the next answer says it.
+    const next = await prepare({ previous_response_id: 'resp_3', input: 'And on.' })
+    expect(next.verdict.kind).toBe('proceed')
+    expect(next.load.count.tokens).toBeLessThan(1_000)
+    expect(asksFor(next.text)).toBeUndefined()
+    await plimsoll.close()
+  })
+
   it('counts what the provider said and all that is new, and is never folded', async () => {
     const plimsoll = createPlimsoll({ store: 'memory:', artifacts: 'memory:' })
     const session = plimsoll.session({ id: 'a' })
-    const targets = [{ model: 'gpt-4o', window: 20_000 }]
+    const targets = [{ model: 'gpt-4o', window: 20_000, endpoint: 'https://llm.example.com' }]
     const first = { model: 'gpt-4o', max_output_tokens: 1_000, input: [{ role: 'user', content: 'Go on.' }] }
     const opened = await session.prepare({ format: 'openai-responses', body: first, targets })
     await session.record({

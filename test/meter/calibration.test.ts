@@ -74,6 +74,19 @@ describe('calibration', () => {
     expect(events[0]).toMatchObject({ type: 'calibration-drifted', model: target.model })
   })
 
+  it('returns to what honest samples said when three odd ones came in between', () => {
+    const calibration = createCalibration()
+    for (let i = 0; i < 12; i++) calibration.observe(observation(2000, 100 + 2000 * 1.1))
+    for (let i = 0; i < 3; i++) calibration.observe(observation(2000, 100 + 2000 * 1.9))
+    for (let i = 0; i < 3; i++) calibration.observe(observation(2000, 100 + 2000 * 1.1))
+    expect(calibration.factorOf(target)).toBeCloseTo(1.1, 2)
+    const samples = Object.values(calibration.state().models)[0]!.samples
+    expect(samples).toHaveLength(18)
+    expect(samples.filter(({ real }) => real === 2300).every(({ isContradicted }) => isContradicted !== true)).toBe(
+      true,
+    )
+  })
+
   it('learns content classes apart once each was seen', () => {
     const calibration = createCalibration()
     for (let i = 0; i < 6; i++) {

@@ -83,7 +83,9 @@ describe('meter', () => {
     const tools = Array.from({ length: number }, (_, index) => ({ name: `t${index}`, text: declaration }))
     const without = meter.measure('gpt-4o', conversation([item('user', 'hi')]), 0).raw.tokens
     const withTools = meter.measure('gpt-4o', conversation([item('user', 'hi')], { tools }), 0).raw.tokens
-    const expected = number === 0 ? 0 : 15 + Math.ceil(number * meter.countText('gpt-4o', declaration).tokens * 0.62)
+    // A message around them, and one blank line less for each that follows another.
+    const declared = Math.ceil(number * meter.countText('gpt-4o', declaration).tokens * 0.62)
+    const expected = number === 0 ? 0 : 16 + declared - number
     expect(withTools - without).toBeCloseTo(expected, -1)
   })
 

@@ -74,7 +74,14 @@ export function tooLarge({ deps, gauge, limit }: PrepareContext, { conversation,
     {
       advice:
         'Shorten the instructions or tools, unpin items, lower the output reserve, or choose a model with a larger window.',
-      fields: { needed, limit: limit.tokens, window: limit.window, bytes: load.bytes, parts },
+      fields: {
+        needed,
+        least: Math.floor(load.count.low),
+        limit: limit.tokens,
+        window: limit.window,
+        bytes: load.bytes,
+        parts,
+      },
     },
   )
 }

@@ -1,6 +1,6 @@
 import type { Item } from '../../core/item.ts'
 import { createLineMatcher, MIN_QUOTE_LENGTH } from '../../core/quotes.ts'
-import { mainArgument } from '../epoch/record/arguments.ts'
+import { callReader } from '../epoch/record/arguments.ts'
 import { isOpen, planStateOf } from '../epoch/record/plan-state.ts'
 import { textResultsIn } from '../epoch/record/text-results.ts'
 import { lineKey } from '../epoch/record/line-key.ts'
@@ -148,9 +148,10 @@ const CALL_LINE = /^[»>*\-•\s]*(\S+)/
 
 function callsWithArgument(covered: readonly Item[], inserted: readonly string[]): number {
   const byTool = new Map<string, Set<string>>()
+  const calls = callReader()
   for (const item of covered) {
     if (item.kind !== 'call' || item.toolName === undefined) continue
-    const main = mainArgument(item).slice(0, ARGUMENT_CHARACTERS)
+    const main = calls.mainArgument(item).slice(0, ARGUMENT_CHARACTERS)
     if (main === '') continue
     byTool.set(item.toolName, (byTool.get(item.toolName) ?? new Set()).add(main))
   }

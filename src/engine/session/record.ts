@@ -63,15 +63,20 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   const { window: truncatedTo, isSuspect } = truncationOf(branch, turn, usage)
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
   const isPartial = turn.measured.partial === true || answer?.items.some(hidesContent) === true
+  // Only where the provider holds the history: a client that resends it shows in its next request what it makes of the compaction.
+  const isCompacted = turn.isChained && answer?.items.some(({ standsForPrefix }) => standsForPrefix === true) === true
   const at = deps.clock.now()
   const entry: UsageSeen = {
     ...callRecord(deps, branch, { model: turn.model, purpose: 'turn', usage, durationMs: at - turn.startedAt }),
     turn: turn.id,
     estimated: turn.estimated,
     // A number for a part of the prompt measures nothing that the next request could build on.
-    ...(truncatedTo === undefined
+    ...(isCompacted && { compacted: true as const }),
+    ...(truncatedTo === undefined && !isCompacted
       ? { measured: { ...turn.measured, ...(isPartial && { partial: true }), ...(isSuspect && { suspect: true }) } }
-      : { cut: true }),
+      : truncatedTo === undefined
+        ? {}
+        : { cut: true }),
     limit: turn.limit,
     ...(turn.isClosing && { closing: true }),
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),

@@ -6,4 +6,5 @@ export const traits: WireTraits = {
   mayStrip: () => true,
   staleThinkingHeaders: { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' },
   keepsAnswers: false,
+  compactsHistory: () => false,
 }

@@ -3,6 +3,7 @@ import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { bytesOf, indexGrown, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
+import { isRecursiveSchema } from '../kit/recursive-schema.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
 import { readPart, type ItemCore } from './read-part.ts'
 import {
@@ -127,10 +128,16 @@ function readTools(text: string, body: JsonNode, tools: unknown): ToolDeclaratio
     const functions = elementsOf(field(tool, 'functionDeclarations')).map((node) => ({
       name: stringOf(recordOf(node.value)?.['name']) ?? '',
       text: rawText(text, node),
+      ...(takesItself(recordOf(node.value)) && { isRecursive: true as const }),
     }))
     return [...functions, ...serverTools(tool).map((name) => ({ name, text: rawText(text, tool) }))]
   })
 }
+
+const PARAMETERS = ['parametersJsonSchema', 'parameters_json_schema', 'parameters']
+
+const takesItself = (declared: Fields | undefined): boolean =>
+  PARAMETERS.some((name) => isRecursiveSchema(declared?.[name]))
 
 /** Tools that Google runs are members of a tool object, beside the functions or without them. */
 export function serverTools(tool: JsonNode): string[] {

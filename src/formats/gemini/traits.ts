@@ -7,4 +7,5 @@ export const traits: WireTraits = {
   mayStrip: (thought) => thought.sealed !== true,
   staleThinkingHeaders: {},
   keepsAnswers: false,
+  compactsHistory: () => false,
 }

@@ -12,7 +12,8 @@ export function declaredAs(tool: unknown): string {
   const parameters = recordOf(body['parameters'])
   const comment = commentOf(stringOf(body['description']))
   const types = parameters === undefined ? '' : membersOf(parameters, { root: parameters, depth: 0 })
-  return `${comment}type ${name} = ${types === '' ? '()' : `(_: {\n${types}})`} => any;\n\n`
+  const given = types === '' ? '()' : `(_: ${notesOf(parameters!)}{\n${types}})`
+  return `${comment}type ${name} = ${given} => any;\n\n`
 }
 
 interface Place {
@@ -25,14 +26,16 @@ interface Place {
 const MOST_DEPTH = 8
 const MOST_MEMBERS = 500
 
+/** Only the first line of a note is marked as one. */
 const commentOf = (text: string | undefined): string =>
-  text === undefined || text.trim() === ''
-    ? ''
-    : text
-        .trim()
-        .split('\n')
-        .map((line) => `// ${line.trim()}\n`)
-        .join('')
+  text === undefined || text.trim() === '' ? '' : `// ${text.trim()}\n`
+
+/** A title stands above the description, each on lines of its own. */
+const notesOf = (schema: Fields, indent = ''): string =>
+  [schema['title'], schema['description']]
+    .map((note) => commentOf(stringOf(note)))
+    .map((note) => (note === '' ? '' : `${indent}${note}`))
+    .join('')
 
 function membersOf(schema: Fields, place: Place): string {
   const required = new Set(arrayOf(schema['required']) ?? [])
@@ -43,7 +46,7 @@ function membersOf(schema: Fields, place: Place): string {
       const member = recordOf(value) ?? {}
       const mark = required.has(name) ? '' : '?'
       const preset = 'default' in member ? ` // default: ${JSON.stringify(member['default'])}` : ''
-      return `${indent}${commentOf(stringOf(member['description']))}${indent}${name}${mark}: ${typeOf(member, place)},${preset}\n`
+      return `${notesOf(member, indent)}${indent}${name}${mark}: ${typeOf(member, place)},${preset}\n`
     })
     .join('')
 }

@@ -7,4 +7,5 @@ export const traits: WireTraits = {
   mayStrip: () => true,
   staleThinkingHeaders: {},
   keepsAnswers: false,
+  compactsHistory: () => false,
 }

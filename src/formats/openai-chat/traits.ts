@@ -8,4 +8,5 @@ export const traits: WireTraits = {
     thought.sealed !== true && !items.some((other) => other.kind === 'call' && other.message === thought.message),
   staleThinkingHeaders: {},
   keepsAnswers: false,
+  compactsHistory: () => false,
 }

@@ -140,7 +140,9 @@ function unseenIn(body: Fields): readonly string[] {
   const held = ['previous_response_id', 'conversation', 'prompt'].filter((key) => (body[key] ?? null) !== null)
   const tools = Array.isArray(body['tools']) ? body['tools'].map((tool) => recordOf(tool)?.['type']) : []
   const cuts = body['truncation'] === 'auto' ? ['truncation'] : []
-  return [...held, ...cuts, ...tools.filter((type) => !DECLARED_TYPES.has(type)).map(String)]
+  // In pro mode several runs that the body does not show are counted as one prompt.
+  const runs = recordOf(body['reasoning'])?.['mode'] === 'pro' ? ['reasoning mode pro'] : []
+  return [...held, ...cuts, ...runs, ...tools.filter((type) => !DECLARED_TYPES.has(type)).map(String)]
 }
 
 function readSettings(body: Fields): RequestSettings {

@@ -1,17 +1,40 @@
 import type { Item } from '../../../core/item.ts'
 
-/** A call's arguments as an object; undefined for free text and for what is no JSON. Each call is read once. */
-export function argumentsOf(call: Item): Readonly<Record<string, unknown>> | undefined {
-  if (!known.has(call)) known.set(call, read(call.text))
-  return known.get(call)
+type Input = Readonly<Record<string, unknown>>
+
+/** Reads what calls were given, each of them once, for as long as the reader is held: one record, one measurement. */
+export interface CallReader {
+  /** A call's arguments as an object; undefined for free text and for what is no JSON. */
+  argumentsOf(call: Item): Input | undefined
+  /** The command that a call runs, whole. */
+  commandOf(call: Item): string | undefined
+  /** The file or folder that a call is about. */
+  pathOf(call: Item): string | undefined
+  /** What a call is about, in one line: its path, its command, what it searches for. */
+  mainArgument(call: Item): string
+  /** A call in one line: the tool, what it is about, and its other small arguments. */
+  callLine(call: Item, most?: number): string
 }
 
-const known = new WeakMap<Item, Readonly<Record<string, unknown>> | undefined>()
+export function callReader(): CallReader {
+  const known = new Map<Item, Input | undefined>()
+  const argumentsOf = (call: Item): Input | undefined => {
+    if (!known.has(call)) known.set(call, read(call.text))
+    return known.get(call)
+  }
+  return {
+    argumentsOf,
+    commandOf: (call) => firstText(argumentsOf(call), COMMAND),
+    pathOf: (call) => firstText(argumentsOf(call), PATH),
+    mainArgument: (call) => mainArgument(call, argumentsOf(call)),
+    callLine: (call, most = LINE_CHARACTERS) => callLine(call, argumentsOf(call), most),
+  }
+}
 
-function read(text: string): Readonly<Record<string, unknown>> | undefined {
+function read(text: string): Input | undefined {
   if (text.trimStart()[0] !== '{') return undefined
   try {
-    return JSON.parse(text) as Readonly<Record<string, unknown>>
+    return JSON.parse(text) as Input
   } catch {
     return undefined
   }
@@ -21,14 +44,7 @@ const COMMAND = ['command', 'cmd', 'script', 'shell_command', 'code']
 const PATH = ['file_path', 'path', 'absolute_path', 'notebook_path', 'filename', 'filepath', 'filePath', 'file']
 const TOPIC = ['pattern', 'query', 'regex', 'url', 'subject', 'description', 'question', 'name', 'prompt']
 
-/** The command that a call runs, whole. */
-export const commandOf = (call: Item): string | undefined => firstText(call, COMMAND)
-
-/** The file or folder that a call is about. */
-export const pathOf = (call: Item): string | undefined => firstText(call, PATH)
-
-function firstText(call: Item, keys: readonly string[]): string | undefined {
-  const input = argumentsOf(call)
+function firstText(input: Input | undefined, keys: readonly string[]): string | undefined {
   if (input === undefined) return undefined
   for (const key of keys) {
     const value = input[key]
@@ -38,17 +54,16 @@ function firstText(call: Item, keys: readonly string[]): string | undefined {
   return undefined
 }
 
-/** What a call is about, in one line: its path, its command, what it searches for. */
-export function mainArgument(call: Item): string {
-  const input = argumentsOf(call)
-  const isCommand = input !== undefined && typeof input['command'] === 'string' && pathOf(call) !== undefined
+function mainArgument(call: Item, input: Input | undefined): string {
+  const path = firstText(input, PATH)
   // An editor's "command" is what it does to a path: the path is what the call is about.
-  const found = isCommand ? pathOf(call) : (commandOf(call) ?? pathsInPatch(call.text).join(' ') ?? '')
-  const main = found !== undefined && found !== '' ? found : (pathOf(call) ?? firstText(call, TOPIC) ?? anyText(input))
+  const isEditor = typeof input?.['command'] === 'string' && path !== undefined
+  const found = isEditor ? path : (firstText(input, COMMAND) ?? pathsInPatch(call.text).join(' '))
+  const main = found === '' ? (path ?? firstText(input, TOPIC) ?? anyText(input)) : found
   return firstLine(main ?? (input === undefined ? call.text : ''))
 }
 
-const anyText = (input: Readonly<Record<string, unknown>> | undefined): string | undefined =>
+const anyText = (input: Input | undefined): string | undefined =>
   Object.values(input ?? {}).find((value): value is string => typeof value === 'string' && value.trim() !== '')
 
 const firstLine = (text: string): string => {
@@ -68,12 +83,12 @@ export function pathsInPatch(text: string): string[] {
   return [...found]
 }
 
+const LINE_CHARACTERS = 160
 const SHORT = 60
 
-/** A call in one line: the tool, what it is about, and its other small arguments. */
-export function callLine(call: Item, most = 160): string {
-  const main = mainArgument(call)
-  const small = Object.entries(argumentsOf(call) ?? {})
+function callLine(call: Item, input: Input | undefined, most: number): string {
+  const main = mainArgument(call, input)
+  const small = Object.entries(input ?? {})
     .filter(([, value]) => isSmall(value) && firstLine(String(value)) !== main)
     .map(([key, value]) => `${key}=${String(value)}`)
   const line = [call.toolName ?? 'call', main, ...small].filter((part) => part !== '').join(' ')

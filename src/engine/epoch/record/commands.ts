@@ -1,5 +1,5 @@
 import type { Item } from '../../../core/item.ts'
-import { callLine, commandOf } from './arguments.ts'
+import { callReader, type CallReader } from './arguments.ts'
 
 /** A command that ran, and how it ended as far as its results say. */
 export interface RanCommand {
@@ -21,7 +21,7 @@ const ERROR_LINE =
 const LONGEST = 160
 
 /** Commands of a history in order of their last run, each once. */
-export function ranCommands(items: readonly Item[]): RanCommand[] {
+export function ranCommands(items: readonly Item[], calls: CallReader = callReader()): RanCommand[] {
   const asked = new Map<string, string>()
   const isCommand = new Set<string>()
   const ran = new Map<string, RanCommand>()
@@ -29,8 +29,9 @@ export function ranCommands(items: readonly Item[]): RanCommand[] {
     const { callId } = item
     if (callId === undefined) continue
     if (item.kind === 'call') {
-      if (commandOf(item) !== undefined) isCommand.add(callId)
-      asked.set(callId, commandOf(item)?.split('\n')[0]!.slice(0, LONGEST) ?? callLine(item, LONGEST))
+      const command = calls.commandOf(item)
+      if (command !== undefined) isCommand.add(callId)
+      asked.set(callId, command?.split('\n')[0]!.slice(0, LONGEST) ?? calls.callLine(item, LONGEST))
       continue
     }
     const command = item.kind === 'result' ? asked.get(callId) : undefined

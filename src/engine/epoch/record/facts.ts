@@ -1,6 +1,6 @@
 import { handlesIn } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
-import { argumentsOf, commandOf, pathOf, pathsInPatch } from './arguments.ts'
+import { callReader, pathsInPatch, type CallReader } from './arguments.ts'
 import { errorLineOf, exitOf, ranCommands, type RanCommand } from './commands.ts'
 import { planStateOf, planText } from './plan-state.ts'
 
@@ -18,16 +18,16 @@ const COMMANDS = 8
 const FILES = 40
 
 /** What the folded part says about the state of the work: the plan as last written, refusals, files touched, commands and how they ended. */
-export function factsOf(items: readonly Item[]): Fact[] {
-  const plan = planText(planStateOf(items))
+export function factsOf(items: readonly Item[], calls: CallReader = callReader()): Fact[] {
+  const plan = planText(planStateOf(items, calls))
   const refused = items.filter((item) => item.kind === 'result' && item.text.length < 2_000 && REFUSED.test(item.text))
-  const commands = ranCommands(items)
+  const commands = ranCommands(items, calls)
   const failed = commands.filter(({ exit }) => exit !== 0).slice(-COMMANDS)
   const passed = commands.filter(({ exit }) => exit === 0).slice(-COMMANDS)
   return [
     { heading: 'Plan as last written', text: plan },
     { heading: 'Refused by the user', text: [...new Set(refused.map((item) => item.text.trim()))].join('\n') },
-    { heading: 'Files touched', text: touchedFiles(items) },
+    { heading: 'Files touched', text: touchedFiles(items, calls) },
     { heading: 'Commands that failed last', text: failed.map(commandLine).join('\n') },
     { heading: 'Commands that passed last', text: passed.map(commandLine).join('\n') },
   ].filter(({ text }) => text !== '')
@@ -40,13 +40,13 @@ function commandLine({ command, exit, error, fixed }: RanCommand): string {
 }
 
 /** How a call ended, in a few words, where its result says so, and where the rest of a result is that was shown in part. */
-export function outcomeOf(items: readonly Item[]): (call: Item) => string | undefined {
+export function outcomeOf(items: readonly Item[], calls: CallReader): (call: Item) => string | undefined {
   const results = new Map<string, Item>()
   for (const item of items) if (item.kind === 'result' && item.callId !== undefined) results.set(item.callId, item)
   return (call) => {
     const result = call.callId === undefined ? undefined : results.get(call.callId)
     if (result === undefined) return undefined
-    const parts = [commandOf(call) === undefined ? undefined : endOf(result), placeOf(result)]
+    const parts = [calls.commandOf(call) === undefined ? undefined : endOf(result), placeOf(result)]
     const said = parts.filter((part) => part !== undefined)
     return said.length === 0 ? undefined : said.join(', ')
   }
@@ -65,7 +65,7 @@ function placeOf({ edited, text }: Item): string | undefined {
   return handle === undefined ? undefined : `all of it: ${handle}`
 }
 
-function touchedFiles(items: readonly Item[]): string {
+function touchedFiles(items: readonly Item[], calls: CallReader): string {
   const files = new Map<string, { reads: number; writes: number }>()
   const touch = (path: string, isWrite: boolean): void => {
     const counts = files.get(path) ?? { reads: 0, writes: 0 }
@@ -78,9 +78,9 @@ function touchedFiles(items: readonly Item[]): string {
   for (const item of items) {
     if (item.kind !== 'call') continue
     const patched = pathsInPatch(item.text)
-    const path = pathOf(item)
+    const path = calls.pathOf(item)
     if (patched.length > 0) patched.forEach((one) => touch(one, true))
-    else if (path !== undefined) touch(path, isWrite(item))
+    else if (path !== undefined) touch(path, isWrite(item, calls))
   }
   return [...files]
     .slice(-FILES)
@@ -92,7 +92,7 @@ function touchedFiles(items: readonly Item[]): string {
 }
 
 /** An editor with one name for everything says in an argument what it does. */
-function isWrite(call: Item): boolean {
-  const command = argumentsOf(call)?.['command']
+function isWrite(call: Item, calls: CallReader): boolean {
+  const command = calls.argumentsOf(call)?.['command']
   return WRITES.test(call.toolName ?? '') && (typeof command !== 'string' || !/^(?:view|read|open|cat)$/i.test(command))
 }

@@ -2,7 +2,7 @@ import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import type { Draft, StoredText } from '../cascade/draft.ts'
 import { mediaLines } from '../cascade/steps/shed-media.ts'
-import { callLine } from './arguments.ts'
+import type { CallReader } from './arguments.ts'
 
 /** Of pictures and documents in results, this many are listed, the newest, as far as there is room; the others are in the archive. */
 const MOST = 20
@@ -11,6 +11,7 @@ const MOST = 20
 export function mediaFrom(
   draft: Draft,
   folded: readonly number[],
+  calls: CallReader,
   budget: number,
 ): { readonly text: string; readonly stored: ReadonlyMap<Handle, StoredText> } {
   const callOf = new Map<number, Item>()
@@ -23,7 +24,7 @@ export function mediaFrom(
     const call = callOf.get(index)
     const found = mediaLines(draft, item)
     for (const { handle, stored: file } of found.files) stored.set(handle, file)
-    lines.push(...found.lines.map((line) => (call === undefined ? line : `${callLine(call)}: ${line}`)))
+    lines.push(...found.lines.map((line) => (call === undefined ? line : `${calls.callLine(call)}: ${line}`)))
   }
   if (lines.length === 0) return { text: '', stored }
   let left = budget

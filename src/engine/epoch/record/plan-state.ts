@@ -1,5 +1,5 @@
 import type { Item } from '../../../core/item.ts'
-import { argumentsOf } from './arguments.ts'
+import { callReader, type CallReader } from './arguments.ts'
 
 /** One entry of a plan as it was last written. */
 export interface PlanItem {
@@ -31,7 +31,7 @@ const PUTS_FORWARD = /plan/i
  * The state of plans at the end of a history. Lists are known by their shape (entries with a text and a status), so the tool's name and its
  * client do not matter; tools that add and change single tasks are followed by the ids that their results give.
  */
-export function planStateOf(items: readonly Item[]): PlanState {
+export function planStateOf(items: readonly Item[], calls: CallReader = callReader()): PlanState {
   const results = new Map<string, string>()
   for (const { kind, callId, text } of items) if (kind === 'result' && callId !== undefined) results.set(callId, text)
   const tasks = new Map<string, PlanItem>()
@@ -39,7 +39,7 @@ export function planStateOf(items: readonly Item[]): PlanState {
   let prose: string | undefined
   for (const item of items) {
     if (item.kind !== 'call') continue
-    const input = argumentsOf(item)
+    const input = calls.argumentsOf(item)
     if (input === undefined) continue
     const written = listIn(input)
     const tool = item.toolName ?? ''
@@ -54,23 +54,23 @@ export function planStateOf(items: readonly Item[]): PlanState {
       if (before === undefined) continue
       const changed = input['status'] === undefined ? before : statusOf(input['status'])
       tasks.set(`${id}`, { ...before, ...changed, text: labelOf(input) ?? before.text })
-    } else if (PUTS_FORWARD.test(tool) && typeof input['plan'] === 'string') prose = input['plan']
+    } else if (isPlanProse(tool, input)) prose = String(input['plan'])
   }
   const all = [...list, ...tasks.values()].filter(({ status }) => status !== 'dropped')
   return { items: all, ...(prose !== undefined && { prose }) }
 }
 
 /** Whether a call does nothing but keep a plan: the state stands for all of them. */
-export function keepsPlan(call: Item): boolean {
-  const input = call.kind === 'call' ? argumentsOf(call) : undefined
+export function keepsPlan(call: Item, calls: CallReader): boolean {
+  const input = call.kind === 'call' ? calls.argumentsOf(call) : undefined
   if (input === undefined) return false
   const tool = call.toolName ?? ''
-  return listIn(input) !== undefined || CREATES.test(tool) || UPDATES.test(tool) || isPlanProse(call)
+  return listIn(input) !== undefined || CREATES.test(tool) || UPDATES.test(tool) || isPlanProse(tool, input)
 }
 
 /** A call that puts a plan forward in prose. */
-const isPlanProse = (call: Item): boolean =>
-  call.kind === 'call' && PUTS_FORWARD.test(call.toolName ?? '') && typeof argumentsOf(call)?.['plan'] === 'string'
+const isPlanProse = (tool: string, input: Readonly<Record<string, unknown>>): boolean =>
+  PUTS_FORWARD.test(tool) && typeof input['plan'] === 'string'
 
 export const isOpen = ({ status }: PlanItem): boolean => status === 'open' || status === 'in progress'
 

@@ -2,7 +2,7 @@ import { visitIdentifiers } from '../../../core/identifiers.ts'
 import type { Item } from '../../../core/item.ts'
 import { createLineMatcher, MIN_QUOTE_LENGTH } from '../../../core/quotes.ts'
 import type { RecordRecall } from '../../../core/records.ts'
-import { pathOf } from './arguments.ts'
+import { callReader } from './arguments.ts'
 import { ranCommands } from './commands.ts'
 import { isOpen, planStateOf } from './plan-state.ts'
 import { textResultsIn } from './text-results.ts'
@@ -14,13 +14,14 @@ import { textResultsIn } from './text-results.ts'
 export function recordRecall(taken: readonly Item[], view: readonly Item[]): RecordRecall {
   const shown = view.map(({ text }) => text)
   const results = textResultsIn(taken)
+  const calls = callReader()
   const wanted = {
     demands: taken.filter((item) => item.kind === 'user' && !results.has(item)).flatMap(({ text }) => linesOf(text)),
-    plan: planStateOf(taken)
+    plan: planStateOf(taken, calls)
       .items.filter(isOpen)
       .map(({ text }) => text),
-    errors: ranCommands(taken).flatMap(({ error }) => (error === undefined ? [] : [error])),
-    paths: taken.flatMap((item) => (item.kind === 'call' ? (pathOf(item) ?? []) : [])),
+    errors: ranCommands(taken, calls).flatMap(({ error }) => (error === undefined ? [] : [error])),
+    paths: taken.flatMap((item) => (item.kind === 'call' ? (calls.pathOf(item) ?? []) : [])),
   }
   return {
     names: namesKept(taken, shown),

@@ -1,6 +1,6 @@
 import type { Item } from '../../../core/item.ts'
 import { cutHead } from '../../intake/text.ts'
-import { callLine } from './arguments.ts'
+import type { CallReader } from './arguments.ts'
 import { keepsPlan } from './plan-state.ts'
 
 /** One entry of the account: something that the model said or called, or a user message by its number. */
@@ -11,10 +11,14 @@ interface Entry {
 
 export interface SaidOptions {
   readonly countText: (text: string) => number
+  readonly calls: CallReader
   /** Numbers of the user messages that are shown elsewhere. */
   readonly numbers: ReadonlyMap<Item, number>
   readonly outcomeOf: (call: Item) => string | undefined
-  /** Tokens for what the model said, and for its calls. */
+  /** A line for what came back for an action that the model wrote as text; undefined for other items. */
+  readonly answerLine: (item: Item) => string | undefined
+  /** Tokens for all of it, at most for what the model said, and for its calls. */
+  readonly tokens: number
   readonly proseTokens: number
   readonly callTokens: number
 }
@@ -24,46 +28,55 @@ const HEAD_CHARACTERS = 160
 
 /** What the model said, whole, the newest first in line for room, with one line for each of its calls; printed in order. */
 export function whatWasSaid(items: readonly Item[], options: SaidOptions): string {
-  const { countText } = options
+  const { countText, tokens, proseTokens, callTokens } = options
   const entries = entriesOf(items, options)
-  const shown: (string | undefined)[] = entries.map(() => undefined)
-  let prose = options.proseTokens
-  let calls = options.callTokens
-  let left = 0
-  for (let i = entries.length - 1; i >= 0; i--) {
-    const { text, kind } = entries[i]!
-    const isProse = kind !== 'called'
-    const cost = countText(text) + 1
-    if (cost <= (isProse ? prose : calls)) {
-      shown[i] = text
-      if (isProse) prose -= cost
-      else calls -= cost
-    } else if (kind === 'said') {
-      const head = `${cutHead(text, HEAD_CHARACTERS)} […]`
-      const price = countText(head) + 1
-      if (price > prose || head.length >= text.length) left++
-      else {
-        shown[i] = head
-        prose -= price
-      }
-    } else left++
-  }
+  const isCall = ({ kind }: Entry): boolean => kind === 'called'
+  const calls = newestOf(entries, isCall, callTokens, countText)
+  const prose = newestOf(entries, (entry) => !isCall(entry), Math.min(proseTokens, tokens - calls.used), countText)
+  const shown = entries.map((_, i) => calls.texts.get(i) ?? prose.texts.get(i))
   const lines = shown.filter((text, i) => text !== undefined && !isBareMarker(entries, shown, i))
   if (lines.length === 0) return ''
+  const left = shown.filter((text) => text === undefined).length
   const older = left === 0 ? '' : `, ${left} older entries left out`
   return `What the model said (·) and called (»), in order${older}:\n${lines.join('\n')}`
 }
 
-function entriesOf(items: readonly Item[], { numbers, outcomeOf }: SaidOptions): Entry[] {
+/** The newest of some entries that fit, by their place; of something said that does not fit whole, its beginning. */
+function newestOf(
+  entries: readonly Entry[],
+  wanted: (entry: Entry) => boolean,
+  tokens: number,
+  countText: (text: string) => number,
+): { readonly texts: ReadonlyMap<number, string>; readonly used: number } {
+  const texts = new Map<number, string>()
+  let used = 0
+  for (let i = entries.length - 1; i >= 0; i--) {
+    const { text, kind } = entries[i]!
+    if (!wanted(entries[i]!)) continue
+    const head = kind === 'said' ? `${cutHead(text, HEAD_CHARACTERS)} […]` : text
+    for (const form of head.length < text.length ? [text, head] : [text]) {
+      const cost = countText(form) + 1
+      if (used + cost > tokens) continue
+      texts.set(i, form)
+      used += cost
+      break
+    }
+  }
+  return { texts, used }
+}
+
+function entriesOf(items: readonly Item[], { calls, numbers, outcomeOf, answerLine }: SaidOptions): Entry[] {
   const entries: Entry[] = []
   for (const item of items) {
     const text = item.text.trim()
     const number = numbers.get(item)
-    if (number !== undefined) entries.push({ text: `[user message ${number}: ${quoteOf(text)}]`, kind: 'user' })
+    const answer = number === undefined ? answerLine(item) : undefined
+    if (answer !== undefined) entries.push({ text: answer, kind: 'called' })
+    else if (number !== undefined) entries.push({ text: `[user message ${number}: ${quoteOf(text)}]`, kind: 'user' })
     else if (item.kind === 'assistant' && text !== '') entries.push({ text: `· ${text}`, kind: 'said' })
-    else if (item.kind === 'call' && !keepsPlan(item)) {
+    else if (item.kind === 'call' && !keepsPlan(item, calls)) {
       const outcome = outcomeOf(item)
-      entries.push({ text: `» ${callLine(item)}${outcome === undefined ? '' : ` → ${outcome}`}`, kind: 'called' })
+      entries.push({ text: `» ${calls.callLine(item)}${outcome === undefined ? '' : ` → ${outcome}`}`, kind: 'called' })
     }
   }
   return entries

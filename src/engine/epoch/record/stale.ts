@@ -1,5 +1,5 @@
 import type { Item } from '../../../core/item.ts'
-import { argumentsOf, pathOf } from './arguments.ts'
+import type { CallReader } from './arguments.ts'
 import { lineKey } from './line-key.ts'
 
 const BEFORE = /^old|^search$|^before$/i
@@ -9,20 +9,23 @@ const AFTER = /^new|^replace|^after$/i
 export type IsStale = (key: string) => boolean
 
 /** Knows which lines later edits took out of the files that earlier texts show. */
-export function staleLines(items: readonly Item[]): (index: number, call: Item | undefined) => IsStale | undefined {
+export function staleLines(
+  items: readonly Item[],
+  calls: CallReader,
+): (index: number, call: Item | undefined) => IsStale | undefined {
   /** By path: each line that an edit took out, and where the last such edit stands. */
   const gone = new Map<string, Map<string, number>>()
   for (const [index, item] of items.entries()) {
-    const path = item.kind === 'call' ? pathOf(item) : undefined
+    const path = item.kind === 'call' ? calls.pathOf(item) : undefined
     if (path === undefined) continue
-    const lines = takenOutBy(item)
+    const lines = takenOutBy(calls.argumentsOf(item))
     if (lines.size === 0) continue
     const known = gone.get(path) ?? new Map<string, number>()
     for (const key of lines) known.set(key, index)
     gone.set(path, known)
   }
   return (index, call) => {
-    const path = call === undefined ? undefined : pathOf(call)
+    const path = call === undefined ? undefined : calls.pathOf(call)
     const lines = path === undefined ? undefined : gone.get(path)
     return lines === undefined ? undefined : (key) => (lines.get(key) ?? -1) > index
   }
@@ -31,8 +34,8 @@ export function staleLines(items: readonly Item[]): (index: number, call: Item |
 /** Whether an argument of this name holds what an edit replaces. */
 export const isReplaced = (name: string): boolean => BEFORE.test(name)
 
-function takenOutBy(call: Item): ReadonlySet<string> {
-  const entries = Object.entries(argumentsOf(call) ?? {})
+function takenOutBy(input: Readonly<Record<string, unknown>> | undefined): ReadonlySet<string> {
+  const entries = Object.entries(input ?? {})
   const textOf = (pattern: RegExp): unknown => entries.find(([key]) => pattern.test(key))?.[1]
   const [before, after] = [textOf(BEFORE), textOf(AFTER)]
   if (typeof before !== 'string' || typeof after !== 'string') return new Set()

@@ -1,4 +1,5 @@
 import type { Item } from '../../../core/item.ts'
+import { cutHead } from '../../intake/text.ts'
 
 /** What an agent prints in front of the output of an action that its model wrote as text. */
 const MARKED =
@@ -11,6 +12,7 @@ const LEAST = 3
 const LOOP_SHARE = 0.7
 /** A person answers in less. */
 const SPOKEN = 200
+const LINE_CHARACTERS = 120
 
 /**
  * User messages that are really the results of actions which the model wrote as text: agents without native tools send what an action gave
@@ -38,6 +40,14 @@ export function textResultsIn(items: readonly Item[]): ReadonlySet<Item> {
     return isLoop && follows && (item.text.length > SPOKEN || isPrompted)
   })
   return new Set(found.map(({ item }) => item))
+}
+
+/** What came back, in one line: how the agent announces it, and how much it was. */
+export function textResultLine({ text }: Item, handle: string | undefined): string {
+  const lines = text.trim().split('\n')
+  const said = lines.find((line) => /[\p{L}\p{N}]/u.test(line)) ?? ''
+  const size = lines.length === 1 ? '' : ` (${lines.length} lines${handle === undefined ? '' : `, ${handle}`})`
+  return `« ${cutHead(said.trim(), LINE_CHARACTERS)}${size}`
 }
 
 const lastLine = ({ text }: Item): string => text.slice(-200).trimEnd().split('\n').at(-1)!

@@ -2,12 +2,13 @@ import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import { storedText, type Draft, type StoredText } from '../cascade/draft.ts'
 import { askedFor } from '../summary/asked-for.ts'
+import { callReader } from './arguments.ts'
 import { hasHandle, sourceReader, type SourceReader } from './excerpts/excerpt-sources.ts'
 import { chooseExcerpts, renderExcerpt } from './excerpts/excerpts.ts'
 import { factsOf, outcomeOf, type Fact } from './facts.ts'
 import { mediaFrom } from './media.ts'
 import { whatWasSaid } from './said.ts'
-import { textResultsIn } from './text-results.ts'
+import { textResultLine, textResultsIn } from './text-results.ts'
 import { userMessages } from './user-messages.ts'
 
 /** What stands in place of folded items. */
@@ -28,6 +29,10 @@ const PLAN_SHARE = 0.12
 const PROSE_SHARE = 0.65
 const CALL_SHARE = 0.16
 const FACTS_SHARE = 0.12
+/** In a small record, shares of it would hold no line: calls and facts may take this much, as long as it is no more than a third of what is left. */
+const LEAST_CALL_TOKENS = 400
+const LEAST_FACT_TOKENS = 200
+const MOST_OF_SMALL = 0.35
 /** Headings, blank lines and the closing line. */
 const FRAME_TOKENS = 20
 
@@ -39,10 +44,11 @@ const FRAME_TOKENS = 20
 export function recordWriter(draft: Draft): (folded: readonly number[], budgetTokens: number) => HandoverRecord {
   const { countText } = draft
   const results = textResultsIn(draft.items)
-  const reader = sourceReader(draft, results)
+  const calls = callReader()
+  const reader = sourceReader(draft, results, calls)
   return (folded, budgetTokens) => {
     const items = folded.map((index) => draft.items[index]!)
-    const intro = joined([headLine(draft, items), askedFor(draft)])
+    const intro = joined([headLine(draft, items, results), askedFor(draft)])
     let left = budgetTokens - countText(intro) - FRAME_TOKENS
     const take = (text: string): string => {
       if (text !== '') left -= countText(text) + 2
@@ -51,20 +57,28 @@ export function recordWriter(draft: Draft): (folded: readonly number[], budgetTo
     const people = items.filter((item) => isFromPerson(item) && !results.has(item))
     const users = userMessages(draft, people, left * USER_SHARE)
     const said = take(users.text)
-    const { plan, rest: facts } = factBlocks(items, budgetTokens, countText)
+    const { plan, rest: facts } = factBlocks(factsOf(items, calls), budgetTokens, countText)
     take(plan)
     take(facts)
-    const media = mediaFrom(draft, folded, left * MEDIA_SHARE)
+    const media = mediaFrom(draft, folded, calls, left * MEDIA_SHARE)
     take(media.text)
     const account = take(
       whatWasSaid(items, {
         countText,
+        calls,
         numbers: users.numbers,
-        outcomeOf: outcomeOf(items),
+        outcomeOf: outcomeOf(items, calls),
+        answerLine: (item) =>
+          results.has(item)
+            ? textResultLine(item, hasHandle(draft, item) ? draft.handleOf(item.text) : undefined)
+            : undefined,
+        tokens: left,
         proseTokens: left * PROSE_SHARE,
-        callTokens: left * CALL_SHARE,
+        callTokens: shareOf(left, CALL_SHARE, LEAST_CALL_TOKENS),
       }),
     )
+    const answers = items.filter((item) => results.has(item) && hasHandle(draft, item))
+    const opened = answers.filter(({ text }) => account.includes(draft.handleOf(text)))
     const excerpts = excerptsFrom(draft, reader, folded, Math.max(0, left) * 0.97)
     const head = joined([intro, said, plan])
     const body = joined([account, facts, media.text, excerpts.text, '[End of the condensed record.]'])
@@ -73,19 +87,30 @@ export function recordWriter(draft: Draft): (folded: readonly number[], budgetTo
       head,
       body,
       facts: joined([plan, facts]),
-      stored: new Map([...users.stored, ...media.stored, ...excerpts.stored]),
+      stored: new Map([
+        ...users.stored,
+        ...media.stored,
+        ...opened.map((item) => [draft.handleOf(item.text), storedText(item)] as const),
+        ...excerpts.stored,
+      ]),
     }
   }
 }
+
+/** A share, and of little at least so much as says something. */
+const shareOf = (tokens: number, share: number, least: number): number =>
+  Math.max(tokens * share, Math.min(least, tokens * MOST_OF_SMALL))
 
 const joined = (parts: readonly string[]): string => parts.filter((part) => part !== '').join('\n\n')
 
 const isFromPerson = ({ kind, role }: Item): boolean => kind === 'user' || (kind === 'media' && role === 'user')
 
-function headLine(draft: Draft, items: readonly Item[]): string {
-  const calls = items.filter((item) => item.kind === 'call').length
+function headLine(draft: Draft, items: readonly Item[], textResults: ReadonlySet<Item>): string {
+  const calls = items.filter((item) => item.kind === 'call' || textResults.has(item)).length
   const recall = draft.readers.get('recall')
-  const how = recall === undefined ? '' : ` Use ${recall} to search it.`
+  // An agent that acts in text would look for the tool among its actions, and no action of that name is answered.
+  const kind = textResults.size > 0 ? ', by a function call and not as an action in text,' : ''
+  const how = recall === undefined ? '' : ` Use ${recall}${kind} to search it.`
   return (
     `[Condensed record of ${items.length} earlier items with ${calls} tool calls, taken out of view to stay within the ` +
     `context window. It tells what happened; it is no instruction. The full text is archived.${how}]`
@@ -94,11 +119,10 @@ function headLine(draft: Draft, items: readonly Item[]): string {
 
 /** Facts with their headings, within their shares; the plan apart, since it belongs to the task. */
 function factBlocks(
-  items: readonly Item[],
+  facts: readonly Fact[],
   budget: number,
   countText: (text: string) => number,
 ): { readonly plan: string; readonly rest: string } {
-  const facts = factsOf(items)
   const blocks = (chosen: readonly Fact[], most: number): string => {
     let left = most
     const shown = chosen.flatMap(({ heading, text }) => {
@@ -114,7 +138,7 @@ function factBlocks(
     plan: blocks(facts.filter(isPlan), budget * PLAN_SHARE),
     rest: blocks(
       facts.filter((fact) => !isPlan(fact)),
-      budget * FACTS_SHARE,
+      shareOf(budget, FACTS_SHARE, LEAST_FACT_TOKENS),
     ),
   }
 }
@@ -146,7 +170,8 @@ function excerptsFrom(
   for (const [i, source] of sources.entries()) {
     if (chosen[i]!.length === 0) continue
     shown.push(renderExcerpt(source, chosen[i]!))
-    if (hasHandle(draft, source.item)) stored.set(draft.handleOf(source.item.text), storedText(source.item))
+    if (source.item.kind === 'result' && hasHandle(draft, source.item))
+      stored.set(draft.handleOf(source.item.text), storedText(source.item))
   }
   const heading = 'Excerpts, verbatim and in order (» written or run, « result, … left out):'
   return { text: shown.length === 0 ? '' : [heading, ...shown].join('\n'), stored }

@@ -50,7 +50,7 @@ function isTaken(context: PrepareContext, view: View, { view: { load }, read }: 
 /** One encode, whatever there is to put on; none where there is nothing. */
 function write(context: PrepareContext, view: View, { drops, notice }: Optional): Decorated {
   const { codec } = context
-  const native = nativeManagement(context)
+  const native = nativeManagement(context, view)
   const dropped = applyEdits(view.conversation, drops)
   // What stays behind is without the notice: nothing is archived, measured or continued from one.
   const conversation = native === undefined ? dropped : changeEnvelope(dropped, { native })

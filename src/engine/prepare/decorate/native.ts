@@ -1,16 +1,20 @@
 import type { NativeManagement } from '../../../core/conversation.ts'
-import type { PrepareContext } from '../context.ts'
+import { isChained } from '../../../core/whole-prompt.ts'
+import { lowWater } from '../../epoch/thresholds.ts'
+import type { PrepareContext, View } from '../context.ts'
 
 /** What the provider clears at a time is at least this share of the limit: each time costs the cache behind it. */
 const CLEAR_AT_LEAST = 0.1
 
 /**
- * The provider's own context management, where the policy has it as a step and the wire knows it. The numbers follow from model and
- * policy alone, so that every request of a session says the same.
+ * The provider's own context management: where the policy has it as a step and the wire knows it, with numbers that follow from model and
+ * policy alone, so that every request of a session says the same; and where the provider holds a history that has grown large.
  */
-export function nativeManagement({ deps, limit }: PrepareContext): NativeManagement | undefined {
+export function nativeManagement(context: PrepareContext, view: Pick<View, 'load'>): NativeManagement | undefined {
+  const { deps, limit } = context
   const step = deps.policy.cascade.find((one) => one.step === 'native')
-  if (step === undefined) return undefined
+  if (step === undefined)
+    return compactsChain(context, view) ? { compactAtTokens: Math.floor(lowWater(deps.policy, limit)) } : undefined
   const { compactAt, clearToolUsesAt, keepToolUses = 3, keepThinkingTurns } = step
   const share = (value: number): number => Math.floor(value * limit.tokens)
   return {
@@ -20,4 +24,18 @@ export function nativeManagement({ deps, limit }: PrepareContext): NativeManagem
     }),
     ...(keepThinkingTurns !== undefined && { clearThinking: { keepTurns: keepThinkingTurns } }),
   }
+}
+
+/** Only the provider can make a history smaller that it holds. It is asked from the load on at which the policy warns, and in time: what no longer fits is refused. */
+export function compactsChain(
+  { deps, codec, conversation, target, limit }: PrepareContext,
+  { load }: Pick<View, 'load'>,
+): boolean {
+  const { warn, high } = deps.policy.water
+  return (
+    isChained(conversation.settings) &&
+    codec.traits.compactsHistory(target.endpoint) &&
+    load.count.tokens <= limit.window &&
+    load.count.high >= (warn ?? high) * limit.tokens
+  )
 }

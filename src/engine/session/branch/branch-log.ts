@@ -195,7 +195,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     if (measured?.exact === true) log.isExact = true
     if (isKnownUsage(usage)) log.counted = cutEvidence(log.counted, { usage, estimated: record.estimated, epoch }).seen
     // What was measured before has less in common with the next request than our own count of it.
-    if (record.cut === true) log.measured = undefined
+    if (record.cut === true || record.compacted === true) log.measured = undefined
     // Some servers report zeros for what they did not count; as a measurement that would be an empty window.
     if (!isKnownUsage(usage) || measured === undefined) return
     log.cacheIsWarm = usage.cacheRead > 0

@@ -23,6 +23,8 @@ export interface OpenTurn {
   readonly count: Count
   /** Whoever gets it refuses what is too long. */
   readonly refusesOverflow: boolean
+  /** The provider holds the history before it. */
+  readonly isChained: boolean
   /** Held against the budgets until the answer's cost is known. */
   readonly reservation?: string
   readonly epoch?: string

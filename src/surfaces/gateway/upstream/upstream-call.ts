@@ -72,7 +72,12 @@ const unreachable =
     throw new PlimsollError(
       late ? 'timeout' : 'upstream',
       `The upstream ${host} failed: ${error.code ?? error.message}.`,
-      { retryable: true, fields: { host }, cause },
+      {
+        advice: 'Check its address and the network; plimsoll doctor tries both.',
+        retryable: true,
+        fields: { host },
+        cause,
+      },
     )
   }
 

@@ -2,10 +2,11 @@ import type { Item } from '../../../../core/item.ts'
 import { stringsIn } from '../../../../core/quotes.ts'
 import { cutHead } from '../../../intake/text.ts'
 import type { Draft } from '../../cascade/draft.ts'
-import { argumentsOf, callLine } from '../arguments.ts'
+import type { CallReader } from '../arguments.ts'
 import type { ExcerptSource } from './excerpts.ts'
 import { lineKey } from '../line-key.ts'
 import { noiseIn } from '../noise.ts'
+import { keepsPlan } from '../plan-state.ts'
 import { isReplaced, staleLines } from '../stale.ts'
 
 /** Results below this size are quoted without a handle: the handle would cost more than it could bring back. */
@@ -28,24 +29,26 @@ export interface SourceReader {
 }
 
 /** Reads a draft once, however many records are written from it. */
-export function sourceReader(draft: Draft, textResults: ReadonlySet<Item>): SourceReader {
+export function sourceReader(draft: Draft, textResults: ReadonlySet<Item>, calls: CallReader): SourceReader {
   const { items, turns, tokensOf } = draft
   const ages = agesOf(items)
   const callOf = new Map<number, Item>()
   for (const [call, result] of turns.answers) callOf.set(result, items[call]!)
   const isNoise = noiseIn(items)
-  const staleFor = staleLines(items)
+  const staleFor = staleLines(items, calls)
   const sources = new Map<number, ItemSource | undefined>()
 
   function read(index: number): ItemSource | undefined {
     const item = items[index]!
-    const text = excerptText(item, textResults)
+    const text = excerptText(item, textResults, calls)
     if (text === '') return undefined
     const call = item.kind === 'call' ? item : callOf.get(index)
+    // The plan stands above as it was last written; how it came about is of no use.
+    if (call !== undefined && keepsPlan(call, calls)) return undefined
     const isStale = staleFor(index, call)
     return {
       item,
-      label: textResults.has(item) ? `« ${actionBefore(items, index)}` : labelOf(draft, item, call),
+      label: textResults.has(item) ? `« ${actionBefore(items, index)}` : labelOf(draft, item, call, calls),
       lines: text.split('\n'),
       weight: item.kind === 'call' ? CALL_WEIGHT : 1,
       age: ages[index]!,
@@ -65,7 +68,7 @@ export function sourceReader(draft: Draft, textResults: ReadonlySet<Item>): Sour
       for (const [index, item] of items.entries()) {
         // What the model said stands in the record, as far as it has room.
         if (folded.has(index) && item.kind !== 'assistant') continue
-        for (const line of linesOf(item)) shown.add(lineKey(line))
+        for (const line of linesOf(item, calls)) shown.add(lineKey(line))
       }
       return shown
     },
@@ -74,16 +77,16 @@ export function sourceReader(draft: Draft, textResults: ReadonlySet<Item>): Sour
 
 /** A handle is worth its tokens only where a tool of the request can open it. */
 export const hasHandle = (draft: Draft, item: Item): boolean =>
-  draft.readers.has('artifact_read') && item.kind === 'result' && item.text.length >= HANDLE_FROM_CHARACTERS
+  draft.readers.has('artifact_read') && item.text.length >= HANDLE_FROM_CHARACTERS
 
-function excerptText(item: Item, textResults: ReadonlySet<Item>): string {
+function excerptText(item: Item, textResults: ReadonlySet<Item>, calls: CallReader): string {
   if (item.kind === 'result' || item.kind === 'opaque' || textResults.has(item)) return item.text
-  return item.kind === 'call' ? givenText(item) : ''
+  return item.kind === 'call' ? givenText(item, calls) : ''
 }
 
 /** What a call was given to write or run, where its line does not say it all; what an edit replaced is gone. */
-function givenText(call: Item): string {
-  const input = argumentsOf(call)
+function givenText(call: Item, calls: CallReader): string {
+  const input = calls.argumentsOf(call)
   if (input === undefined) return call.text
   return Object.entries(input)
     .filter(([name]) => !isReplaced(name))
@@ -99,15 +102,15 @@ function actionBefore(items: readonly Item[], index: number): string {
   return line === undefined ? 'result' : cutHead(line.trim(), LABEL_CHARACTERS)
 }
 
-function labelOf(draft: Draft, item: Item, call: Item | undefined): string {
-  if (item.kind === 'call') return `» ${callLine(item, LABEL_CHARACTERS)}`
-  const about = call === undefined ? (item.toolName ?? 'result') : callLine(call, LABEL_CHARACTERS)
-  return `« ${about}${hasHandle(draft, item) ? ` ${draft.handleOf(item.text)}` : ''}`
+function labelOf(draft: Draft, item: Item, call: Item | undefined, calls: CallReader): string {
+  if (item.kind === 'call') return `» ${calls.callLine(item, LABEL_CHARACTERS)}`
+  const about = call === undefined ? (item.toolName ?? 'result') : calls.callLine(call, LABEL_CHARACTERS)
+  return `« ${about}${item.kind === 'result' && hasHandle(draft, item) ? ` ${draft.handleOf(item.text)}` : ''}`
 }
 
-function linesOf(item: Item): readonly string[] {
+function linesOf(item: Item, calls: CallReader): readonly string[] {
   if (item.kind === 'reasoning' || item.kind === 'media') return []
-  const text = item.kind === 'call' ? stringsIn(argumentsOf(item) ?? item.text).join('\n') : item.text
+  const text = item.kind === 'call' ? stringsIn(calls.argumentsOf(item) ?? item.text).join('\n') : item.text
   return text.split('\n')
 }
 
