@@ -1,4 +1,5 @@
 import type { Session } from '../engine/session/session.ts'
+import { cacheSizes } from './cache-sizes.ts'
 
 export interface OpenSessions {
   get(key: string): Session | undefined
@@ -45,4 +46,10 @@ export function openSessions(options: OpenSessionsOptions = {}): OpenSessions {
       held = 0
     },
   }
+}
+
+/** The same within its share of one bound for all caches. */
+export function openSessionsWithin(memoryBytes: number | undefined): OpenSessions {
+  const { sessions } = cacheSizes(memoryBytes)
+  return openSessions(sessions === undefined ? {} : { bytes: sessions, least: 0 })
 }

@@ -1,7 +1,6 @@
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
-import { cacheSizes } from './cache-sizes.ts'
 import { checkedSession, checkOptions } from './checked.ts'
 import { layFoundation } from './foundation.ts'
 import { liveSettings } from './live-settings.ts'
@@ -9,7 +8,7 @@ import { openEngine } from './open-engine.ts'
 import { openGateway } from './open-gateway.ts'
 import { openModels } from './open-models.ts'
 import { openReaders } from './open-readers.ts'
-import { openSessions } from './open-sessions.ts'
+import { openSessionsWithin } from './open-sessions.ts'
 import { openTokenizers } from './open-tokenizers.ts'
 import { readerToolsOf } from './reader-tools-api.ts'
 import { storedFaces } from './stored-faces.ts'
@@ -34,8 +33,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     ...(options.sandbox !== undefined && { sandbox: options.sandbox }),
     emit: (body, { session: of = '', ...owner }) => emit({ ...body, ...owner, session: of, at: clock.now() }),
   })
-  const { sessions: sessionBytes } = cacheSizes(options.memoryBytes)
-  const open = openSessions(sessionBytes === undefined ? {} : { bytes: sessionBytes, least: 0 })
+  const open = openSessionsWithin(options.memoryBytes)
   const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): Session => {
     const { tenant = 'local', id, agent = 'main' } = wanted
     const key = JSON.stringify([tenant, id, agent, policy ?? ''])
