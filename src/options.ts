@@ -1,6 +1,7 @@
 import type { LearnedLimits } from './engine/learning/learned-limits.ts'
 import type { Archive } from './compose/archive-api.ts'
 import type { Artifacts } from './compose/artifacts-api.ts'
+import type { ReaderToolOptions, ReaderTools, ToolFormat } from './compose/reader-tools-api.ts'
 import type { EventSink } from './core/events.ts'
 import type { Policy } from './core/policy.ts'
 import type { ModelOverride } from './drivers/catalogue/amended.ts'
@@ -10,7 +11,9 @@ import type { CountTokens } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'
 import type { ToolSummary } from './engine/intake/index.ts'
 import type { RedactionOptions } from './engine/redaction/redactor.ts'
-import type { Session, SessionOptions } from './engine/session/session.ts'
+import type { Session as EngineSession, SessionOptions } from './engine/session/session.ts'
+import type { WireFormat } from './formats/wires.ts'
+import type { PresetName } from './engine/presets/index.ts'
 import type { ImportReport } from './engine/store-admin/store-import.ts'
 import type { Budget } from './meter/index.ts'
 import type { ArtifactStore } from './ports/artifact-store.ts'
@@ -24,11 +27,19 @@ import type { Gateway } from './surfaces/gateway/gateway.ts'
 import type { Ledger } from './surfaces/gateway/operate/ledger.ts'
 import type { Sidecar } from './surfaces/gateway/operate/sidecar.ts'
 
+/** An API format. The names of those that ship complete in an editor. */
+export type FormatName = WireFormat | (string & Record<never, never>)
+
+export type Session = EngineSession<FormatName>
+
+/** A preset's name, or the name of a policy of your own. */
+export type PolicyName = PresetName | (string & Record<never, never>)
+
 export interface PlimsollOptions {
   /** @internal Memory of earlier work changes no byte; `false` works everything out anew, to prove it. @default true */
   readonly memo?: boolean
   /** A preset's name or a policy of your own. @default 'plimsoll' */
-  readonly policy?: string | Policy
+  readonly policy?: PolicyName | Policy
   /** Policies of your own by the name that a request may ask for, beside the presets. */
   readonly policies?: Readonly<Record<string, Policy>>
   /** A driver or a URL: `memory:`, `sqlite:./plimsoll.db`. @default a file in the home directory */
@@ -113,7 +124,7 @@ export type LiveOptions = Pick<
 >
 
 export interface AgentOptions {
-  readonly policy?: string | Policy
+  readonly policy?: PolicyName | Policy
   /** Where a request's target names none. */
   readonly window?: number
 }
@@ -126,6 +137,8 @@ export interface Plimsoll {
   /** Reads what `session.export()` wrote. A session that is there already gets only what it lacks. */
   importSession(lines: AsyncIterable<string> | Iterable<string>, options?: { tenant?: string }): Promise<ImportReport>
   readonly artifacts: Artifacts
+  /** `recall` and the readers of artifacts as tools for an agent loop of your own: declarations in the shape that you name, and what answers calls. */
+  tools<F extends ToolFormat>(session: Session, format: F, options?: ReaderToolOptions): ReaderTools<F>
   /** What sessions left behind: their logs, and reader tools over them. */
   readonly archive: Archive
   /** The handler behind `fetch` and the proxy. */

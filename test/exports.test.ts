@@ -50,6 +50,14 @@ describe('the public face', () => {
   it('has these subpaths and one command', () => {
     expect(Object.keys(manifest.exports)).toEqual([
       '.',
+      './adapters/ai-sdk',
+      './adapters/google-adk',
+      './adapters/langchain',
+      './adapters/mastra',
+      './adapters/openai-agents',
+      './adapters/opencode',
+      './adapters/pi',
+      './adapters/strands',
       './config',
       './drivers/artifacts/file',
       './drivers/artifacts/memory',

@@ -36,6 +36,9 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'surfaces/cli/doctor/network.ts': 'reads the settings of clients',
     'surfaces/gateway/identity.ts': 'how clients name their sessions',
   },
+  'frameworks, whose packages are named after vendors': {
+    'surfaces/adapters/': 'imports and describes them',
+  },
   secrets: {
     'engine/redaction/': 'keys are known by how they look',
   },

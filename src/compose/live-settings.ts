@@ -6,7 +6,7 @@ import { createBudgets } from '../meter/index.ts'
 import type { LiveOptions, PlimsollOptions } from '../options.ts'
 import type { Foundation } from './foundation.ts'
 import { liveBook } from './live-book.ts'
-import { checkPolicies, policyIn } from './named-policies.ts'
+import { checkLiveOptions, policyIn } from './named-policies.ts'
 import { once } from './once.ts'
 import type { OpenTokenizers } from './open-tokenizers.ts'
 import { depsUnder } from './policy-deps.ts'
@@ -14,6 +14,8 @@ import { depsUnder } from './policy-deps.ts'
 /** What may change while requests are under way, and the engine's parts under it. */
 export interface LiveSettings {
   options(): LiveOptions
+  /** The window that an agent's requests have, where the options say one. */
+  windowOf(agent: string): number | undefined
   /** For a session of an agent, under its policy or a named one, as the settings stand when it is asked. */
   depsFor(agent: string, policy: string | undefined): () => Promise<EngineDeps>
   change(next: LiveOptions): void
@@ -39,13 +41,15 @@ export function liveSettings(
   )
   const policyFor = (agent: string, named: string | undefined): Policy =>
     policyIn(live, named ?? live.agents?.[agent]?.policy ?? live.policy)
+  const windowOf = (agent: string): number | undefined => live.agents?.[agent]?.window ?? live.window
   return {
     options: () => live,
+    windowOf,
     depsFor(agent, named) {
       const make = (): (() => Promise<EngineDeps>) => {
         const policy = policyFor(agent, named)
         const given = {
-          window: live.agents?.[agent]?.window ?? live.window,
+          window: windowOf(agent),
           book,
           isLimited: (live.budgets ?? []).length > 0,
           hasSandbox: options.sandbox !== false,
@@ -62,7 +66,7 @@ export function liveSettings(
       }
     },
     change(next) {
-      checkPolicies(next)
+      checkLiveOptions(next)
       const hasOtherBudgets = JSON.stringify(next.budgets ?? []) !== JSON.stringify(live.budgets ?? [])
       live = next
       generation++

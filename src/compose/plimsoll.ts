@@ -1,15 +1,16 @@
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
+import { checkedSession, checkOptions } from './checked.ts'
 import { layFoundation } from './foundation.ts'
 import { liveSettings } from './live-settings.ts'
-import { checkPolicies } from './named-policies.ts'
 import { openEngine } from './open-engine.ts'
 import { openGateway } from './open-gateway.ts'
 import { openModels } from './open-models.ts'
 import { openReaders } from './open-readers.ts'
 import { openSessions } from './open-sessions.ts'
 import { openTokenizers } from './open-tokenizers.ts'
+import { readerToolsOf } from './reader-tools-api.ts'
 import { storedFaces } from './stored-faces.ts'
 
 export { defaultStore, findSecret, plimsollHome } from './home.ts'
@@ -17,7 +18,7 @@ export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
 
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
-  checkPolicies(options)
+  checkOptions(options)
   const foundation = layFoundation(options)
   const { clock, content, ledger, emit } = foundation
   const models = openModels(options)
@@ -42,7 +43,9 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   }
   return {
     ...openGateway(options, { foundation, models, engine, readers, live, session }),
-    session: (wanted) => session(wanted, undefined, 0),
+    session: (wanted) => checkedSession(wanted, (one) => session(one, undefined, 0)),
+    tools: (of, format, { window } = {}) =>
+      readerToolsOf(readers, of, format, window ?? live.windowOf(of.agent) ?? Infinity),
     importSession: async (lines, { tenant = 'local' } = {}) =>
       importStore(content, lines, { tenant, artifacts: await engine.artifacts() }),
     ledger,

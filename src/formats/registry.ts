@@ -12,6 +12,9 @@ export { classifyProviderError } from './overflow/index.ts'
 
 export const byName: ReadonlyMap<string, Wire> = new Map(wires.map((wire) => [wire.id, wire]))
 
+/** Their names. */
+export const WIRE_FORMATS: readonly WireFormat[] = wires.map(({ id }) => id as WireFormat)
+
 /** Their codecs by name. */
 export const CODECS = Object.fromEntries(wires.map(({ id, codec }) => [id, codec])) as Readonly<
   Record<WireFormat, Codec>

@@ -17,6 +17,10 @@ const SAYS: Readonly<Record<string, RegExp>> = {
   '01-any-sdk.ts': /40 turns: 0 overflows, 0 invalid/,
   '02-three-verbs.ts': /The disk of node 7 is full\.\n0 overflows, 0 invalid/,
   '03-inspect-and-replay.sh': /Where the tokens went[^]*0 overflows, 0 invalid, 0 lost/,
+  '04-ai-sdk.ts': /The disk of node 7 is full\.\n0 overflows, 0 invalid; 41 messages, all whole/,
+  '05-langchain.ts': /The disk of node 7 is full\.\n0 overflows, 0 invalid; 42 messages in the state, all whole/,
+  '06-openai-agents.ts': /The disk of node 7 is full\.\n0 overflows, 0 invalid; 42 items in the session, all whole/,
+  '07-opencode.ts': /0 overflows, 0 invalid; session ses_1/,
 }
 
 function run(name: string): Promise<{ code: number | null; output: string }> {

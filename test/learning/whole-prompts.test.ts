@@ -9,6 +9,7 @@ const tokensOf = (text: string): number => Math.round(text.length / 4)
 /** A provider that counts a quarter of the characters, and whatever a test adds to that. */
 function provider(added: (body: Record<string, unknown>) => number): Plimsoll {
   return createPlimsoll({
+    tenants: 'credential',
     store: 'memory:',
     artifacts: 'memory:',
     tools: false,

@@ -1,4 +1,4 @@
-import { nearest } from './nearest.ts'
+import { nearest } from '../../core/nearest.ts'
 import { readNumber, unitWords } from './read-number.ts'
 import type { Shape } from './shape.ts'
 

@@ -1,3 +1,4 @@
+import type { Conversation } from '../../core/conversation.ts'
 import type { Load } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
@@ -18,7 +19,15 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
   const { items } = conversation
   const { epochs, firstSend } = standing
   branch.requests.prepared(
-    { items, links, model: target.model, load: view.load, limit, readers: context.readers },
+    {
+      items,
+      links,
+      model: target.model,
+      load: view.load,
+      limit,
+      asked: askedOf(conversation),
+      readers: context.readers,
+    },
     {
       known: context.known.links,
       // An epoch of this request is found by the next one, like any other.
@@ -118,3 +127,10 @@ function openTurn(
   })
   return id
 }
+
+/** Without the history: the last request is remembered as long as its session. */
+const askedOf = ({ format, settings, changes }: Conversation): Pick<Conversation, 'format' | 'settings'> => ({
+  format,
+  settings:
+    changes?.maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens: changes.maxOutputTokens },
+})

@@ -4,10 +4,10 @@ import type { Limit, Load, Target, Verdict } from '../../core/target.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
 import type { ToolOffer } from '../readers/offered-tools.ts'
 
-export interface PrepareRequest {
-  readonly format: string
+export interface PrepareRequest<Body extends string | object = string | object, Format extends string = string> {
+  readonly format: Format
   /** The request's text (byte-exact) or an object. */
-  readonly body: string | object
+  readonly body: Body
   /** In order of preference: the first on which the request fits as it stands gets it. @default the body's model */
   readonly targets?: readonly Target[]
   /** Model calls still to come, for weighing an epoch's price. @default max(5, half the calls so far) */
@@ -26,10 +26,10 @@ export interface PrepareRequest {
   readonly archive?: 'before' | 'meanwhile'
 }
 
-export interface PreparedTurn {
+export interface PreparedTurn<Body extends string | object = string | object> {
   readonly id: string
-  /** Ready to send, in the wire it came in. An object came in → an object goes out. */
-  readonly body: string | object
+  /** Ready to send, in the wire it came in: text for text, and for an object one that an SDK takes where it took the first. */
+  readonly body: Body extends string ? string : Body
   /** The same as text. */
   readonly text: string
   readonly headers: Readonly<Record<string, string>>

@@ -32,29 +32,30 @@ export {
 } from './cyber-autoagent/compress.ts'
 export { cyberBudgetTokens, cyberEstimate, cyberRatio } from './cyber-autoagent/estimate.ts'
 
-/** The presets, each made with the environment that it runs in. */
-const PRESETS: readonly ((env: Environment) => Policy)[] = [
-  () => plimsoll,
+/** The presets by name, each made with the environment that it runs in. */
+const PRESETS = {
+  plimsoll: () => plimsoll,
   autosre,
-  cyberAutoagent,
-  () => contextguard,
-  () => contextguardWindow,
-  adkCode,
-  aiAgent,
-]
+  'cyber-autoagent': cyberAutoagent,
+  contextguard: () => contextguard,
+  'contextguard-window': () => contextguardWindow,
+  'adk-code': adkCode,
+  'ai-agent': aiAgent,
+} satisfies Readonly<Record<string, (env: Environment) => Policy>>
+
+export type PresetName = keyof typeof PRESETS
+
+const isPreset = (name: string): name is PresetName => Object.hasOwn(PRESETS, name)
 
 /** The presets with their documented numbers, by name. */
 export const policies: ReadonlyMap<string, Policy> = new Map(
-  PRESETS.map((preset) => preset({})).map((policy) => [policy.name, policy]),
+  Object.entries(PRESETS).map(([name, preset]) => [name, preset({})]),
 )
 
 /** A preset with the environment's variables applied. */
 export function policyNamed(name: string, env: Environment = process.env): Policy {
-  const policy = PRESETS.map((preset) => preset(env)).find((candidate) => candidate.name === name)
-  if (policy === undefined) {
-    throw new PlimsollError('bad-config', `There is no policy ${JSON.stringify(name)}.`, {
-      advice: `Known policies: ${[...policies.keys()].join(', ')}.`,
-    })
-  }
-  return policy
+  if (isPreset(name)) return PRESETS[name](env)
+  throw new PlimsollError('bad-config', `There is no policy ${JSON.stringify(name)}.`, {
+    advice: `Known policies: ${[...policies.keys()].join(', ')}.`,
+  })
 }

@@ -35,20 +35,21 @@ export interface SessionOptions {
   readonly key?: string
 }
 
-/** The three verbs, and what a person does to a session. */
-export interface Session {
+/** The three verbs, and what a person does to a session. `Format`: names of the API formats that it reads. */
+export interface Session<Format extends string = string> {
   readonly id: string
   readonly agent: string
+  readonly tenant: string
   /** After a tool ran: what goes into the conversation. Results that are handed over at once share what the turn has left. */
   toolResult(request: ToolResultRequest): Promise<ShownResult>
   /** Before a tool runs: whether its result could still be shown; else the text that answers the call in its place. */
   canExecute(tool: string): ReturnType<ToolBudget['canExecute']>
   /** Before the model is called: the request that fits. */
-  prepare(request: PrepareRequest): Promise<PreparedTurn>
+  prepare<Body extends string | object>(request: PrepareRequest<Body, Format>): Promise<PreparedTurn<Body>>
   /** The request under the edits that stand, without deciding anything new: what a count is about. */
-  standing(request: ContextRequest): Promise<StandingView>
+  standing(request: ContextRequest & { readonly format: Format }): Promise<StandingView>
   /** After the model answered. */
-  record(request: RecordRequest): Promise<RecordedTurn>
+  record(request: RecordRequest & { readonly format?: Format }): Promise<RecordedTurn>
   /** Used, free, percent, threshold and turns left, from the last request. */
   status(): Promise<SessionStatus>
   /** Reduces, whether it is needed or not: at once when the request is given, else with the next `prepare`. */
@@ -60,7 +61,7 @@ export interface Session {
   /** A pinned item stays in view whatever is reduced. */
   pin(identity: string, pinned?: boolean): Promise<void>
   /** A new session that begins with everything this one knows. */
-  fork(id: string): Promise<Session>
+  fork(id: string): Promise<Session<Format>>
   /** Every cut and every epoch, oldest first. */
   audit(): Promise<readonly (Audit | Epoch)[]>
   /**
@@ -68,8 +69,8 @@ export interface Session {
    * archive holds of this agent.
    */
   recall(query: string, options?: RecallOptions): Promise<Recalled>
-  /** What readers may look up while a request with this history is answered. */
-  scope(history: ScopedHistory): Promise<HistoryScope>
+  /** What readers may look up while a request with this history is answered. @default the history of the last request */
+  scope(history?: ScopedHistory): Promise<HistoryScope>
   /** The whole session with its artifacts, as lines of text; `importSession` reads them. */
   export(): AsyncIterable<string>
 }
@@ -116,11 +117,14 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   return {
     id,
     agent,
+    tenant,
     toolResult: together(async (requests: readonly ToolResultRequest[]) =>
       runAnyway((engine, branch) => toolResults(engine, branch, requests)),
     ),
     canExecute: (tool) => runAnyway((engine, branch) => canExecute(engine, branch, tool)),
-    prepare: (request) => runAnyway((engine, branch) => prepare(engine, branch, request)),
+    // What goes out is what came in, with edits inside it.
+    prepare: <Body extends string | object>(request: PrepareRequest<Body>) =>
+      runAnyway((engine, branch) => prepare(engine, branch, request)) as Promise<PreparedTurn<Body>>,
     standing: (request) => runAnyway((engine, branch) => standingView(engine, branch, request)),
     record: (request) => runAnyway((engine, branch) => record(engine, branch, request)),
     status: () => runAnyway((engine, branch) => statusOf(engine, branch)),
@@ -143,7 +147,10 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
           ? recallArchived(sessions, branch, query, wanted)
           : recall({ ...last, ...(redact !== undefined && { redact }) }, query, wanted)
       }),
-    scope: (history) => run(async (engine, branch) => historyScope(engine, branch, history)),
+    scope: (history) =>
+      run(async (engine, branch) =>
+        historyScope(engine, branch, history ?? branch.requests.last ?? { items: [], links: [] }),
+      ),
     async *export() {
       const { sessions, artifacts } = await run(async (engine) => engine)
       yield* exportStore(sessions, { tenant, session: id, artifacts })

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { RequestSettings } from '../../core/conversation.ts'
 import type { EventBody } from '../../core/events.ts'
 import type { Handle } from '../../core/handles.ts'
 import { RECORD_VERSION, type Audit } from '../../core/records.ts'
@@ -94,20 +95,26 @@ function byTarget(requests: readonly ToolResultRequest[]): ToolResultRequest[][]
   return [...groups.values()]
 }
 
-/** The limit of the session's last request; of the named model, where another one will read the result. */
+/** The limit of the session's last request; for a named model or window, what a request like that one would have there. */
 function weighing(
   deps: EngineDeps,
   branch: Branch,
   { model, window }: Pick<ToolResultRequest, 'model' | 'window'>,
 ): { readonly limit: Limit; readonly scale: ResultScale; readonly budget: ToolBudget } {
-  const isSame = window === undefined && (model === undefined || model === modelOf(branch))
+  const own = limitOf(branch)
+  const isOwnModel = model === undefined || model === modelOf(branch)
+  const isSame = isOwnModel && (window === undefined || window === own?.window)
   const target: Target = {
     model: model ?? modelOf(branch) ?? 'unknown',
     ...(window !== undefined && { window }),
   }
   const limit =
-    (isSame ? limitOf(branch) : undefined) ??
-    limitFor(deps, target, { format: '', settings: { stream: false, reasoning: false } })
+    (isSame ? own : undefined) ??
+    limitFor(
+      deps,
+      target,
+      branch.requests.last?.asked ?? { format: '', settings: reserving(isOwnModel ? own : undefined) },
+    )
   const { calibration } = branch.log
   const { last } = branch.requests
   const gauge = { ...target, estimated: !branch.log.isExact, ...(calibration !== undefined && { calibration }) }
@@ -121,6 +128,13 @@ function weighing(
   const room = (): number => limit.tokens - (last?.load.count.high ?? 0)
   return { limit, scale, budget: budgetOf(deps.policy, scale, branch.toolUse.snapshot, room) }
 }
+
+/** Of a request that another process prepared only its limit is known, with what it held back for the answer. */
+const reserving = (limit: Limit | undefined): RequestSettings => ({
+  stream: false,
+  reasoning: false,
+  ...(limit !== undefined && { maxOutputTokens: limit.outputReserve }),
+})
 
 interface Measured {
   readonly draft: ResultDraft

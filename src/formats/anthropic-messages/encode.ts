@@ -13,6 +13,7 @@ import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } fr
 import { decode } from './decode.ts'
 import { nativeSplice } from './native.ts'
 import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './source.ts'
+import { declare } from './declare.ts'
 import { writeAnthropicMessages } from './write.ts'
 
 export function encode(conversation: Conversation): Written {
@@ -158,9 +159,7 @@ function toolSplices(source: Source, changes: EnvelopeChanges): Splice[] {
   const { root, text } = source
   const tools = member(root, 'tools')
   const own = tools?.items ?? []
-  const added = (changes.addTools ?? []).map((tool) =>
-    JSON.stringify({ name: tool.name, description: tool.description, input_schema: tool.parameters }),
-  )
+  const added = (changes.addTools ?? []).map((tool) => JSON.stringify(declare(tool)))
   const nameAt = (i: number): unknown => recordOf(own[i]?.value)?.['name']
   const stay = own.map((_, i) => i).filter((i) => changes.keepTools?.includes(String(nameAt(i))) ?? true)
   // History with tool blocks needs its tools declared, so a turn without tools keeps the list and forbids the choice.

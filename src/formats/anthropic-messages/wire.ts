@@ -3,6 +3,7 @@ import { serverSentEvents } from '../framing/server-sent.ts'
 import type { Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
 import { chat } from './chat.ts'
+import { declare } from './declare.ts'
 import { endpoint } from './endpoint.ts'
 import { anthropicMessages as codec } from './index.ts'
 import { routes } from './routes.ts'
@@ -16,6 +17,7 @@ export const wire: Wire = {
   framing: serverSentEvents,
   answers,
   steps,
+  declare,
   chat,
   routes,
   usage,

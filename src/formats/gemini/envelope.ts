@@ -1,10 +1,11 @@
-import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
+import type { Conversation, EnvelopeChanges } from '../../core/conversation.ts'
 import type { JsonNode } from '../json/json-index.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
 import { spliceMembers, type ArrayPart, type Splice } from '../json/splice.ts'
 import { serverTools } from './decode.ts'
 import { spliceList } from './lists.ts'
+import { declareFunction } from './declare.ts'
 import { elementsOf, field, fieldEntry, newKey, rootOf, valueAt, type Source } from './source.ts'
 
 /** Changes to members of the root, by the key that the body uses or would use. */
@@ -60,7 +61,7 @@ function toolSplices(text: string, root: JsonNode, members: Members, changes: En
   // Google itself runs is not under that mode and has to go.
   const mayStay = (name: string, isFunction: boolean): boolean =>
     isFinal ? isFunction : (changes.keepTools?.includes(name) ?? true)
-  const waiting = (changes.addTools ?? []).map(declaration)
+  const waiting = (changes.addTools ?? []).map((tool) => JSON.stringify(declareFunction(tool)))
   const kept: ArrayPart[] = []
   const names: string[] = []
   const splices: Splice[] = []
@@ -104,6 +105,3 @@ function modeSplices(root: JsonNode, members: Members, names: readonly string[],
   if (mode === undefined) return []
   return spliceInside(root, members, 'toolConfig', 'functionCallingConfig', `{"mode":"${mode}"}`)
 }
-
-const declaration = ({ name, description, parameters }: NewTool): string =>
-  JSON.stringify({ name, description, parametersJsonSchema: parameters })

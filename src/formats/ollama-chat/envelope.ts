@@ -2,6 +2,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
 import { spliceArray, spliceMember, spliceMembers, type Splice } from '../json/splice.ts'
+import { declare } from './declare.ts'
 import { toolNameOf } from './decode.ts'
 import { messageAt, type Source } from './source.ts'
 
@@ -19,7 +20,7 @@ export function envelopeSplices({ changes }: Conversation, source: Source): Enve
   if (changes.maxOutputTokens !== undefined) splices.push(...capSplices(root, changes.maxOutputTokens, members))
   const tools = member(root, 'tools')
   const own = tools?.items ?? []
-  const added = (changes.addTools ?? []).map((tool) => JSON.stringify({ type: 'function', function: tool }))
+  const added = (changes.addTools ?? []).map((tool) => JSON.stringify(declare(tool)))
   // This wire cannot say that a tool may not be called: a turn without tools declares none.
   const isForbidden = changes.forbidTools === true
   const stay = own

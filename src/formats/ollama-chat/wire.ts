@@ -2,6 +2,7 @@ import { recordsIn, isRecord, type Fields } from '../../core/values.ts'
 import type { Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
 import { chat } from './chat.ts'
+import { declare } from './declare.ts'
 import { endpoint } from './endpoint.ts'
 import { jsonLines } from './framing.ts'
 import { ollamaChat as codec } from './index.ts'
@@ -16,6 +17,7 @@ export const wire: Wire = {
   framing: jsonLines,
   answers,
   steps,
+  declare,
   chat,
   routes,
   usage,

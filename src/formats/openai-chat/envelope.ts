@@ -3,6 +3,7 @@ import { member, type JsonNode } from '../json/json-index.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
 import { spliceArray, spliceMember, spliceMembers, type Splice } from '../json/splice.ts'
+import { declare } from './declare.ts'
 import { toolNameOf } from './decode.ts'
 import { messageAt, type Source } from './source.ts'
 
@@ -83,9 +84,8 @@ function toolSplices(source: Source, changes: EnvelopeChanges, members: Map<stri
 }
 
 function declaration(tool: NewTool, key: string): string {
-  const { name, description, parameters } = tool
-  const body = { name, description, parameters }
-  return JSON.stringify(key === 'functions' ? body : { type: 'function', function: body })
+  const declared = declare(tool)
+  return JSON.stringify(key === 'functions' ? declared.function : declared)
 }
 
 /** Tools that a choice names: one that is forced, or the list of allowed ones. */

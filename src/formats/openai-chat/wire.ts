@@ -2,6 +2,7 @@ import { serverSentEvents } from '../framing/server-sent.ts'
 import type { Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
 import { chat } from './chat.ts'
+import { declare } from './declare.ts'
 import { endpoint, servers } from './endpoint.ts'
 import { openaiChat as codec } from './index.ts'
 import { routes } from './routes.ts'
@@ -15,6 +16,7 @@ export const wire: Wire = {
   framing: serverSentEvents,
   answers,
   steps,
+  declare,
   chat,
   routes,
   usage,

@@ -1,8 +1,9 @@
-import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
+import type { Conversation, EnvelopeChanges } from '../../core/conversation.ts'
 import { member } from '../json/json-index.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
 import { spliceArray, spliceMembers, type Splice } from '../json/splice.ts'
+import { declare } from './declare.ts'
 import { toolNameOf } from './decode.ts'
 import type { Source } from './source.ts'
 
@@ -32,7 +33,7 @@ function toolSplices(source: Source, changes: EnvelopeChanges, members: Map<stri
   const { root, text } = source
   const tools = member(root, 'tools')
   const own = tools?.items ?? []
-  const added = (changes.addTools ?? []).map(declaration)
+  const added = (changes.addTools ?? []).map((tool) => JSON.stringify(declare(tool)))
   const nameAt = (i: number): string => toolNameOf(own[i]?.value)
   const stay = own.map((_, i) => i).filter((i) => changes.keepTools?.includes(nameAt(i)) ?? true)
   // The list stays so that the cached prefix holds; the choice forbids its use.
@@ -48,11 +49,6 @@ function toolSplices(source: Source, changes: EnvelopeChanges, members: Map<stri
     return []
   }
   return added.length > 0 || stay.length < own.length ? spliceArray(text, tools, [...stay, ...added]) : []
-}
-
-/** Left out, `strict` means true on this wire, and a strict schema must list every property as required. */
-function declaration({ name, description, parameters }: NewTool): string {
-  return JSON.stringify({ type: 'function', name, description, parameters, strict: false })
 }
 
 /** Tools that a choice names: one that is forced, or the list of allowed ones. */

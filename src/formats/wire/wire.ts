@@ -1,4 +1,5 @@
 import type { Codec } from '../../core/codec.ts'
+import type { NewTool } from '../../core/conversation.ts'
 import type { Fields } from '../../core/values.ts'
 import type { Framing } from '../framing/framing.ts'
 import type { Answers } from './answer.ts'
@@ -19,6 +20,8 @@ export interface Wire {
   readonly answers: Answers
   /** How steps that the client never sees are put in and taken out. */
   readonly steps: HiddenWire
+  /** A tool as an element of the request's list of tools. */
+  readonly declare: (tool: NewTool) => object
   /** How a chat of our own is written. */
   readonly chat: ChatWire
   /** Which paths ask for what. */

@@ -12,6 +12,12 @@ export interface CommandEntry {
 /** Every command. One list, so that `plimsoll --help` need not load the engine to print a page. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
+    name: 'init',
+    usage: '[options] [folder]',
+    description: 'Find the SDKs and agent frameworks of a project, and print the lines that connect each of them.',
+    load: async () => (await import('./commands/init.ts')).initCommand(),
+  },
+  {
     name: 'inspect',
     usage: '[options] [paths...]',
     description:

@@ -10,7 +10,7 @@ import type { DashboardInfo, PolicyRow } from '../dashboard/page-types.ts'
 import { tenantsWithSessions } from '../dashboard/stored-sessions.ts'
 import { runDemoSession } from './demo/demo-session.ts'
 import { budgetsOf } from '../../config/index.ts'
-import { checkPolicies } from '../../compose/named-policies.ts'
+import { checkLiveOptions } from '../../compose/named-policies.ts'
 import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../../compose/plimsoll.ts'
 import type { ProxyConfig } from '../../config/proxy.ts'
 import { knownModels } from './catalogue.ts'
@@ -169,7 +169,7 @@ export async function openProxy(
     reload(next) {
       // First what can fail: a file that names a wrong host changes nothing.
       const live = liveOptions(next)
-      checkPolicies(live)
+      checkLiveOptions(live)
       proxy.reload(next)
       plimsoll.reconfigure(live)
       return FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(settings[name]))

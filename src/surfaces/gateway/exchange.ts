@@ -1,6 +1,6 @@
 import type { PreparedTurn } from '../../engine/prepare/prepare.ts'
 import type { Answer } from './request/answer.ts'
-import type { HeaderReader } from './identity.ts'
+import type { HeaderReader, TenantRule } from './identity.ts'
 
 /** One upstream that a request may go to. Only places from the configuration exist. */
 export interface Place {
@@ -24,6 +24,8 @@ export interface IncomingRequest {
   readonly body: Uint8Array
   /** Tried in order. */
   readonly places: readonly Place[]
+  /** Whose content it is where the settings do not say. @default 'credential' */
+  readonly tenants?: TenantRule
 }
 
 /** What a shell sends upstream: the client's own request with these changes. */

@@ -1,6 +1,8 @@
 import type { Answer } from './request/answer.ts'
 import type { Reply, Tap, Upstream, UpstreamAnswer } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
+import { unreadCall } from '../../formats/unread-calls.ts'
+import { SESSION_HEADER } from './identity.ts'
 import { goesToClient, goesUpstream, namedIn } from './headers.ts'
 
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
@@ -9,12 +11,16 @@ type Body = ReadableStream<Uint8Array> | null
 
 /** The gateway as a `fetch` for any SDK that takes one. */
 export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch): Fetch {
+  const warned = new Set<string>()
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input)
     const method = init?.method ?? (input instanceof Request ? input.method : 'GET')
     const path = url.pathname + url.search
     // What is no model call goes on untouched: streamed uploads, signals and all.
-    if (gateway.routeOf(method.toUpperCase(), path) === undefined) return upstream(input, init)
+    if (gateway.routeOf(method.toUpperCase(), path) === undefined) {
+      warnOnce(warned, unreadCall(method.toUpperCase(), url.pathname), url.host)
+      return upstream(input, init)
+    }
     // A request that follows the signal would leave a listener on it, and agents keep one signal for a whole run.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : null)
     const request = new Request(input, { ...init, signal: null })
@@ -27,6 +33,8 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
         header: (name) => request.headers.get(name) ?? undefined,
         body: new Uint8Array(await request.arrayBuffer()),
         places: [{ endpoint: url.origin }],
+        // A session that the program names is its own, the one that `plimsoll.session()` gives, whichever key pays.
+        ...(request.headers.has(SESSION_HEADER) && { tenants: 'one' }),
       },
       upstreamOf(request, signal, left.signal, url, upstream),
     )
@@ -34,6 +42,16 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
     await reply.settled
     return relayed(reply, () => left.abort())
   }
+}
+
+/** A model call that nobody manages looks like one that is, until it overflows. */
+function warnOnce(warned: Set<string>, api: string | undefined, host: string): void {
+  if (api === undefined || warned.has(api)) return
+  warned.add(api)
+  process.emitWarning(
+    `Requests to ${host} are in the API format of ${api}, which Plimsoll does not read: they pass unchanged. docs/adapters.md lists adapters that manage them.`,
+    { type: 'PlimsollWarning', code: 'UNMANAGED_CALL' },
+  )
 }
 
 function upstreamOf(

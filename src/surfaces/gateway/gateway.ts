@@ -87,7 +87,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       const route = routeOf(method, path)
       return route === undefined || !deps.codecs.has(route.wire) ? undefined : route
     },
-    tenantOf: (header, path) => clientOf(deps, header, path),
+    tenantOf: (header, path) => clientOf(deps, { header, path }),
     async handle(request, upstream) {
       const route = routeOf(request.method, request.path)
       if (route === undefined || request.header(POLICY_HEADER) === 'off') return unread(request, upstream)
@@ -117,8 +117,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
 /** Said whenever a model call passes that we could not manage. */
 const BYPASSED = { 'x-plimsoll-verdict': 'bypassed' }
 
-const clientOf = async (deps: GatewayDeps, header: HeaderReader, path: string): Promise<string> =>
-  tenantOf(await deps.secret(), header, path, deps.settings().tenants)
+const clientOf = async (
+  deps: GatewayDeps,
+  { header, path, tenants }: Pick<IncomingRequest, 'header' | 'path' | 'tenants'>,
+): Promise<string> => tenantOf(await deps.secret(), header, path, deps.settings().tenants ?? tenants)
 
 /** Sends the bytes on as they came and does not look at the answer. */
 async function unread<B>(
@@ -180,7 +182,7 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
   const text = utf8(await decodeBody(request.body, request.header('content-encoding'), maxBodyBytes))
   const asked = request.header(POLICY_HEADER)
   const mode = asked === 'observe' || (observe && asked === undefined) ? 'observe' : 'apply'
-  const client = await clientOf(deps, request.header, request.path)
+  const client = await clientOf(deps, request)
   const tenant = mode === 'observe' ? OBSERVED + client : client
   const decode = (body: string): Conversation => deps.bodies.decode(tenant, codec, body)
   const conversation = decode(text)

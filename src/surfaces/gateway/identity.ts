@@ -8,7 +8,7 @@ import { tenantName } from '../../drivers/crypto/tenant-name.ts'
 export type { HeaderReader } from '../../formats/endpoints.ts'
 
 /** Set by the caller; wins over everything that can be read from the request. */
-const SESSION_HEADER = 'x-plimsoll-session'
+export const SESSION_HEADER = 'x-plimsoll-session'
 const AGENT_HEADER = 'x-plimsoll-agent'
 
 /** Longer names are hashed: a name is a key in a store, not a document. */

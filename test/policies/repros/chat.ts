@@ -75,7 +75,7 @@ export function open(options: PlimsollOptions): Opened {
         body: { model: targets?.[0]?.model ?? 'gpt-4o', ...body },
         ...(targets !== undefined && { targets }),
       })
-      const sent = turn.body as { messages: (ChatMessage | JoinedMessage)[] }
+      const sent: { messages: readonly (ChatMessage | JoinedMessage)[] } = turn.body
       const messages = messagesApart(sent.messages)
       return { turn, messages, texts: messages.map(({ content }) => content ?? '') }
     },

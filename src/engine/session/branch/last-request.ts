@@ -1,4 +1,5 @@
 import type { Link } from '../../../core/chain.ts'
+import type { Conversation } from '../../../core/conversation.ts'
 import type { Item } from '../../../core/item.ts'
 import type { FirstSendEdit } from '../../../core/records.ts'
 import type { Limit, Load } from '../../../core/target.ts'
@@ -15,6 +16,8 @@ export interface Sent extends ChainedItems {
   readonly model: string
   readonly load: Load
   readonly limit: Limit
+  /** What it asked for beside its history: its output cap among others. */
+  readonly asked: Pick<Conversation, 'format' | 'settings'>
   /** Readers that it declared. */
   readonly readers: Readers
 }

@@ -15,17 +15,26 @@ export function renderReplayHtml(sessions: readonly LivedSession[]): string {
 }
 
 function comparison(sessions: readonly LivedSession[]): string {
-  const rows = sessions.map(({ result }) => [
+  const rows = sessions.map(({ result, ...lived }) => [
     result.policy,
     result.window,
     result.epochs,
-    result.peakLoad,
+    largestOf(lived),
     share100(result.recoverableRecall),
     dollars(result.costUsd),
     dollars(result.unmanagedCostUsd),
     plainText(result.file),
   ])
-  const heads = ['policy', 'window', 'compactions', 'largest prompt', 'recoverable', 'input', 'without', 'session']
+  const heads = [
+    'policy',
+    'window',
+    'compactions',
+    'largest prompt, at most',
+    'recoverable',
+    'input',
+    'without',
+    'session',
+  ]
   return `<section>
 <h2>All replays</h2>
 ${table(heads, rows)}
@@ -52,11 +61,16 @@ ${part('Refused', refusals(lived))}
 </section>`
 }
 
-function headline({ result }: LivedSession): string {
-  const { calls, limit, epochs, peakLoad, costUsd, unmanagedCostUsd, cacheHitRate } = result
+/** As the limit is compared with: an upper bound. */
+const largestOf = ({ steps }: Pick<LivedSession, 'steps'>): number =>
+  steps.reduce((most, { load }) => Math.max(most, load), 0)
+
+function headline(lived: LivedSession): string {
+  const { result } = lived
+  const { calls, limit, epochs, costUsd, unmanagedCostUsd, cacheHitRate } = result
   return figures([
     ['calls', grouped(calls)],
-    ['largest prompt', `${grouped(peakLoad)} of ${grouped(limit)}`],
+    ['largest prompt, at most', `${grouped(largestOf(lived))} of ${grouped(limit)}`],
     ['compactions', grouped(epochs)],
     ['from the cache', share100(cacheHitRate)],
     ['price of the input', dollars(costUsd)],
@@ -66,7 +80,8 @@ function headline({ result }: LivedSession): string {
   ])
 }
 
-function chart({ steps, result, epochs }: LivedSession): string {
+function chart(lived: LivedSession): string {
+  const { steps, result, epochs } = lived
   // An epoch's `before` was measured with the one before it in place: what they took out adds up.
   let takenOut = 0
   const whole = steps.map(({ load, call }) => {
@@ -78,7 +93,7 @@ function chart({ steps, result, epochs }: LivedSession): string {
     ...(epochs.length > 0 && { whole }),
     line: { name: 'limit', value: result.limit },
     marks: epochs.map(({ call }) => call),
-    label: `Tokens per call: at most ${grouped(result.peakLoad)} of ${grouped(result.limit)}, ${plural(epochs.length, 'compaction')}`,
+    label: `Tokens per call: at most ${grouped(largestOf(lived))} of ${grouped(result.limit)}, ${plural(epochs.length, 'compaction')}`,
   })
 }
 

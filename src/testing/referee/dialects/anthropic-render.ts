@@ -88,7 +88,7 @@ function blockOf(
   prefix: () => string,
 ): Fields | undefined {
   if (part.type === 'text' || part.type === 'refusal') {
-    return part.text === '' ? undefined : { type: 'text', text: part.text, citations: null }
+    return part.text === '' ? undefined : { type: 'text', text: part.text }
   }
   if (part.type === 'call') {
     return { type: 'tool_use', id: part.id ?? id('toolu', index), name: part.name, input: part.input }

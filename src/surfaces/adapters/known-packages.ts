@@ -1,0 +1,116 @@
+/** A package that people build agents with, and what connects it. */
+export interface KnownPackage {
+  readonly package: string
+  readonly name: string
+  /** What to add, as it would be written. */
+  readonly lines: readonly string[]
+  /** The page about it in the documentation. */
+  readonly page: string
+  /** Said below the lines. */
+  readonly note?: string
+}
+
+const CREATE = "import { createPlimsoll } from 'plimsoll'"
+const MAKE = 'const plimsoll = createPlimsoll()'
+
+const page = (name: string): string => `docs/adapters/${name}.md`
+
+/** Frameworks first: who uses one has its SDKs installed as well. */
+export const KNOWN_PACKAGES: readonly KnownPackage[] = [
+  {
+    package: 'ai',
+    name: 'Vercel AI SDK',
+    lines: [CREATE, MAKE, 'const openai = createOpenAI({ fetch: plimsoll.fetch }) // any provider that takes a fetch'],
+    page: page('ai-sdk'),
+    note: 'For AI Gateway and Bedrock, which take no fetch: the middleware on that page.',
+  },
+  {
+    package: 'langchain',
+    name: 'LangChain',
+    lines: [
+      `${CREATE}; import { plimsollMiddleware } from 'plimsoll/adapters/langchain'`,
+      MAKE,
+      'const agent = createAgent({ model, tools, middleware: [plimsollMiddleware(plimsoll)] })',
+    ],
+    page: page('langchain'),
+  },
+  {
+    package: '@openai/agents',
+    name: 'OpenAI Agents SDK',
+    lines: [
+      `${CREATE}; import { plimsollProvider } from 'plimsoll/adapters/openai-agents'`,
+      MAKE,
+      'const runner = new Runner({ modelProvider: plimsollProvider(plimsoll, new OpenAIProvider(), { session }) })',
+    ],
+    page: page('openai-agents'),
+  },
+  {
+    package: '@mastra/core',
+    name: 'Mastra',
+    lines: [
+      `${CREATE}; import { plimsollProcessor } from 'plimsoll/adapters/mastra'`,
+      MAKE,
+      'const agent = new Agent({ id, name, instructions, model, inputProcessors: [plimsollProcessor(plimsoll)] })',
+    ],
+    page: page('mastra'),
+    note: 'Give the memory a large lastMessages: the default of 10 cuts the front of the history at each run.',
+  },
+  {
+    package: '@strands-agents/sdk',
+    name: 'Strands',
+    lines: [
+      `${CREATE}; import { plimsollPlugin } from 'plimsoll/adapters/strands'; import * as strands from '@strands-agents/sdk'`,
+      MAKE,
+      'new strands.Agent({ model, conversationManager: new strands.NullConversationManager(), plugins: [plimsollPlugin(plimsoll, strands)] })',
+    ],
+    page: page('strands'),
+  },
+  {
+    package: '@google/adk',
+    name: 'Google ADK',
+    lines: [
+      `${CREATE}; import { plimsollPlugin } from 'plimsoll/adapters/google-adk'`,
+      MAKE,
+      'const runner = new Runner({ appName, agent, sessionService, plugins: [plimsollPlugin(plimsoll, BasePlugin)] })',
+    ],
+    page: page('google-adk'),
+  },
+  {
+    package: '@earendil-works/pi-coding-agent',
+    name: 'pi',
+    lines: [
+      `${CREATE}; import { plimsollExtension } from 'plimsoll/adapters/pi'`,
+      MAKE,
+      'export default plimsollExtension(plimsoll)',
+    ],
+    page: page('pi'),
+  },
+  {
+    package: '@opencode-ai/plugin',
+    name: 'OpenCode',
+    lines: [
+      `${CREATE}; import { plimsollPlugin } from 'plimsoll/adapters/opencode'`,
+      MAKE,
+      'export const Plimsoll = plimsollPlugin(plimsoll)',
+    ],
+    page: page('opencode'),
+  },
+  {
+    package: 'openai',
+    name: 'OpenAI SDK',
+    lines: [CREATE, MAKE, 'const client = new OpenAI({ fetch: plimsoll.fetch })'],
+    page: 'docs/gateway.md',
+  },
+  {
+    package: '@anthropic-ai/sdk',
+    name: 'Anthropic SDK',
+    lines: [CREATE, MAKE, 'const client = new Anthropic({ fetch: plimsoll.fetch })'],
+    page: 'docs/gateway.md',
+  },
+  {
+    package: '@google/genai',
+    name: 'Google Gen AI SDK',
+    lines: [CREATE, MAKE, 'const client = new GoogleGenAI({ apiKey, httpOptions: { fetch: plimsoll.fetch } })'],
+    page: 'docs/gateway.md',
+  },
+]

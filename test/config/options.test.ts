@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest'
+import { policies } from '../../src/engine/presets/index.ts'
+import { createPlimsoll, isPlimsollError, type PlimsollOptions } from '../../src/index.ts'
+
+/** What a caller without TypeScript may hand over. */
+const open = (options: object) => createPlimsoll({ store: 'memory:', ...options } as PlimsollOptions)
+
+function refused(run: () => unknown, code: 'bad-config' | 'bad-input'): string {
+  try {
+    run()
+  } catch (error) {
+    if (!isPlimsollError(error, code)) throw error
+    return error.message
+  }
+  throw new Error('It was taken.')
+}
+
+async function refusedLater(run: () => Promise<unknown>): Promise<string> {
+  const error = await run().then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!isPlimsollError(error, 'bad-input')) throw new Error(`It was not refused as bad input: ${String(error)}`)
+  return error.message
+}
+
+const { plimsoll: whole } = Object.fromEntries(policies)
+
+describe('options that cannot be right', () => {
+  it.each<[string, object, RegExp]>([
+    ['an unknown key', { windwo: 64_000 }, /no "windwo".*Did you mean "window"/],
+    ['a unit', { window: '64k' }, /window must be a number of tokens like 128_000, not "64k"/],
+    ['NaN', { window: Number.NaN }, /window must be a number of tokens.*not NaN/],
+    ['infinity', { window: Infinity }, /window must be a number of tokens.*not Infinity/],
+    ['a window of thousands', { window: 0.128 }, /window must be.*at least 1, not 0\.128/],
+    ['an agent’s window', { agents: { main: { window: '32k' } } }, /agents\.main\.window must be/],
+    ['a policy that nobody knows', { policy: 'plimsol' }, /no policy "plimsol".*plimsoll/],
+    ['a part of a policy', { policy: { water: { high: 0.8 } } }, /name of .* is missing.*start from a preset/],
+    ['a part of its water', { policy: { ...whole, water: { high: 0.8 } } }, /water\.low of .* is missing/],
+    [
+      'a share in percent',
+      { policy: { ...whole, water: { ...whole!.water, high: 80 } } },
+      /water\.high.*0.* and 1, not 80/,
+    ],
+    [
+      'NaN in a step',
+      { policy: { ...whole, cascade: [{ step: 'fold', tailShare: Number.NaN }] } },
+      /tailShare must be a number/,
+    ],
+    ['a step that nobody knows', { policy: { ...whole, cascade: [{ step: 'fould' }] } }, /must be one of fold/],
+    ['a budget without a limit', { budgets: [{ name: 'b', scope: 'day', unit: 'usd' }] }, /hard of .* is missing/],
+    [
+      'a budget in euros',
+      { budgets: [{ name: 'b', scope: 'day', unit: 'eur', hard: 5 }] },
+      /unit must be one of tokens, usd/,
+    ],
+    ['a secret as text', { secret: 'hunter2' }, /secret must be bytes/],
+    ['a store that is none', { store: {} }, /store must be a URL/],
+    ['a fetch that is none', { fetch: 'https://…' }, /fetch must be a function/],
+    ['a rule for tenants', { tenants: 'user' }, /tenants must be 'credential', 'one' or 'header:<name>'/],
+    ['a model’s window', { models: { mine: { window: '1M' } } }, /models\.mine\.window must be/],
+    ['body bytes', { maxBodyBytes: '64MB' }, /maxBodyBytes must be a number of bytes/],
+  ])('are refused with what is allowed: %s', (_, options, message) => {
+    expect(refused(() => open(options), 'bad-config')).toMatch(message)
+  })
+
+  it('are all named at once', () => {
+    const message = refused(() => open({ window: '64k', tools: 'yes' }), 'bad-config')
+    expect(message).toMatch(/window must be.*tools must be true or false/)
+  })
+
+  it('are refused while it runs as well', () => {
+    const plimsoll = open({})
+    // @ts-expect-error A window is a number.
+    expect(refused(() => plimsoll.reconfigure({ window: '64k' }), 'bad-config')).toMatch(/window must be/)
+  })
+
+  it.each([...policies.keys()])('do not include the policy %s', (name) => {
+    expect(() => open({ policy: policies.get(name)! })).not.toThrow()
+  })
+})
+
+describe('requests that cannot be right', () => {
+  const session = () => open({}).session({ id: 'run' })
+  const body = { model: 'gpt-4.1', messages: [{ role: 'user', content: 'Hi' }] }
+
+  it('a session without an id', () => {
+    // @ts-expect-error It needs one.
+    expect(refused(() => open({}).session({ name: 'run' }), 'bad-input')).toMatch(/id of session\(\) is missing/)
+  })
+
+  it.each<[string, unknown, RegExp]>([
+    ['an object', { rows: [] }, /output must be text or bytes.*JSON\.stringify.*not an object/],
+    ['nothing', undefined, /output of toolResult\(\) is missing/],
+    ['a number', 42, /output must be text or bytes.*not 42/],
+  ])('a tool result that is %s', async (_, output, message) => {
+    expect(await refusedLater(() => session().toolResult({ tool: 'bash', output: output as string }))).toMatch(message)
+  })
+
+  it.each<[string, object, RegExp]>([
+    ['an unknown key', { format: 'openai-chat', body, target: [] }, /no "target".*"targets"/],
+    ['a body that is a list', { format: 'openai-chat', body: [] }, /body must be the request's text or an object/],
+    [
+      'a window in words',
+      { format: 'openai-chat', body, targets: [{ model: 'm', window: '8k' }] },
+      /targets\[0\]\.window must be/,
+    ],
+    [
+      'a target without a model',
+      { format: 'openai-chat', body, targets: [{ window: 8_000 }] },
+      /targets\[0\]\.model of .* is missing/,
+    ],
+  ])('a request with %s', async (_, request, message) => {
+    expect(await refusedLater(() => session().prepare(request as { format: string; body: object }))).toMatch(message)
+  })
+
+  it('an API format that nobody knows', async () => {
+    const error = await session()
+      .prepare({ format: 'open-ai', body })
+      .catch((reason: unknown) => reason)
+    expect(isPlimsollError(error, 'unsupported') && error.message).toMatch(/Known formats: anthropic-messages/)
+  })
+})
+
+describe('types that help', () => {
+  it('give back the body that came in', async () => {
+    const turn = await open({})
+      .session({ id: 'run' })
+      .prepare({
+        format: 'openai-chat',
+        body: { model: 'gpt-4.1', messages: [{ role: 'user' as const, content: 'Hi' }] },
+      })
+    const { messages }: { messages: { role: 'user'; content: string }[] } = turn.body
+    expect(messages).toHaveLength(1)
+    const asText = await open({}).session({ id: 'run' }).prepare({ format: 'openai-chat', body: turn.text })
+    const text: string = asText.body
+    expect(text).toBe(turn.text)
+  })
+})
