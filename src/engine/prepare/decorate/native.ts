@@ -26,8 +26,8 @@ export function nativeManagement(context: PrepareContext, view: Pick<View, 'load
   }
 }
 
-/** Only the provider can make a history smaller that it holds. It is asked from the load on at which the policy warns, and in time: what no longer fits is refused. */
-export function compactsChain(
+/** Only the provider can make a history smaller that it holds. It is asked in time, from the load on at which the policy warns: a history that no longer fits gets a closing turn. */
+function compactsChain(
   { deps, codec, conversation, target, limit }: PrepareContext,
   { load }: Pick<View, 'load'>,
 ): boolean {
@@ -35,7 +35,6 @@ export function compactsChain(
   return (
     isChained(conversation.settings) &&
     codec.traits.compactsHistory(target.endpoint) &&
-    load.count.tokens <= limit.window &&
     load.count.high >= (warn ?? high) * limit.tokens
   )
 }

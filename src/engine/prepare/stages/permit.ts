@@ -3,7 +3,6 @@ import { isChained } from '../../../core/whole-prompt.ts'
 import { designLogOf } from '../../presets/designs.ts'
 import { sentBefore } from '../../session/sent-request.ts'
 import { passBudgetGate, type Permission } from '../../spending/budget-gate.ts'
-import { compactsChain } from '../decorate/native.ts'
 import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from '../final-turn.ts'
 import { isCertainlyOver, isOver } from '../limits.ts'
 import { tooLarge } from '../outgoing.ts'
@@ -39,9 +38,7 @@ function closingOf({ context, standing, before, view }: Reduced): Permission | u
   if (final !== undefined && (wasClosing || isUsedUp(context, standing, before)))
     return withFewerTools(context, view, epoch) ?? closingTurn(context, view, final, epoch)
   const { conversation, limit } = context
-  if (!isChained(conversation.settings)) return undefined
-  const isFull = isOver(before.load, limit) && !compactsChain(context, before)
-  if (!wasClosing && !isFull) return undefined
+  if (!isChained(conversation.settings) || !(wasClosing || isOver(before.load, limit))) return undefined
   const closing = closingTurn(context, view, CHAIN_IS_FULL, epoch)
   const { high } = view.load.count
   const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
