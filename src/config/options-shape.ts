@@ -157,6 +157,7 @@ const LIVE: Readonly<Record<string, GivenShape>> = {
   tools: on,
   observe: on,
   maxBodyBytes: bytes,
+  memoryBytes: bytes,
   tenants: {
     kind: 'text',
     pattern: /^(?:credential|one|header:\s*\S+)$/,
