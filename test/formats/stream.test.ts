@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { wires } from '../../src/formats/wires.ts'
 import type { ModelResponse, StreamEvent, StreamReducer } from '../../src/core/codec.ts'
 import { stream as anthropicMessages } from '../../src/formats/anthropic-messages/stream.ts'
 import { stream as gemini } from '../../src/formats/gemini/stream.ts'
@@ -255,5 +256,33 @@ describe.each(Object.keys(STREAMS) as Wire[])('%s', (wire) => {
       asked.response()
     }
     expect(asked.response()).toEqual(run(wire, name).response())
+  })
+})
+
+describe('numbers that an upstream chose', () => {
+  /** A stream whose only part has this number, by wire. */
+  const streams: Readonly<Record<string, (index: number) => readonly object[]>> = {
+    'anthropic-messages': (index) => [
+      { type: 'content_block_start', index, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index, delta: { type: 'text_delta', text: 'Hello' } },
+    ],
+    'openai-chat': (index) => [
+      {
+        choices: [
+          { index: 0, delta: { tool_calls: [{ index, id: 'a', function: { name: 'bash', arguments: '{}' } }] } },
+        ],
+      },
+    ],
+    'openai-responses': (output_index) => [
+      { type: 'response.output_item.added', output_index, item: { type: 'message', id: 'm' } },
+      { type: 'response.output_item.done', output_index, item: { type: 'message', id: 'm' } },
+    ],
+  }
+
+  it.each(Object.keys(streams))('leave no holes between the parts: %s', (format) => {
+    const { steps } = wires.find((wire) => wire.codec.format === format)!
+    const stream = steps.stream(() => false)
+    for (const data of streams[format]!(1_000_000)) stream.push({ data: JSON.stringify(data) })
+    expect(stream.parts()).toHaveLength(1)
   })
 })

@@ -1,4 +1,5 @@
 import type { StreamEvent } from '../../core/codec.ts'
+import { Numbered } from '../kit/pieces.ts'
 import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
   byToolChoice,
@@ -51,7 +52,8 @@ class AnthropicStream implements VisibleStream {
   /** Index upstream → index that the client sees; undefined for blocks of ours. */
   #shown = new Map<number, number | undefined>()
   #visible = 0
-  #blocks: { value: Record<string, unknown>; json: string }[] = []
+  /** By their number, which is the provider's to choose. */
+  #blocks = new Numbered<{ value: Record<string, unknown>; json: string }>()
   #held: StreamEvent[] = []
   /** Of the answer at hand: it begins with its input and ends with its output. */
   #usage: unknown
@@ -91,7 +93,7 @@ class AnthropicStream implements VisibleStream {
 
   #startBlock(event: StreamEvent, data: Fields, index: number): readonly Passed[] {
     const block = isRecord(data['content_block']) ? { ...data['content_block'] } : {}
-    this.#blocks[index] = { value: block, json: '' }
+    this.#blocks.set(index, { value: block, json: '' })
     const hidden = steps.callOf(block, this.#isOurs) !== undefined
     if (!hidden && block['type'] === 'tool_use') this.#hasCalls = true
     if (hidden) this.#hidesCalls = true
@@ -100,11 +102,13 @@ class AnthropicStream implements VisibleStream {
   }
 
   #grow(index: number, delta: unknown): void {
-    const block = this.#blocks[index]
+    const block = this.#blocks.get(index)
     if (block === undefined || !isRecord(delta)) return
     if (delta['type'] === 'input_json_delta') block.json += String(delta['partial_json'])
     else if (delta['type'] === 'citations_delta') {
-      block.value['citations'] = [...recordsIn(block.value['citations']), delta['citation']]
+      const { citations } = block.value
+      if (Array.isArray(citations)) citations.push(delta['citation'])
+      else block.value['citations'] = [delta['citation']]
     } else {
       for (const key of ['text', 'thinking', 'signature']) {
         if (typeof delta[key] === 'string') block.value[key] = textOf(block.value[key]) + delta[key]
@@ -119,9 +123,9 @@ class AnthropicStream implements VisibleStream {
   }
 
   parts(): readonly Fields[] {
-    return this.#blocks.map(({ value, json }) =>
-      value['type'] === 'tool_use' ? { ...value, input: parseInput(json) } : value,
-    )
+    return this.#blocks
+      .inOrder()
+      .map(({ value, json }) => (value['type'] === 'tool_use' ? { ...value, input: parseInput(json) } : value))
   }
 
   close(): readonly Passed[] {
@@ -143,7 +147,7 @@ class AnthropicStream implements VisibleStream {
   next(): readonly Passed[] {
     this.#answers++
     this.#hidesCalls = false
-    this.#blocks = []
+    this.#blocks = new Numbered()
     this.#shown = new Map()
     this.#held = []
     return []
