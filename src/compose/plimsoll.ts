@@ -36,7 +36,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   const open = openSessionsWithin(options.memoryBytes)
   const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): Session => {
     const { tenant = 'local', id, agent = 'main' } = wanted
-    const key = JSON.stringify([tenant, id, agent, policy ?? ''])
+    const key = JSON.stringify([tenant, id, agent, policy ?? '', wanted.key ?? ''])
     const found = open.get(key) ?? createSession(live.depsFor(agent, policy), wanted)
     if (bytes !== undefined) open.keep(key, found, bytes)
     return found

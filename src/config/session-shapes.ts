@@ -1,4 +1,5 @@
 import type { GivenShape } from '../core/given.ts'
+import type { Target } from '../core/target.ts'
 
 const text: GivenShape = { kind: 'text' }
 const any: GivenShape = { kind: 'any' }
@@ -37,8 +38,9 @@ const TARGET: GivenShape = {
     window: tokens,
     maxOutputTokens: tokens,
     learned: { kind: 'object', fields: { window: tokens, bodyBytes: tokens } },
+    heldWithin: tokens,
     refusesOverflow: { kind: 'switch' },
-  },
+  } satisfies Record<keyof Target, GivenShape>,
 }
 
 export const PREPARE: GivenShape = {

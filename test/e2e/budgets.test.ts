@@ -148,7 +148,7 @@ describe('a budget of one dollar, over real HTTP', () => {
       const store = memoryStore()
       const free = open({ store })
       for (let n = 0; n < 5; n++) await settled([await ask(free, 1)])
-      const spent = (await free.session({ id: 's1', tenant: tenantOf() }).status()).spent.costUsd
+      const spent = (await free.session({ id: 's1' }).status()).spent.costUsd
       expect(spent).toBeGreaterThan(0.05)
       const limited = open({ store, budgets: [dollar('session', spent)] })
       const [text] = await settled([await ask(limited, 1)])
@@ -175,8 +175,6 @@ describe('a budget of one dollar, over real HTTP', () => {
   })
 })
 
-const tenantOf = (): string => events.find(({ tenant }) => tenant.startsWith('t_'))!.tenant
-
 describe('the ledger', () => {
   it('has every call by agent, session, key and tenant, and no key in it', async () => {
     await withReferee(async ({ ask, settled }) => {
@@ -184,15 +182,18 @@ describe('the ledger', () => {
       await settled([await ask(plimsoll, 1), await ask(plimsoll, 1, { 'x-plimsoll-agent': 'child' })])
       await settled([await ask(plimsoll, 2, { 'x-api-key': 'sk-two' })])
       const { ledger } = plimsoll
-      const [tenant, other] = [...ledger.split('tenant').keys()]
+      // Named sessions are the program's own, whichever key pays.
+      expect([...ledger.split('tenant').keys()]).toEqual(['local'])
+      const keys = [...ledger.split('key').keys()]
+      expect(keys).toEqual([expect.stringMatching(/^k_/), expect.stringMatching(/^k_/)])
+      expect(keys.map((key) => ledger.totals({ key }).calls)).toEqual([2, 1])
       expect(ledger.totals()).toMatchObject({ calls: 3, unmeasured: 0, unpriced: 0 })
-      expect([...ledger.split('agent', { tenant: tenant! }).keys()]).toEqual(['main', 'child'])
-      expect([...ledger.split('key').keys()]).toEqual([tenant, other])
+      expect([...ledger.split('agent').keys()]).toEqual(['main', 'child'])
       expect(ledger.totals({ session: 's1' }).usage.input).toBeGreaterThan(2_000)
       expect(ledger.calls({ session: 's2' })).toEqual([
         expect.objectContaining({ model: MODEL, purpose: 'turn', durationMs: expect.any(Number) }),
       ])
-      expect(ledger.session(tenant!, 's1')).toMatchObject({
+      expect(ledger.session('local', 's1')).toMatchObject({
         requests: 2,
         usage: ledger.totals({ session: 's1' }).usage,
         costUsd: ledger.totals({ session: 's1' }).costUsd,

@@ -147,10 +147,11 @@ describe('exhaustion', () => {
   // Deviation (1): the design raises "exhausted" where zones cover everything; here the largest parts become preview + handle.
   it.each([2, 20])('%i messages that cannot be dropped are shortened instead', async (count) => {
     const history = [...talk(count, 60_000).slice(0, -1), user(chars(60_000))]
-    const { load, limit, text } = await presetSession(sized(10, 1, 1), 20_000).prepare(
+    const { verdict, limit, text } = await presetSession(sized(10, 1, 1), 20_000).prepare(
       count === 2 ? [history[0]!, model('Ok.'), history[1]!] : history,
     )
-    expect(load.count.high).toBeLessThanOrEqual(limit.tokens)
+    expect(verdict).toMatchObject({ kind: 'proceed' })
+    expect(verdict.kind === 'proceed' && verdict.projected).toBeLessThanOrEqual(limit.tokens)
     expect(text).toMatch(/art_[0-9a-z]{26}/)
   })
 })

@@ -3,7 +3,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Limit, Verdict } from '../../core/target.ts'
 import { withNewHead } from '../epoch/bound-thinking.ts'
 import type { PrepareContext, View } from './context.ts'
-import { anchorFor, occupancyOf } from './counting.ts'
+import { anchorFor, occupancyOf, textTokensOf } from './counting.ts'
 import { isOver } from './limits.ts'
 import type { Permission } from '../spending/budget-gate.ts'
 import type { Standing } from './standing.ts'
@@ -32,6 +32,15 @@ export function isUsedUp(context: PrepareContext, standing: Standing, before: Vi
     (branch.log.toolBudgetExceeded && !hasMoreRoom(limit, { limit: branch.log.toolBudgetLimit })) ||
     [...standing.firstSend.values()].some((edit) => edit.cause === 'window' && !hasMoreRoom(limit, edit))
   )
+}
+
+/** Where the session closes, the view with the weight of the line that closes it: what has to fit is what leaves. */
+export function withClosingLine(context: PrepareContext, standing: Standing, view: View): View {
+  const final = finalStepOf(context)
+  if (final === undefined || !isUsedUp(context, standing, view)) return view
+  const { count } = view.load
+  const high = count.high + textTokensOf(context)(final.instruction)
+  return { ...view, load: { ...view.load, count: { ...count, high } } }
 }
 
 /** Another target than the one where there was no room: what was used up there is not used up here. */

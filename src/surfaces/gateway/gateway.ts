@@ -172,6 +172,8 @@ export interface OpenedRequest {
   /** The policy that the client asks for. */
   readonly policy?: string
   readonly owner: StepOwner
+  /** Who pays, where that is not what tells tenants apart. */
+  readonly key?: string
   /** The conversation of a client that sent no name for it. */
   readonly visit?: Visit
 }
@@ -215,6 +217,7 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
     settings,
     ...(asked !== undefined && mode === 'apply' && { policy: asked }),
     owner: { tenant, ...speaker },
+    ...(request.tenants !== undefined && { key: tenantOf(await deps.secret(), request.header, request.path) }),
     ...(visit !== undefined && { visit }),
   }
 }
@@ -251,10 +254,11 @@ async function manage<B>(
   opened: OpenedRequest,
   upstream: Upstream<B>,
 ): Promise<Reply<B>> {
-  const { request, route, codec, text, conversation, decode, mode, settings, policy, owner } = opened
+  const { request, route, codec, text, conversation, decode, mode, settings, policy, owner, key } = opened
   const { tenant, session: sessionId, agent } = owner
   const emit = (event: EventBody): void => deps.emit({ ...event, ...owner, at: deps.clock.now() })
-  const session = deps.session({ tenant, id: sessionId, agent }, policy, weightOf(text, conversation.items.length))
+  const wanted = { tenant, id: sessionId, agent, ...(key !== undefined && { key }) }
+  const session = deps.session(wanted, policy, weightOf(text, conversation.items.length))
   const links = deps.chain(conversation.items)
   let scope: Promise<HistoryScope> | undefined
   const hidden =

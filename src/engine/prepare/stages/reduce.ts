@@ -6,6 +6,7 @@ import { makeEpoch, needsEpoch } from '../../epoch/make-epoch.ts'
 import { journalOf, type Journal } from '../../session/journal.ts'
 import { squeezeNew } from '../../tool-results/squeeze-new.ts'
 import type { PrepareContext, View } from '../context.ts'
+import { withClosingLine } from '../final-turn.ts'
 import { isOver } from '../limits.ts'
 import type { Standing } from '../standing.ts'
 import type { Measured } from './measure.ts'
@@ -46,8 +47,9 @@ async function epochFor(
   const isAsked = context.branch.wish.request !== undefined
   const ready = isAsked ? undefined : await takeSummary(context, standing, view, write)
   if (ready !== undefined) return { declared: ready }
-  if (isOutputLowered || !needsEpoch(context, standing, view)) return {}
-  return makeEpoch(context, standing, view, write)
+  const leaving = withClosingLine(context, standing, view)
+  if (isOutputLowered || !needsEpoch(context, standing, leaving)) return {}
+  return makeEpoch(context, standing, leaving, write)
 }
 
 const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({ epochs, anchors, firstSend })
