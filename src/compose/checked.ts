@@ -1,5 +1,5 @@
-import { PREPARE, RECORD, SESSION, TOOL_RESULT } from '../config/session-shapes.ts'
-import { checkGiven } from '../core/given.ts'
+import { PREPARE, RECORD, SESSION, SESSION_ARGUMENTS, TOOL_RESULT } from '../config/session-shapes.ts'
+import { checkArguments, checkGiven, type Argument } from '../core/given.ts'
 import type { Session, SessionOptions } from '../engine/session/session.ts'
 
 export { checkOptions } from './named-policies.ts'
@@ -17,7 +17,7 @@ function checked(session: Session): Session {
   const known = CHECKED.get(session)
   if (known !== undefined) return known
   const own: Session = {
-    ...session,
+    ...checkedFace(session, SESSION_ARGUMENTS),
     async toolResult(request) {
       checkGiven(request, TOOL_RESULT, 'toolResult()', 'bad-input')
       return session.toolResult(request)
@@ -30,8 +30,37 @@ function checked(session: Session): Session {
       checkGiven(request, RECORD, 'record()', 'bad-input')
       return session.record(request)
     },
-    fork: async (id) => checked(await session.fork(id)),
+    async fork(id) {
+      checkArguments([id], SESSION_ARGUMENTS.fork, 'fork()')
+      return checked(await session.fork(id))
+    },
   }
   CHECKED.set(session, own)
   return own
+}
+
+type Face = Readonly<Record<string, unknown>>
+
+/** The same object, whose functions check their arguments first. They give promises and refuse in them, but for those that are `atOnce`. */
+export function checkedFace<T extends object>(
+  face: T,
+  wanted: { readonly [name in keyof T]?: readonly Argument[] },
+  atOnce: readonly (keyof T)[] = [],
+): T {
+  const guarded = Object.entries(wanted).map(([name, args]): [string, unknown] => {
+    const run = (face as Face)[name] as (...given: unknown[]) => unknown
+    return [
+      name,
+      (...given: unknown[]) => {
+        try {
+          checkArguments(given, args as readonly Argument[], `${name}()`)
+        } catch (error) {
+          if ((atOnce as readonly string[]).includes(name)) throw error
+          return Promise.reject(error as Error)
+        }
+        return run(...given)
+      },
+    ]
+  })
+  return { ...face, ...Object.fromEntries(guarded) }
 }

@@ -17,6 +17,8 @@ export const EVENT_MEANINGS: Readonly<Record<EventBody['type'], string>> = {
   'prefix-broken': 'Bytes that were sent before have changed. This version declares the event and never sends it.',
   'usage-recorded': 'The provider reported usage for a call; `costUsd` is set where the price is known.',
   'usage-missing': 'A call ended without usage, so its tokens are known by estimate only.',
+  'call-refused':
+    'A model call has no answer: the provider refused it or never answered (`status` where it said one), or Plimsoll did not send it (`code`).',
   'calibration-drifted': 'A model counts differently from before; older samples of it were dropped.',
   'window-learned': 'An upstream showed what its context window is, and requests are kept within it.',
   'overflow-recovered': 'The upstream refused a request as too long; it was reduced, sent again and answered.',

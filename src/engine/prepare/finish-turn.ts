@@ -3,6 +3,7 @@ import type { Load } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf } from './counting.ts'
+import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import type { PreparedTurn } from './prepared-turn.ts'
 import type { Permitted } from './stages/permit.ts'
@@ -57,6 +58,8 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     edits: view.plan.length,
     tight,
   })
+  if (isStopped(permitted))
+    tellRefused(deps, branch, { by: 'plimsoll', model: target.model, turn: id, code: 'budget-exceeded' })
   return {
     id,
     body: typeof request.body === 'string' ? view.text : (JSON.parse(view.text) as object),
@@ -90,21 +93,21 @@ function told(load: Load): Load {
   return { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } }
 }
 
-function openTurn(
-  { request, context, permission, isClosing }: Permitted,
-  epoch: string | undefined,
-  unwritten: Unwritten | undefined,
-): string {
-  const { format, sentAnyway = false } = request
+/** It is never sent. */
+const isStopped = ({ request, permission }: Permitted): boolean =>
+  permission.verdict.kind === 'halt' && request.sentAnyway !== true
+
+function openTurn(permitted: Permitted, epoch: string | undefined, unwritten: Unwritten | undefined): string {
+  const { request, context, permission, isClosing } = permitted
   const { deps, branch, target, gauge, links, limit } = context
   const id = branch.turns.newId(branch.log.turns)
-  // A halted request is never sent, so there is nothing to record about it.
-  if (permission.verdict.kind === 'halt' && !sentAnyway) return id
+  // There is nothing to record about it.
+  if (isStopped(permitted)) return id
   const { measurement, estimate, conversation } = permission.view
   branch.turns.open({
     id,
     model: target.model,
-    format,
+    format: request.format,
     limit,
     estimated: measurement.raw.tokens,
     count: deps.meter.design === undefined ? estimate.count : measurement.count,
