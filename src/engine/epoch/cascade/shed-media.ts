@@ -1,7 +1,7 @@
-import type { Handle } from '../../../../core/handles.ts'
-import { mediaBytes, type Item, type Media } from '../../../../core/item.ts'
-import type { EpochEdit } from '../../../../core/records.ts'
-import { linkPlaces, NOTHING, type Draft, type Proposal, type StoredText } from '../draft.ts'
+import type { Handle } from '../../../core/handles.ts'
+import { mediaBytes, type Item, type Media } from '../../../core/item.ts'
+import type { EpochEdit } from '../../../core/records.ts'
+import { linkPlaces, NOTHING, type Draft, type Proposal, type StoredText } from './draft.ts'
 
 /** What a line in place of a picture takes on the wire, at most. */
 const LINE_BYTES = 400

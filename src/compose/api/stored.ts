@@ -1,11 +1,11 @@
-import type { SessionStore } from '../ports/session-store.ts'
-import { archiveFace, type Archive } from './archive-api.ts'
-import { artifactFace, type Artifacts } from './artifacts-api.ts'
-import type { OpenEngine } from './open-engine.ts'
-import type { OpenReaders } from './open-readers.ts'
+import type { SessionStore } from '../../ports/session-store.ts'
+import { archiveFace, type Archive } from './archive.ts'
+import { artifactFace, type Artifacts } from './artifacts.ts'
+import type { OpenEngine } from '../open/engine.ts'
+import type { OpenReaders } from '../open/readers.ts'
 
 /** What the stores hold, for programs: artifacts by their handles, sessions by their names. */
-export const storedFaces = (
+export const storedApi = (
   sessions: SessionStore,
   engine: Pick<OpenEngine, 'artifacts' | 'deps'>,
   readers: OpenReaders,

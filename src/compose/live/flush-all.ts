@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { PlimsollError } from '../core/errors.ts'
+import { PlimsollError } from '../../core/errors.ts'
 
 /** A store that failed a moment ago is left alone for this long. */
 const ONCE_MORE_MS = 1_100

@@ -1,7 +1,7 @@
-import { createTokenizerById, vocabularyOf } from '../drivers/tokenizers/by-id.ts'
-import { createTokenizers } from '../drivers/tokenizers/index.ts'
-import type { PlimsollOptions } from '../options.ts'
-import type { Tokenizer } from '../ports/tokenizer.ts'
+import { createTokenizerById, vocabularyOf } from '../../drivers/tokenizers/by-id.ts'
+import { createTokenizers } from '../../drivers/tokenizers/index.ts'
+import type { PlimsollOptions } from '../../options.ts'
+import type { Tokenizer } from '../../ports/tokenizer.ts'
 import type { Foundation } from './foundation.ts'
 
 /** Vocabularies, loaded where something is counted with them. */

@@ -1,10 +1,10 @@
-import { amendedCatalogue } from '../drivers/catalogue/amended.ts'
-import { bundledCatalogue } from '../drivers/catalogue/bundled.ts'
-import { openSummarizer, type SummarizerChoice } from '../drivers/open-summarizer.ts'
-import { byName } from '../formats/registry.ts'
-import type { PlimsollOptions } from '../options.ts'
-import type { Catalogue } from '../ports/catalogue.ts'
-import type { Summarizer } from '../ports/summarizer.ts'
+import { amendedCatalogue } from '../../drivers/catalogue/amended.ts'
+import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
+import { openSummarizer, type SummarizerChoice } from '../../drivers/open-summarizer.ts'
+import { byName } from '../../formats/registry.ts'
+import type { PlimsollOptions } from '../../options.ts'
+import type { Catalogue } from '../../ports/catalogue.ts'
+import type { Summarizer } from '../../ports/summarizer.ts'
 
 /** What is known of models, and those that are called for summaries and extractions. */
 export interface OpenModels {

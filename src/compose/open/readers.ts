@@ -1,14 +1,14 @@
-import { BoundedMap } from '../lib/bounded-map.ts'
-import type { EventBody } from '../core/events.ts'
-import { costOfUsage } from '../core/price.ts'
-import { isInstalled } from '../drivers/sandbox/optional-package.ts'
-import type { EngineDeps } from '../engine/deps.ts'
-import { COMPACT_READER } from '../engine/readers/reader-tools.ts'
-import type { ExtractAnswer } from '../engine/readers/extract/index.ts'
-import { artifactReaders, type ArtifactReaders } from '../engine/readers/artifact-readers.ts'
-import type { Sandbox } from '../ports/sandbox.ts'
-import type { SqlEngine } from '../ports/sql-engine.ts'
-import type { Summarizer } from '../ports/summarizer.ts'
+import { BoundedMap } from '../../lib/bounded-map.ts'
+import type { EventBody } from '../../core/events.ts'
+import { costOfUsage } from '../../core/price.ts'
+import { isInstalled } from '../../drivers/sandbox/optional-package.ts'
+import type { EngineDeps } from '../../engine/deps.ts'
+import { COMPACT_READER } from '../../engine/readers/reader-tools.ts'
+import type { ExtractAnswer } from '../../engine/readers/extract/index.ts'
+import { artifactReaders, type ArtifactReaders } from '../../engine/readers/artifact-readers.ts'
+import type { Sandbox } from '../../ports/sandbox.ts'
+import type { SqlEngine } from '../../ports/sql-engine.ts'
+import type { Summarizer } from '../../ports/summarizer.ts'
 
 /** Whose question: its tenant's artifacts are read, its session pays for what a model reads. */
 export interface ReaderOwner {
@@ -117,7 +117,7 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
 function lazySql(): SqlEngine {
   let engine: Promise<SqlEngine> | undefined
   const load = (): Promise<SqlEngine> =>
-    (engine ??= import('../drivers/sandbox/sqljs.ts').then(({ sqljsEngine }) => sqljsEngine()))
+    (engine ??= import('../../drivers/sandbox/sqljs.ts').then(({ sqljsEngine }) => sqljsEngine()))
   return {
     name: 'sql.js',
     query: async (request) => (await load()).query(request),
@@ -128,7 +128,7 @@ function lazySql(): SqlEngine {
 function lazySandbox(): Sandbox {
   let sandbox: Promise<Sandbox> | undefined
   const load = (): Promise<Sandbox> =>
-    (sandbox ??= import('../drivers/sandbox/quickjs.ts').then(({ quickjsSandbox }) => quickjsSandbox()))
+    (sandbox ??= import('../../drivers/sandbox/quickjs.ts').then(({ quickjsSandbox }) => quickjsSandbox()))
   return {
     name: 'quickjs',
     run: async (request) => (await load()).run(request),

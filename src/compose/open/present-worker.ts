@@ -1,7 +1,7 @@
 import { parentPort, receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
-import { READY } from '../drivers/sandbox/guarded-worker.ts'
-import { presentText } from '../engine/tool-results/present.ts'
-import type { Presented, PresentOptions } from '../engine/deps.ts'
+import { READY } from '../../drivers/sandbox/guarded-worker.ts'
+import { presentText } from '../../engine/tool-results/present.ts'
+import type { Presented, PresentOptions } from '../../engine/deps.ts'
 
 /** A view to be made. Tokens are counted by whoever asked: only there is it known what this endpoint was seen to count. */
 export interface PresentTask extends Pick<PresentOptions, 'budgetTokens' | 'handle' | 'tool' | 'readers'> {

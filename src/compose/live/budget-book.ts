@@ -1,4 +1,4 @@
-import type { BudgetBook } from '../engine/spending/budget-book.ts'
+import type { BudgetBook } from '../../engine/spending/budget-book.ts'
 
 /** A book of budgets that can be replaced while calls are under way: each is settled in the book that it was reserved in. */
 export interface LiveBook extends BudgetBook {

@@ -1,6 +1,6 @@
 import { MessageChannel } from 'node:worker_threads'
-import { guardedWorker, isStopped, workerBeside, type GuardedWorker } from '../drivers/sandbox/guarded-worker.ts'
-import type { Presented, Presenter, PresentOptions } from '../engine/deps.ts'
+import { guardedWorker, isStopped, workerBeside, type GuardedWorker } from '../../drivers/sandbox/guarded-worker.ts'
+import type { Presented, Presenter, PresentOptions } from '../../engine/deps.ts'
 import type { PresentAnswer, PresentTask } from './present-worker.ts'
 
 /** A view of less than this is made in a few milliseconds; a thread would cost more. */
@@ -25,7 +25,7 @@ export function presentAside(inline: Presenter): PresentAside {
 
   async function aside(output: string, options: PresentOptions): Promise<Presented | undefined> {
     const { budgetTokens, handle, tool, readers, countTokens } = options
-    worker ??= guardedWorker(workerBeside(import.meta.url, 'present-worker', 'compose'), undefined, LIMITS)
+    worker ??= guardedWorker(workerBeside(import.meta.url, 'present-worker', 'compose/open'), undefined, LIMITS)
     const { port1, port2 } = new MessageChannel()
     const counted = new SharedArrayBuffer(4)
     const signal = new Int32Array(counted)

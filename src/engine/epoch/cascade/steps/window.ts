@@ -1,7 +1,7 @@
-import type { WindowStep } from '../../../core/policy.ts'
-import { NOTHING, type Draft, type Proposal } from './draft.ts'
-import { summaryPlace } from './steps/fold.ts'
-import { between, dropEdits, foldableIn, sizeOf } from './zones.ts'
+import type { WindowStep } from '../../../../core/policy.ts'
+import { NOTHING, type Draft, type Proposal } from '../draft.ts'
+import { summaryPlace } from './fold.ts'
+import { between, dropEdits, foldableIn, sizeOf } from '../zones.ts'
 
 /**
  * A window over whole steps: from `size` on the oldest between the zones go until `target` of it is left. A line stands in their

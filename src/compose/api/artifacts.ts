@@ -1,11 +1,11 @@
-import type { Handle } from '../core/handles.ts'
-import type { ExtractAnswer, ExtractRequest } from '../engine/readers/extract/index.ts'
-import type { GrepRequest } from '../engine/readers/grep/grep.ts'
-import type { QueryRequest } from '../engine/readers/query.ts'
-import type { ReaderAnswer } from '../engine/readers/reader.ts'
-import type { RunRequest } from '../engine/readers/run.ts'
-import type { OpenReaders } from './open-readers.ts'
-import type { ArtifactQuery, ArtifactStat, ArtifactStore, ByteRange } from '../ports/artifact-store.ts'
+import type { Handle } from '../../core/handles.ts'
+import type { ExtractAnswer, ExtractRequest } from '../../engine/readers/extract/index.ts'
+import type { GrepRequest } from '../../engine/readers/grep/grep.ts'
+import type { QueryRequest } from '../../engine/readers/query.ts'
+import type { ReaderAnswer } from '../../engine/readers/reader.ts'
+import type { RunRequest } from '../../engine/readers/run.ts'
+import type { OpenReaders } from '../open/readers.ts'
+import type { ArtifactQuery, ArtifactStat, ArtifactStore, ByteRange } from '../../ports/artifact-store.ts'
 
 /** What a reader is asked, the handle apart. */
 export type Asked<Request extends { readonly handle: string }> = Omit<Request, 'handle'> & OfTenant

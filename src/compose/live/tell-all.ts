@@ -1,4 +1,4 @@
-import type { EventSink, PlimsollEvent } from '../core/events.ts'
+import type { EventSink, PlimsollEvent } from '../../core/events.ts'
 
 const warned = new WeakSet<EventSink>()
 

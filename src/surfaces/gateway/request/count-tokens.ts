@@ -2,14 +2,14 @@ import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { Target } from '../../../core/target.ts'
 import { wireOf } from '../../../formats/registry.ts'
-import type { Answer } from '../request/answer.ts'
+import type { Answer } from './answer.ts'
 import { isEncoded } from '../http/encoding.ts'
-import type { Place, Reply, Upstream, UpstreamAnswer } from '../exchange.ts'
+import type { Place, Reply, Upstream, UpstreamAnswer } from '../exchange-types.ts'
 import type { GatewayDeps, OpenedRequest } from '../gateway.ts'
 import { openHidden } from '../hidden/index.ts'
 import { withPathModel } from '../../../formats/routes.ts'
-import { ownPlace } from './upstreams.ts'
-import { withModel } from '../request/with-model.ts'
+import { ownPlace } from '../upstream/upstreams.ts'
+import { withModel } from './with-model.ts'
 
 /** Statuses by which a server says that it has no such route. */
 const NO_SUCH_ROUTE = new Set([404, 405, 501])

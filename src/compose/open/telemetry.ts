@@ -1,9 +1,9 @@
-import { openTelemetry } from '../drivers/telemetry/open-telemetry.ts'
-import { providerOfFormat } from '../formats/endpoints.ts'
-import { packageVersion } from '../lib/package-root.ts'
-import type { PlimsollOptions } from '../options.ts'
+import { openTelemetry } from '../../drivers/telemetry/open-telemetry.ts'
+import { providerOfFormat } from '../../formats/endpoints.ts'
+import { packageVersion } from '../../lib/package-root.ts'
+import type { PlimsollOptions } from '../../options.ts'
 import type { Foundation } from './foundation.ts'
-import type { OpenModels } from './open-models.ts'
+import type { OpenModels } from './models.ts'
 
 /** Lets an OpenTelemetry SDK of the program have spans and metrics of every call. */
 export function connectTelemetry({ telemetry = true }: PlimsollOptions, { on }: Foundation, models: OpenModels): void {

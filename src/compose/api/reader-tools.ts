@@ -1,10 +1,10 @@
-import type { NewTool } from '../core/conversation.ts'
-import { PlimsollError } from '../core/errors.ts'
-import { recordOf } from '../core/values.ts'
-import { readerTools } from '../engine/readers/reader-tools.ts'
-import type { Session } from '../engine/session/session.ts'
-import type { DeclaredTools } from '../formats/declared-tools.ts'
-import { isWire, WIRE_FORMATS, wireOf, type WireFormat } from '../formats/registry.ts'
+import type { NewTool } from '../../core/conversation.ts'
+import { PlimsollError } from '../../core/errors.ts'
+import { recordOf } from '../../core/values.ts'
+import { readerTools } from '../../engine/readers/reader-tools.ts'
+import type { Session } from '../../engine/session/session.ts'
+import type { DeclaredTools } from '../../formats/declared-tools.ts'
+import { isWire, WIRE_FORMATS, wireOf, type WireFormat } from '../../formats/registry.ts'
 import {
   FRAMEWORK_FORMATS,
   isFramework,
@@ -12,9 +12,9 @@ import {
   type Answering,
   type FrameworkFormat,
   type FrameworkReaders,
-} from '../surfaces/adapters/reader-shapes.ts'
-import { runHiddenTool } from '../surfaces/gateway/hidden/run-tool.ts'
-import type { OpenReaders } from './open-readers.ts'
+} from '../../surfaces/adapters/reader-shapes.ts'
+import { runHiddenTool } from '../../surfaces/gateway/hidden/run-tool.ts'
+import type { OpenReaders } from '../open/readers.ts'
 
 /** An API format, or a framework whose tools have a shape of their own. */
 export type ToolFormat = WireFormat | FrameworkFormat

@@ -1,8 +1,8 @@
-import { PREPARE, RECORD, SESSION, TOOL_RESULT } from '../config/session-shapes.ts'
-import { checkGiven } from '../core/given.ts'
-import type { Session, SessionOptions } from '../engine/session/session.ts'
+import { PREPARE, RECORD, SESSION, TOOL_RESULT } from '../../config/session-shapes.ts'
+import { checkGiven } from '../../core/given.ts'
+import type { Session, SessionOptions } from '../../engine/session/session.ts'
 
-export { checkOptions } from './named-policies.ts'
+export { checkOptions } from '../named-policies.ts'
 
 /** Programs hold a session and compare it: one checked one for each. */
 const CHECKED = new WeakMap<Session, Session>()

@@ -1,6 +1,6 @@
-import type { Draft, Proposal } from '../draft.ts'
-import { NOTHING } from '../draft.ts'
-import { dropEdits, foldableIn } from '../zones.ts'
+import type { Draft, Proposal } from './draft.ts'
+import { NOTHING } from './draft.ts'
+import { dropEdits, foldableIn } from './zones.ts'
 
 /**
  * What stands before the provider's newest compaction is read by nobody any more: it leaves without a word in its place, and a summary

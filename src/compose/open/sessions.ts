@@ -1,5 +1,5 @@
-import type { Session } from '../engine/session/session.ts'
-import { cacheSizes } from './cache-sizes.ts'
+import type { Session } from '../../engine/session/session.ts'
+import { cacheSizes } from '../cache-sizes.ts'
 
 export interface OpenSessions {
   get(key: string): Session | undefined

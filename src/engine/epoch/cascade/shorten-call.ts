@@ -1,6 +1,6 @@
-import type { Handle } from '../../../../core/handles.ts'
-import { fit } from '../../../intake/fit.ts'
-import { cutHead } from '../../../intake/text.ts'
+import type { Handle } from '../../../core/handles.ts'
+import { fit } from '../../intake/fit.ts'
+import { cutHead } from '../../intake/text.ts'
 
 export interface ShortenOptions {
   readonly budgetTokens: number

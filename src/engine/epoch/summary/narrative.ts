@@ -1,6 +1,6 @@
-import type { Item } from '../../../../core/item.ts'
-import { isRecord } from '../../../../core/values.ts'
-import { cutHead } from '../../../intake/text.ts'
+import type { Item } from '../../../core/item.ts'
+import { isRecord } from '../../../core/values.ts'
+import { cutHead } from '../../intake/text.ts'
 
 /** One sentence about a tool's result, from its parsed value. */
 export type DescribeResult = (tool: string, response: unknown) => string
