@@ -43,10 +43,7 @@ const SCHEMES: ReadonlyMap<string, StoreScheme> = new Map<string, StoreScheme>([
       events: (_, options) => memoryEvents(options),
     },
   ],
-  [
-    'null:',
-    { store: () => nullStore(), artifacts: () => 'memory:', events: (_, options) => memoryEvents(options) },
-  ],
+  ['null:', { store: () => nullStore(), artifacts: () => 'memory:', events: (_, options) => memoryEvents(options) }],
   [
     'sqlite:',
     {

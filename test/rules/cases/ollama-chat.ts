@@ -10,8 +10,7 @@ const body = (messages: unknown, extra: Fields = {}) => ({ model: 'llama3.1:8b',
 const result: Fields = { role: 'tool', content: 'ok', tool_name: 'bash' }
 
 export const ollamaChatCases: RuleCases<OllamaChatRule> = {
-  'body-object': { bad: [body([user()])], good: body([user()]) },
-  'model-named': [
+  'body-shape': [
     { bad: { messages: [user()] }, good: body([user()]) },
     { bad: body([user()], { model: '' }), good: body([user()]) },
   ],
@@ -21,9 +20,15 @@ export const ollamaChatCases: RuleCases<OllamaChatRule> = {
     { bad: body([user([{ type: 'text', text: 'Go' }])]), good: body([user('Go')]) },
     { bad: body([user('Go', { thinking: 7 })]), good: body([user('Go', { thinking: 'Seven.' })]) },
   ],
-  'message-role': { bad: body([{ role: 'developer', content: 'Go' }]), good: body([{ role: 'system', content: 'Go' }, user()]) },
+  'message-role': {
+    bad: body([{ role: 'developer', content: 'Go' }]),
+    good: body([{ role: 'system', content: 'Go' }, user()]),
+  },
   'images-base64': [
-    { bad: body([user('Look', { images: ['data:image/png;base64,AAAA'] })]), good: body([user('Look', { images: [png(8, 8)] })]) },
+    {
+      bad: body([user('Look', { images: ['data:image/png;base64,AAAA'] })]),
+      good: body([user('Look', { images: [png(8, 8)] })]),
+    },
     { bad: body([user('Look', { images: [{ data: 'AAAA' }] })]), good: body([user('Look', { images: [png(8, 8)] })]) },
   ],
   'call-shape': [
