@@ -1,9 +1,7 @@
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
-import { FACE_ARGUMENTS } from '../config/session-shapes.ts'
-import { checkedFace } from './api/checked-face.ts'
-import { checkedSession, checkOptions } from './api/checked-session.ts'
+import { checkedPlimsoll, checkedSession, checkOptions } from './api/checked-session.ts'
 import { layFoundation } from './open/foundation.ts'
 import { liveSettings } from './live/settings.ts'
 import { openEngine } from './open/engine.ts'
@@ -69,5 +67,5 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       if (failures.length > 0) throw failures[0]
     },
   }
-  return checkedFace(plimsoll, FACE_ARGUMENTS, ['tools', 'on'])
+  return checkedPlimsoll(plimsoll)
 }

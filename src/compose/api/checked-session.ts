@@ -1,9 +1,20 @@
-import { PREPARE, RECORD, SESSION, SESSION_ARGUMENTS, TOOL_RESULT } from '../../config/session-shapes.ts'
+import {
+  FACE_ARGUMENTS,
+  PREPARE,
+  RECORD,
+  SESSION,
+  SESSION_ARGUMENTS,
+  TOOL_RESULT,
+} from '../../config/session-shapes.ts'
 import { checkArguments, checkGiven } from '../../core/given.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
+import type { Plimsoll } from '../../options.ts'
 import { checkedFace } from './checked-face.ts'
 
 export { checkOptions } from '../named-policies.ts'
+
+/** The same for what a Plimsoll does itself. */
+export const checkedPlimsoll = (plimsoll: Plimsoll): Plimsoll => checkedFace(plimsoll, FACE_ARGUMENTS, ['tools', 'on'])
 
 /** Programs hold a session and compare it: one checked one for each. */
 const CHECKED = new WeakMap<Session, Session>()
