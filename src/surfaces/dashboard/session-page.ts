@@ -1,8 +1,17 @@
+import { costOfUsage, simulateUsage, type PriceModel } from '../../core/price.ts'
 import type { Epoch } from '../../core/records.ts'
 import { addUsage, NO_USAGE } from '../../core/usage.ts'
 import { compositionOf, type CountText } from './composition.ts'
 import type { FoldedLog, LoggedCall } from './fold-log.ts'
-import type { PageCall, PageCompaction, PageCut, PageEdit, SessionFigures, SessionPage } from './page-types.ts'
+import type {
+  CompactionPrice,
+  PageCall,
+  PageCompaction,
+  PageCut,
+  PageEdit,
+  SessionFigures,
+  SessionPage,
+} from './page-types.ts'
 import { savedBy, type PriceOf } from './savings.ts'
 
 export interface PageInputs {
@@ -31,6 +40,7 @@ export function figuresOf(log: FoldedLog, { tenant, session, version, priceOf }:
     limit: last?.limit ?? 0,
     window: last?.window ?? 0,
     compactions: log.epochs.length - log.undone.size,
+    overflowsAvoided: turns.filter(({ original, limit = Infinity }) => original > limit).length,
     cuts: log.audits.length,
     usage: calls.reduce((sum, { usage }) => (usage === undefined ? sum : addUsage(sum, usage)), NO_USAGE),
     costUsd: calls.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
@@ -52,7 +62,10 @@ export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: Cou
       ...call,
       parts: Object.fromEntries(partsOf(log.calls[index]!, call.prompt)),
     })),
-    compactionList: log.epochs.map(({ epoch, callsBefore }) => compactionOf(epoch, callsBefore, log, standing)),
+    compactionList: log.epochs.map(({ epoch, callsBefore }) => ({
+      ...compactionOf(epoch, callsBefore, log, standing),
+      ...priceOfCompaction(epoch, inputs.priceOf((log.calls[callsBefore] ?? log.calls.at(-1))?.model ?? '')),
+    })),
     cuts: log.audits.map(({ at, action, reason, tool, originalBytes, shownBytes, handle }): PageCut => ({
       at,
       action,
@@ -75,7 +88,20 @@ function callsOf(log: FoldedLog): readonly PageCall[] {
 }
 
 function pageCall(call: LoggedCall, saved: number): PageCall {
-  const { number, at, agent = MAIN, model, purpose, estimated, usage, costUsd, limit, epoch, durationMs } = call
+  const {
+    number,
+    at,
+    agent = MAIN,
+    model,
+    purpose,
+    estimated,
+    usage,
+    costUsd,
+    limit,
+    thresholds,
+    epoch,
+    durationMs,
+  } = call
   const isMeasured = usage !== undefined && usage.input > 0
   const prompt = isMeasured ? usage.input : Math.round(estimated)
   return {
@@ -91,6 +117,7 @@ function pageCall(call: LoggedCall, saved: number): PageCall {
     ...(usage !== undefined && { usage }),
     ...(costUsd !== undefined && { costUsd }),
     ...(limit !== undefined && { limit: limit.tokens, window: limit.window }),
+    ...(thresholds !== undefined && { thresholds }),
     ...(epoch !== undefined && { epoch }),
     ...(durationMs !== undefined && { durationMs }),
     parts: {},
@@ -143,6 +170,17 @@ function compactionOf(
     edits: edits.map(editOf),
     ...(recall !== undefined && { recall }),
   }
+}
+
+/** At the prices of the call that it came before. */
+function priceOfCompaction(
+  { before, after }: Epoch,
+  price: PriceModel | undefined,
+): { readonly price?: CompactionPrice } {
+  if (price === undefined) return {}
+  const prompt = (tokens: number, commonPrefixTokens: number): number =>
+    costOfUsage(simulateUsage({ tokens, commonPrefixTokens, outputTokens: 0 }, price), price)
+  return { price: { before: prompt(before, before), once: prompt(after, 0), after: prompt(after, after) } }
 }
 
 function editOf(edit: Epoch['edits'][number]): PageEdit {

@@ -69,6 +69,6 @@ function assertThere(url: string): void {
   const file = url.slice('sqlite:'.length).replace(/^\/\/(?=\/|\.)/, '')
   if (existsSync(file)) return
   throw new PlimsollError('not-found', `There is no store at ${withoutPassword(url)}.`, {
-    advice: 'A proxy or a chat makes one; --store names another.',
+    advice: 'plimsoll proxy and plimsoll chat create one; --store names another.',
   })
 }
