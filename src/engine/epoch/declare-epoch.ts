@@ -191,7 +191,7 @@ export function epochOf(
     reason: cause.forced
       ? 'the load is above the limit'
       : cause.requested === undefined
-        ? 'the load is above the threshold (high water)'
+        ? 'the load is above the threshold'
         : 'it was asked for',
     policy: deps.policy.name,
     before: cause.loadBefore,

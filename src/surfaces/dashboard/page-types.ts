@@ -78,8 +78,11 @@ export interface PageCompaction {
   readonly agent: string
   /** The call that it came before, by number. */
   readonly beforeCall: number
+  /** Upper bounds, as they are compared with the limit. */
   readonly before: number
   readonly after: number
+  /** What the provider counted for the first request under it. */
+  readonly counted?: number
   readonly covered: number
   readonly forced: boolean
   readonly reason: string

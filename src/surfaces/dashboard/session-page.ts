@@ -62,10 +62,15 @@ export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: Cou
       ...call,
       parts: Object.fromEntries(partsOf(log.calls[index]!, call.prompt)),
     })),
-    compactionList: log.epochs.map(({ epoch, callsBefore }) => ({
-      ...compactionOf(epoch, callsBefore, log, standing),
-      ...priceOfCompaction(epoch, inputs.priceOf((log.calls[callsBefore] ?? log.calls.at(-1))?.model ?? '')),
-    })),
+    compactionList: log.epochs.map(({ epoch, callsBefore }) => {
+      const { model, epoch: under, usage } = log.calls[callsBefore] ?? {}
+      const counted = under === epoch.id && usage !== undefined && usage.input > 0 ? usage.input : undefined
+      return {
+        ...compactionOf(epoch, callsBefore, log, standing),
+        ...(counted !== undefined && { counted }),
+        ...priceOfCompaction(epoch.before, counted ?? epoch.after, inputs.priceOf(model ?? modelOf(log))),
+      }
+    }),
     cuts: log.audits.map(({ at, action, reason, tool, originalBytes, shownBytes, handle }): PageCut => ({
       at,
       action,
@@ -124,14 +129,21 @@ function pageCall(call: LoggedCall, saved: number): PageCall {
   }
 }
 
-/** An epoch's `before` was measured with the epoch before it in place, so that what they took out adds up along an agent's line. */
+/**
+ * An epoch's `before` was measured with the epoch before it in place, so that what they took out adds up along an agent's line. What is left is
+ * taken from the provider's count of the first call under it: `after` is the upper bound of an estimate.
+ */
 function savedByEpoch(log: FoldedLog): ReadonlyMap<string, number> {
+  const counted = new Map<string, number>()
+  for (const { epoch, purpose, usage } of log.calls)
+    if (epoch !== undefined && purpose === 'turn' && !counted.has(epoch)) counted.set(epoch, usage?.input ?? 0)
   const saved = new Map<string, number>()
   const newest = new Map<string, string>()
   for (const { epoch } of log.epochs) {
     const agent = epoch.agent ?? MAIN
     const before = newest.get(agent)
-    const own = Math.max(0, Math.round(epoch.before - epoch.after))
+    const after = counted.get(epoch.id) || epoch.after
+    const own = Math.max(0, Math.round(epoch.before - after))
     // One that replaces another on the same request goes on from what that one left.
     saved.set(epoch.id, (before === undefined || log.undone.has(before) ? 0 : (saved.get(before) ?? 0)) + own)
     newest.set(agent, epoch.id)
@@ -172,9 +184,12 @@ function compactionOf(
   }
 }
 
+const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? ''
+
 /** At the prices of the call that it came before. */
 function priceOfCompaction(
-  { before, after }: Epoch,
+  before: number,
+  after: number,
   price: PriceModel | undefined,
 ): { readonly price?: CompactionPrice } {
   if (price === undefined) return {}

@@ -15,6 +15,7 @@ export function Compactions({ page, changed }: { page: SessionPage; changed: () 
       <Card title="Compact or fork">
         <div class="toolbar">
           <input
+            class="wide"
             aria-label="What the summary should keep"
             placeholder="What the summary should keep (optional)"
             value={instructions}
@@ -57,7 +58,7 @@ function Compaction({ of: each, page, changed }: { of: PageCompaction; page: Ses
   const replaced = each.edits.filter(({ op }) => op === 'replace').length
   return (
     <Card
-      title={`Before call ${each.beforeCall}: ${tokens(each.before)} → ${tokens(each.after)} tokens`}
+      title={`Before call ${each.beforeCall}: ${tokens(each.before)} → ${tokens(each.counted ?? each.after)} tokens`}
       actions={
         each.undone ? (
           <span class="badge">undone</span>

@@ -46,7 +46,7 @@ export function Load({ page }: { page: SessionPage }) {
         actions={page.agents.length > 1 && <AgentChoice page={page} value={agent} set={setAgent} />}
       >
         <Chart x={x} lines={lines} marks={marks} label={describe(shown, page.compactionList)} />
-        <p class="dim">Dashed verticals are compactions; red ones were forced. Click a name to hide its line.</p>
+        <p class="dim">Vertical lines are compactions; red ones were forced. Click a name to hide its line.</p>
       </Card>
       <Composition calls={shown} />
       <details class="card">
