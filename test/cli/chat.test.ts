@@ -249,7 +249,7 @@ describe('chat in a terminal', () => {
       await terminal.waitFor('> ')
       terminal.send(command + ENTER)
     }
-    await terminal.waitFor('continues it.')
+    await terminal.waitFor('next.')
     // Nothing of ours is left to the terminal to break; what the model says is not ours.
     const lines = terminal
       .text()
