@@ -1,5 +1,5 @@
 import type { Answer } from './request/answer.ts'
-import type { Reply, Tap, Upstream, UpstreamAnswer } from './exchange.ts'
+import type { Reply, Tap, Upstream, UpstreamAnswer } from './exchange-types.ts'
 import type { Gateway } from './gateway.ts'
 import { unreadCall } from '../../formats/unread-calls.ts'
 import { SESSION_HEADER } from './identity.ts'

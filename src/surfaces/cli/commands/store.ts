@@ -12,15 +12,16 @@ import {
   storeStats,
   verifyStore,
 } from '../../../engine/store-admin/store-admin.ts'
-import { openStore, withoutPassword } from '../../../drivers/open-store.ts'
-import { findSecret } from '../../../compose/plimsoll.ts'
+import { openStore } from '../../../drivers/open-store.ts'
+import { withoutPassword } from '../../../drivers/store-url.ts'
+import { defaultStore, findSecret } from '../../../compose/plimsoll.ts'
 import { EXIT } from '../exit-codes.ts'
 import { grouped, plural, short } from '../inspect/figures.ts'
 import { confirmed } from '../kit/confirm.ts'
 import { duration } from '../kit/duration.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print } from '../kit/print.ts'
-import { addStoreOptions, defaultStoreUrl, withStores, type StoreFlags } from '../stores/open.ts'
+import { addStoreOptions, withStores, type StoreFlags } from '../stores/open.ts'
 import { wholeNumber } from '../whole-number.ts'
 
 export function storeCommand(): Command {
@@ -141,7 +142,7 @@ const importing = (): Command =>
   ).action(runImport)
 
 async function runImport(file: string, flags: StoreFlags): Promise<void> {
-  const url = flags.store ?? defaultStoreUrl()
+  const url = flags.store ?? defaultStore()
   const sessions = openStore(url)
   try {
     const read = () => createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })

@@ -1,13 +1,14 @@
 import { access, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { artifactsBeside, openArtifacts } from '../../../drivers/open-artifacts.ts'
-import { openStore, withoutPassword } from '../../../drivers/open-store.ts'
+import { openStore } from '../../../drivers/open-store.ts'
+import { withoutPassword } from '../../../drivers/store-url.ts'
 import { quickjsSandbox } from '../../../drivers/sandbox/quickjs.ts'
 import { sqljsEngine } from '../../../drivers/sandbox/sqljs.ts'
 import { createTokenizers } from '../../../drivers/tokenizers/tokenizers.ts'
-import { findSecret } from '../../../compose/plimsoll.ts'
+import { defaultStore, findSecret } from '../../../compose/plimsoll.ts'
 import { sentenceOf } from '../kit/print-error.ts'
-import { defaultStoreUrl, type StoreFlags } from '../stores/open.ts'
+import type { StoreFlags } from '../stores/open.ts'
 import { fail, ok, warn, type Check } from './check.ts'
 
 const LEAST_NODE = 20
@@ -23,7 +24,7 @@ export function checkNode(version = process.versions.node): Check {
 
 /** Opens the store as a proxy would. One that is not there yet is fine when it can be made. */
 export async function checkStore(flags: StoreFlags): Promise<readonly Check[]> {
-  const url = flags.store ?? defaultStoreUrl()
+  const url = flags.store ?? defaultStore()
   const file = /^sqlite:(?:\/\/(?=\/|\.))?(.+)$/.exec(url)?.[1]
   if (file !== undefined && !(await isThere(file))) {
     const folder = await nearestFolder(dirname(file))

@@ -8,7 +8,7 @@ import { classifyProviderError, type ClassifiedError } from '../../../formats/ov
 import { besideOwn } from '../upstream/beside-own.ts'
 import { isForeign, sendAcross } from '../upstream/cross-wire.ts'
 import { decodeBody, isEncoded, readableEncodings } from '../http/encoding.ts'
-import { wholeOf, type Outbound, type UpstreamAnswer } from '../exchange.ts'
+import { wholeOf, type Outbound, type UpstreamAnswer } from '../exchange-types.ts'
 import { conversationKey, DOES_NOT_FIT, prepareFor, type Attempt } from './fit.ts'
 import { refusalInside } from './look-ahead.ts'
 import type { ManagedRequest } from './managed-request.ts'

@@ -5,7 +5,7 @@ import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
 import { isVendor } from '../../../formats/overflow/index.ts'
 import { sideRequest } from '../upstream/side-request.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
-import type { Place } from '../exchange.ts'
+import type { Place } from '../exchange-types.ts'
 import type { ManagedRequest } from './managed-request.ts'
 
 /** A request that was made to fit one place. */

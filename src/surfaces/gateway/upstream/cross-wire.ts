@@ -9,7 +9,7 @@ import type { Route } from '../../../formats/routes.ts'
 import type { AnswerHead } from '../../../formats/wire/answer.ts'
 import { translateStream, translateWhole } from '../../../formats/wire/translate.ts'
 import { errorBody } from '../request/answer.ts'
-import type { Outbound, Place, Rewrite, Upstream, UpstreamAnswer } from '../exchange.ts'
+import type { Outbound, Place, Rewrite, Upstream, UpstreamAnswer } from '../exchange-types.ts'
 
 /** A request of the client's wire, on its way to a place that speaks another. */
 export interface Crossing {

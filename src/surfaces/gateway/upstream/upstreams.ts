@@ -1,6 +1,6 @@
 import type { UpstreamConfig, Upstreams } from '../../../config/upstreams.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import type { Place } from '../exchange.ts'
+import type { Place } from '../exchange-types.ts'
 import type { HeaderReader } from '../identity.ts'
 import { endpointAtRoot } from '../../../formats/endpoints.ts'
 

@@ -1,0 +1,15 @@
+import type { SessionStore } from '../../ports/session-store.ts'
+import { archiveFace, type Archive } from './archive.ts'
+import { artifactFace, type Artifacts } from './artifacts.ts'
+import type { OpenEngine } from '../open/engine.ts'
+import type { OpenReaders } from '../open/readers.ts'
+
+/** What the stores hold, for programs: artifacts by their handles, sessions by their names. */
+export const storedApi = (
+  sessions: SessionStore,
+  engine: Pick<OpenEngine, 'artifacts' | 'deps'>,
+  readers: OpenReaders,
+): { readonly artifacts: Artifacts; readonly archive: Archive } => ({
+  artifacts: artifactFace(engine.artifacts, readers),
+  archive: archiveFace({ sessions, deps: engine.deps, readers }),
+})
