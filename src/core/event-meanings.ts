@@ -14,7 +14,8 @@ export const EVENT_MEANINGS: Readonly<Record<EventBody['type'], string>> = {
     'The history that a compaction covers is gone (a rewind, an edit, a fork), so it no longer applies.',
   'epoch-undone': 'A compaction was taken back with `undo`.',
   'call-unanswered': 'The history holds a tool call without a result; a compaction worked around it.',
-  'prefix-broken': 'Bytes that were sent before have changed. This version declares the event and never sends it.',
+  'prefix-broken':
+    'The client changed a part of the history that it had sent before, from item `atItem` (counted from 0) on. The request goes out as changed; from there on the prompt cache of the provider does not hit.',
   'usage-recorded': 'The provider reported usage for a call; `costUsd` is set where the price is known.',
   'usage-missing': 'A call ended without usage, so its tokens are known by estimate only.',
   'call-refused':

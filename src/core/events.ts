@@ -56,7 +56,8 @@ export type EventBody =
   | { readonly type: 'epoch-undone'; readonly epoch: string }
   /** A call that later steps have left behind without an answer; an epoch worked around it. */
   | { readonly type: 'call-unanswered'; readonly callId?: string; readonly tool?: string; readonly item: string }
-  | { readonly type: 'prefix-broken'; readonly by: 'client' | 'epoch'; readonly atItem: number }
+  /** What an epoch rewrites is told by `epoch-declared`. */
+  | { readonly type: 'prefix-broken'; readonly by: 'client'; readonly atItem: number }
   | ({ readonly type: 'usage-recorded'; readonly usage: Usage; readonly costUsd?: number } & CallFacts)
   | ({ readonly type: 'usage-missing' } & CallFacts)
   /** A model call without an answer. */

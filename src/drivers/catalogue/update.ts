@@ -59,7 +59,7 @@ async function load(get: NonNullable<UpdateOptions['fetch']>, url: string, timeo
     return JSON.parse(await boundedText(response, MAX_BYTES)) as unknown
   } catch (cause) {
     throw new PlimsollError('upstream', `Could not fetch the catalogue from ${url}.`, {
-      advice: 'The bundled catalogue goes on serving; try again with a network.',
+      advice: 'The bundled catalogue stays in use. Check the network and try again.',
       fields: { url },
       retryable: true,
       cause,

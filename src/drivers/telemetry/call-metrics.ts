@@ -37,10 +37,14 @@ export function callMetrics(meter: Meter, providerOf: ProviderOf): CallMetrics {
     advice: { explicitBucketBoundaries: [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1] },
   })
   const compactions = counter('plimsoll.compactions', 'Compactions, by whether they were forced.', '{compaction}')
-  const removed = counter('plimsoll.compaction.tokens', 'Tokens that compactions took out of the view.', '{token}')
+  const removed = counter('plimsoll.compaction.tokens', 'Tokens that compactions took out of prompts.', '{token}')
   const offloaded = counter('plimsoll.offloaded', 'Results shown as preview and handle.', '{result}')
   const hidden = counter('plimsoll.offloaded.bytes', 'Bytes of those results that were not shown.', 'By')
-  const overflows = counter('plimsoll.overflows_recovered', 'Overflows that the client never saw.', '{overflow}')
+  const overflows = counter(
+    'plimsoll.overflows_recovered',
+    'Overflows that were recovered without an error for the client.',
+    '{overflow}',
+  )
 
   const onCall: CallMetrics['onCall'] = ({ event, prepared, savedTokens, netUsd }) => {
     const provider = prepared === undefined ? undefined : providerOf(prepared.format)

@@ -79,6 +79,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
         ? {}
         : { cut: true }),
     limit: turn.limit,
+    thresholds: turn.thresholds,
     ...(turn.isClosing && { closing: true }),
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
     ...(turn.epoch !== undefined && { epoch: turn.epoch }),

@@ -82,7 +82,7 @@ const stats = (): Command =>
       print(flags.json, value, () =>
         [
           `${withoutPassword(url)} (${found.driver}, schema ${found.schemaVersion}${found.sealed ? ', encrypted' : ''})`,
-          `${plural(found.sessions, 'session')} of ${plural(found.tenants, 'tenant')}, ${plural(found.records, 'record')}, ${short(found.recordBytes)}B, ${plural(found.epochs, 'epoch')}`,
+          `${plural(found.sessions, 'session')} of ${plural(found.tenants, 'tenant')}, ${plural(found.records, 'record')}, ${short(found.recordBytes)}B, ${plural(found.epochs, 'compaction')}`,
           ...(found.diskBytes === undefined ? [] : [`${short(found.diskBytes)}B on disk`]),
           `${plural(count, 'artifact')}, ${short(bytes)}B in ${withoutPassword(artifactsUrl)}`,
         ].join('\n'),
@@ -105,7 +105,10 @@ const exporting = (): Command =>
       .option('--out <file>', 'write here (default: standard output)')
       .option('--session <name>', 'one session, with --tenant')
       .option('--no-artifact-bytes', 'leave the artifacts out')
-      .option('--with-secret', 'the secret that keys tenants and handles goes along; a move to another store needs it'),
+      .option(
+        '--with-secret',
+        'include the secret that tenant ids and handles are made with; needed to move to another store',
+      ),
     'plimsoll store export --out backup.jsonl --with-secret',
   ).action((flags: ExportFlags) =>
     withStores(flags, async ({ sessions, artifacts }) => {

@@ -66,6 +66,6 @@ function assertThere(url: string): void {
   if (!url.startsWith('sqlite:')) return
   if (existsSync(sqlitePath(url))) return
   throw new PlimsollError('not-found', `There is no store at ${withoutPassword(url)}.`, {
-    advice: 'A proxy or a chat makes one; --store names another.',
+    advice: 'plimsoll proxy and plimsoll chat create one; --store names another.',
   })
 }

@@ -45,7 +45,7 @@ export async function exchange<B>(managed: ManagedRequest<B>): Promise<Reply<B>>
 function obstaclesFor<B>({ route, codecs, conversation }: ManagedRequest<B>, place: Place): readonly string[] {
   if (!isForeign(place, route)) return []
   const to = codecs.get(place.wire)
-  if (to === undefined) return [`a wire called ${place.wire}`]
+  if (to === undefined) return [`the unknown API format ${place.wire}`]
   return obstaclesOf({ to, place, route, conversation })
 }
 

@@ -4,12 +4,12 @@ import type {
   ConversationRow,
   InsertedRow,
   SessionPage,
-} from '../../../src/surfaces/dashboard/page-types.ts'
-import { get, post } from '../api.ts'
-import { tokens } from '../format.ts'
-import { useLoad } from '../load.ts'
-import { Action, Card, Problem, Text } from '../parts/basics.tsx'
-import { linkTo, placeOf } from '../route.ts'
+} from '../../../../src/surfaces/dashboard/page-types.ts'
+import { get, post } from '../../api.ts'
+import { tokens } from '../../format.ts'
+import { useLoad } from '../../load.ts'
+import { Action, Card, Problem, Text } from '../../parts/basics.tsx'
+import { linkTo, placeOf } from '../../route.ts'
 
 const PAGE = 100
 

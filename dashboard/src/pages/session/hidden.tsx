@@ -1,8 +1,8 @@
-import type { HiddenRow, SessionPage } from '../../../src/surfaces/dashboard/page-types.ts'
-import { get } from '../api.ts'
-import { clock, plural } from '../format.ts'
-import { useLoad } from '../load.ts'
-import { Card, Problem, Text } from '../parts/basics.tsx'
+import type { HiddenRow, SessionPage } from '../../../../src/surfaces/dashboard/page-types.ts'
+import { get } from '../../api.ts'
+import { clock, plural } from '../../format.ts'
+import { useLoad } from '../../load.ts'
+import { Card, Problem, Text } from '../../parts/basics.tsx'
 
 /** What the model asked tools of ours, and what they answered. The client saw none of it. */
 export function Hidden({ page }: { page: SessionPage }) {
