@@ -1,6 +1,7 @@
 import { BasePlugin, FunctionTool, Gemini, InMemorySessionService, LlmAgent, Runner, StreamingMode } from '@google/adk'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { createPlimsoll } from '../src/index.ts'
 import { plimsollModel, plimsollPlugin, type AdkOptions } from '../src/surfaces/adapters/google-adk.ts'
 import {
   ANSWER,
@@ -102,6 +103,16 @@ describe('an ADK agent with the plugin', () => {
       await expectRecovered(stage)
     },
   )
+
+  it('makes no call that a budget stops, and says so', async () => {
+    const budgets = [{ name: 'day', scope: 'day', unit: 'tokens', hard: 10 } as const]
+    const { referee } = stageFor('gemini')
+    const plimsoll = createPlimsoll({ store: 'memory:', budgets })
+    const ask = await agentOf({ referee, plimsoll }, { window: WINDOW })
+    expect((await ask(TASK)).last).toContain('No model call was made')
+    expect(referee.summary().requests).toBe(0)
+    await plimsoll.close()
+  })
 
   it('ends a run with the refusal of a window that nobody named, and goes on within it when it is asked again', async () => {
     const stage = stageFor('gemini')

@@ -1,11 +1,11 @@
-import { numberOf, recordOf, recordsIn, stringOf } from '../../core/values.ts'
+import { listOf, numberOf, recordOf, recordsIn, stringOf, type Fields } from '../../core/values.ts'
 import { checkArguments } from '../../core/given.ts'
 import type { Usage } from '../../core/usage.ts'
 import { detectFormat } from '../../formats/registry.ts'
 import type { Plimsoll, PreparedTurn, ReaderTools, Session } from '../../index.ts'
 import { checkAdapter, part } from './kit/check-adapter.ts'
 import { outputText, shortened } from './kit/shorten.ts'
-import type { TurnOptions } from './kit/managed-turns.ts'
+import { checkVerdict, type TurnOptions } from './kit/managed-turns.ts'
 import { sizeRefusals } from './kit/size-refusals.ts'
 import type { LangChainReader } from './reader-shapes.ts'
 
@@ -115,8 +115,9 @@ export function plimsollPlugin<P extends object>(
       const send = async (): Promise<void> => {
         const session = sessionOf(context)
         const turn = await session.prepare({ format, body, targets: [sizeRefusals(session, window).targetOf(model)] })
+        checkVerdict(turn)
         open.set(keyOf(context), { turn, model })
-        request.contents = turn.report.untouched ? contents : [...turn.body.contents]
+        if (!turn.report.untouched) show(request, body, turn.body)
       }
       await send()
       AGAIN.set(request, async (error) => {
@@ -154,6 +155,20 @@ export function plimsollPlugin<P extends object>(
     },
   }
   return Object.assign(Object.create(BasePlugin.prototype) as P, { name: 'plimsoll', ...callbacks })
+}
+
+/** The view in the place of the request: its contents, and what else had to change for them to fit or for tools to be left alone. */
+function show(request: ModelRequest, asked: Fields, { contents, generationConfig, toolConfig, ...view }: Fields): void {
+  const { maxOutputTokens } = recordOf(generationConfig) ?? {}
+  const { systemInstruction } = view
+  const isOther = JSON.stringify(systemInstruction) !== JSON.stringify(asked['systemInstruction'])
+  request.contents = [...listOf(contents)]
+  request.config = {
+    ...request.config,
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(toolConfig !== undefined && { toolConfig }),
+    ...(isOther && { systemInstruction }),
+  }
 }
 
 /** By request: makes it smaller after a refusal because of its size; false for any other error. */
