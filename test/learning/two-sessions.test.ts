@@ -200,7 +200,7 @@ interface Step {
   readonly characters: number
 }
 
-const WRONG = [-5, 0, null, 'many', [], {}, true, '12000', -1e9, 1e309] as const
+const WRONG = [-5, 0, null, 'many', [], {}, true, '12000', -1e9] as const
 
 const step: fc.Arbitrary<Step> = fc.record({
   wire: fc.constantFrom(...NAMES),

@@ -8,7 +8,7 @@ import { permit } from './stages/permit.ts'
 import { reduce } from './stages/reduce.ts'
 import { resolveStanding } from './stages/resolve-standing.ts'
 import { takeIn } from './stages/take-in.ts'
-import { writtenOut } from './written-out.ts'
+import { writtenOut } from './stages/write-out.ts'
 
 export type { PreparedTurn, PrepareRequest } from './prepared-turn.ts'
 

@@ -1,7 +1,7 @@
-import { isChained } from '../../core/whole-prompt.ts'
-import type { PrepareRequest } from './prepared-turn.ts'
-import type { Measured } from './stages/measure.ts'
-import { isOver } from './limits.ts'
+import { isChained } from '../../../core/whole-prompt.ts'
+import type { PrepareRequest } from '../prepared-turn.ts'
+import type { Measured } from './measure.ts'
+import { isOver } from '../limits.ts'
 
 /**
  * Of a history that the provider holds nothing can be taken out. Where it no longer fits and all of it passed here, the request is written
