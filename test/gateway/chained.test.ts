@@ -118,9 +118,9 @@ function holder(options: PlimsollOptions = {}): {
       return Response.json({
         id: `resp_${sent.length}`,
         object: 'response',
-        status: 'completed',
+        status: sent.at(-1)!['background'] === true ? 'in_progress' : 'completed',
         output: [
-          { type: 'reasoning', id: `rs_${sent.length}`, summary: [] },
+          ...(sent.at(-1)!['background'] === true ? [] : [{ type: 'reasoning', id: `rs_${sent.length}`, summary: [] }]),
           { type: 'message', role: 'assistant', id: 'm', content: [{ type: 'output_text', text: 'ok' }] },
         ],
         usage: { input_tokens: held, output_tokens: 10 },
@@ -145,6 +145,10 @@ describe('a conversation that only the provider can repeat', () => {
     [
       'its reasoning came without its seal',
       (last: number) => (last === 0 ? {} : { previous_response_id: `resp_${last}` }),
+    ],
+    [
+      'its answers are made in the background',
+      (last: number) => ({ background: true, ...(last > 0 && { previous_response_id: `resp_${last}` }) }),
     ],
     [
       'the same, under a cache key that others use',

@@ -38,8 +38,10 @@ function isRepeatable(value: unknown): boolean {
     : type !== '' && !NOT_REPEATABLE.has(type)
 }
 
-/** The items of an answer as a request repeats them; undefined where one of them cannot be. */
+/** The items of an answer as a request repeats them; undefined where one of them cannot be, or where it goes on in the background. */
 export function repeatable(response: Readonly<Record<string, unknown>>): readonly string[] | undefined {
+  const { status } = response
+  if (status !== 'completed' && status !== 'incomplete') return undefined
   const output = arrayOf(response['output']) ?? []
   return output.every(isRepeatable) ? output.map((item) => JSON.stringify(item)) : undefined
 }
