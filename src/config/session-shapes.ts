@@ -57,6 +57,7 @@ export const PREPARE: GivenShape = {
     expectedCalls: { kind: 'number', words: 'a number of calls', min: 0, whole: false },
     send: any,
     sendTo: any,
+    writeOut: any,
     conversation: any,
     tools: any,
     sentAnyway: { kind: 'switch' },
