@@ -5,7 +5,7 @@ import type { ReaderToolOptions, ReaderTools, ToolFormat } from './compose/api/r
 import type { EventSink } from './core/events.ts'
 import type { Policy } from './core/policy.ts'
 import type { ModelOverride } from './drivers/catalogue/amended.ts'
-import type { LogLevel } from './drivers/logs/event-log.ts'
+import type { LogLevel } from './core/log-level.ts'
 import type { SummarizerChoice } from './drivers/open-summarizer.ts'
 import type { CountTokens } from './engine/deps.ts'
 import type { Hooks } from './engine/hooks.ts'

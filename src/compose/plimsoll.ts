@@ -1,7 +1,7 @@
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
-import { checkedSession, checkOptions } from './api/checked-session.ts'
+import { checkedPlimsoll, checkedSession, checkOptions } from './api/checked-session.ts'
 import { layFoundation } from './open/foundation.ts'
 import { liveSettings } from './live/settings.ts'
 import { openEngine } from './open/engine.ts'
@@ -41,7 +41,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     if (bytes !== undefined) open.keep(key, found, bytes)
     return found
   }
-  return {
+  const plimsoll: Plimsoll = {
     ...openGateway(options, { foundation, models, engine, readers, live, session }),
     session: (wanted) => checkedSession(wanted, (one) => session(one, undefined, 0)),
     tools: (of, format, { window } = {}) =>
@@ -67,4 +67,5 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       if (failures.length > 0) throw failures[0]
     },
   }
+  return checkedPlimsoll(plimsoll)
 }

@@ -18,6 +18,8 @@ export const EVENT_MEANINGS: Readonly<Record<EventBody['type'], string>> = {
     'The client changed a part of the history that it had sent before, from item `atItem` (counted from 0) on. The request goes out as changed; from there on the prompt cache of the provider does not hit.',
   'usage-recorded': 'The provider reported usage for a call; `costUsd` is set where the price is known.',
   'usage-missing': 'A call ended without usage, so its tokens are known by estimate only.',
+  'call-refused':
+    'A model call has no answer: the provider refused it or never answered (`status` where it said one), or Plimsoll did not send it (`code`).',
   'calibration-drifted': 'A model counts differently from before; older samples of it were dropped.',
   'window-learned': 'An upstream showed what its context window is, and requests are kept within it.',
   'overflow-recovered': 'The upstream refused a request as too long; it was reduced, sent again and answered.',

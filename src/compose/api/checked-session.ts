@@ -1,8 +1,20 @@
-import { PREPARE, RECORD, SESSION, TOOL_RESULT } from '../../config/session-shapes.ts'
-import { checkGiven } from '../../core/given.ts'
+import {
+  FACE_ARGUMENTS,
+  PREPARE,
+  RECORD,
+  SESSION,
+  SESSION_ARGUMENTS,
+  TOOL_RESULT,
+} from '../../config/session-shapes.ts'
+import { checkArguments, checkGiven } from '../../core/given.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
+import type { Plimsoll } from '../../options.ts'
+import { checkedFace } from './checked-face.ts'
 
 export { checkOptions } from '../named-policies.ts'
+
+/** The same for what a Plimsoll does itself. */
+export const checkedPlimsoll = (plimsoll: Plimsoll): Plimsoll => checkedFace(plimsoll, FACE_ARGUMENTS, ['tools', 'on'])
 
 /** Programs hold a session and compare it: one checked one for each. */
 const CHECKED = new WeakMap<Session, Session>()
@@ -17,7 +29,7 @@ function checked(session: Session): Session {
   const known = CHECKED.get(session)
   if (known !== undefined) return known
   const own: Session = {
-    ...session,
+    ...checkedFace(session, SESSION_ARGUMENTS),
     async toolResult(request) {
       checkGiven(request, TOOL_RESULT, 'toolResult()', 'bad-input')
       return session.toolResult(request)
@@ -30,7 +42,10 @@ function checked(session: Session): Session {
       checkGiven(request, RECORD, 'record()', 'bad-input')
       return session.record(request)
     },
-    fork: async (id) => checked(await session.fork(id)),
+    async fork(id) {
+      checkArguments([id], SESSION_ARGUMENTS.fork, 'fork()')
+      return checked(await session.fork(id))
+    },
   }
   CHECKED.set(session, own)
   return own

@@ -1,6 +1,8 @@
+import { ARCHIVE_ARGUMENTS, ARTIFACT_ARGUMENTS } from '../../config/session-shapes.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import { archiveFace, type Archive } from './archive.ts'
 import { artifactFace, type Artifacts } from './artifacts.ts'
+import { checkedFace } from './checked-face.ts'
 import type { OpenEngine } from '../open/engine.ts'
 import type { OpenReaders } from '../open/readers.ts'
 
@@ -10,6 +12,6 @@ export const storedApi = (
   engine: Pick<OpenEngine, 'artifacts' | 'deps'>,
   readers: OpenReaders,
 ): { readonly artifacts: Artifacts; readonly archive: Archive } => ({
-  artifacts: artifactFace(engine.artifacts, readers),
-  archive: archiveFace({ sessions, deps: engine.deps, readers }),
+  artifacts: checkedFace(artifactFace(engine.artifacts, readers), ARTIFACT_ARGUMENTS),
+  archive: checkedFace(archiveFace({ sessions, deps: engine.deps, readers }), ARCHIVE_ARGUMENTS, ['read', 'readers']),
 })

@@ -4,6 +4,7 @@ import type { Load, Thresholds } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf } from './counting.ts'
+import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import type { PreparedTurn } from './prepared-turn.ts'
 import type { Permitted } from './stages/permit.ts'
@@ -60,6 +61,8 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     edits: view.plan.length,
     tight,
   })
+  if (isStopped(permitted))
+    tellRefused(deps, branch, { by: 'plimsoll', model: target.model, turn: id, code: 'budget-exceeded' })
   return {
     id,
     body: typeof request.body === 'string' ? view.text : (JSON.parse(view.text) as object),
@@ -114,8 +117,12 @@ function told(load: Load): Load {
   return { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } }
 }
 
+/** It is never sent. */
+const isStopped = ({ request, permission }: Permitted): boolean =>
+  permission.verdict.kind === 'halt' && request.sentAnyway !== true
+
 function openTurn(
-  { request, context, permission, isClosing }: Permitted,
+  permitted: Permitted,
   {
     epoch,
     unwritten,
@@ -126,16 +133,16 @@ function openTurn(
     readonly thresholds: Thresholds
   },
 ): string {
-  const { format, sentAnyway = false } = request
+  const { request, context, permission, isClosing } = permitted
   const { deps, branch, target, gauge, links, limit } = context
   const id = branch.turns.newId(branch.log.turns)
-  // A halted request is never sent, so there is nothing to record about it.
-  if (permission.verdict.kind === 'halt' && !sentAnyway) return id
+  // There is nothing to record about it.
+  if (isStopped(permitted)) return id
   const { measurement, estimate, conversation } = permission.view
   branch.turns.open({
     id,
     model: target.model,
-    format,
+    format: request.format,
     limit,
     thresholds,
     estimated: measurement.raw.tokens,

@@ -1,4 +1,4 @@
-import { isPlimsollError, type PlimsollError } from '../../../core/errors.ts'
+import { DOES_NOT_FIT, isPlimsollError, type PlimsollError } from '../../../core/errors.ts'
 import type { Target } from '../../../core/target.ts'
 import { within } from '../../../engine/learning/within.ts'
 import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
@@ -75,8 +75,6 @@ async function withoutLessons<B>(
     throw error
   }
 }
-
-export const DOES_NOT_FIT = new Set<string>(['fixed-overhead', 'overflow', 'limit-not-positive'])
 
 function numbersOf({ fields }: PlimsollError): { projected: number; limit: number; margin: number } {
   const number = (key: string): number => (typeof fields[key] === 'number' ? fields[key] : 0)
