@@ -1,6 +1,7 @@
 import { PlimsollError } from '../../../core/errors.ts'
 import { grepOutput } from './grep-output.ts'
 import { scanStretch } from './grep-scan.ts'
+import { yieldNow } from '../../../lib/yield-now.ts'
 import { lineMatcher } from './line-matcher.ts'
 import { linesOf } from '../lines/line-stream.ts'
 import { grouped, type Reader, type ReaderAnswer } from '../reader.ts'
@@ -39,12 +40,21 @@ export async function artifactGrep(reader: Reader, request: GrepRequest): Promis
   const output = grepOutput(reader.room(1) - HEADER_BYTES, context, offset, limit)
   const deadline = reader.clock.now() + reader.timeoutMs
   let scanned = stat.bytes
-  for await (const stretches of linesOf(reader, stat)) {
-    for (const stretch of stretches) scanStretch(stretch, { matcher, invert, everyLine: context > 0, output })
-    const reached = stretches.at(-1)
-    if (reader.clock.now() < deadline || reached === undefined) continue
-    scanned = Math.min(stat.bytes, reached.start + Buffer.byteLength(reached.text) + 1)
-    break
+  const pause = yieldNow()
+  reading: for await (const stretches of linesOf(reader, stat)) {
+    for (const stretch of stretches) {
+      const place = (done: number): number => stretch.start + Buffer.byteLength(stretch.text.slice(0, done))
+      for (const done of scanStretch(stretch, { matcher, invert, everyLine: context > 0, output })) {
+        await pause()
+        if (reader.clock.now() < deadline) continue
+        scanned = Math.min(stat.bytes, place(done))
+        break reading
+      }
+      await pause()
+      if (reader.clock.now() < deadline) continue
+      scanned = Math.min(stat.bytes, place(stretch.text.length) + 1)
+      break reading
+    }
   }
   const stopped =
     scanned < stat.bytes
