@@ -142,11 +142,14 @@ function* findWithin(
     const end = start + matcher.window
     if (end >= text.length) return matcher.find(text, start)
     const match = matcher.find(text.slice(0, end), start)
-    if (match !== undefined && (match.end < end || match.start < end - WINDOW_OVERLAP)) return match
+    if (match !== undefined && isWhole(matcher, match, end)) return match
     yield at + start
     start = end - WINDOW_OVERLAP
   }
 }
+
+const isWhole = (matcher: LineMatcher, match: { readonly start: number; readonly end: number }, end: number): boolean =>
+  match.end < end || (!matcher.endMatters && match.start < end - WINDOW_OVERLAP)
 
 function countNewlines(text: string, from: number, to: number): number {
   let count = 0

@@ -8,6 +8,8 @@ export interface LineMatcher {
   test(text: string): boolean
   /** So much of a long line is searched at a time. */
   readonly window: number
+  /** Whether a match may hang on what comes behind it: then one that ends with a window is none yet. */
+  readonly endMatters: boolean
   /**
    * The first place at or after `from` of several lines where a matching line may be: lines in between do not match.
    * Undefined when only looking at every line can tell.
@@ -33,6 +35,8 @@ const MAX_STATES = 600
 /** Characters × states that are worked on without a pause. */
 const SLICE_WORK = 1_500_000
 const LEAST_WINDOW = 2_048
+/** So few search the longest stretch in one go. */
+const FEW_STATES = 20
 /** Shorter text stands in too many lines to be worth a search of its own. */
 const LEAST_LITERAL = 2
 const PLAIN = /^[^\\^$.*+?()[\]{}|]+$/
@@ -54,7 +58,8 @@ export function lineMatcher(pattern: string, options: LineMatcherOptions = {}): 
   const regex = compile(fixed ? RE2JS.quote(pattern) : pattern, ignoreCase)
   const line: LineMatcher = {
     test: (text) => regex.test(text),
-    window: Math.max(LEAST_WINDOW, Math.floor(SLICE_WORK / regex.programSize())),
+    window: windowFor(regex.programSize()),
+    endMatters: /\$|\\[zbB]/.test(pattern),
     find(text, from = 0) {
       const matcher = regex.matcher(text)
       return matcher.find(from) ? { start: matcher.start(), end: matcher.end() } : undefined
@@ -66,6 +71,9 @@ export function lineMatcher(pattern: string, options: LineMatcherOptions = {}): 
     : { ...line, candidate: (text, from) => text.indexOf(literal, from) }
 }
 
+const windowFor = (states: number): number =>
+  states <= FEW_STATES ? Infinity : Math.max(LEAST_WINDOW, Math.floor(SLICE_WORK / states))
+
 function plainMatcher(text: string): LineMatcher {
   const find: LineMatcher['find'] = (line, from = 0) => {
     const start = line.indexOf(text, from)
@@ -75,6 +83,7 @@ function plainMatcher(text: string): LineMatcher {
     find,
     test: (line) => line.includes(text),
     window: Infinity,
+    endMatters: false,
     candidate: (line, from) => line.indexOf(text, from),
   }
 }

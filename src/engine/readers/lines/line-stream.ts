@@ -5,7 +5,7 @@ import type { Reader } from '../reader.ts'
 const NEWLINE = 10
 const RETURN = 13
 /** A longer line comes in pieces of this size, so that one line of 100 MB is never held whole. */
-const PIECE_BYTES = 32 * 1024
+const PIECE_BYTES = 256 * 1024
 /** Pieces of one line share this much: what stands on a seam is whole in one of them. */
 const OVERLAP_BYTES = 4 * 1024
 
