@@ -1,6 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
-import type { Limit, Load, Target, Verdict } from '../../core/target.ts'
+import type { Limit, Load, Target, Thresholds, Verdict } from '../../core/target.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
 import type { ToolOffer } from '../readers/offered-tools.ts'
 
@@ -54,4 +54,6 @@ export interface PrepareReport {
   readonly shortened: readonly { readonly itemId: string; readonly handle: string; readonly originalBytes: number }[]
   /** Above low water although a reduction ran; no error. */
   readonly tight: boolean
+  /** Where compaction starts, and the load that it aims at. */
+  readonly thresholds: Thresholds
 }

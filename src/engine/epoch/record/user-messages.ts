@@ -2,7 +2,7 @@ import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import { headTail } from '../../intake/head-tail.ts'
 import type { Draft, StoredText } from '../cascade/draft.ts'
-import { mediaLines } from '../cascade/steps/shed-media.ts'
+import { mediaLines } from '../cascade/shed-media.ts'
 import { levelWithin } from './level.ts'
 
 export interface UserMessages {
