@@ -154,6 +154,7 @@ function openTurn(
       standing: measurement.parts.head + measurement.parts.tools,
       byClass: measurement.byClass,
       ...(!showsWholePrompt(conversation) && { partial: true }),
+      ...(isChained(conversation.settings) && { chained: true }),
       ...(gauge.estimated !== true && { exact: true }),
     },
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
