@@ -56,7 +56,8 @@ async function forkOne(
 
 /** Installed into a folder of its own on first use: it is a peer to measure against, not a dependency. */
 async function startPortkey(upstream: string): Promise<System | undefined> {
-  const peers = join(folder, '.peers')
+  // A folder of its own: npm would take the packages of the other benches away.
+  const peers = join(folder, '.peers', 'gateways')
   const entry = join(peers, 'node_modules/@portkey-ai/gateway/build/start-server.js')
   try {
     if (!existsSync(entry)) {

@@ -103,6 +103,7 @@ export async function prepareFor<B>(
     archive: 'meanwhile',
     sentAnyway: managed.mode === 'observe',
     ...(managed.offer !== undefined && { tools: managed.offer }),
+    ...(managed.writeOut !== undefined && managed.mode === 'apply' && { writeOut: managed.writeOut }),
   })
   if (managed.offer?.withheld !== true) await hidden?.declared(prepared)
   return prepared
