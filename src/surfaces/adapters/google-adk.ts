@@ -188,7 +188,7 @@ export function plimsollModel<M extends { generateContentAsync(request: never, .
   )
   const answers = (...given: unknown[]): AsyncIterable<unknown> =>
     model.generateContentAsync(...(given as [never])) as AsyncIterable<unknown>
-  async function* generateContentAsync(request: object, ...more: unknown[]): AsyncGenerator<unknown> {
+  async function* generateContentAsync(request: object, ...more: unknown[]): AsyncGenerator {
     let hasBegun = false
     try {
       for await (const answer of answers(request, ...more)) {
