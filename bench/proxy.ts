@@ -12,6 +12,7 @@
  *   npm run bench:proxy -- --memory    memory over 10,000 requests; --sessions 240 for 24,000
  *   npm run bench:proxy -- --streams   500 event streams at once, beside the bare proxy
  *   npm run bench:proxy -- --size 150 --connections 1 --rounds 4   one row, with more of it
+ *   npm run bench:proxy -- --telemetry   beside itself with an OpenTelemetry SDK that exports nowhere
  *   npm run bench:proxy -- --store memory:   without the embedded store's disk
  *   npm run bench:proxy -- --profile   a .cpuprofile of Plimsoll in the current folder
  */
@@ -55,7 +56,8 @@ async function forkOne(
 
 /** Installed into a folder of its own on first use: it is a peer to measure against, not a dependency. */
 async function startPortkey(upstream: string): Promise<System | undefined> {
-  const peers = join(folder, '.peers')
+  // A folder of its own: npm would take the packages of the other benches away.
+  const peers = join(folder, '.peers', 'gateways')
   const entry = join(peers, 'node_modules/@portkey-ai/gateway/build/start-server.js')
   try {
     if (!existsSync(entry)) {
@@ -261,13 +263,14 @@ const ask = <T>(child: ChildProcess): Promise<T> =>
 
 const upstream = await forkOne('upstream.ts', [])
 const upstreamUrl = `http://127.0.0.1:${upstream.port}`
-async function startPlimsoll(name: string, tools: boolean): Promise<System> {
+async function startPlimsoll(name: string, tools: boolean, telemetry = false): Promise<System> {
   const { child, port } = await forkOne(
     'plimsoll.ts',
     [upstreamUrl, optionOf('store') ?? '', tools ? '' : 'no-tools'],
     [
       ...(tools && process.argv.includes('--profile') ? ['--cpu-prof', '--cpu-prof-interval', '200'] : []),
       ...(process.argv.includes('--memory') ? ['--expose-gc'] : []),
+      ...(telemetry ? ['--import', join(folder, 'proxy', 'telemetry.ts')] : []),
     ],
   )
   return { name, url: `http://127.0.0.1:${port}/openai/v1`, headers: {}, child, pid: child.pid }
@@ -282,6 +285,8 @@ try {
     const plain: System = { name: 'bare', url, headers: {}, child: bare.child, pid: bare.child.pid }
     if (process.argv.includes('--streams')) {
       await streams([direct, plain, ours])
+    } else if (process.argv.includes('--telemetry')) {
+      await compare([direct, ours, await startPlimsoll('with telemetry', true, true)])
     } else await compare([direct, plain, await startPlimsoll('untouched', false), ours])
   }
 } finally {
@@ -289,7 +294,8 @@ try {
 }
 
 async function compare(systems: readonly System[]): Promise<void> {
-  const portkey = process.argv.includes('--no-portkey') ? undefined : await startPortkey(upstreamUrl)
+  const isAlone = ['--no-portkey', '--telemetry'].some((flag) => process.argv.includes(flag))
+  const portkey = isAlone ? undefined : await startPortkey(upstreamUrl)
   console.log(
     '| body | connections | system | p50 ms | p99 ms | added p50 | added p99 | CPU ms |\n|---|---|---|---|---|---|---|---|',
   )

@@ -1,10 +1,12 @@
 import { BasePlugin, FunctionTool, Gemini, InMemorySessionService, LlmAgent, Runner, StreamingMode } from '@google/adk'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { plimsollPlugin } from '../src/surfaces/adapters/google-adk.ts'
+import { plimsollPlugin, type AdkOptions } from '../src/surfaces/adapters/google-adk.ts'
 import {
   ANSWER,
   expectFinished,
+  expectRecalled,
+  expectRecovered,
   expectWhole,
   logOf,
   MAX_OUTPUT,
@@ -12,6 +14,7 @@ import {
   STEPS,
   TASK,
   WINDOW,
+  type Stage,
 } from '../test/adapters/scenario.ts'
 
 /** The model of the framework, unchanged but for where its requests go. */
@@ -26,43 +29,67 @@ class RefereedGemini extends Gemini {
   }
 }
 
+const WHO = { appName: 'app', userId: 'me', sessionId: 'run' }
+
+/** An agent that is asked, once or again; each time it gives what it said last and everything that its session holds. */
+async function agentOf({ referee, plimsoll }: Stage, options: AdkOptions, streamingMode = StreamingMode.NONE) {
+  const agent = new LlmAgent({
+    name: 'main',
+    model: new RefereedGemini(referee.fetch),
+    instruction: 'Work with the tools.',
+    generateContentConfig: { maxOutputTokens: MAX_OUTPUT },
+    tools: [
+      new FunctionTool({
+        name: 'read_log',
+        description: 'Reads a log.',
+        parameters: z.object({ step: z.number() }),
+        execute: ({ step }) => ({ output: logOf(step) }),
+      }),
+    ],
+  })
+  const sessionService = new InMemorySessionService()
+  await sessionService.createSession(WHO)
+  const plugins = [plimsollPlugin(plimsoll, BasePlugin, options)]
+  const runner = new Runner({ appName: 'app', agent, sessionService, plugins })
+  return async (text: string): Promise<{ last: string; history: string }> => {
+    const newMessage = { role: 'user', parts: [{ text }] }
+    const texts: string[] = []
+    for await (const event of runner.runAsync({
+      ...WHO,
+      newMessage,
+      runConfig: { streamingMode, maxLlmCalls: 2 * STEPS },
+    }))
+      texts.push(event.content?.parts?.at(-1)?.text ?? event.errorMessage ?? '')
+    const stored = await sessionService.getSession(WHO)
+    return { last: texts.at(-1)!, history: JSON.stringify(stored?.events).replaceAll('\\n', '\n') }
+  }
+}
+
 describe('an ADK agent with the plugin', () => {
-  it.each([StreamingMode.NONE, StreamingMode.SSE])(
-    'runs sixty tool steps in a 16k window: %s',
-    async (streamingMode) => {
-      // See bare.ts: what ADK 2.0 does with a streamed answer of text and two calls.
-      const parallel = streamingMode === StreamingMode.NONE
-      const stage = stageFor('gemini', { parallel })
-      const agent = new LlmAgent({
-        name: 'main',
-        model: new RefereedGemini(stage.referee.fetch),
-        instruction: 'Work with the tools.',
-        generateContentConfig: { maxOutputTokens: MAX_OUTPUT },
-        tools: [
-          new FunctionTool({
-            name: 'read_log',
-            description: 'Reads a log.',
-            parameters: z.object({ step: z.number() }),
-            execute: ({ step }) => ({ output: logOf(step) }),
-          }),
-        ],
-      })
-      const sessionService = new InMemorySessionService()
-      await sessionService.createSession({ appName: 'app', userId: 'me', sessionId: 'run' })
-      const plugins = [plimsollPlugin(stage.plimsoll, BasePlugin, { window: WINDOW })]
-      const runner = new Runner({ appName: 'app', agent, sessionService, plugins })
-      const texts: string[] = []
-      const run = runner.runAsync({
-        userId: 'me',
-        sessionId: 'run',
-        newMessage: { role: 'user', parts: [{ text: TASK }] },
-        runConfig: { streamingMode, maxLlmCalls: 2 * STEPS },
-      })
-      for await (const event of run) texts.push(event.content?.parts?.at(-1)?.text ?? event.errorMessage ?? '')
-      expect(texts.at(-1)).toBe(ANSWER)
-      const stored = await sessionService.getSession({ appName: 'app', userId: 'me', sessionId: 'run' })
-      expectWhole([JSON.stringify(stored?.events).replaceAll('\\n', '\n')], { parallel })
-      await expectFinished(stage, 'run')
-    },
-  )
+  it.each([StreamingMode.NONE, StreamingMode.SSE])('runs sixty tool steps in a 16k window: %s', async (mode) => {
+    // See bare.ts: what ADK 2.0 does with a streamed answer of text and two calls.
+    const parallel = mode === StreamingMode.NONE
+    const stage = stageFor('gemini', { parallel })
+    const ask = await agentOf(stage, { window: WINDOW }, mode)
+    const { last, history } = await ask(TASK)
+    expect(last).toBe(ANSWER)
+    expectWhole([history], { parallel })
+    await expectFinished(stage, 'run')
+  })
+
+  it('brings back what is out of view', async () => {
+    const stage = stageFor('gemini', { recalls: true })
+    const ask = await agentOf(stage, { window: WINDOW })
+    expect((await ask(TASK)).last).toBe(ANSWER)
+    expectRecalled(stage)
+    await expectFinished(stage, 'run')
+  })
+
+  it('ends a run with the refusal of a window that nobody named, and goes on within it when it is asked again', async () => {
+    const stage = stageFor('gemini')
+    const ask = await agentOf(stage, {})
+    expect((await ask(TASK)).last).toMatch(/exceeds the maximum number of tokens/)
+    expect((await ask('Go on.')).last).toBe(ANSWER)
+    await expectRecovered(stage)
+  })
 })

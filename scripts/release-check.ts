@@ -110,9 +110,11 @@ function checkFiles(files: readonly string[]): void {
 function checkChangelog(): void {
   const text = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
   const { version } = manifest
-  const isReleased = text.includes(`## [${version}]`)
-  const waits = /^## \[Unreleased\]\n/m.test(text)
-  say(isReleased || waits, `the changelog has ${isReleased ? version : 'what comes after'} ${version}`)
+  const newest = /^## \[(\d[^\]]*)\] - \d{4}-\d{2}-\d{2}$/m.exec(text)?.[1]
+  say(
+    newest === version,
+    `the newest version of the changelog, ${newest ?? 'none'}, is the one of the package, ${version}`,
+  )
 }
 
 function install(app: string, tarball: string): void {

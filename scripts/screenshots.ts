@@ -18,7 +18,7 @@ interface Picture {
   readonly dark?: true
 }
 
-const folder = process.argv[2] ?? 'docs/img'
+const folder = process.argv[2] ?? 'docs/images'
 mkdirSync(folder, { recursive: true })
 const running = await openProxy({ port: 0, store: 'memory:', upstreams: {} }, () => undefined)
 const browser = await openBrowser()

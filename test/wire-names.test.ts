@@ -26,7 +26,7 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'surfaces/cli/replay/replay-recording.ts': 'the model whose prices serve where a recording names none',
   },
   'clients: agents that people use, which are no vendors of wires': {
-    'compose/foundation.ts': 'passes the profile of a client on',
+    'compose/open/foundation.ts': 'passes the profile of a client on',
     'core/identity.ts': 'the profile of a client that changes its own history',
     'engine/tool-results/derived.ts': 'strips what that client adds',
     'surfaces/cli/agents/': 'which settings each agent reads',
@@ -60,7 +60,7 @@ const KNOWLEDGE = new RegExp(
     .join('|'),
 )
 
-const VENDORS = /anthropic|openai|gemini|claude|ollama|bedrock|mistral/i
+const VENDORS = /anthropic|openai|gemini|claude|ollama|bedrock|mistral|cohere/i
 
 const exceptionFor = (file: string): string | undefined =>
   Object.values(EXCEPTIONS)
@@ -108,12 +108,14 @@ describe('inside formats/', () => {
   const PARTS = [
     'answer.ts',
     'chat.ts',
+    'declare.ts',
     'decode.ts',
     'encode.ts',
     'endpoint.ts',
     'index.ts',
     'response.ts',
     'routes.ts',
+    'rule-book.ts',
     'rules.ts',
     'source.ts',
     'steps.ts',

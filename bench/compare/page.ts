@@ -110,7 +110,7 @@ function rows(results: readonly Result[], window: number): readonly (readonly st
 
 const heads = ['', ...COLUMNS.map(({ head }) => head)]
 
-export function printTable({ results, sessions, calls }: Run): void {
+export function printTable({ results, growth = [], sessions, calls }: Run): void {
   for (const window of new Set(results.map((result) => result.window))) {
     console.log(`\n${sessions} sessions, ${calls} calls, window ${windowName(window)}\n`)
     const all = [heads, ...rows(results, window)]
@@ -124,6 +124,7 @@ export function printTable({ results, sessions, calls }: Run): void {
     const ahead = better(results, window)
     if (ahead.length > 0) console.log(`\nWho does better:\n${ahead.join('\n').replaceAll('**', '')}`)
   }
+  if (growth.length > 0) console.log(`\n${growthTable(growth)}`)
 }
 
 const table = (lines: readonly (readonly string[])[]): string => {
@@ -174,6 +175,13 @@ Median milliseconds for one more call, cut to about 32,000 tokens. Plimsoll read
 | messages | ${sizes.join(' | ')} |
 |---|${sizes.map(() => '---').join('|')}|
 ${growth.map(({ name, ms }) => `| ${name} | ${ms.map((time) => time.toFixed(time < 10 ? 2 : 0)).join(' | ')} |`).join('\n')}
+
+Memory: megabytes held between two calls, after garbage collection, beside the client's own messages. Plimsoll keeps its archive in a file and remembers in memory what it read, counted and sent; the others hold their own
+form of the messages.
+
+| messages | ${sizes.join(' | ')} |
+|---|${sizes.map(() => '---').join('|')}|
+${growth.map(({ name, bytes }) => `| ${name} | ${bytes.map((held) => (held / 1e6).toFixed(1)).join(' | ')} |`).join('\n')}
 
 `
 }

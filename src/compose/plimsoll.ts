@@ -1,17 +1,17 @@
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
-import { checkedSession, checkOptions } from './checked.ts'
-import { layFoundation } from './foundation.ts'
-import { liveSettings } from './live-settings.ts'
-import { openEngine } from './open-engine.ts'
-import { openGateway } from './open-gateway.ts'
-import { openModels } from './open-models.ts'
-import { openReaders } from './open-readers.ts'
-import { openSessionsWithin } from './open-sessions.ts'
-import { openTokenizers } from './open-tokenizers.ts'
-import { readerToolsOf } from './reader-tools-api.ts'
-import { storedFaces } from './stored-faces.ts'
+import { checkedPlimsoll, checkedSession, checkOptions } from './api/checked-session.ts'
+import { layFoundation } from './open/foundation.ts'
+import { liveSettings } from './live/settings.ts'
+import { openEngine } from './open/engine.ts'
+import { openGateway } from './open/gateway.ts'
+import { openModels } from './open/models.ts'
+import { openReaders } from './open/readers.ts'
+import { openSessionsWithin } from './open/sessions.ts'
+import { openTokenizers } from './open/tokenizers.ts'
+import { readerToolsOf } from './api/reader-tools.ts'
+import { storedApi } from './api/stored.ts'
 
 export { defaultStore, findSecret, plimsollHome } from './home.ts'
 export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
@@ -41,7 +41,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     if (bytes !== undefined) open.keep(key, found, bytes)
     return found
   }
-  return {
+  const plimsoll: Plimsoll = {
     ...openGateway(options, { foundation, models, engine, readers, live, session }),
     session: (wanted) => checkedSession(wanted, (one) => session(one, undefined, 0)),
     tools: (of, format, { window } = {}) =>
@@ -55,7 +55,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       open.clear()
     },
     isReady: async () => (await engine.secret()).length > 0 && (await foundation.isReady()),
-    ...storedFaces(content, engine, readers),
+    ...storedApi(content, engine, readers),
     on: foundation.on,
     async close() {
       const unwritten = await engine.flush()
@@ -67,4 +67,5 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
       if (failures.length > 0) throw failures[0]
     },
   }
+  return checkedPlimsoll(plimsoll)
 }

@@ -5,7 +5,7 @@ import type { EngineDeps } from '../engine/deps.ts'
 import { designNamed } from '../engine/presets/designs.ts'
 import type { BudgetBook } from '../engine/spending/budget-book.ts'
 import type { Budget } from '../meter/index.ts'
-import type { OpenTokenizers } from './open-tokenizers.ts'
+import type { OpenTokenizers } from './open/tokenizers.ts'
 
 /** A policy's budget lets the call that passes it through, as its design does. */
 const sessionTokens = (policy: string, hard: number): Budget => ({

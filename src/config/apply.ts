@@ -1,3 +1,4 @@
+import type { LogLevel } from '../core/log-level.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { ModelRule, Policy, ToolBudgetRule } from '../core/policy.ts'
 import type { Budget } from '../meter/index.ts'
@@ -25,7 +26,7 @@ export const windowOf = (config: Config, agent = 'main'): number | undefined =>
 
 /** The file as options of `createPlimsoll`: policy, window, stores, and what differs by agent. */
 export function optionsOf(config: Config, env: Environment = process.env): PlimsollSettings {
-  const { window, store, artifacts, logFile, budgets, models } = config
+  const { window, store, artifacts, logFile, logLevel, budgets, models } = config
   const agents = Object.keys(config.agents ?? {}).map((agent) => {
     const own = config.agents?.[agent]?.window
     return [agent, { policy: policyOf(config, agent, env), ...(own !== undefined && { window: own }) }] as const
@@ -42,6 +43,7 @@ export function optionsOf(config: Config, env: Environment = process.env): Plims
     ...(store !== undefined && { store }),
     ...(artifacts !== undefined && { artifacts }),
     ...(logFile !== undefined && { logFile }),
+    ...(logLevel !== undefined && { logLevel }),
     ...(config.summarizer !== undefined && { summarizer: summarizerOf(config.summarizer, env) }),
     ...(agents.length > 0 && { agents: Object.fromEntries(agents) }),
     ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),
@@ -59,6 +61,7 @@ export interface PlimsollSettings {
   readonly store?: string
   readonly artifacts?: string
   readonly logFile?: string
+  readonly logLevel?: LogLevel
   readonly redact?: boolean
   readonly tenants?: string
   readonly summarizer?: SummarizerSettings

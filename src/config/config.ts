@@ -1,3 +1,4 @@
+import type { LogLevel } from '../core/log-level.ts'
 import type { Policy, SummaryRule, ToolBudgetRule } from '../core/policy.ts'
 import type { PriceModel } from '../core/price.ts'
 import type { BudgetScope } from '../meter/index.ts'
@@ -10,6 +11,8 @@ export interface Config {
   readonly store?: string
   readonly artifacts?: string
   readonly logFile?: string
+  /** Events from this level on go to standard error. */
+  readonly logLevel?: LogLevel
   readonly summarizer?: SummarizerConfig
   readonly budgets?: readonly BudgetConfig[]
   readonly models?: Readonly<Record<string, KnownModel>>

@@ -20,7 +20,8 @@ export const VARIABLES: readonly Variable[] = [
   { name: 'PLIMSOLL_CA_FILE', about: 'Same as `--ca-file`: further certificate authorities, as PEM.' },
   {
     name: 'PLIMSOLL_LOG_LEVEL',
-    about: 'Writes events from this level on as JSON lines to standard error: `debug`, `info`, `warning` or `error`.',
+    about:
+      'Same as `--log-level`, and for programs too: writes events from this level on as JSON lines to standard error: `debug`, `info`, `warning` or `error`.',
   },
   { name: 'PLIMSOLL_DEBUG', about: 'Any value: unexpected errors are printed with their stack.' },
 ]

@@ -1,4 +1,5 @@
 import type { GivenShape } from '../core/given.ts'
+import { LOG_LEVELS } from '../core/log-level.ts'
 
 const text: GivenShape = { kind: 'text' }
 const on: GivenShape = { kind: 'switch' }
@@ -224,7 +225,7 @@ export const OPTIONS: GivenShape = {
     clock: driver('a clock with now()', 'now'),
     onEvent: code,
     logFile: text,
-    logLevel: { kind: 'text', oneOf: ['debug', 'info', 'warning', 'error'] },
+    logLevel: { kind: 'text', oneOf: LOG_LEVELS },
     telemetry: on,
     fetch: code,
   },

@@ -17,6 +17,7 @@ const PLAIN = [
   'store',
   'artifacts',
   'logFile',
+  'logLevel',
   'maxBodyBytes',
   'memoryBytes',
   'caFile',

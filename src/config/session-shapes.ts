@@ -1,15 +1,21 @@
-import type { GivenShape } from '../core/given.ts'
+import type { Argument, GivenShape } from '../core/given.ts'
 import type { Target } from '../core/target.ts'
+import type { Usage } from '../core/usage.ts'
 
 const text: GivenShape = { kind: 'text' }
+const name: GivenShape = { kind: 'text', pattern: /\S/, words: 'a name' }
 const any: GivenShape = { kind: 'any' }
-const tokens: GivenShape = { kind: 'number', words: 'a number of tokens like 128_000', min: 1 }
+const code: GivenShape = { kind: 'function' }
+const count = (words: string, min = 1): GivenShape => ({ kind: 'number', words, min })
+
+/** A number of TOKENS, never a text like `64k`. */
+export const TOKENS: GivenShape = { kind: 'number', words: 'a number of tokens like 128_000', min: 1 }
 
 /** What `session()` takes. */
 export const SESSION: GivenShape = {
   kind: 'object',
   required: ['id'],
-  fields: { id: text, agent: text, tenant: text, key: text },
+  fields: { id: name, agent: name, tenant: name, key: text },
 }
 
 export const TOOL_RESULT: GivenShape = {
@@ -24,7 +30,7 @@ export const TOOL_RESULT: GivenShape = {
       words: 'text or bytes (JSON.stringify what a tool returns as an object)',
     },
     model: text,
-    window: tokens,
+    window: TOKENS,
   },
 }
 
@@ -35,33 +41,54 @@ const TARGET: GivenShape = {
     model: text,
     provider: text,
     endpoint: text,
-    window: tokens,
-    maxOutputTokens: tokens,
-    learned: { kind: 'object', fields: { window: tokens, bodyBytes: tokens } },
-    heldWithin: tokens,
+    window: TOKENS,
+    maxOutputTokens: TOKENS,
+    learned: { kind: 'object', fields: { window: TOKENS, bodyBytes: TOKENS } },
+    heldWithin: TOKENS,
     refusesOverflow: { kind: 'switch' },
   } satisfies Record<keyof Target, GivenShape>,
 }
+
+/** A request as far as it is read, whatever is done with it. */
+const REQUEST: Readonly<Record<string, GivenShape>> = {
+  format: text,
+  body: {
+    kind: 'either',
+    of: [text, { kind: 'object', fields: {}, rest: any }],
+    words: "the request's text or an object",
+  },
+  targets: { kind: 'list', of: TARGET },
+  expectedCalls: { kind: 'number', words: 'a number of calls', min: 0, whole: false },
+  send: code,
+  sendTo: code,
+  conversation: { kind: 'object', required: ['items', 'settings'], fields: {}, rest: any },
+  tools: { kind: 'object', required: ['tools'], fields: { tools: { kind: 'list', of: any } }, rest: any },
+}
+
+const STANDING: GivenShape = { kind: 'object', required: ['format', 'body'], fields: REQUEST }
 
 export const PREPARE: GivenShape = {
   kind: 'object',
   required: ['format', 'body'],
   fields: {
-    format: text,
-    body: {
-      kind: 'either',
-      of: [text, { kind: 'object', fields: {}, rest: any }],
-      words: "the request's text or an object",
-    },
-    targets: { kind: 'list', of: TARGET },
-    expectedCalls: { kind: 'number', words: 'a number of calls', min: 0, whole: false },
-    send: any,
-    sendTo: any,
-    conversation: any,
-    tools: any,
+    ...REQUEST,
+    writeOut: code,
     sentAnyway: { kind: 'switch' },
     archive: { kind: 'text', oneOf: ['before', 'meanwhile'] },
   },
+}
+
+/** Names are the program's own, so a wrong one is told. Numbers come from a provider: odd ones are unknown usage, and end no run. */
+const USAGE: GivenShape = {
+  kind: 'object',
+  fields: {
+    input: any,
+    output: any,
+    cacheRead: any,
+    cacheWrite: any,
+    cacheWriteLong: any,
+    reasoning: any,
+  } satisfies Record<keyof Usage, GivenShape>,
 }
 
 export const RECORD: GivenShape = {
@@ -70,10 +97,94 @@ export const RECORD: GivenShape = {
   fields: {
     turn: text,
     format: text,
-    response: any,
-    answer: any,
-    usage: any,
+    response: { kind: 'parsed' },
+    answer: { kind: 'object', required: ['items'], fields: {}, rest: any },
+    usage: USAGE,
     refused: { kind: 'switch' },
+    status: { kind: 'number', words: 'an HTTP status like 429', min: 100, max: 599 },
     durable: { kind: 'text', oneOf: ['flushed', 'soon'] },
   },
 }
+
+const options = (fields: Readonly<Record<string, GivenShape>>): Argument => ({
+  name: 'the options',
+  shape: { kind: 'object', fields },
+  optional: true,
+})
+
+/** What else a session takes, argument by argument. */
+export const SESSION_ARGUMENTS = {
+  canExecute: [{ name: 'tool', shape: name }],
+  standing: [{ name: 'the request', shape: STANDING }],
+  compact: [options({ instructions: text, request: PREPARE })],
+  pin: [
+    { name: 'identity', shape: text },
+    { name: 'pinned', shape: { kind: 'switch' }, optional: true },
+  ],
+  fork: [{ name: 'id', shape: name }],
+  recall: [
+    { name: 'query', shape: text },
+    options({ limit: count('a number of items'), maxCharacters: count('a number of characters') }),
+  ],
+  scope: [
+    {
+      name: 'the history',
+      shape: { kind: 'object', required: ['items', 'links'], fields: {}, rest: any },
+      optional: true,
+    },
+  ],
+} as const satisfies Record<string, readonly Argument[]>
+
+const tenant = { tenant: name }
+const HANDLE: Argument = { name: 'handle', shape: text }
+const ASKED: Argument = { name: 'the request', shape: { kind: 'object', fields: tenant, rest: { kind: 'data' } } }
+
+/** What `plimsoll.artifacts` takes. */
+export const ARTIFACT_ARGUMENTS = {
+  read: [
+    HANDLE,
+    options({
+      ...tenant,
+      range: {
+        kind: 'object',
+        required: ['start'],
+        fields: { start: count('a number of bytes', 0), end: count('a number of bytes', 0) },
+      },
+    }),
+  ],
+  stat: [HANDLE, options(tenant)],
+  list: [options({ ...tenant, session: text, tool: text, limit: count('a number of artifacts'), after: text })],
+  grep: [HANDLE, ASKED],
+  query: [HANDLE, { ...ASKED, optional: true }],
+  run: [HANDLE, ASKED],
+  extract: [HANDLE, ASKED],
+} as const satisfies Record<string, readonly Argument[]>
+
+const NAMED: readonly Argument[] = [{ name: 'session', shape: name }, options(tenant)]
+
+/** What `plimsoll.archive` takes. */
+export const ARCHIVE_ARGUMENTS = {
+  sessions: [options({ ...tenant, limit: count('a number of sessions') })],
+  has: NAMED,
+  agents: NAMED,
+  report: NAMED,
+  read: NAMED,
+  readers: [options({ ...tenant, session: name, agent: name })],
+} as const satisfies Record<string, readonly Argument[]>
+
+/** What the other functions of a Plimsoll take. */
+export const FACE_ARGUMENTS = {
+  tools: [
+    {
+      name: 'session',
+      shape: { kind: 'driver', methods: ['prepare', 'scope'], words: 'what plimsoll.session({ id }) gives' },
+    },
+    { name: 'format', shape: text },
+    options({ window: TOKENS }),
+  ],
+  importSession: [
+    { name: 'lines', shape: { kind: 'iterable', words: 'the lines of an export, as a list or a stream' } },
+    options(tenant),
+  ],
+  on: [{ name: 'listener', shape: code }],
+} as const satisfies Record<string, readonly Argument[]>

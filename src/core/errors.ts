@@ -22,6 +22,13 @@ export const ERROR_CODES = {
   'too-large': 'A request or an answer is larger than the configured limit in bytes.',
 } as const
 
+/** The codes of a request that is certain not to fit. */
+export const DOES_NOT_FIT: ReadonlySet<string> = new Set<ErrorCode>([
+  'fixed-overhead',
+  'overflow',
+  'limit-not-positive',
+])
+
 export type ErrorCode = keyof typeof ERROR_CODES
 
 export interface ErrorOptions {

@@ -14,9 +14,12 @@ export const EVENT_MEANINGS: Readonly<Record<EventBody['type'], string>> = {
     'The history that a compaction covers is gone (a rewind, an edit, a fork), so it no longer applies.',
   'epoch-undone': 'A compaction was taken back with `undo`.',
   'call-unanswered': 'The history holds a tool call without a result; a compaction worked around it.',
-  'prefix-broken': 'Bytes that were sent before have changed. This version declares the event and never sends it.',
+  'prefix-broken':
+    'The client changed a part of the history that it had sent before, from item `atItem` (counted from 0) on. The request goes out as changed; from there on the prompt cache of the provider does not hit.',
   'usage-recorded': 'The provider reported usage for a call; `costUsd` is set where the price is known.',
   'usage-missing': 'A call ended without usage, so its tokens are known by estimate only.',
+  'call-refused':
+    'A model call has no answer: the provider refused it or never answered (`status` where it said one), or Plimsoll did not send it (`code`).',
   'calibration-drifted': 'A model counts differently from before; older samples of it were dropped.',
   'window-learned': 'An upstream showed what its context window is, and requests are kept within it.',
   'overflow-recovered': 'The upstream refused a request as too long; it was reduced, sent again and answered.',

@@ -1,3 +1,4 @@
+import type { ErrorCode } from './errors.ts'
 import type { RecordRecall, UsageSeen } from './records.ts'
 import type { Usage } from './usage.ts'
 import type { Verdict } from './target.ts'
@@ -55,9 +56,19 @@ export type EventBody =
   | { readonly type: 'epoch-undone'; readonly epoch: string }
   /** A call that later steps have left behind without an answer; an epoch worked around it. */
   | { readonly type: 'call-unanswered'; readonly callId?: string; readonly tool?: string; readonly item: string }
-  | { readonly type: 'prefix-broken'; readonly by: 'client' | 'epoch'; readonly atItem: number }
+  /** What an epoch rewrites is told by `epoch-declared`. */
+  | { readonly type: 'prefix-broken'; readonly by: 'client'; readonly atItem: number }
   | ({ readonly type: 'usage-recorded'; readonly usage: Usage; readonly costUsd?: number } & CallFacts)
   | ({ readonly type: 'usage-missing' } & CallFacts)
+  /** A model call without an answer. */
+  | ({
+      readonly type: 'call-refused'
+      readonly by: 'provider' | 'plimsoll'
+      /** What the provider answered with, where it did. */
+      readonly status?: number
+      /** Why it was not sent: the code of the error that the caller got. */
+      readonly code?: ErrorCode
+    } & CallFacts)
   | { readonly type: 'calibration-drifted'; readonly model: string; readonly from: number; readonly to: number }
   | { readonly type: 'window-learned'; readonly model: string; readonly window: number; readonly source: string }
   | { readonly type: 'overflow-recovered'; readonly window?: number }
@@ -90,5 +101,7 @@ export interface EpochPrice {
   readonly keepUsd: number
   readonly epochUsd: number
 }
+
+export type EventOf<T extends PlimsollEvent['type']> = Extract<PlimsollEvent, { type: T }>
 
 export type EventSink = (event: PlimsollEvent) => void

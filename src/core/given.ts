@@ -26,6 +26,10 @@ export type GivenShape =
       /** Without a bound it may be infinite. @default false */
       readonly unbounded?: boolean
     }
+  /** The body of an answer, read and parsed: no text of it, no promise, nothing that still has to be read. */
+  | { readonly kind: 'parsed' }
+  /** Something to go through with `for await`, and no text. */
+  | { readonly kind: 'iterable'; readonly words: string }
   /** `data`: whatever it is, no number in it is NaN. */
   | { readonly kind: 'switch' | 'function' | 'bytes' | 'data' | 'any' }
   /** An object with these functions. */
@@ -37,6 +41,31 @@ export type GivenShape =
 export function checkGiven(value: unknown, shape: GivenShape, what: string, code: ErrorCode): void {
   const problems: Problem[] = []
   look(value, shape, '', what, (problem) => problems.push(problem))
+  if (problems.length === 0) return
+  throw new PlimsollError(code, problems.map(({ message }) => message).join(' '), { fields: { what, problems } })
+}
+
+/** One argument of a function. */
+export interface Argument {
+  readonly name: string
+  readonly shape: GivenShape
+  /** @default false */
+  readonly optional?: boolean
+}
+
+/** Holds the arguments of a call against their shapes, in their order. @throws PlimsollError that names every problem. */
+export function checkArguments(
+  given: readonly unknown[],
+  wanted: readonly Argument[],
+  what: string,
+  code: ErrorCode = 'bad-input',
+): void {
+  const problems: Problem[] = []
+  for (const [at, { name, shape, optional = false }] of wanted.entries()) {
+    const value = given[at]
+    if (value !== undefined) look(value, shape, '', `${name} of ${what}`, (problem) => problems.push(problem))
+    else if (!optional) problems.push({ path: name, message: `${name} of ${what} is missing.` })
+  }
   if (problems.length === 0) return
   throw new PlimsollError(code, problems.map(({ message }) => message).join(' '), { fields: { what, problems } })
 }
@@ -98,6 +127,13 @@ function look(value: unknown, shape: GivenShape, path: string, what: string, rep
     case 'bytes':
       if (!(value instanceof Uint8Array)) return wrong('bytes (a Uint8Array)')
       return
+    case 'parsed':
+      if (!isRecord(value) || ['then', 'json', 'getReader'].some((name) => typeof value[name] === 'function'))
+        return wrong('the body of the answer as an object: await it, and parse it where it is text')
+      return
+    case 'iterable':
+      if (!isIterable(value)) return wrong(shape.words)
+      return
     case 'driver':
       if (!isRecord(value) || shape.methods.some((method) => typeof value[method] !== 'function'))
         return wrong(shape.words)
@@ -113,6 +149,9 @@ function look(value: unknown, shape: GivenShape, path: string, what: string, rep
     case 'any':
   }
 }
+
+const isIterable = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
 
 const entriesOf = (value: unknown): readonly [string, unknown][] =>
   isRecord(value) || Array.isArray(value) ? Object.entries(value) : []
@@ -134,10 +173,13 @@ function takes(shape: GivenShape, value: unknown): boolean {
       return value instanceof Uint8Array
     case 'list':
       return Array.isArray(value)
+    case 'iterable':
+      return isIterable(value)
     case 'driver':
       return isRecord(value) && shape.methods.every((method) => typeof value[method] === 'function')
     case 'object':
     case 'map':
+    case 'parsed':
       return isRecord(value)
     case 'either':
       return shape.of.some((one) => takes(one, value))

@@ -1,4 +1,4 @@
-import type { Limit } from './target.ts'
+import type { Limit, Thresholds } from './target.ts'
 import type { Usage } from './usage.ts'
 
 /** Records carry a version from day one; `upgradeRecord` lifts old ones one step at a time while they are read. */
@@ -140,6 +140,8 @@ export interface UsageSeen extends Base {
   readonly epoch?: string
   /** What fitted then, so that another process sizes the next tool result alike. */
   readonly limit?: Limit
+  /** Of the policy as it stood then, for whoever looks at the session later. Absent in records of earlier versions. */
+  readonly thresholds?: Thresholds
   /** The request was made a closing turn, because the context was used up. */
   readonly closing?: true
   readonly purpose: 'turn' | 'summary' | 'extract'
@@ -184,6 +186,8 @@ export interface MeasuredRequest {
   readonly exact?: true
   /** The provider counted more than the request shows: what it holds, or what its own tools found. */
   readonly partial?: true
+  /** It brought only what was new; the provider held the rest. */
+  readonly chained?: true
   /** The count is far below what was sent; on some servers that is what a cut prompt looks like. */
   readonly suspect?: true
 }

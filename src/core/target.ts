@@ -34,6 +34,12 @@ export interface Limit {
   readonly source: LimitSource
 }
 
+/** Where compaction starts, and the load that it aims at, in tokens. */
+export interface Thresholds {
+  readonly high: number
+  readonly low: number
+}
+
 /** Who said how large the window is, strongest first. */
 export type LimitSource = 'learned' | 'config' | 'endpoint' | 'catalogue' | 'default'
 

@@ -8,7 +8,8 @@ import { s3Artifacts } from './artifacts/s3/index.ts'
 import { aesSeal } from './crypto/aes-seal.ts'
 import { aesByteSeal } from './crypto/byte-seal.ts'
 import { keyFromEnvironment } from './crypto/key-source.ts'
-import { schemaOf, sqlitePath, withoutPassword } from './open-store.ts'
+import { storeSchemeOf } from './store-schemes.ts'
+import { schemaOf, withoutPassword } from './store-url.ts'
 
 export interface OpenArtifactsOptions {
   /** Key of the handles, e.g. from `storeSecret`. */
@@ -67,8 +68,4 @@ function bucketOf(url: string, environment: Readonly<Record<string, string | und
 }
 
 /** Artifacts live beside the session store unless told otherwise. */
-export function artifactsBeside(store: string): string {
-  if (store.startsWith('postgres:') || store.startsWith('postgresql:')) return store
-  if (!store.startsWith('sqlite:')) return 'memory:'
-  return `file:${sqlitePath(store).replace(/\.db$/, '')}-artifacts`
-}
+export const artifactsBeside = (store: string): string => storeSchemeOf(store).artifacts(store)

@@ -20,7 +20,7 @@ import type { Memo } from './memo/memo.ts'
 import type { Readers } from './readers/reader-tools.ts'
 import type { ReaderProvenance } from './readers/provenance.ts'
 
-/** Everything the engine is given; `src/index.ts` composes it. */
+/** Everything the engine is given; `compose/open/engine.ts` puts it together. */
 export interface EngineDeps {
   readonly codecs: ReadonlyMap<string, Codec>
   readonly meter: EngineMeter

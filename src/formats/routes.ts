@@ -1,4 +1,3 @@
-import { PlimsollError } from '../core/errors.ts'
 import { wires } from './wires.ts'
 import type { RouteMatch } from './wire/routes.ts'
 
@@ -23,16 +22,4 @@ export function withPathModel(path: string, route: Route, model: string): string
   return route.model === undefined
     ? path
     : path.replace(/(\/(?:models|deployments)\/)[^/:?]+/, (_, before: string) => before + encodeURIComponent(model))
-}
-
-/** Bedrock's own wires; Claude on Bedrock frames its stream in a binary format. */
-const BEDROCK = /\/model\/[^/]+\/(converse|converse-stream|invoke|invoke-with-response-stream)$/
-
-/** @throws PlimsollError `unsupported` for model calls of wires that we do not speak: passing them on would look like managing them. */
-export function refuseUnspoken(path: string, prefixes: readonly string[]): void {
-  if (!BEDROCK.test(path.split('?')[0]!)) return
-  const known = prefixes.map((name) => `/${name}`)
-  throw new PlimsollError('unsupported', 'Bedrock has wires of its own, which this proxy does not speak yet.', {
-    advice: `Use the provider’s own API, or Vertex or Azure, through ${known.slice(0, -1).join(', ')} or ${known.at(-1)}.`,
-  })
 }

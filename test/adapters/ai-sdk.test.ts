@@ -6,7 +6,18 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { plimsollMiddleware, plimsollTools } from '../../src/surfaces/adapters/ai-sdk.ts'
 import type { Wire } from '../../src/testing/referee/index.ts'
-import { ANSWER, expectFinished, expectWhole, logOf, MAX_OUTPUT, stageFor, STEPS, TASK, WINDOW } from './scenario.ts'
+import {
+  ANSWER,
+  expectFinished,
+  expectRecovered,
+  expectWhole,
+  logOf,
+  MAX_OUTPUT,
+  stageFor,
+  STEPS,
+  TASK,
+  WINDOW,
+} from './scenario.ts'
 
 type Model = Parameters<typeof wrapLanguageModel>[0]['model']
 
@@ -67,8 +78,7 @@ describe('the middleware', () => {
       stopWhen: stepCountIs(STEPS + 2),
     })
     expect(text).toBe(ANSWER)
-    expect(stage.referee.summary()).toMatchObject({ overflows: 1, invalid: 0, answered: STEPS + 1 })
-    await stage.plimsoll.close()
+    await expectRecovered(stage)
   })
 
   it('closes the turn of a stream that nobody reads to its end', async () => {

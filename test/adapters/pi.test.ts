@@ -4,10 +4,10 @@ import { ANSWER, expectFinished, expectWhole, logOf, MAX_OUTPUT, stageFor, STEPS
 
 type Handler = (event: unknown, context: unknown) => unknown
 
-/** What pi calls an extension with; pi itself needs a newer Node than this package. */
+/** What pi calls an extension with. The extension inside pi itself: `npm run test:frameworks`. */
 function fakePi(extension: ReturnType<typeof plimsollExtension>) {
   const handlers = new Map<string, Handler>()
-  extension({ on: (event: string, handler: Handler) => handlers.set(event, handler) })
+  extension({ on: (event: string, handler: Handler) => handlers.set(event, handler), registerTool: () => undefined })
   const context = { sessionManager: { getSessionId: () => 'run' }, model: { id: 'gpt-4.1' } }
   return (name: string, event: object): unknown => handlers.get(name)?.(event, context)
 }

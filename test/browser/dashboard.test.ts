@@ -156,10 +156,13 @@ describe('the dashboard', () => {
     const steps = await untilCompacted(all)
     const compacted = JSON.parse(Buffer.from(referee.log.at(-1)!.raw).toString()) as { messages: unknown[] }
     await page.getByRole('link', { name: /run-1/ }).click()
+    for (const line of ['limit', 'compaction starts', 'compaction aims at'])
+      await page.locator('.u-series', { hasText: line }).first().waitFor()
     await page.getByRole('link', { name: 'Compactions' }).click()
     await page.getByText('What the model reads instead').waitFor()
     await page.getByText('in force').waitFor()
     await page.getByText('Still in the prompt').waitFor()
+    await page.getByText('Price of the prompt').waitFor()
     const record = await page.locator('.text pre').first().textContent()
     expect(JSON.stringify(compacted.messages)).toContain(JSON.stringify(record!.trim().split('\n')[0]).slice(1, -1))
     await page.getByRole('button', { name: 'Undo' }).click()

@@ -66,6 +66,8 @@ it.each([
         .evaluate((tick) => getComputedStyle(tick).fontSize)
       expect(Number.parseFloat(size)).toBeGreaterThanOrEqual(12)
       expect(await page.getByText(/\$\d/).count()).toBeGreaterThan(0)
+      const composition = page.getByRole('img', { name: /^Parts of the prompts.*results: / }).first()
+      expect(await composition.locator('path').count()).toBeGreaterThan(2)
     } finally {
       await page.close()
     }

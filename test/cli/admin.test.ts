@@ -277,10 +277,10 @@ describe('models', () => {
     expect((await run('models', 'example-next-1')).code).toBe(1)
   })
 
-  it('says that the old one goes on serving when the list cannot be had', async () => {
+  it('says that the old one stays in use when the list cannot be had', async () => {
     const { code, err } = await run('models', 'update', '--url', 'http://127.0.0.1:1/none')
     expect(code).toBe(1)
-    expect(err).toContain('The bundled catalogue goes on serving')
+    expect(err).toContain('The bundled catalogue stays in use')
     expect((await run('models', 'sonnet')).code).toBe(0)
   })
 })

@@ -37,7 +37,7 @@ describe('chat in a terminal', () => {
     await terminal.waitFor(/last [\d,]+ in, [\d,]+ out ·\savg [\d,]+ ·\scompacts at [\d,]+ ·\s[^$]*\$[\d.]+/)
     await terminal.waitFor('> ')
     terminal.send(CTRL_D)
-    await terminal.waitFor('plimsoll chat --continue goes on')
+    await terminal.waitFor('plimsoll chat --continue continues it')
     expect(await terminal.ended).toMatchObject({ code: 0 })
   })
 
@@ -69,7 +69,7 @@ describe('chat in a terminal', () => {
     first.kill('SIGKILL')
     await first.ended
     const second = chat('--continue')
-    await second.waitFor('Going on after 3 entries.')
+    await second.waitFor('Continuing after 3 entries.')
     await second.waitFor('> ')
     second.send(`echo and on${ENTER}`)
     await second.waitFor(metrics)
@@ -152,7 +152,7 @@ describe('chat in a terminal', () => {
       ['/compaction', 'policy plimsoll: from 97 %'],
       ['/pin', /1 +user +read notes\.txt/],
       ['/pin 1', 'Item 1 is pinned.'],
-      ['/pin 1 off', 'Item 1 is free again.'],
+      ['/pin 1 off', 'Item 1 is no longer pinned.'],
       ['/artifacts', 'Nothing of this session is stored outside the window.'],
       ['/recall beta', /alpha beta|beta/],
       ['/cost', /\$[\d.]+ for 2 calls/],
@@ -161,7 +161,7 @@ describe('chat in a terminal', () => {
       ['/model', 'claude-sonnet-4-5 at http://127.0.0.1'],
       ['/models sonnet-4-5', 'claude-sonnet-4-5'],
       ['/policy', 'plimsoll (known:'],
-      ['/undo', 'No compaction stands.'],
+      ['/undo', 'No compaction is in force.'],
       ['/session', 'commands: 4 entries, 2 calls'],
       ['/sessions', 'read notes.txt'],
       ['/export talk.md', 'talk.md'],
@@ -169,7 +169,7 @@ describe('chat in a terminal', () => {
       ['/nonsense', 'There is no command /nonsense'],
       ['/policy nonsense', 'There is no policy "nonsense"'],
       ['/new other', 'New session other.'],
-      ['/exit', 'goes on'],
+      ['/exit', 'continues it'],
     ]
     for (const [command, answer] of answers.slice(0, -1)) {
       await terminal.waitFor('> ')
@@ -197,7 +197,7 @@ describe('chat in a terminal', () => {
     expect(terminal.text()).toMatch(/▼ (compacted: [\d,]+ → [\d,]+ tokens|[\d.]+kB shown as)/)
     await terminal.waitFor('> ')
     terminal.send(`/compact keep the numbers${ENTER}`)
-    await terminal.waitFor(/[\d,]+ → [\d,]+ tokens \(\d+ % less\); \/undo takes it back\./)
+    await terminal.waitFor(/[\d,]+ → [\d,]+ tokens \(\d+ % less\); \/undo reverts it\./)
     await terminal.waitFor('> ')
     terminal.send(`/undo${ENTER}`)
     await terminal.waitFor(/ep_[0-9a-f]+ is undone/)
@@ -249,7 +249,7 @@ describe('chat in a terminal', () => {
       await terminal.waitFor('> ')
       terminal.send(command + ENTER)
     }
-    await terminal.waitFor('goes on.')
+    await terminal.waitFor('next.')
     // Nothing of ours is left to the terminal to break; what the model says is not ours.
     const lines = terminal
       .text()
@@ -349,7 +349,7 @@ describe('chat in a pipe', () => {
     for (const args of [['--continue'], ['--session', 'b']]) {
       const { out } = await plimsoll(home, lines(...args), { input: '/budget\n/exit\n' })
       expect(out).toContain('of $2.50 spent')
-      expect(out).toContain('Going on after 2 entries.')
+      expect(out).toContain('Continuing after 2 entries.')
     }
     // A flag says it anew, and that stays too.
     await plimsoll(home, lines('--session', 'b', '--budget', '0.000001', '-p', 'echo two'))

@@ -34,6 +34,7 @@ describe('plimsoll proxy, told something it cannot do', () => {
     { args: ['--port', '80a'], says: /port from 0 to 65535/ },
     { args: ['--policy', 'nonsense'], says: /There is no policy "nonsense"\. Known policies: plimsoll, / },
     { args: ['--window', '64x'], says: /a number of tokens such as 200000 or 200k/ },
+    { args: ['--log-level', 'loud'], says: /"loud" is no log level\. Use one of debug, info, warning, error\./ },
     { args: ['--openai', 'ftp://there'], says: /over http or https, not ftp:/ },
   ])('refuses $args at the start, in a sentence', async ({ args, says }) => {
     const { code, out, err } = await plimsoll(home.path, ['proxy', '--store', 'memory:', '--port', '0', ...args])
@@ -55,6 +56,17 @@ describe('plimsoll proxy, told something it cannot do', () => {
 })
 
 describe('plimsoll proxy', () => {
+  it('writes events from the level that it was given on to standard error', async () => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    const { child, url } = await running(['--anthropic', upstream.url, '--log-level', 'debug'])
+    const written = once(createInterface(child.stderr), 'line') as Promise<[string]>
+    expect((await post(`${url}/anthropic/v1/messages`, ODD_BODY)).status).toBe(200)
+    const [line] = await written
+    expect(JSON.parse(line)).toMatchObject({ level: 'debug', event: 'request-prepared' })
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
+  })
+
   it('goes on when nobody reads what it says any more', async () => {
     const upstream = await plainUpstream(json(MESSAGE))
     const { child, url } = await running(['--anthropic', upstream.url])

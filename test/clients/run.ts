@@ -2,13 +2,13 @@
  * Real coding agents, unmodified, started by `plimsoll run` against an upstream that enforces 60k while they believe in more: thirty shell
  * steps of 64 KB each. `npm run test:clients [-- names]`. `STEPS=5` makes them fewer, `KEEP=1` says more.
  */
-import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { call, say, startReferee, type Script } from '../../src/testing/referee/index.ts'
 import { CODING_AGENTS, type CodingAgent } from './agents.ts'
 import { installAgents } from './install.ts'
+import { runChild } from './run-child.ts'
 
 /** As it is published; the npm script builds it first. */
 const BINARY = join(import.meta.dirname, '../../dist/surfaces/cli/main.js')
@@ -63,7 +63,7 @@ async function run(agent: CodingAgent): Promise<{ outcome: Outcome; output: stri
   const { exit, output } = await runChild(
     [process.execPath, BINARY, ...own, ...args],
     { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'dumb', PLIMSOLL_HOME: home, ...env },
-    join(home, 'work'),
+    { cwd: join(home, 'work'), timeoutMs: TIMEOUT_MS },
   )
   const { overflows, peakInputTokens } = referee.summary()
   const generated = referee.log.filter((exchange) => exchange.kind === 'generate')
@@ -94,24 +94,6 @@ async function run(agent: CodingAgent): Promise<{ outcome: Outcome; output: stri
   await referee.close()
   rmSync(home, { recursive: true, force: true, maxRetries: 3 })
   return { outcome, output }
-}
-
-function runChild(
-  [file = '', ...args]: readonly string[],
-  env: Record<string, string>,
-  cwd: string,
-): Promise<{ exit: number; output: string }> {
-  return new Promise((resolve) => {
-    const child = spawn(file, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
-    const chunks: Buffer[] = []
-    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
-    child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk))
-    const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS)
-    child.once('exit', (code) => {
-      clearTimeout(timer)
-      resolve({ exit: code ?? -1, output: Buffer.concat(chunks).toString() })
-    })
-  })
 }
 
 const words = process.argv.slice(2)

@@ -122,6 +122,111 @@ describe('requests that cannot be right', () => {
   })
 })
 
+describe('calls that cannot be right', () => {
+  const BODY = { model: 'gpt-4.1', messages: [{ role: 'user', content: 'Hi' }] }
+  type Any = (...given: unknown[]) => unknown
+  /** Everything that a program may call, without its types. */
+  const face = () => {
+    const plimsoll = open({})
+    const session = plimsoll.session({ id: 'run' })
+    const untyped = <T extends object>(of: T) => of as unknown as Record<keyof T, Any>
+    return {
+      plimsoll: untyped(plimsoll),
+      session: untyped(session),
+      artifacts: untyped(plimsoll.artifacts),
+      archive: untyped(plimsoll.archive),
+      given: session,
+    }
+  }
+  const recorded = async (what: object): Promise<unknown> => {
+    const session = open({}).session({ id: 'run' })
+    const { id } = await session.prepare({ format: 'openai-chat', body: BODY })
+    return session.record({ turn: id, ...what })
+  }
+
+  it.each<[string, () => Promise<unknown>, RegExp]>([
+    [
+      'usage by its names at the provider',
+      () => recorded({ usage: { prompt_tokens: 5, completion_tokens: 1 } }),
+      /no "prompt_tokens" in usage\. It has input, output/,
+    ],
+    ['a response as text', () => recorded({ response: '{}' }), /response must be the body of the answer as an object/],
+    ['a response that is not awaited', () => recorded({ response: Promise.resolve({}) }), /await it, and parse it/],
+    ['a response that is not read', () => recorded({ response: new Response('{}') }), /await it, and parse it/],
+    ['an answer that is none', () => recorded({ answer: { text: 'Hi' } }), /answer\.items of record\(\) is missing/],
+    [
+      'a status that is none',
+      () => recorded({ refused: true, status: '429' }),
+      /status must be an HTTP status like 429/,
+    ],
+    [
+      'a body that goes in circles',
+      () => {
+        const body: Record<string, unknown> = { ...BODY }
+        body['self'] = body
+        return open({}).session({ id: 'run' }).prepare({ format: 'openai-chat', body })
+      },
+      /cannot be written as JSON.*Circles/,
+    ],
+    ['a query that is none', async () => face().session.recall({ query: 'x' }), /query of recall\(\) must be text/],
+    ['a limit of hits', async () => face().session.recall('x', { limit: NaN }), /limit must be a number of items.*NaN/],
+    ['an option of recall', async () => face().session.recall('x', { limti: 3 }), /no "limti".*Did you mean "limit"/],
+    ['a wish as text', async () => face().session.compact('now'), /the options of compact\(\) must be an object/],
+    ['a wish by another name', async () => face().session.compact({ instruction: 'x' }), /Did you mean "instructions"/],
+    [
+      'a pin that is none',
+      async () => face().session.pin('x', 'no'),
+      /pinned of pin\(\) must be true or false, not "no"/,
+    ],
+    ['a fork without a name', async () => face().session.fork(), /id of fork\(\) is missing/],
+    ['a view of nothing', async () => face().session.standing(), /the request of standing\(\) is missing/],
+    ['a handle that is none', async () => face().artifacts.read(5), /handle of read\(\) must be text, not 5/],
+    [
+      'a range of bytes',
+      async () => face().artifacts.read('x', { range: { start: '0' } }),
+      /range\.start must be a number/,
+    ],
+    ['a session without a name', async () => face().archive.has(), /session of has\(\) is missing/],
+    [
+      'an import of nothing',
+      async () => face().plimsoll.importSession(5),
+      /lines of importSession\(\) must be the lines/,
+    ],
+    [
+      'a path for an address',
+      async () => face().plimsoll.fetch('/v1/messages'),
+      /needs an absolute URL, not "\/v1\/messages"/,
+    ],
+  ])('%s', async (_, run, message) => {
+    expect(await refusedLater(run)).toMatch(message)
+  })
+
+  it.each<[string, () => unknown, RegExp]>([
+    ['a session without a word', () => face().plimsoll.session({ id: ' ' }), /id must be a name, not " "/],
+    [
+      'tools of no session',
+      () => face().plimsoll.tools('run', 'openai-chat'),
+      /session of tools\(\) must be what plimsoll\.session/,
+    ],
+    [
+      'tools for a window in words',
+      () => {
+        const { plimsoll, given } = face()
+        return plimsoll.tools(given, 'openai-chat', { window: '64k' })
+      },
+      /window must be a number of tokens like 128_000, not "64k"/,
+    ],
+    ['a listener that is none', () => face().plimsoll.on('event'), /listener of on\(\) must be a function/],
+    ['a log of no session', () => face().archive.read(), /session of read\(\) is missing/],
+  ])('%s', (_, run, message) => {
+    expect(refused(run, 'bad-input')).toMatch(message)
+  })
+
+  it('an answer in a format that nobody knows', async () => {
+    await expect(recorded({ format: 'open-ai', response: {} })).rejects.toMatchObject({ code: 'unsupported' })
+  })
+})
+
 describe('types that help', () => {
   it('give back the body that came in', async () => {
     const turn = await open({})

@@ -105,3 +105,31 @@ describe('a client that changes what it sent', () => {
     expect(fresh.text === turn.text).toBe(true)
   })
 })
+
+describe('a prefix that changed', () => {
+  const prefixEvents = async (change: (before: Body) => Body): Promise<readonly object[]> => {
+    const { session, events } = testEngine()
+    const agent = session()
+    const prepare = (body: Body) => agent.prepare({ format: FORMAT, body: JSON.stringify(body), targets: ROOMY })
+    await prepare(toolLoop({ steps: 3 }))
+    await prepare(change(toolLoop({ steps: 4 })))
+    return events.filter(({ type }) => type === 'prefix-broken')
+  }
+  const ROOMY = [{ model: 'claude-sonnet-4-5', window: 200_000 }]
+
+  it('is told with the item from which on the bytes are others', async () => {
+    const found = await prefixEvents((body) => {
+      blocksOf(body, 3)[0]!.text = 'I said something else.'
+      return body
+    })
+    expect(found).toMatchObject([{ type: 'prefix-broken', by: 'client', atItem: 4 }])
+  })
+
+  it.each([
+    { name: 'a history that only grew', change: (body: Body) => body },
+    { name: 'a rewind', change: () => toolLoop({ steps: 2 }) },
+    { name: 'another conversation', change: () => toolLoop({ steps: 2, task: 'Something else entirely.' }) },
+  ])('is not told of $name', async ({ change }) => {
+    expect(await prefixEvents(change)).toEqual([])
+  })
+})

@@ -43,7 +43,7 @@ describe('compact', () => {
     const done = await agent.compact({ request: tiny })
     expect(done).toMatchObject({
       status: 'nothing',
-      reason: 'everything in view has to stay, or is too small to be worth it',
+      reason: 'everything left must be kept, or is too small to be worth removing',
     })
     expect((await agent.prepare(request(20))).report.untouched).toBe(true)
   })

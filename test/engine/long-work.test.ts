@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { cacheSizes } from '../../src/compose/cache-sizes.ts'
-import { presentAside } from '../../src/compose/present-aside.ts'
+import { presentAside } from '../../src/compose/open/present-aside.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { presentText } from '../../src/engine/tool-results/present.ts'
 import type { PresentOptions } from '../../src/engine/deps.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Session } from '../../src/engine/session/session.ts'
-import { openSessions } from '../../src/compose/open-sessions.ts'
+import { openSessions } from '../../src/compose/open/sessions.ts'
 
 const session = (id: string): Session => ({ id }) as Session
 

@@ -45,6 +45,7 @@ const MODELS: Record<WireName, string> = {
   'openai-chat': 'gpt-4.1-mini',
   'openai-responses': 'gpt-4.1-mini',
   gemini: 'gemini-2.5-flash',
+  'ollama-chat': 'llama3.1:8b',
 }
 
 describe.each(WIRES)('a summarizer behind HTTP on %s', (wire) => {

@@ -13,6 +13,7 @@ const LISTS: Readonly<Record<WireName, string>> = {
   'openai-chat': 'messages',
   'openai-responses': 'input',
   gemini: 'contents',
+  'ollama-chat': 'messages',
 }
 
 /** Decodes and, if that works, gives the text back. Anything but a typed refusal is a failure of ours. */

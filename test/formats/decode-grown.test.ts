@@ -10,6 +10,7 @@ import { CODECS } from '../support/wires.ts'
 const LISTS: Readonly<Record<WireName, string>> = {
   'anthropic-messages': 'messages',
   gemini: 'contents',
+  'ollama-chat': 'messages',
   'openai-chat': 'messages',
   'openai-responses': 'input',
 }

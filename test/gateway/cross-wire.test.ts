@@ -336,7 +336,7 @@ describe('what cannot be converted', () => {
       upstreams: { openai: { url: 'http://127.0.0.1:1', wire: 'gemini', model: 'gemini-2.5-pro' } },
     })
     const response = await fetch(`${proxy.url}/openai/v1/models`)
-    expect([response.status, await response.text()]).toEqual([501, expect.stringContaining('another wire')])
+    expect([response.status, await response.text()]).toEqual([501, expect.stringContaining('another API format')])
     const unlooked = await post(`${proxy.url}/openai/v1/chat/completions`, '{}', { 'x-plimsoll-policy': 'off' })
     expect(unlooked.status).toBe(501)
   })

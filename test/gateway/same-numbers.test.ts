@@ -77,6 +77,12 @@ it('page, metrics, JSON and ledger agree on a session, to the token and the cent
   const byCall = page.callList.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0)
   expect(Math.round(byCall * 1e6)).toBe(expected.cost)
   expect(page.compactionList.length).toBeGreaterThan(0)
+  // The history only grew, so that without compactions each prompt would have been larger than the one before.
+  const originals = page.callList.map(({ original }) => original)
+  expect(originals).toEqual(originals.toSorted((one, other) => one - other))
+  expect(
+    page.callList.every(({ thresholds, limit = 0 }) => thresholds!.low < thresholds!.high && thresholds!.high <= limit),
+  ).toBe(true)
 
   const { total } = JSON.parse(await get('/plimsoll/ui/spending')) as SpendingPage
   expect(numbers(total.calls, total.usage, total.costUsd)).toEqual(expected)

@@ -22,6 +22,14 @@ describe('inspect', () => {
     expect(inspection.growth.points.map(({ load }) => load)).toEqual(expect.arrayContaining([1000]))
   })
 
+  it('splits the load of each call into what it is made of', () => {
+    const { composition, growth } = inspection
+    expect(growth.points.map((_, call) => composition.reduce((sum, { tokens }) => sum + tokens[call]!, 0))).toEqual(
+      growth.points.map(({ load }) => load),
+    )
+    expect(composition.find(({ kind }) => kind === 'user')?.tokens).toEqual([80, 80, 80, 80, 7])
+  })
+
   it('finds the peak in reported usage, or in the count where there is none', () => {
     expect(inspection.growth.peakCall).toBe(3)
     expect(inspection.growth.peak).toBe(inspection.growth.points[3]?.load)

@@ -236,17 +236,18 @@ describe('AutoSRE: handler paths', () => {
   })
 
   it.each([
-    { name: '100 keys', result: Object.fromEntries(range(100, (i) => [`k${i}`, i])), count: 100 },
-    { name: 'a text of 150,000', result: 'q'.repeat(150_000), count: 1 },
+    { name: '100 keys', result: Object.fromEntries(range(100, (i) => [`k${i}`, i])), count: 100, length: 22 },
+    { name: 'a text of 150,000', result: 'q'.repeat(150_000), count: 1, length: 2_003 },
     {
       name: '200 keys of 1,000',
       result: Object.fromEntries(range(200, (i) => [`k${i}`, 'v'.repeat(1_000)])),
       count: 200,
+      length: 2_003,
     },
-  ])('samples $name as one text of at most 2,000 characters', ({ result, count }) => {
+  ])('samples $name as one text of at most 2,000 characters and dots', ({ result, count, length }) => {
     const { response } = run(result)
     expect(response.result['total_count']).toBe(count)
-    expect((response.result['sample'] as string).length).toBeLessThanOrEqual(2_003)
+    expect(response.result['sample']).toHaveLength(length)
   })
 
   it('cuts each of three samples', () => {
@@ -602,6 +603,13 @@ describe('ai-agent: truncation', () => {
       expect(got.a).toBe('x'.repeat(128))
       expect(got.b).toMatch(MARKER)
       expect(truncateJson(JSON.stringify(range(50, () => 'x'.repeat(128))), 2_000)).toBeUndefined()
+    })
+
+    it('leaves at least 128 bytes of a string', () => {
+      const long = JSON.stringify({ a: 'x'.repeat(1_000), b: 'y'.repeat(1_000) })
+      const got = JSON.parse(truncateJson(long, 337)!) as { a: string; b: string }
+      expect([got.a.replace(MARKER, ''), got.b.replace(MARKER, '')]).toEqual(['x'.repeat(128), 'y'.repeat(128)])
+      expect(truncateJson(long, 336)).toBeUndefined()
     })
 
     it('is valid within any target it accepts, escapes and pairs whole', () => {

@@ -28,8 +28,15 @@ async function serve(plimsoll: Plimsoll, options: McpHttpOptions = {}): Promise<
   return served
 }
 
-async function connect(url: string, headers: Record<string, string> = {}): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
+/** What clients speak today, and the revision that the SDK was made for. */
+const ERAS = ['legacy', { pin: '2026-07-28' }] as const
+
+async function connect(
+  url: string,
+  headers: Record<string, string> = {},
+  mode: (typeof ERAS)[number] = ERAS[1],
+): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }))
   closings.push(() => client.close())
   return client
@@ -204,11 +211,11 @@ async function putLines(plimsoll: Plimsoll, megabytes: number): Promise<string> 
   return (await plimsoll.session({ id: 'long' }).toolResult({ tool: 'cat', callId: 'c1', output })).artifact!
 }
 
-describe('a long call', () => {
+describe.each(ERAS)('a long call of a client of %j', (era) => {
   it('tells how far it is', async () => {
     const plimsoll = open()
     const handle = await putLines(plimsoll, 8)
-    const client = await connect((await serve(plimsoll)).url)
+    const client = await connect((await serve(plimsoll)).url, {}, era)
     const shares: number[] = []
     await client.callTool(
       { name: 'artifact_grep', arguments: { handle, pattern: 'nothing like it' } },
@@ -240,7 +247,10 @@ describe('a long call', () => {
         },
       },
     }
-    const client = await connect((await serve(observed)).url)
+    const { url } = await serve(observed)
+    const client = await connect(url, {}, era)
+    // Another client's notice about a call with the same number is none of ours.
+    const other = await connect(url, {}, era)
     const leaving = new AbortController()
     const blocked = artifacts.closeAt(3)
     const grep = client.callTool(
@@ -249,6 +259,9 @@ describe('a long call', () => {
     )
     const refused = expect(grep).rejects.toThrow()
     await blocked
+    for (let requestId = 0; requestId < 5; requestId++)
+      await other.notification({ method: 'notifications/cancelled', params: { requestId } })
+    expect(told!.aborted).toBe(false)
     leaving.abort('changed my mind')
     await refused
     if (!told!.aborted) await once(told!, 'abort')

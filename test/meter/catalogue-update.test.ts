@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { createCatalogue } from '../../src/drivers/catalogue/catalogue.ts'
 import { readModelsDev } from '../../src/drivers/catalogue/models-dev.ts'
 import { fetchCatalogue } from '../../src/drivers/catalogue/update.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
@@ -27,9 +26,18 @@ describe('catalogue update', () => {
   it('builds lines that a catalogue reads, with what is known beside the public data', async () => {
     const { lines, models } = await fetchCatalogue({ fetch: answer(litellm) })
     expect(models).toBeGreaterThan(100)
-    const catalogue = createCatalogue({ lines })
+    const catalogue = bundledCatalogue({ lines })
     expect(catalogue.resolve('model-7').info).toMatchObject({ window: 1007, price: { input: 1, output: 2 } })
     expect(catalogue.resolve('claude-fable-5-1').info.bindsThinking).toBe(true)
+  })
+
+  it('keeps a correction of ours over what was fetched', async () => {
+    const wrong = { mode: 'chat', litellm_provider: 'anthropic', max_input_tokens: 5000, input_cost_per_token: 9e-3 }
+    const { lines } = await fetchCatalogue({ fetch: answer({ ...litellm, 'claude-fable-5-1': wrong }) })
+    expect(bundledCatalogue({ lines }).resolve('claude-fable-5-1').info).toMatchObject({
+      window: 1_000_000,
+      price: { input: 10, output: 50 },
+    })
   })
 
   it('reads models.dev', () => {

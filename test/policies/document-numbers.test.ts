@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { policyNamed } from '../../src/engine/presets/index.ts'
+import { policyNamed, slidingWindow } from '../../src/engine/presets/index.ts'
 
 /** The numbers of the documents as data of the shipped presets; `edges.test.ts` and the presets' own files hold what they do. */
 const stepOf = (policy: string, step: string, n = 0) =>
@@ -53,6 +53,7 @@ describe('the documents’ numbers', () => {
     expect(policy).toMatchObject({ estimator: { defaultFactor: 2.5, clamp: [1, 5] }, passes: 3 })
     expect(policyNamed('contextguard-window', {}).water.messages).toBe(21)
     expect(stepOf('contextguard-window', 'summarise')).toMatchObject({ tail: 6 })
+    expect(slidingWindow(5).cascade[0]).toMatchObject({ step: 'summarise', tail: 3 })
   })
 
   it('adk-code', () => {

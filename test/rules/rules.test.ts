@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { RuleOptions, Violation } from '../../src/core/codec.ts'
 import { ANTHROPIC_RULES, checkAnthropicMessages } from '../../src/formats/anthropic-messages/rules.ts'
 import { checkGemini, GEMINI_RULES } from '../../src/formats/gemini/rules.ts'
+import { checkOllamaChat } from '../../src/formats/ollama-chat/rules.ts'
+import { OLLAMA_CHAT_RULES } from '../../src/formats/ollama-chat/rule-book.ts'
 import { checkOpenAiChat, OPENAI_CHAT_RULES } from '../../src/formats/openai-chat/rules.ts'
 import { checkOpenAiResponses, OPENAI_RESPONSES_RULES } from '../../src/formats/openai-responses/rules.ts'
 import type { RuleBook } from '../../src/formats/kit/rule-kit.ts'
@@ -10,47 +12,49 @@ import type { Wire } from '../../src/testing/referee/index.ts'
 import type { RuleCase } from './case.ts'
 import { anthropicCases } from './cases/anthropic-messages.ts'
 import { geminiCases } from './cases/gemini.ts'
+import { ollamaChatCases } from './cases/ollama-chat.ts'
 import { openAiChatCases } from './cases/openai-chat.ts'
 import { openAiResponsesCases } from './cases/openai-responses.ts'
 
 interface WireUnderTest {
-  readonly wire: Wire
   readonly rules: RuleBook
   readonly cases: Readonly<Record<string, RuleCase | readonly RuleCase[]>>
-  readonly check: (body: unknown, options?: RuleOptions) => Violation[]
+  readonly check: (body: unknown, options?: RuleOptions) => readonly Violation[]
   readonly path: (model: string) => string
 }
 
-const WIRES: readonly WireUnderTest[] = [
-  {
-    wire: 'anthropic-messages',
+const WIRES: Readonly<Record<Wire, WireUnderTest>> = {
+  'anthropic-messages': {
     rules: ANTHROPIC_RULES,
     cases: anthropicCases,
     check: checkAnthropicMessages,
     path: () => '/v1/messages',
   },
-  {
-    wire: 'openai-chat',
+  'openai-chat': {
     rules: OPENAI_CHAT_RULES,
     cases: openAiChatCases,
     check: checkOpenAiChat,
     path: () => '/v1/chat/completions',
   },
-  {
-    wire: 'openai-responses',
+  'openai-responses': {
     rules: OPENAI_RESPONSES_RULES,
     cases: openAiResponsesCases,
     check: checkOpenAiResponses,
     path: () => '/v1/responses',
   },
-  {
-    wire: 'gemini',
+  'ollama-chat': {
+    rules: OLLAMA_CHAT_RULES,
+    cases: ollamaChatCases,
+    check: checkOllamaChat,
+    path: () => '/api/chat',
+  },
+  gemini: {
     rules: GEMINI_RULES,
     cases: geminiCases,
     check: checkGemini,
     path: (model) => `/v1beta/models/${model}:generateContent`,
   },
-]
+}
 
 const HEADERS = {
   'x-api-key': 'k',
@@ -62,11 +66,11 @@ const HEADERS = {
 }
 
 /** What the referee of the wire says to a body; seals of the cases are not its own, so it is asked about the rules only. */
-async function ask({ wire, path }: WireUnderTest, body: unknown, options: RuleOptions = {}, bytes = 0) {
+async function ask(wire: Wire, body: unknown, options: RuleOptions = {}, bytes = 0) {
   const { profile, model = 'gemini-2.5-pro' } = options
   const referee = createReferee({ wire, window: 100_000_000, ...(profile !== undefined && { profile }) })
   const raw = Buffer.from(JSON.stringify(body).padEnd(bytes))
-  const response = await referee.handle({ method: 'POST', path: path(model), headers: HEADERS, body: raw })
+  const response = await referee.handle({ method: 'POST', path: WIRES[wire].path(model), headers: HEADERS, body: raw })
   const chunks: Uint8Array[] = []
   for await (const chunk of response.body) chunks.push(chunk)
   return { status: response.status, rule: response.headers['x-referee-rule'], text: Buffer.concat(chunks).toString() }
@@ -77,7 +81,8 @@ const rulesOf = (violations: readonly Violation[]): string[] => [...new Set(viol
 /** Rules of these names need a seal that only a referee makes; a made-up one is refused for that, which is right too. */
 const NEEDS_SEAL = new Set(['thinking-signature', 'signature-valid', 'reasoning-unsealed'])
 
-describe.each(WIRES)('rules of $wire', (under) => {
+describe.each(Object.keys(WIRES) as Wire[])('rules of %s', (wire) => {
+  const under = WIRES[wire]
   const list = Object.entries(under.cases).flatMap(([rule, cases]) =>
     [cases].flat().map((one: RuleCase, index) => ({ ...one, rule, title: `${rule}, case ${index + 1}` })),
   )
@@ -99,11 +104,11 @@ describe.each(WIRES)('rules of $wire', (under) => {
 
   it.each(list)('$title: the referee refuses the one, names the rule, and answers the other', async (one) => {
     const { rule, bad, good, options, badBytes, also = [] } = one
-    const refused = await ask(under, bad, options, badBytes)
+    const refused = await ask(wire, bad, options, badBytes)
     expect([rule, ...also]).toContain(refused.rule)
     expect(refused.text).toContain(`[rule: ${refused.rule}]`)
     expect(refused.status).toBe(badBytes === undefined ? 400 : 413)
-    const taken = await ask(under, good, options)
+    const taken = await ask(wire, good, options)
     if (!NEEDS_SEAL.has(taken.rule ?? '')) expect(taken).toMatchObject({ status: 200, rule: undefined })
   })
 })

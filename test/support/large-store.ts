@@ -13,13 +13,14 @@ const BEGIN = Date.UTC(2026, 0, 1)
 export async function largeStore({ sessions, calls }: LargeStore): Promise<MaintainedStore> {
   const store = memoryStore()
   for (let s = 0; s < sessions; s++) {
-    const records = Array.from({ length: calls }, (_, call) => recordsOf(s, call)).flat()
+    const records = Array.from({ length: calls }, (_, call) => anotherCall(s, call)).flat()
     await store.append('local', `session-${String(s).padStart(5, '0')}`, records)
   }
   return store
 }
 
-function recordsOf(session: number, call: number): readonly LogRecord[] {
+/** A tool result and the call that it was sent with. */
+export function anotherCall(session: number, call: number): readonly LogRecord[] {
   const at = BEGIN + session * 60_000 + call * 5_000
   const identity = `i${session}-${call}`
   const input = 2_000 + 400 * (call % 90)

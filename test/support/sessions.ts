@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
-import { renderBody, type RenderedWire } from './generators/index.ts'
+import { renderBody, type WireName } from './generators/index.ts'
 import type { Script, ScriptCall, ScriptStep, Turn } from './generators/script.ts'
 
 /** An agent's session as it grows: every request that a client would send, each a continuation of the one before. */
 export interface GrowingSession {
-  readonly wire: RenderedWire
+  readonly wire: WireName
   readonly window: number
   readonly bodies: readonly Record<string, unknown>[]
 }
@@ -52,7 +52,7 @@ const turn = fc
     style: seed,
   }))
 
-export const growingSession = (wire: RenderedWire): fc.Arbitrary<GrowingSession> =>
+export const growingSession = (wire: WireName): fc.Arbitrary<GrowingSession> =>
   fc
     .record({
       turns: fc.array(turn, { minLength: 1, maxLength: 4 }),
@@ -62,7 +62,7 @@ export const growingSession = (wire: RenderedWire): fc.Arbitrary<GrowingSession>
     .map(({ turns, window, style }) => ({ wire, window, bodies: requestsOf(wire, turns, style) }))
 
 /** One request per model call: after each user message, and after each step's results. */
-function requestsOf(wire: RenderedWire, turns: readonly Turn[], style: number): Record<string, unknown>[] {
+function requestsOf(wire: WireName, turns: readonly Turn[], style: number): Record<string, unknown>[] {
   const bodies: Record<string, unknown>[] = []
   for (const [t, current] of turns.entries()) {
     for (let s = 0; s <= current.steps.length; s++) {

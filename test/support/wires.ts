@@ -7,6 +7,9 @@ import * as anthropicEncode from '../../src/formats/anthropic-messages/encode.ts
 import * as geminiDecode from '../../src/formats/gemini/decode.ts'
 import * as geminiWire from '../../src/formats/gemini/source.ts'
 import * as geminiEncode from '../../src/formats/gemini/encode.ts'
+import * as ollamaDecode from '../../src/formats/ollama-chat/decode.ts'
+import * as ollamaWire from '../../src/formats/ollama-chat/source.ts'
+import * as ollamaEncode from '../../src/formats/ollama-chat/encode.ts'
 import * as chatDecode from '../../src/formats/openai-chat/decode.ts'
 import * as chatWire from '../../src/formats/openai-chat/source.ts'
 import * as chatEncode from '../../src/formats/openai-chat/encode.ts'
@@ -19,6 +22,10 @@ interface Half extends Pick<Codec, 'decode' | 'encode'> {
   /** Where an item of a decoded body stands in its text. */
   readonly spanOf: (conversation: Conversation, item: Item) => { readonly start: number; readonly end: number }
 }
+
+/** A picture has no place for words of its own on Ollama's wire: they go behind those of its message. */
+export const isRewrittenInPlace = (wire: WireName, item: Item): boolean =>
+  wire !== 'ollama-chat' || item.kind !== 'media'
 
 /** The reading and writing half of each codec. */
 export const CODECS: Readonly<Record<WireName, Half>> = {
@@ -33,6 +40,12 @@ export const CODECS: Readonly<Record<WireName, Half>> = {
     ...geminiEncode,
     spanOf: (conversation, item) =>
       geminiWire.nodeAt(geminiWire.sourceOf(conversation).body, geminiWire.placeOf(item)!),
+  },
+  'ollama-chat': {
+    ...ollamaDecode,
+    ...ollamaEncode,
+    spanOf: (conversation, item) =>
+      ollamaWire.nodeAt(ollamaWire.sourceOf(conversation).root, ollamaWire.placeOf(item)!),
   },
   'openai-chat': {
     ...chatDecode,

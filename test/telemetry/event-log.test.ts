@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { PlimsollEvent } from '../../src/core/events.ts'
-import { eventLog, LOG_LEVELS, readLogLevel } from '../../src/drivers/logs/event-log.ts'
+import { LOG_LEVELS } from '../../src/core/log-level.ts'
+import { eventLog, readLogLevel } from '../../src/drivers/logs/event-log.ts'
 import { createPlimsoll } from '../../src/index.ts'
 
 const about = { at: 0, tenant: 't', session: 's' }

@@ -1,4 +1,4 @@
-import { metrics, trace } from '@opentelemetry/api'
+import { metrics, SpanStatusCode, trace } from '@opentelemetry/api'
 import {
   AggregationTemporality,
   InMemoryMetricExporter,
@@ -8,8 +8,8 @@ import {
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PlimsollEvent } from '../../src/core/events.ts'
-import { createPlimsoll } from '../../src/index.ts'
-import { call, createReferee, say } from '../../src/testing/referee/index.ts'
+import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../src/index.ts'
+import { call, createReferee, say, type Fault } from '../../src/testing/referee/index.ts'
 import { toolOutput } from '../sdks/ways.ts'
 
 const MODEL = 'claude-sonnet-4-5'
@@ -154,6 +154,74 @@ describe('a session as an OpenTelemetry SDK received it', () => {
     exporter.reset()
     await run(false)
     expect(exporter.getFinishedSpans()).toEqual([])
+  })
+})
+
+describe('a call without an answer', () => {
+  const send = (plimsoll: Plimsoll, system: string) =>
+    plimsoll.fetch('https://api.anthropic.com/v1/messages', {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-api-key': 'k',
+        'x-plimsoll-session': 'run',
+        'anthropic-version': '2023-06-01',
+      },
+      body: JSON.stringify({ model: MODEL, max_tokens: 100, system, messages: [{ role: 'user', content: 'Hi' }] }),
+    })
+
+  /** What the exporter got of one request, as far as it says how the call ended. */
+  async function spansOf(
+    options: PlimsollOptions,
+    { system = 'Be brief.', fault }: { system?: string; fault?: Fault } = {},
+  ) {
+    exporter.reset()
+    const referee = createReferee({
+      wire: 'anthropic-messages',
+      window: 4_000,
+      script: () => say('Done.'),
+      ...(fault !== undefined && { faults: () => fault }),
+    })
+    const plimsoll = createPlimsoll({ store: 'memory:', fetch: referee.fetch, ...options })
+    await (await send(plimsoll, system)).text()
+    const { calls } = plimsoll.ledger.totals()
+    await plimsoll.close()
+    const spans = exporter.getFinishedSpans()
+    expect(spans.filter(({ status }) => status.code !== SpanStatusCode.ERROR)).toHaveLength(calls)
+    return spans.map(({ status, attributes }) => ({
+      failed: status.code === SpanStatusCode.ERROR ? status.message : false,
+      verdict: attributes['plimsoll.verdict'],
+      by: attributes['plimsoll.refused_by'],
+      type: attributes['error.type'],
+      status: attributes['http.response.status_code'],
+    }))
+  }
+
+  it('is a span of its own with the status that the provider gave', async () => {
+    const spans = await spansOf({}, { fault: { kind: 'throttle' } })
+    expect(spans).toEqual([
+      { failed: 'the provider answered 429', verdict: 'proceed', by: 'provider', type: '429', status: 429 },
+    ])
+  })
+
+  it('says that it was not sent, and why', async () => {
+    const budget = { name: 'day', scope: 'day', unit: 'tokens', hard: 10 } as const
+    const notSent = { by: 'plimsoll', status: undefined }
+    expect(await spansOf({ budgets: [budget] })).toEqual([
+      { ...notSent, failed: 'not sent: budget-exceeded', verdict: 'halt', type: 'budget-exceeded' },
+    ])
+    const spans = await spansOf({ window: 4_000 }, { system: 'one word after another '.repeat(9_000) })
+    expect(spans).toEqual([
+      { ...notSent, failed: 'not sent: fixed-overhead', verdict: undefined, type: 'fixed-overhead' },
+    ])
+  })
+
+  it('is counted, apart from those that cost something', async () => {
+    const before = (await collected())('plimsoll.calls_refused').map(({ value }) => value as number)
+    await spansOf({}, { fault: { kind: 'server-error', status: 500 } })
+    const points = (await collected())('plimsoll.calls_refused')
+    expect(sum(points.map(({ value }) => value as number))).toBe(sum(before) + 1)
+    expect(points.map(({ attributes }) => attributes['error.type'])).toContain('500')
   })
 })
 

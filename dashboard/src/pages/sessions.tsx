@@ -127,25 +127,32 @@ function Row({ row, figures }: { row: SessionRow; figures: RowFigures | undefine
   )
 }
 
-/** Figures of the rows in view, asked for together; those of rows that changed are asked for again. */
+const ASKED_AT_ONCE = 8
+/** Rows that only scroll by are not asked for. */
+const SETTLE_MS = 30
+
+/** Figures of the rows in view; those of rows that changed are asked for again. */
 function useFigures(): { figures: ReadonlyMap<string, RowFigures>; want: (rows: readonly SessionRow[]) => void } {
   const [figures, setFigures] = useState<ReadonlyMap<string, RowFigures>>(new Map())
   const known = useRef(figures)
   known.current = figures
   const waiting = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   useEffect(() => () => clearTimeout(waiting.current), [])
+  /** A few at a time, so that the first rows are there while the others are read; given up when other rows come into view. */
+  const ask = async (missing: readonly SessionRow[], asked: typeof waiting.current): Promise<void> => {
+    for (let from = 0; from < missing.length && waiting.current === asked; from += ASKED_AT_ONCE) {
+      const sessions = missing.slice(from, from + ASKED_AT_ONCE).map(({ tenant, session }) => ({ tenant, session }))
+      const { figures: found } = await post<{ figures: RowFigures[] }>('figures', { sessions })
+      setFigures((before) => new Map([...before, ...found.map((each) => [keyOf(each), each] as const)]))
+    }
+  }
   const want = useCallback((rows: readonly SessionRow[]): void => {
     clearTimeout(waiting.current)
     waiting.current = setTimeout(() => {
       const missing = rows.filter((row) => known.current.get(keyOf(row))?.version !== row.version)
       if (missing.length === 0) return
-      const sessions = missing.map(({ tenant, session }) => ({ tenant, session }))
-      void post<{ figures: RowFigures[] }>('figures', { sessions }).then(
-        ({ figures: found }) =>
-          setFigures((before) => new Map([...before, ...found.map((each) => [keyOf(each), each] as const)])),
-        () => undefined,
-      )
-    }, 60)
+      void ask(missing, waiting.current).catch(() => undefined)
+    }, SETTLE_MS)
   }, [])
   return { figures, want }
 }

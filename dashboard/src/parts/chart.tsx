@@ -9,6 +9,7 @@ export interface Line {
   /** A custom property of the style sheet, so that both colour schemes have their own. */
   readonly colour: string
   readonly isDashed?: boolean
+  readonly isDotted?: boolean
   readonly isFilled?: boolean
   /** One of several that lie on each other: what is drawn later covers what is below it. */
   readonly isLayer?: boolean
@@ -59,7 +60,7 @@ export function Chart({
         ],
         series: [
           { label: 'call' },
-          ...lines.map(({ name, colour, isDashed, isFilled, isLayer, isStepped }) => ({
+          ...lines.map(({ name, colour, isDashed, isDotted, isFilled, isLayer, isStepped }) => ({
             label: name,
             stroke: colourOf(colour),
             width: isLayer === true ? 0.5 : 2,
@@ -67,6 +68,7 @@ export function Chart({
             points: { show: false },
             value: (_plot: uPlot, value: number | null) => (value === null ? '–' : tokens(value)),
             ...(isDashed === true && { dash: [6, 4] }),
+            ...(isDotted === true && { dash: [2, 4] }),
             ...(isFilled === true && { fill: `${colourOf(colour)}33` }),
             ...(isLayer === true && { fill: colourOf(colour) }),
             ...(isStepped === true && { paths: uPlot.paths.stepped!({ align: 1 }) }),

@@ -1,3 +1,4 @@
+import { LOG_LEVELS } from '../../core/log-level.ts'
 import { wires } from '../../formats/registry.ts'
 
 /** The shape of a config file as data: one description validates it, writes its JSON Schema and knows its keys. */
@@ -240,6 +241,7 @@ export const CONFIG: Shape & { kind: 'object' } = {
     store: text('memory:, sqlite:…, postgres://…'),
     artifacts: text('memory:, file:…, postgres://…, s3://…'),
     logFile: text('Log lines of the preset’s own design are appended here'),
+    logLevel: text('Events from this level on are written to standard error as JSON lines', LOG_LEVELS),
     summarizer: object('A model that writes summaries', {
       format: text('Its wire', WIRES),
       model: text('Its name'),

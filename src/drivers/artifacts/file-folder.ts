@@ -86,10 +86,7 @@ async function openLayout(fs: FileSystem, layout: TenantLayout): Promise<void> {
   for (const path of [root, objects, references, writing, leaving, doomed]) await makeFolder(fs, path)
   for (const path of [dirname(root), root]) {
     if ((await fs.lstat(path)).isDirectory()) continue
-    throw new PlimsollError(
-      'forbidden',
-      `${path} is a link. The artifact store follows none: it would write where it was not sent.`,
-    )
+    throw new PlimsollError('forbidden', `${path} is a symbolic link. The artifact store does not follow links.`)
   }
   for (const path of [root, dirname(root), dirname(dirname(root))]) await syncFolder(fs, path)
 }

@@ -1,8 +1,9 @@
 import { type CatalogueEntry, writeEntry } from './entry.ts'
 
 /**
- * What the public price data lacks, or has wrong. It holds over the shipped list from the next start on: a price is corrected here, and nothing
- * has to be built.
+ * What the public price data lacks, or has wrong. It holds from the next start on over the shipped list and over what `models update` fetched:
+ * a price is corrected here, and nothing has to be built. An entry replaces the whole line of its model, so it names the window, the tiers and
+ * the cache minimum too.
  */
 export const SUPPLEMENT: readonly (CatalogueEntry & { readonly provider: string })[] = [
   {
@@ -18,6 +19,6 @@ export const SUPPLEMENT: readonly (CatalogueEntry & { readonly provider: string 
   },
 ]
 
-/** The shipped lines with ours behind them, which win. */
+/** The lines with ours behind them, which win. */
 export const supplemented = (lines: string, entries: readonly CatalogueEntry[] = SUPPLEMENT): string =>
   [lines, ...entries.map((entry) => writeEntry({ ...entry, canonical: true }))].join('\n')

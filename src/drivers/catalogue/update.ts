@@ -4,7 +4,6 @@ import { compactEntries } from './compact.ts'
 import { writeEntry } from './entry.ts'
 import { type LiteLlmData, readLiteLlm } from './litellm.ts'
 import { readModelsDev } from './models-dev.ts'
-import { SUPPLEMENT } from './supplement.ts'
 
 export type CatalogueSource = 'litellm' | 'models.dev'
 
@@ -20,7 +19,7 @@ export interface UpdateOptions {
 }
 
 export interface CatalogueUpdate {
-  /** For `createCatalogue({ lines })`; store them and hand them in at the next start. */
+  /** For `bundledCatalogue({ lines })`; store them and hand them in at the next start. */
   readonly lines: string
   readonly models: number
   readonly url: string
@@ -49,7 +48,7 @@ export async function fetchCatalogue(options: UpdateOptions = {}): Promise<Catal
       fields: { url },
     })
   }
-  const entries = compactEntries([...read, ...SUPPLEMENT])
+  const entries = compactEntries(read)
   return { lines: entries.map(writeEntry).join('\n'), models: entries.length, url }
 }
 
@@ -60,7 +59,7 @@ async function load(get: NonNullable<UpdateOptions['fetch']>, url: string, timeo
     return JSON.parse(await boundedText(response, MAX_BYTES)) as unknown
   } catch (cause) {
     throw new PlimsollError('upstream', `Could not fetch the catalogue from ${url}.`, {
-      advice: 'The bundled catalogue goes on serving; try again with a network.',
+      advice: 'The bundled catalogue stays in use. Check the network and try again.',
       fields: { url },
       retryable: true,
       cause,

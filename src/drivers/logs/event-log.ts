@@ -1,8 +1,6 @@
 import type { EventSink, PlimsollEvent } from '../../core/events.ts'
 import { PlimsollError } from '../../core/errors.ts'
-
-export const LOG_LEVELS = ['debug', 'info', 'warning', 'error'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
+import { LOG_LEVELS, type LogLevel } from '../../core/log-level.ts'
 
 /** How much an event matters to whoever runs the process. */
 const LEVELS: Readonly<Record<PlimsollEvent['type'], LogLevel>> = {
@@ -22,6 +20,7 @@ const LEVELS: Readonly<Record<PlimsollEvent['type'], LogLevel>> = {
   'verdict-given': 'info',
   'usage-missing': 'info',
   'call-unanswered': 'info',
+  'call-refused': 'warning',
   'epoch-orphaned': 'warning',
   'overflow-recovered': 'warning',
   'context-warning': 'warning',

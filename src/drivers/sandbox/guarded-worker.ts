@@ -1,4 +1,4 @@
-import { Worker, type ResourceLimits, type TransferListItem } from 'node:worker_threads'
+import { Worker, type ResourceLimits, type Transferable } from 'node:worker_threads'
 import { PlimsollError } from '../../core/errors.ts'
 import { packageRoot } from '../../lib/package-root.ts'
 
@@ -6,7 +6,7 @@ import { packageRoot } from '../../lib/package-root.ts'
 interface Job<Q, A> {
   readonly request: Q
   readonly timeoutMs: number
-  readonly transfer: readonly TransferListItem[]
+  readonly transfer: readonly Transferable[]
   readonly resolve: (answer: A | Stopped) => void
   readonly reject: (error: unknown) => void
 }
@@ -28,7 +28,7 @@ export interface AskOptions {
   /** Nobody waits for the answer any more. */
   readonly signal?: AbortSignal | undefined
   /** Goes over to the thread with the request. */
-  readonly transfer?: readonly TransferListItem[]
+  readonly transfer?: readonly Transferable[]
 }
 
 export interface GuardedWorker<Q, A> {

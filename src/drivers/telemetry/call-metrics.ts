@@ -1,5 +1,6 @@
 import type { Attributes, Meter } from '@opentelemetry/api'
 import type { EventSink } from '../../core/events.ts'
+import { errorType } from './call-spans.ts'
 import type { EndedCall } from './calls.ts'
 import type { ProviderOf } from './types.ts'
 
@@ -28,6 +29,7 @@ export function callMetrics(meter: Meter, providerOf: ProviderOf): CallMetrics {
     description: 'What calls would have cost without compaction, less what they cost.',
     unit: 'USD',
   })
+  const refusals = counter('plimsoll.calls_refused', 'Calls without an answer: refused, failed or not sent.', '{call}')
   const missing = counter('plimsoll.usage_missing', 'Answers without usage.', '{call}')
   const load = meter.createHistogram('plimsoll.load_ratio', {
     description: 'Load of a request as a share of its limit.',
@@ -35,10 +37,14 @@ export function callMetrics(meter: Meter, providerOf: ProviderOf): CallMetrics {
     advice: { explicitBucketBoundaries: [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1] },
   })
   const compactions = counter('plimsoll.compactions', 'Compactions, by whether they were forced.', '{compaction}')
-  const removed = counter('plimsoll.compaction.tokens', 'Tokens that compactions took out of the view.', '{token}')
+  const removed = counter('plimsoll.compaction.tokens', 'Tokens that compactions took out of prompts.', '{token}')
   const offloaded = counter('plimsoll.offloaded', 'Results shown as preview and handle.', '{result}')
   const hidden = counter('plimsoll.offloaded.bytes', 'Bytes of those results that were not shown.', 'By')
-  const overflows = counter('plimsoll.overflows_recovered', 'Overflows that the client never saw.', '{overflow}')
+  const overflows = counter(
+    'plimsoll.overflows_recovered',
+    'Overflows that were recovered without an error for the client.',
+    '{overflow}',
+  )
 
   const onCall: CallMetrics['onCall'] = ({ event, prepared, savedTokens, netUsd }) => {
     const provider = prepared === undefined ? undefined : providerOf(prepared.format)
@@ -47,7 +53,9 @@ export function callMetrics(meter: Meter, providerOf: ProviderOf): CallMetrics {
       'gen_ai.request.model': event.model,
       ...(provider !== undefined && { 'gen_ai.provider.name': provider }),
     }
-    if (event.durationMs !== undefined) duration.record(event.durationMs / 1000, about)
+    const failed = event.type === 'call-refused' ? { 'error.type': errorType(event) } : {}
+    if (event.durationMs !== undefined) duration.record(event.durationMs / 1000, { ...about, ...failed })
+    if (event.type === 'call-refused') return refusals.add(1, { ...about, ...failed, 'plimsoll.refused_by': event.by })
     if (savedTokens > 0) saved.add(savedTokens, about)
     if (netUsd !== undefined) net.add(netUsd, about)
     if (event.type === 'usage-missing') return missing.add(1, about)

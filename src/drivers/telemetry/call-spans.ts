@@ -1,4 +1,5 @@
 import type { Attributes, Tracer } from '@opentelemetry/api'
+import type { EventOf } from '../../core/events.ts'
 import type { EndedCall } from './calls.ts'
 import type { OpenTelemetryApi, ProviderOf } from './types.ts'
 
@@ -7,7 +8,7 @@ import type { OpenTelemetryApi, ProviderOf } from './types.ts'
  * ready: whatever span is active then is its parent.
  */
 export function callSpans(
-  { SpanKind }: OpenTelemetryApi,
+  { SpanKind, SpanStatusCode }: OpenTelemetryApi,
   tracer: Tracer,
   providerOf: ProviderOf,
 ): (call: EndedCall) => void {
@@ -33,7 +34,39 @@ export function callSpans(
         compaction.at,
       )
     }
+    if (event.type === 'call-refused') span.setStatus({ code: SpanStatusCode.ERROR, message: refusalOf(event) })
     span.end(event.at)
+  }
+}
+
+const refusalOf = ({ by, status, code }: EventOf<'call-refused'>): string => {
+  if (by === 'plimsoll') return `not sent: ${code ?? 'refused'}`
+  return status === undefined ? 'no answer' : `the provider answered ${status}`
+}
+
+/** What the conventions call the kind of an error: the status, else our code, else their word for neither. */
+export const errorType = ({ status, code }: EventOf<'call-refused'>): string => code ?? String(status ?? '_OTHER')
+
+/** What the answer says about the call. */
+function answerOf(event: EndedCall['event']): Attributes {
+  switch (event.type) {
+    case 'usage-missing':
+      return { 'plimsoll.usage_missing': true }
+    case 'call-refused':
+      return {
+        'error.type': errorType(event),
+        'plimsoll.refused_by': event.by,
+        ...(event.status !== undefined && { 'http.response.status_code': event.status }),
+      }
+    case 'usage-recorded':
+      return {
+        'gen_ai.usage.input_tokens': event.usage.input,
+        'gen_ai.usage.output_tokens': event.usage.output,
+        'gen_ai.usage.cache_read.input_tokens': event.usage.cacheRead,
+        'gen_ai.usage.cache_creation.input_tokens': event.usage.cacheWrite,
+        'gen_ai.usage.reasoning.output_tokens': event.usage.reasoning,
+        ...(event.costUsd !== undefined && { 'plimsoll.cost_usd': event.costUsd }),
+      }
   }
 }
 
@@ -49,16 +82,7 @@ function attributesOf(call: EndedCall, providerOf: ProviderOf): Attributes {
     ...(event.agent !== undefined && { 'gen_ai.agent.name': event.agent }),
     'plimsoll.tenant': event.tenant,
     'plimsoll.purpose': event.purpose,
-    ...(event.type === 'usage-recorded'
-      ? {
-          'gen_ai.usage.input_tokens': event.usage.input,
-          'gen_ai.usage.output_tokens': event.usage.output,
-          'gen_ai.usage.cache_read.input_tokens': event.usage.cacheRead,
-          'gen_ai.usage.cache_creation.input_tokens': event.usage.cacheWrite,
-          'gen_ai.usage.reasoning.output_tokens': event.usage.reasoning,
-          ...(event.costUsd !== undefined && { 'plimsoll.cost_usd': event.costUsd }),
-        }
-      : { 'plimsoll.usage_missing': true }),
+    ...answerOf(event),
     ...(prepared !== undefined && {
       'plimsoll.turn': prepared.turn,
       'plimsoll.load': Math.round(prepared.load),

@@ -1,13 +1,11 @@
-import type { PlimsollEvent } from '../../core/events.ts'
+import type { EventOf, PlimsollEvent } from '../../core/events.ts'
 import type { PriceModel } from '../../core/price.ts'
 import { BoundedMap } from '../../lib/bounded-map.ts'
 import { unmanagedCost, type ManagedCall } from '../../meter/index.ts'
 
-export type EventOf<T extends PlimsollEvent['type']> = Extract<PlimsollEvent, { type: T }>
-
 /** A model call that is over, with what was decided about its request. */
 export interface EndedCall {
-  readonly event: EventOf<'usage-recorded'> | EventOf<'usage-missing'>
+  readonly event: EventOf<'usage-recorded'> | EventOf<'usage-missing'> | EventOf<'call-refused'>
   /** Absent for calls that no request of a client stands behind: summaries, extractions. */
   readonly prepared?: EventOf<'request-prepared'>
   readonly compaction?: EventOf<'epoch-declared'>
@@ -41,9 +39,11 @@ export function endedCalls(
     const open = event.turn === undefined ? undefined : pending.get(turnOf(agent, event.turn))
     if (event.turn !== undefined) pending.delete(turnOf(agent, event.turn))
     const { prepared, compaction } = open ?? {}
-    const savedTokens = prepared === undefined ? 0 : Math.max(0, Math.round(prepared.original - prepared.load))
+    const isAnswered = event.type !== 'call-refused'
+    const savedTokens =
+      prepared === undefined || !isAnswered ? 0 : Math.max(0, Math.round(prepared.original - prepared.load))
     const netUsd = event.type === 'usage-recorded' ? netOf(event, agent, savedTokens) : undefined
-    const wasRecovered = recovered.get(agent) === true && event.purpose === 'turn'
+    const wasRecovered = recovered.get(agent) === true && event.purpose === 'turn' && isAnswered
     if (wasRecovered) recovered.delete(agent)
     onEnd({
       event,
@@ -83,6 +83,7 @@ export function endedCalls(
       }
       case 'usage-recorded':
       case 'usage-missing':
+      case 'call-refused':
         return end(event)
       default:
         return undefined

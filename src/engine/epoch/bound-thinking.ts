@@ -62,7 +62,7 @@ export function releasedThinking(
     const item = issued[i]!
     if (item.kind !== 'reasoning' || gone.has(item.id) || (i > compaction && i < firstBehind)) continue
     if (i >= openFrom) stale = true
-    else drops.push({ op: 'drop', id: item.id, reason: 'bound to a prefix that an epoch changed' })
+    else drops.push({ op: 'drop', id: item.id, reason: 'signed for a history that a compaction changed' })
   }
   return { drops, stale }
 }

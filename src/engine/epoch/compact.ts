@@ -2,7 +2,7 @@ import { RECORD_VERSION, type CompactionAsked } from '../../core/records.ts'
 import type { Branch } from '../session/branch/branch.ts'
 import type { EngineDeps } from '../deps.ts'
 import { prepare, type PrepareRequest } from '../prepare/prepare.ts'
-import { record } from '../session/record.ts'
+import { discard } from '../session/record.ts'
 import { appendTo } from '../session/restore.ts'
 
 export interface CompactOptions {
@@ -38,7 +38,7 @@ export async function compact(deps: EngineDeps, branch: Branch, options: Compact
   branch.wish.ask(asked)
   const turn = await prepare(deps, branch, { ...request, archive: 'before' })
   // Nothing is sent: the turn is closed, and what it held of the budgets let go.
-  if (turn.verdict.kind !== 'halt') await record(deps, branch, { turn: turn.id, refused: true })
+  if (turn.verdict.kind !== 'halt') await discard(deps, branch, turn.id)
   const { newEpoch, loadBefore: before, loadAfter: after } = turn.report
   if (newEpoch !== undefined) return { status: 'done', epoch: newEpoch.id, before, after }
   return { status: 'nothing', reason: branch.wish.refusal ?? 'there is no history', before, after }

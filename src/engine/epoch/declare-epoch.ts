@@ -13,7 +13,7 @@ import { isCertainlyOver, isOver } from '../prepare/limits.ts'
 import { viewOf } from '../prepare/view.ts'
 import type { CompactRequest } from '../session/branch/compact-wish.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
-import { SUMMARY_TIME_MS, summaryWriter } from './cascade/fulfil.ts'
+import { SUMMARY_TIME_MS, summaryWriter } from './summary/summary-writer.ts'
 import { summaryLease, type SummaryLease } from './summary/summary-lease.ts'
 import type { PresentOptions } from '../deps.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
@@ -56,7 +56,7 @@ async function planAndClaim(
   const since = context.links.length - (standing.epoch === undefined ? 0 : declaredCount(standing.epoch))
   const isRepeated = since === 0 && cause.requested?.instructions === undefined
   if (cause.requested !== undefined && !cause.forced && isRepeated)
-    return { nothing: 'nothing has come since the last reduction' }
+    return { nothing: 'nothing is new since the last compaction' }
   const draft = roomy(context, standing, aimed(draftOf(context, standing, cause.preserve), cause))
   const claim = async (epoch: Epoch): Promise<Epoch> => {
     // Together, so that a store can make them durable with one flush.
@@ -82,7 +82,7 @@ async function planAndClaim(
     if (plan.edits.length === 0) {
       // A provider that counts more than we do: by our count the aim is met, and the request does not fit.
       if (cause.forced && pass < passes) continue
-      return { nothing: 'everything in view has to stay, or is too small to be worth it' }
+      return { nothing: 'everything left must be kept, or is too small to be worth removing' }
     }
     const viewOfPlan = (candidate: Proposal): View =>
       viewUnder(context, standing, epochOf(context, standing, cause, candidate))
@@ -105,17 +105,17 @@ async function planAndClaim(
     // What will not be sent is not declared: a later request with more room would stand under it for nothing.
     const mayClose = cascade.some(({ step }) => step === 'final')
     if (isCertainlyOver(view.estimate, context.limit) && !mayClose)
-      return { nothing: 'no plan made the request fit', view }
+      return { nothing: 'no compaction made the request fit', view }
     const isForBytes = cause.bytesBefore > context.limit.bytes
     if (isForBytes ? load.bytes >= cause.bytesBefore : load.count.high >= cause.loadBefore)
-      return { nothing: 'the shorter view would be no smaller' }
+      return { nothing: 'the compacted request would not be smaller' }
     await pause()
     await storeTexts(deps, branch, ownTexts(context, proposal))
     await pause()
     const won = await claim({ ...planned, after: load.count.high, recall: recallUnder(context, planned, view) })
-    return won.id === standing.epoch?.id ? { nothing: 'it stands already' } : won
+    return won.id === standing.epoch?.id ? { nothing: 'it is in force already' } : won
   }
-  return { nothing: 'no plan made the request fit' }
+  return { nothing: 'no compaction made the request fit' }
 }
 
 /** The last epoch in a row leaves room for what the next request brings, which will have to do without one. */
@@ -191,7 +191,7 @@ export function epochOf(
     reason: cause.forced
       ? 'the load is above the limit'
       : cause.requested === undefined
-        ? 'the load is above the threshold (high water)'
+        ? 'the load is above the threshold'
         : 'it was asked for',
     policy: deps.policy.name,
     before: cause.loadBefore,

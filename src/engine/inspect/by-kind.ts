@@ -25,6 +25,9 @@ const KIND: Readonly<Record<string, string>> = {
   media: 'media',
 }
 
+/** What an inspection calls a kind of content. */
+export const contentKind = (kind: string): string => KIND[kind] ?? 'other'
+
 /** Where the tokens went, largest first. */
 export function slicesOf(
   source: InspectSource,
@@ -49,7 +52,7 @@ export function slicesOf(
   for (const tool of source.tools) add('tools', undefined, options.countText(tool.json), calls)
   if (unrecorded.sentTokens > 0) slices.set('unrecorded', { kind: 'unrecorded', items: 1, ...unrecorded })
   for (const { part, tokens, timesSent, tool } of distinct(pieces)) {
-    const kind = KIND[part.kind] ?? 'other'
+    const kind = contentKind(part.kind)
     add(kind, kind === 'results' ? (tool ?? 'unknown tool') : undefined, tokens, timesSent)
   }
   return [...slices.values()]

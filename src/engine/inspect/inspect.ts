@@ -4,6 +4,7 @@ import type { Usage } from '../../core/usage.ts'
 import { distinct, slicesOf } from './by-kind.ts'
 import type { Slice } from './by-kind.ts'
 import { growthOf } from './growth.ts'
+import { compositionOf, type CompositionLayer } from './composition.ts'
 import type { Growth } from './growth.ts'
 import { piecesOf } from './pieces.ts'
 import type { Piece } from './pieces.ts'
@@ -40,6 +41,8 @@ export interface Inspection {
   readonly biggest: readonly BigItem[]
   readonly repeats: Repeats
   readonly growth: Growth
+  /** What each prompt was made of. */
+  readonly composition: readonly CompositionLayer[]
   readonly savings: readonly Saving[]
   /** As the provider reported it, over all calls that say so. */
   readonly usage?: Usage
@@ -79,6 +82,7 @@ export function inspect(source: InspectSource, options: InspectOptions & SavingO
       readAgain: repeats.readAgain.slice(0, top),
     },
     growth,
+    composition: compositionOf(source, pieces, growth.points, options),
     savings: savingsOf(pieces, repeats, options),
     ...(usages.length > 0 && { usage: usages.reduce(addUsage) }),
     ...(usages.length > 0 && options.price !== undefined && { costUsd: costOf(source, options.price) }),

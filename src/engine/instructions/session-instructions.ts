@@ -20,8 +20,8 @@ export async function sessionInstructions(options: InstructionOptions): Promise<
       const { merged } = await loadInstructions(options)
       if (merged === known) return undefined
       known = merged
-      const body = merged === '' ? 'There are none any more.' : merged
-      return `[The instruction files have changed. From now on these hold in place of the earlier ones:]\n\n${body}`
+      const body = merged === '' ? 'There are no instruction files any more.' : merged
+      return `[The instruction files have changed. Follow these instead of the earlier ones:]\n\n${body}`
     },
   }
 }

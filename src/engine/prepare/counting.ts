@@ -23,7 +23,8 @@ function lastOn({
   target,
   gauge,
 }: Weighing): Measured | undefined {
-  const isSame = last?.model === target.model && last.endpoint === target.endpoint
+  // A request that brought only what was new has no difference to a whole one either.
+  const isSame = last?.model === target.model && last.endpoint === target.endpoint && last.chained !== true
   // Counts of two kinds have no difference that would say something.
   return isSame && isExact(gauge) === (last.exact === true) ? last : undefined
 }
@@ -49,10 +50,12 @@ const comparable = (
     ? anchor
     : { ...anchor, standing: measurement.parts.head + measurement.parts.tools }
 
-/** The same, however it was counted. */
-const lastAnywhere = ({ branch, target }: Weighing): Measured | undefined => {
+/** The last measured call of a conversation that the provider holds, whichever way it was counted. */
+function lastChained({ branch, target, gauge }: Weighing, measurement: Measurement): Anchor | undefined {
   const { measured: last } = branch.log
-  return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
+  return last?.model === target.model && last.endpoint === target.endpoint
+    ? comparable(last, measurement, gauge)
+    : undefined
 }
 
 /** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
@@ -65,7 +68,7 @@ export function occupancyOf(
 ): Occupancy {
   const { deps, gauge } = context
   if (isChained(conversation.settings))
-    return occupancyOfChained(deps.meter, gauge, conversation, measurement, lastAnywhere(context))
+    return occupancyOfChained(deps.meter, gauge, conversation, measurement, lastChained(context, measurement))
   const grown = occupancy(deps.meter, gauge, conversation, measurement, comparable(anchor, measurement, gauge), epoch)
   if (grown.measured !== undefined) return grown
   return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))

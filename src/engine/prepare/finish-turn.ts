@@ -1,12 +1,14 @@
+import { sharedLinks } from '../../core/chain.ts'
 import type { Conversation } from '../../core/conversation.ts'
-import type { Load } from '../../core/target.ts'
+import type { Load, Thresholds } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
 import { fixedTokensOf } from './counting.ts'
+import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import type { PreparedTurn } from './prepared-turn.ts'
 import type { Permitted } from './stages/permit.ts'
-import { lowWater } from '../epoch/thresholds.ts'
+import { highWater, lowWater } from '../epoch/thresholds.ts'
 
 /** Remembers the request on its branch, opens its turn, and says what was done. */
 export function finish(permitted: Permitted, unwritten: Unwritten | undefined): PreparedTurn {
@@ -15,9 +17,11 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
   const { view, verdict } = permission
   const epochId = epoch?.id ?? standing.epoch?.id
   const { high } = view.load.count
-  const id = openTurn(permitted, epochId, unwritten)
+  const thresholds = thresholdsOf(permitted)
+  const id = openTurn(permitted, { epoch: epochId, unwritten, thresholds })
   const { items } = conversation
   const { epochs, firstSend } = standing
+  if (epoch === undefined) tellBrokenPrefix(permitted)
   branch.requests.prepared(
     {
       items,
@@ -57,6 +61,8 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     edits: view.plan.length,
     tight,
   })
+  if (isStopped(permitted))
+    tellRefused(deps, branch, { by: 'plimsoll', model: target.model, turn: id, code: 'budget-exceeded' })
   return {
     id,
     body: typeof request.body === 'string' ? view.text : (JSON.parse(view.text) as object),
@@ -80,7 +86,28 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
         originalBytes: Buffer.byteLength(edit.original),
       })),
       tight,
+      thresholds,
     },
+  }
+}
+
+/** The client changed what it had sent. Another line of the same session, and the way back to one, is none of that. */
+function tellBrokenPrefix({ context: { branch, links, emit } }: Permitted): void {
+  const { last, sent } = branch.requests
+  const shared = last === undefined ? 0 : sharedLinks(last.links, links)
+  if (last === undefined || shared === 0 || shared === last.links.length) return
+  const changed = links[shared]
+  if (changed !== undefined && !sent.has(changed.chain))
+    emit({ type: 'prefix-broken', by: 'client', atItem: changed.index })
+}
+
+/** As the policy has them for this request, rounded as they are told. */
+function thresholdsOf({ context, permission }: Permitted): Thresholds {
+  const { deps, branch, limit } = context
+  const { head, tools } = permission.view.measurement.parts
+  return {
+    high: Math.round(highWater(deps.policy, limit, branch.log.cacheIsWarm)),
+    low: Math.round(lowWater(deps.policy, limit, head + tools)),
   }
 }
 
@@ -90,22 +117,34 @@ function told(load: Load): Load {
   return { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } }
 }
 
+/** It is never sent. */
+const isStopped = ({ request, permission }: Permitted): boolean =>
+  permission.verdict.kind === 'halt' && request.sentAnyway !== true
+
 function openTurn(
-  { request, context, permission, isClosing }: Permitted,
-  epoch: string | undefined,
-  unwritten: Unwritten | undefined,
+  permitted: Permitted,
+  {
+    epoch,
+    unwritten,
+    thresholds,
+  }: {
+    readonly epoch: string | undefined
+    readonly unwritten: Unwritten | undefined
+    readonly thresholds: Thresholds
+  },
 ): string {
-  const { format, sentAnyway = false } = request
+  const { request, context, permission, isClosing } = permitted
   const { deps, branch, target, gauge, links, limit } = context
   const id = branch.turns.newId(branch.log.turns)
-  // A halted request is never sent, so there is nothing to record about it.
-  if (permission.verdict.kind === 'halt' && !sentAnyway) return id
+  // There is nothing to record about it.
+  if (isStopped(permitted)) return id
   const { measurement, estimate, conversation } = permission.view
   branch.turns.open({
     id,
     model: target.model,
-    format,
+    format: request.format,
     limit,
+    thresholds,
     estimated: measurement.raw.tokens,
     count: deps.meter.design === undefined ? estimate.count : measurement.count,
     measured: {
@@ -114,6 +153,7 @@ function openTurn(
       standing: measurement.parts.head + measurement.parts.tools,
       byClass: measurement.byClass,
       ...(!showsWholePrompt(conversation) && { partial: true }),
+      ...(isChained(conversation.settings) && { chained: true }),
       ...(gauge.estimated !== true && { exact: true }),
     },
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),

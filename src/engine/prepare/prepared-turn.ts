@@ -1,6 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
-import type { Limit, Load, Target, Verdict } from '../../core/target.ts'
+import type { Limit, Load, Target, Thresholds, Verdict } from '../../core/target.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
 import type { ToolOffer } from '../readers/offered-tools.ts'
 
@@ -18,6 +18,8 @@ export interface PrepareRequest<Body extends string | object = string | object, 
   readonly sendTo?: (target: Target) => SendToModel | undefined
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
+  /** The body with the history that the provider holds written out, where all of it is known: what is sent when it no longer fits. */
+  readonly writeOut?: () => Promise<string | undefined>
   /** Readers that the caller answers itself and that the request may declare. */
   readonly tools?: ToolOffer
   /** The caller only observes: whatever the verdict is, the request is sent and its answer recorded. @default false */
@@ -54,4 +56,6 @@ export interface PrepareReport {
   readonly shortened: readonly { readonly itemId: string; readonly handle: string; readonly originalBytes: number }[]
   /** Above low water although a reduction ran; no error. */
   readonly tight: boolean
+  /** Where compaction starts, and the load that it aims at. */
+  readonly thresholds: Thresholds
 }

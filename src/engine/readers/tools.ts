@@ -27,7 +27,7 @@ const also: Property = {
   items: { type: 'string' },
   description: 'Handles of further artifacts to look at together.',
 }
-const path: Property = { type: 'string', description: 'Way to the array inside a JSON object, as in result.items.' }
+const path: Property = { type: 'string', description: 'Path to the array inside a JSON object, such as result.items.' }
 
 const tool = (
   name: string,
@@ -53,7 +53,7 @@ const recall: ReaderTool = {
     type: 'object',
     properties: {
       query: { type: 'string', description: 'Words to look for.' },
-      limit: { type: 'integer', description: 'Hits shown; 8 if not given.' },
+      limit: { type: 'integer', description: 'Hits to return; 8 if not given.' },
     },
     required: ['query'],
     additionalProperties: false,
@@ -68,12 +68,12 @@ export const READER_TOOLS: readonly ReaderTool[] = [
     'Finds lines of a stored tool output by a regular expression (RE2: no lookaround, no back-references). Gives the total even when not all are shown.',
     {
       pattern: { type: 'string', description: 'The regular expression.' },
-      ignoreCase: { type: 'boolean', description: 'Letters match in either case.' },
+      ignoreCase: { type: 'boolean', description: 'Ignore upper and lower case.' },
       fixed: { type: 'boolean', description: 'The pattern is plain text.' },
-      invert: { type: 'boolean', description: 'Lines that do not match.' },
+      invert: { type: 'boolean', description: 'Return the lines that do not match.' },
       context: { type: 'integer', description: 'Lines shown around each match, up to 20.' },
-      limit: { type: 'integer', description: 'Matches shown; 50 if not given.' },
-      offset: { type: 'integer', description: 'Matches passed over first.' },
+      limit: { type: 'integer', description: 'Matches to return; 50 if not given.' },
+      offset: { type: 'integer', description: 'Skip this many matches first.' },
     },
     ['pattern'],
   ),
@@ -84,7 +84,7 @@ export const READER_TOOLS: readonly ReaderTool[] = [
       unit: {
         type: 'string',
         enum: ['lines', 'bytes', 'items'],
-        description: 'What start and count count; lines if not given.',
+        description: 'Unit of start and count; lines if not given.',
       },
       start: { type: 'integer', description: 'The first one.' },
       count: { type: 'integer', description: 'How many at most.' },

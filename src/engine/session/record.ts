@@ -8,7 +8,8 @@ import { checkedUsage, isKnownUsage, looksTruncated } from '../../meter/index.ts
 import type { Branch } from './branch/branch.ts'
 import type { OpenTurn } from './branch/open-turns.ts'
 import { cutEvidence } from '../learning/cut-evidence.ts'
-import { callRecord, settleCall, tellCall } from '../spending/calls.ts'
+import { callRecord, settleCall, tellCall, tellRefused } from '../spending/calls.ts'
+import { codecFor } from '../codec-for.ts'
 import type { EngineDeps } from '../deps.ts'
 import { sealedTokensIn } from './sealed-tokens.ts'
 import { teach } from '../learning/teach.ts'
@@ -26,6 +27,8 @@ export interface RecordRequest {
   readonly usage?: Usage
   /** The provider refused or never answered: the turn is closed, and nothing is said about its usage. */
   readonly refused?: boolean
+  /** The HTTP status of a refusal, where there was one: for telemetry and logs. */
+  readonly status?: number
   /**
    * `soon`: nobody waits for the disk. What is recorded survives a kill, and a power cut a moment later; decisions, which are always
    * flushed before their request leaves, take along whatever was recorded before them. @default 'flushed'
@@ -42,27 +45,25 @@ export interface RecordedTurn {
 
 /** normalise usage → calibrate → cost → budgets → log. Missing usage is not zero usage. */
 export async function record(deps: EngineDeps, branch: Branch, request: RecordRequest): Promise<RecordedTurn> {
-  const turn = branch.turns.close(request.turn)
-  if (turn === undefined) {
-    throw new PlimsollError('not-found', `There is no open turn ${JSON.stringify(request.turn)} in this session.`, {
-      advice: 'Each turn can be recorded once, with the id that prepare returned.',
-    })
-  }
-  const unwritten = (await turn.unwritten?.records()) ?? []
+  // What cannot be read leaves the turn open.
+  if (request.format !== undefined) codecFor(deps, request.format)
+  const turn = closed(branch, request.turn)
   const { durable = 'flushed' } = request
   if (request.refused === true) {
-    if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
-    const records = [...unwritten, ...refusalOf(deps, branch, turn)]
-    if (records.length > 0) await appendTo(deps, branch, records, { durable })
-    await turn.unwritten?.written()
+    const { id, model, startedAt } = turn
+    const durationMs = Math.max(0, deps.clock.now() - startedAt)
+    const status = request.status === undefined ? {} : { status: request.status }
+    tellRefused(deps, branch, { by: 'provider', model, turn: id, durationMs, ...status })
+    await takeBack(deps, branch, turn, durable)
     return {}
   }
+  const unwritten = (await turn.unwritten?.records()) ?? []
   const answer = request.answer ?? answerOf(deps, request.format ?? turn.format, request.response)
   const usage = checkedUsage(request.usage ?? answer?.usage)
   const hidden = answer && sealedTokensIn({ ...answer, ...(usage !== undefined && { usage }) }, countFor(deps, turn))
   const { window: truncatedTo, isSuspect } = truncationOf(branch, turn, usage)
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
-  const isPartial = turn.measured.partial === true || answer?.items.some(hidesContent) === true
+  const isPartial = turn.measured.partial === true || (answer !== undefined && answersWithUnseen(answer))
   // Only where the provider holds the history: a client that resends it shows in its next request what it makes of the compaction.
   const isCompacted = turn.isChained && answer?.items.some(({ standsForPrefix }) => standsForPrefix === true) === true
   const at = deps.clock.now()
@@ -78,6 +79,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
         ? {}
         : { cut: true }),
     limit: turn.limit,
+    thresholds: turn.thresholds,
     ...(turn.isClosing && { closing: true }),
     ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
     ...(turn.epoch !== undefined && { epoch: turn.epoch }),
@@ -98,6 +100,26 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     ...(costUsd !== undefined && { costUsd }),
     ...(truncatedTo !== undefined && { truncatedTo }),
   }
+}
+
+/** Closes a turn that nobody sent: what it held of the budgets is let go. */
+export const discard = (deps: EngineDeps, branch: Branch, turn: string): Promise<void> =>
+  takeBack(deps, branch, closed(branch, turn), 'flushed')
+
+function closed({ turns }: Branch, id: string): OpenTurn {
+  const turn = turns.close(id)
+  if (turn !== undefined) return turn
+  throw new PlimsollError('not-found', `There is no open turn ${JSON.stringify(id)} in this session.`, {
+    advice: 'Each turn can be recorded once, with the id that prepare returned.',
+  })
+}
+
+async function takeBack(deps: EngineDeps, branch: Branch, turn: OpenTurn, durable: 'flushed' | 'soon'): Promise<void> {
+  const unwritten = (await turn.unwritten?.records()) ?? []
+  if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
+  const records = [...unwritten, ...refusalOf(deps, branch, turn)]
+  if (records.length > 0) await appendTo(deps, branch, records, { durable })
+  await turn.unwritten?.written()
 }
 
 /**
@@ -131,8 +153,11 @@ function warnOfTruncation(deps: EngineDeps, branch: Branch, turn: OpenTurn, { in
   })
 }
 
+const answersWithUnseen = ({ items, ranHostedTools }: ModelResponse): boolean =>
+  ranHostedTools === true || items.some(hidesContent)
+
 const answerOf = (deps: EngineDeps, format: string, response: unknown): ModelResponse | undefined =>
-  response === undefined ? undefined : deps.codecs.get(format)?.readResponse(response)
+  response === undefined ? undefined : codecFor(deps, format).readResponse(response)
 
 const countFor =
   ({ meter }: EngineDeps, { model }: OpenTurn) =>

@@ -1,3 +1,4 @@
+import type { EventOf } from '../../core/events.ts'
 import { costOfUsage } from '../../core/price.ts'
 import { RECORD_VERSION, type UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
@@ -36,6 +37,16 @@ export async function settleCall(deps: EngineDeps, reservation: string | undefin
   if (reservation === undefined) return
   const { usage, costUsd = 0 } = call
   await deps.budgets?.settle(reservation, usage && { tokens: usage.input + usage.output, usd: costUsd })
+}
+
+/** A call without an answer: the provider refused it, or it was not sent. Turns that nobody meant to send are closed without a word. */
+export function tellRefused(
+  { emit, clock }: EngineDeps,
+  { tenant, session, agent, key }: Branch,
+  call: Pick<EventOf<'call-refused'>, 'by' | 'model' | 'turn' | 'status' | 'code' | 'durationMs'>,
+): void {
+  const about = { at: clock.now(), tenant, session, agent, ...(key !== undefined && { key }) }
+  emit({ type: 'call-refused', purpose: 'turn', ...about, ...call })
 }
 
 /** The event that every counter, header and dashboard adds up. */

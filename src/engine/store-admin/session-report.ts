@@ -117,8 +117,8 @@ export async function* readableSession(
       const who = record.toolName === undefined ? record.kind : `${record.kind}: ${record.toolName}`
       yield `## ${who}\n\n${fenced(record.kind, record.text)}\n`
     } else if (record.type === 'epoch')
-      yield `> epoch ${record.id}: ${Math.round(record.before)} → ${Math.round(record.after)} tokens, ${record.reason}\n`
-    else if (record.type === 'undo') yield `> epoch ${record.epoch} was undone\n`
+      yield `> compaction ${record.id}: ${Math.round(record.before)} → ${Math.round(record.after)} tokens, ${record.reason}\n`
+    else if (record.type === 'undo') yield `> compaction ${record.epoch} was undone\n`
   }
 }
 

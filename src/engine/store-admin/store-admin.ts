@@ -56,7 +56,7 @@ export async function verifyStore(
             tenant,
             session,
             version,
-            message: `The epoch ${record.id} is not found by its cover.`,
+            message: `Compaction ${record.id} cannot be looked up by the history that it covers.`,
           })
         }
         if (options.artifacts === undefined) continue

@@ -75,7 +75,7 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
           previewTokens: Math.floor(maxTokens),
           wants: Math.floor(maxTokens),
           preview: (most) => derived.shorten(Math.min(most, Math.floor(maxTokens)), scale.countTokens),
-          handle: `[plimsoll: read from ${derived.handles.join(', ')}; there is no room to show it]`,
+          handle: `[plimsoll: read from ${derived.handles.join(', ')}; there is no room in the context window to show it]`,
         }
       : { ...base, always: true }
     const modes = { full: 'none', preview: 'head-tail', handle: 'handle', refusal: 'refusal' } as const

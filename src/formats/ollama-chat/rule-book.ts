@@ -2,8 +2,7 @@ import type { RuleBook } from '../kit/rule-kit.ts'
 
 /** What the server refuses. It checks types and little else: what does not fit it cuts, and strays it passes to the template. */
 export const OLLAMA_CHAT_RULES = {
-  'body-object': { summary: 'The body is an object.', fix: 'Send a JSON object.' },
-  'model-named': { summary: 'A model is named.', fix: 'Name a model.' },
+  'body-shape': { summary: 'The body is an object that names a model.', fix: 'Send a JSON object with a model.' },
   'message-shape': {
     summary: 'Messages are objects with a role and text as content.',
     fix: 'Send role and content as strings.',

@@ -11,11 +11,11 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 export function checkOllamaChat(body: unknown): readonly Violation[] {
   const found = findings(OLLAMA_CHAT_RULES)
   if (!isRecord(body)) {
-    found.report('body-object', '', 'The body is not an object.')
+    found.report('body-shape', '', 'The body is not an object.')
     return found.list
   }
   if (typeof body['model'] !== 'string' || body['model'] === '')
-    found.report('model-named', 'model', 'model is required')
+    found.report('body-shape', 'model', 'model is required')
   if (body['messages'] !== undefined && !Array.isArray(body['messages'])) {
     found.report('message-shape', 'messages', 'messages is no list')
   }

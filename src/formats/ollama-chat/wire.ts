@@ -29,6 +29,5 @@ export const wire: Wire = {
 /** What a body of the chat wire that it resembles never has. */
 const isOurs = (body: Fields): boolean =>
   isRecord(body['options']) ||
-  body['keep_alive'] !== undefined ||
-  body['think'] !== undefined ||
+  ['format', 'keep_alive', 'template', 'think'].some((key) => body[key] !== undefined) ||
   recordsIn(body['messages']).some((message) => Array.isArray(message['images']) || message['tool_name'] !== undefined)

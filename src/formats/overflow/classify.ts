@@ -83,7 +83,7 @@ const COMPLAINT = /validation error|input_value=|(?:messages|contents|input)[.[]
 /** Wordings of vendors begin their message, or stand behind a short name of whoever passes them on. */
 const MOST_IN_FRONT = 200
 
-/** Validators quote what they printError about, and a page that an agent has read may hold any vendor's wording. */
+/** Validators quote what they complain about, and a page that an agent has read may hold any vendor's wording. */
 function isEcho(text: string, request: string | undefined): boolean {
   const found = OVERFLOW_WORDINGS.map(({ pattern }) => pattern.exec(text)).find((one) => one !== null)
   if (found === undefined || found === null) return false

@@ -162,7 +162,7 @@ export const OVERFLOW_WORDINGS: readonly ErrorPattern[] = [
     'overflow',
     `too many tokens: total number of tokens.{0,80}cannot exceed ${N('limit')} - received ${N('requested')}`,
   ),
-  wording('cohere', 'overflow', `too many tokens: size limit exceeded by ${N('excess')} tokens`),
+  wording('cohere', 'overflow', `too many tokens: size limit exceeded by [\\d,_]+ tokens`),
   wording(
     'llama-server',
     'overflow',

@@ -1,5 +1,7 @@
+import type { Argument, GivenShape } from '../../core/given.ts'
 import type { Plimsoll, Session } from '../../index.ts'
 import { declaredTools, joined, piecesOf, sdkUsage, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
+import { checkAdapter } from './kit/check-adapter.ts'
 import { managedTurns, type ManagedTurn, type TurnOptions } from './kit/managed-turns.ts'
 import { shortened } from './kit/shorten.ts'
 import type { AiSdkReader } from './reader-shapes.ts'
@@ -10,6 +12,7 @@ export interface MiddlewareOptions<Version extends SdkVersion = SdkVersion> exte
 }
 
 type SdkVersion = 6 | 7
+const SDK: GivenShape = { kind: 'number', words: '6 or 7, the major version of ai', min: 6, max: 7 }
 
 /** Parameters of a model call, as far as they are read. */
 interface CallParams {
@@ -37,7 +40,9 @@ export interface PlimsollMiddleware<Specification extends 'v3' | 'v4'> {
  */
 export function plimsollMiddleware(session: Session, options: MiddlewareOptions<6>): PlimsollMiddleware<'v3'>
 export function plimsollMiddleware(session: Session, options?: MiddlewareOptions<7>): PlimsollMiddleware<'v4'>
-export function plimsollMiddleware(session: Session, { sdk = 7, ...options }: MiddlewareOptions = {}): object {
+export function plimsollMiddleware(session: Session, given: MiddlewareOptions = {}): object {
+  checkAdapter('plimsollMiddleware', [session, given], ['session'], ['window'], { more: { sdk: SDK } })
+  const { sdk = 7, ...options } = given
   const turns = managedTurns<PromptMessage>(session, writePrompt, options)
   const callOf = (modelId: string, params: CallParams) => ({
     model: modelId,
@@ -81,7 +86,7 @@ function recorded<T extends { readonly type: string }>(
 ): ReadableStream<T> {
   const reader = stream.getReader()
   let isOpen = true
-  const close = async (how: () => Promise<void>): Promise<void> => {
+  const close = async (how: () => Promise<unknown>): Promise<void> => {
     if (!isOpen) return
     isOpen = false
     await how()
@@ -124,13 +129,22 @@ export interface PlimsollToolOptions {
   readonly shortenHistory?: boolean
 }
 
+const TOOLS: Argument = { name: 'tools', shape: { kind: 'map', of: { kind: 'any' } } }
+
 /** Your tools with `recall` and the readers of artifacts beside them: the `tools` of a call or an agent. */
 export function plimsollTools<T extends Readonly<Record<string, object>>>(
   plimsoll: Pick<Plimsoll, 'tools'>,
   session: Session,
   tools: T,
-  { window, shortenHistory = false }: PlimsollToolOptions = {},
+  options: PlimsollToolOptions = {},
 ): T & Record<string, AiSdkReader> {
+  checkAdapter(
+    'plimsollTools',
+    [plimsoll, session, tools, options],
+    ['plimsoll', 'session', TOOLS],
+    ['window', 'shortenHistory'],
+  )
+  const { window, shortenHistory = false } = options
   const { declarations } = plimsoll.tools(session, 'ai-sdk', window === undefined ? {} : { window })
   const own = shortenHistory ? shortening(session, tools) : tools
   // A tool of yours with the same name wins.

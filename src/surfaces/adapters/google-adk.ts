@@ -1,14 +1,21 @@
 import { numberOf, recordOf, recordsIn, stringOf } from '../../core/values.ts'
 import type { Usage } from '../../core/usage.ts'
 import { detectFormat } from '../../formats/registry.ts'
-import type { Plimsoll, Session } from '../../index.ts'
+import type { Plimsoll, PreparedTurn, ReaderTools, Session } from '../../index.ts'
+import { checkAdapter, part } from './kit/check-adapter.ts'
 import { outputText, shortened } from './kit/shorten.ts'
 import type { TurnOptions } from './kit/managed-turns.ts'
+import { sizeRefusals } from './kit/size-refusals.ts'
+import type { LangChainReader } from './reader-shapes.ts'
 
 export interface AdkOptions extends TurnOptions {
+  /** Gives agents with tools `recall` and the readers of artifacts. @default true */
+  readonly readers?: boolean
   /** Large results are shortened in the events of the session as well, not only in what the model gets. @default false */
   readonly shortenHistory?: boolean
 }
+
+const NAMES = ['window', 'readers', 'shortenHistory'] as const satisfies readonly (keyof AdkOptions)[]
 
 /** Where a callback happens, as far as it is read. */
 interface CallbackContext {
@@ -20,7 +27,14 @@ interface CallbackContext {
 interface ModelRequest {
   model?: string
   contents: unknown[]
-  config?: object
+  config?: { tools?: unknown[] }
+  toolsDict?: Record<string, unknown>
+}
+
+/** A turn that waits for its answer, with what a refusal teaches. */
+interface Waiting {
+  readonly turn: PreparedTurn
+  readonly model: string
 }
 
 /**
@@ -28,19 +42,45 @@ interface ModelRequest {
  * `BasePlugin` is the one of `@google/adk`. Leave `contextCompactors` of the agent unset.
  */
 export function plimsollPlugin<P extends object>(
-  plimsoll: Pick<Plimsoll, 'session'>,
+  plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
   BasePlugin: { readonly prototype: P },
-  { window, shortenHistory = false }: AdkOptions = {},
+  options: AdkOptions = {},
 ): P {
-  const open = new Map<string, string>()
+  checkAdapter('plimsollPlugin', [plimsoll, BasePlugin, options], ['plimsoll', part('BasePlugin', '')], NAMES)
+  const { window, readers = true, shortenHistory = false } = options
+  const open = new Map<string, Waiting>()
   const sessionOf = ({ invocationContext, agentName }: CallbackContext): Session =>
     plimsoll.session({ id: invocationContext.session.id, agent: agentName })
   const keyOf = ({ invocationId, agentName }: CallbackContext): string => `${invocationId} ${agentName}`
 
-  async function close(context: CallbackContext, usage: Partial<Usage> | undefined): Promise<void> {
-    const turn = open.get(keyOf(context))
-    if (turn === undefined) return
+  const readersOf = (context: CallbackContext): ReaderTools<'langchain'> =>
+    plimsoll.tools(sessionOf(context), 'langchain', window === undefined ? {} : { window })
+
+  /** An agent without tools has no steps to look things up in. A tool of yours with the same name wins. */
+  function addReaders(context: CallbackContext, { config, toolsDict }: ModelRequest): void {
+    const tools = recordsIn(config?.tools)
+    const declaring = tools.find((one) => recordsIn(one['functionDeclarations']).length > 0)
+    if (!readers || config === undefined || declaring === undefined || toolsDict === undefined) return
+    const added = readersOf(context).declarations.filter(({ fields }) => !(fields.name in toolsDict))
+    for (const reader of added) toolsDict[reader.fields.name] = adkTool(reader)
+    const declarations = added.map(({ fields: { name, description, schema } }) => ({
+      name,
+      description,
+      parametersJsonSchema: schema,
+    }))
+    const functionDeclarations = [...recordsIn(declaring['functionDeclarations']), ...declarations]
+    config.tools = tools.map((one) => (one === declaring ? { ...one, functionDeclarations } : one))
+  }
+
+  function take(context: CallbackContext): Waiting | undefined {
+    const waiting = open.get(keyOf(context))
     open.delete(keyOf(context))
+    return waiting
+  }
+
+  async function close(context: CallbackContext, usage: Partial<Usage> | undefined): Promise<void> {
+    const turn = take(context)?.turn.id
+    if (turn === undefined) return
     const none = { cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 }
     const known = usage?.input === undefined ? {} : { usage: { ...none, ...usage, input: usage.input } }
     await sessionOf(context).record({ turn, ...known })
@@ -49,6 +89,7 @@ export function plimsollPlugin<P extends object>(
   const callbacks = {
     async beforeModelCallback(params: { callbackContext: CallbackContext; llmRequest: ModelRequest }) {
       const { callbackContext: context, llmRequest: request } = params
+      addReaders(context, request)
       const { contents, model = 'unknown' } = request
       const { tools, maxOutputTokens, systemInstruction } = recordOf(request.config) ?? {}
       const body = {
@@ -61,9 +102,9 @@ export function plimsollPlugin<P extends object>(
       // An agent that failed leaves its turn open.
       await close(context, undefined)
       if (format === undefined) return undefined
-      const targets = [{ model, ...(window !== undefined && { window }) }]
-      const turn = await sessionOf(context).prepare({ format, body, targets })
-      open.set(keyOf(context), turn.id)
+      const session = sessionOf(context)
+      const turn = await session.prepare({ format, body, targets: [sizeRefusals(session, window).targetOf(model)] })
+      open.set(keyOf(context), { turn, model })
       if (turn.report.untouched) return undefined
       request.contents = [...turn.body.contents]
       return undefined
@@ -75,10 +116,19 @@ export function plimsollPlugin<P extends object>(
         await close(params.callbackContext, usageOf(usageMetadata))
       return undefined
     },
-    async onModelErrorCallback(params: { callbackContext: CallbackContext }) {
-      const turn = open.get(keyOf(params.callbackContext))
-      open.delete(keyOf(params.callbackContext))
-      if (turn !== undefined) await sessionOf(params.callbackContext).record({ turn, refused: true })
+    async onModelErrorCallback({
+      callbackContext: context,
+      error,
+    }: {
+      callbackContext: CallbackContext
+      error: unknown
+    }) {
+      const waiting = take(context)
+      if (waiting === undefined) return undefined
+      const session = sessionOf(context)
+      await session.record({ turn: waiting.turn.id, refused: true })
+      // ADK runs no tool that an answer from here calls, so the call is not repeated; the next one is smaller.
+      sizeRefusals(session, window).learn(waiting.turn, waiting.model, error)
       return undefined
     },
     async afterToolCallback(params: {
@@ -88,6 +138,7 @@ export function plimsollPlugin<P extends object>(
     }) {
       if (!shortenHistory) return undefined
       const { tool, toolContext, result } = params
+      if (readersOf(toolContext).has(tool.name)) return undefined
       const { functionCallId: callId } = toolContext
       const text = stringOf(recordOf(result)?.['output']) ?? outputText(result)
       const known = callId === undefined ? {} : { callId }
@@ -97,6 +148,15 @@ export function plimsollPlugin<P extends object>(
   }
   return Object.assign(Object.create(BasePlugin.prototype) as P, { name: 'plimsoll', ...callbacks })
 }
+
+/** What ADK asks of a tool; its class is the framework's, and need not be there to describe one. */
+const adkTool = ({ run, fields: { name, description } }: LangChainReader) => ({
+  name,
+  description,
+  isLongRunning: false,
+  checkRequireConfirmation: async () => false,
+  runAsync: async ({ args }: { args: unknown }) => ({ output: await run(args) }),
+})
 
 const contentOf = (instruction: unknown): unknown =>
   typeof instruction === 'string' ? { parts: [{ text: instruction }] } : instruction

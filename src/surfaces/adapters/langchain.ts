@@ -16,6 +16,7 @@ import { readUrl } from '../../formats/kit/media.ts'
 import type { MirrorMessage, MirrorPart } from '../../formats/mirror/mirror.ts'
 import type { Plimsoll, Session } from '../../index.ts'
 import { wordsOf } from './ai-sdk-prompt.ts'
+import { checkAdapter } from './kit/check-adapter.ts'
 import { managedTurns, type KnownCalls, type Piece, type TurnOptions } from './kit/managed-turns.ts'
 import { shortened } from './kit/shorten.ts'
 
@@ -33,6 +34,14 @@ export interface LangChainOptions extends TurnOptions {
   readonly shortenHistory?: boolean
 }
 
+const NAMES = [
+  'window',
+  'session',
+  'agent',
+  'readers',
+  'shortenHistory',
+] as const satisfies readonly (keyof LangChainOptions)[]
+
 /**
  * Agent middleware: the model gets a view of the messages that fits, its usage is recorded, and the state of the agent stays whole. Leave
  * `summarizationMiddleware` and `contextEditingMiddleware` out: they rewrite the state.
@@ -41,6 +50,7 @@ export function plimsollMiddleware(
   plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
   options: LangChainOptions = {},
 ): ReturnType<typeof createMiddleware> {
+  checkAdapter('plimsollMiddleware', [plimsoll, options], ['plimsoll'], NAMES)
   const { agent, readers = true, shortenHistory = false, window } = options
   const sessionOf = (thread: unknown): Session =>
     plimsoll.session({

@@ -3,6 +3,7 @@ import type { NewTool } from '../../core/conversation.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { Plimsoll, Session } from '../../index.ts'
 import { joined, piecesOf, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
+import { checkAdapter } from './kit/check-adapter.ts'
 import { managedTurns, type ManagedTurn, type TurnOptions } from './kit/managed-turns.ts'
 import { shortened } from './kit/shorten.ts'
 
@@ -18,6 +19,15 @@ export interface MastraOptions extends TurnOptions {
   /** Large results are shortened in memory as well, not only in what the model gets. @default false */
   readonly shortenHistory?: boolean
 }
+
+const NAMES = [
+  'window',
+  'session',
+  'agent',
+  'maxOutputTokens',
+  'readers',
+  'shortenHistory',
+] as const satisfies readonly (keyof MastraOptions)[]
 
 /** What the processor is told in each step, as far as it is read. Mastra keeps `state` for one processor and one request. */
 interface StepContext {
@@ -36,6 +46,7 @@ export interface PlimsollProcessor {
     request: StepContext & { readonly prompt: P[]; readonly model: { readonly modelId: string } },
   ): Promise<{ prompt: P[] } | undefined>
   processLLMResponse(response: StepContext & { readonly chunks: readonly unknown[] }): Promise<undefined>
+  processAPIError(failure: StepContext & { readonly error: unknown }): Promise<{ retry: boolean } | undefined>
   processToolResult(
     result: StepContext & {
       readonly toolName: string
@@ -49,12 +60,14 @@ export interface PlimsollProcessor {
 
 /**
  * The model gets a view of the prompt that fits, and its usage is recorded; memory stays whole. Give the memory a large `lastMessages` (10 is the
- * default, and cuts the front at each run), and leave `TokenLimiterProcessor` out.
+ * default, and cuts the front at each run), and leave `TokenLimiterProcessor` out. As one of the `errorProcessors` as well, with
+ * `maxProcessorRetries: 1`, it has a call that was refused because of its size made once more.
  */
 export function plimsollProcessor(
   plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
   options: MastraOptions = {},
 ): PlimsollProcessor {
+  checkAdapter('plimsollProcessor', [plimsoll, options], ['plimsoll'], NAMES)
   const { agent, readers = true, shortenHistory = false, window } = options
   const sessionOf = ({ requestContext }: StepContext): Session =>
     plimsoll.session({
@@ -88,11 +101,23 @@ export function plimsollProcessor(
       return turn.messages === undefined ? undefined : { prompt: joined(turn.messages) as typeof prompt }
     },
     async processLLMResponse({ state, chunks }) {
+      const finish = recordsIn(chunks).find(({ type }) => type === 'finish')
+      // What did not end is no answer: a refusal comes as chunks, too.
+      if (finish === undefined) return undefined
       const turn = state['turn'] as ManagedTurn<PromptMessage> | undefined
       state['turn'] = undefined
-      const finish = recordsIn(chunks).find(({ type }) => type === 'finish')
-      await turn?.answered(usageOf(recordOf(recordOf(finish?.['payload'])?.['output'])?.['usage']))
+      state['retried'] = undefined
+      await turn?.answered(usageOf(recordOf(recordOf(finish['payload'])?.['output'])?.['usage']))
       return undefined
+    },
+    async processAPIError({ state, error }) {
+      const turn = state['turn'] as ManagedTurn<PromptMessage> | undefined
+      state['turn'] = undefined
+      const isTooLarge = (await turn?.failed(error)) === true
+      // Once for each call: what is too large after that is somebody else's to explain.
+      if (!isTooLarge || state['retried'] === true) return undefined
+      state['retried'] = true
+      return { retry: true }
     },
     async processToolResult(result) {
       const { toolName, toolCallId, args, result: output, messageList } = result

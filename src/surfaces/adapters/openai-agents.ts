@@ -12,6 +12,7 @@ import type { Usage } from '../../core/usage.ts'
 import { readUrl } from '../../formats/kit/media.ts'
 import type { MirrorMedia, MirrorMessage, MirrorPart } from '../../formats/mirror/mirror.ts'
 import type { ToolCall } from '../../formats/wire/chat.ts'
+import type { Argument, GivenShape } from '../../core/given.ts'
 import type { Plimsoll, Session } from '../../index.ts'
 import { wordsOf } from './ai-sdk-prompt.ts'
 import {
@@ -22,6 +23,7 @@ import {
   type Piece,
   type TurnOptions,
 } from './kit/managed-turns.ts'
+import { checkAdapter, part } from './kit/check-adapter.ts'
 import { outputText, shortened } from './kit/shorten.ts'
 import type { AgentsReader } from './reader-shapes.ts'
 
@@ -40,11 +42,30 @@ export const plimsollProvider = (
   plimsoll: Pick<Plimsoll, 'session'>,
   provider: ModelProvider,
   options: AgentsOptions,
-): ModelProvider => ({
-  async getModel(name) {
-    return plimsollModel(plimsoll, await provider.getModel(name), { ...options, name: name ?? 'unknown' })
+): ModelProvider => {
+  checkAdapter('plimsollProvider', [plimsoll, provider, options], ['plimsoll', PROVIDER], ['window', 'agent'], {
+    needed: WHOSE,
+  })
+  return {
+    async getModel(name) {
+      return plimsollModel(plimsoll, await provider.getModel(name), { ...options, name: name ?? 'unknown' })
+    },
+  }
+}
+
+const PROVIDER = part('provider', 'a model provider of the Agents SDK, with getModel()', 'getModel')
+/** Without a session nothing could be told apart. */
+const WHOSE = {
+  session: {
+    kind: 'either',
+    of: [
+      { kind: 'function' },
+      { kind: 'driver', methods: ['prepare'], words: '' },
+      { kind: 'driver', methods: ['getSessionId'], words: '' },
+    ],
+    words: 'a session of Plimsoll or of the Agents SDK, or a function that gives a name',
   },
-})
+} as const satisfies Readonly<Record<string, GivenShape>>
 
 /** The same for one model. `name` says which it is, for its window and prices. */
 export function plimsollModel(
@@ -267,13 +288,18 @@ export interface AgentsToolOptions {
   readonly shortenHistory?: boolean
 }
 
+const TOOLS: Argument = { name: 'tools', shape: { kind: 'list', of: { kind: 'any' } } }
+
 /** An agent's tools with `recall` and the readers of artifacts behind them. */
 export function plimsollTools<T extends { readonly type: string }>(
   plimsoll: Pick<Plimsoll, 'tools'>,
   session: Session,
   tools: readonly T[],
-  { window, shortenHistory = false }: AgentsToolOptions = {},
+  options: AgentsToolOptions = {},
 ): (T | AgentsReader)[] {
+  const first = ['plimsoll', 'session', TOOLS] as const
+  checkAdapter('plimsollTools', [plimsoll, session, tools, options], first, ['window', 'shortenHistory'])
+  const { window, shortenHistory = false } = options
   const { declarations } = plimsoll.tools(session, 'openai-agents', window === undefined ? {} : { window })
   return [...(shortenHistory ? tools.map((tool) => shortening(session, tool)) : tools), ...declarations]
 }

@@ -1,4 +1,5 @@
 import type { Plimsoll } from '../../index.ts'
+import { checkAdapter } from './kit/check-adapter.ts'
 import { shortened } from './kit/shorten.ts'
 
 export interface OpenCodeOptions {
@@ -29,9 +30,11 @@ export interface OpenCodeHooks {
  * Give its models a generous `limit.context`, so that its own compaction stays quiet, and Plimsoll the real window.
  */
 export function plimsollPlugin(
-  plimsoll: Pick<Plimsoll, 'fetch' | 'session'>,
-  { shortenHistory = false }: OpenCodeOptions = {},
+  plimsoll: Pick<Plimsoll, 'fetch' | 'session' | 'tools'>,
+  options: OpenCodeOptions = {},
 ): () => Promise<OpenCodeHooks> {
+  checkAdapter('plimsollPlugin', [plimsoll, options], ['plimsoll'], ['shortenHistory'])
+  const { shortenHistory = false } = options
   return async () => ({
     async config({ provider = {} }) {
       for (const one of Object.values(provider)) one.options = { ...one.options, fetch: plimsoll.fetch }

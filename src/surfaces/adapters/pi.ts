@@ -1,10 +1,14 @@
 import { numberOf, recordOf, recordsIn, stringOf } from '../../core/values.ts'
 import { detectFormat } from '../../formats/registry.ts'
-import type { Plimsoll, Session } from '../../index.ts'
+import type { Plimsoll, PreparedTurn, Session } from '../../index.ts'
+import { checkAdapter } from './kit/check-adapter.ts'
 import type { TurnOptions } from './kit/managed-turns.ts'
 import { shortened } from './kit/shorten.ts'
+import { sizeRefusals } from './kit/size-refusals.ts'
 
 export interface PiOptions extends TurnOptions {
+  /** Gives the agent `recall` and the readers of artifacts. @default true */
+  readonly readers?: boolean
   /** Large results are shortened in the session of pi as well, not only in what the model gets. @default false */
   readonly shortenHistory?: boolean
 }
@@ -15,9 +19,16 @@ interface ExtensionContext {
   readonly model?: { readonly id: string } | undefined
 }
 
-/** The registry of events that pi hands to an extension. */
+/** What pi hands to an extension: its events, and where tools are added. */
 interface ExtensionApi {
   on(event: never, handler: never): unknown
+  registerTool(tool: never): unknown
+}
+
+/** A request that waits for its answer. */
+interface Waiting {
+  readonly turn: PreparedTurn
+  readonly model: string
 }
 
 /**
@@ -25,18 +36,28 @@ interface ExtensionApi {
  * of pi stays whole. Tell pi a window of 1,000,000 tokens in models.json: it lowers the answer's length by its own count of the raw history.
  */
 export function plimsollExtension(
-  plimsoll: Pick<Plimsoll, 'session'>,
-  { window, shortenHistory = false }: PiOptions = {},
+  plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
+  options: PiOptions = {},
 ): (pi: ExtensionApi) => void {
+  checkAdapter('plimsollExtension', [plimsoll, options], ['plimsoll'], ['window', 'readers', 'shortenHistory'])
+  const { window, readers = true, shortenHistory = false } = options
   const sessionOf = ({ sessionManager }: ExtensionContext): Session =>
     plimsoll.session({ id: sessionManager.getSessionId() })
+  const readersOf = (session: Session) => plimsoll.tools(session, 'langchain', window === undefined ? {} : { window })
   return (pi) => {
-    let open: string | undefined
+    let waiting: Waiting | undefined
+    /** A call that was refused because of its size is made once more. */
+    let retry: 'none' | 'wanted' | 'made' = 'none'
     const on = (event: string, handler: (event: never, context: ExtensionContext) => unknown): void =>
       void pi.on(event as never, handler as never)
-    const discard = async (context: ExtensionContext): Promise<void> => {
-      if (open !== undefined) await sessionOf(context).record({ turn: open, refused: true })
-      open = undefined
+    /** Whether a smaller request may be answered. */
+    const discard = async (context: ExtensionContext, error?: unknown): Promise<boolean> => {
+      const left = waiting
+      waiting = undefined
+      if (left === undefined) return false
+      const session = sessionOf(context)
+      await session.record({ turn: left.turn.id, refused: true })
+      return sizeRefusals(session, window).learn(left.turn, left.model, error)
     }
     on('before_provider_request', async ({ payload }: { payload: unknown }, context) => {
       await discard(context)
@@ -44,18 +65,23 @@ export function plimsollExtension(
       const format = detectFormat(body)
       if (body === undefined || format === undefined) return undefined
       const model = context.model?.id ?? stringOf(body['model']) ?? 'unknown'
-      const targets = [{ model, ...(window !== undefined && { window }) }]
-      const turn = await sessionOf(context).prepare({ format, body, targets })
-      open = turn.id
+      const session = sessionOf(context)
+      const turn = await session.prepare({ format, body, targets: [sizeRefusals(session, window).targetOf(model)] })
+      waiting = { turn, model }
       return turn.report.untouched ? undefined : turn.body
     })
     on('message_end', async ({ message }: { message: unknown }, context) => {
-      const { role, usage } = recordOf(message) ?? {}
-      if (role !== 'assistant' || open === undefined) return
-      const turn = open
+      const { role, usage, errorMessage } = recordOf(message) ?? {}
+      if (role !== 'assistant' || waiting === undefined) return
       const { input, output, cacheRead, cacheWrite, totalTokens } = recordOf(usage) ?? {}
-      if ((numberOf(totalTokens) ?? 0) === 0) return discard(context)
-      open = undefined
+      if ((numberOf(totalTokens) ?? 0) === 0) {
+        const isTooLarge = await discard(context, errorMessage)
+        retry = isTooLarge && retry === 'none' ? 'wanted' : 'none'
+        return
+      }
+      const turn = waiting.turn.id
+      waiting = undefined
+      retry = 'none'
       const [read, written] = [numberOf(cacheRead) ?? 0, numberOf(cacheWrite) ?? 0]
       // pi counts the prompt without what the cache had or took.
       const prompt = (numberOf(input) ?? 0) + read + written
@@ -63,14 +89,42 @@ export function plimsollExtension(
       await sessionOf(context).record({ turn, usage: known })
     })
     on('session_before_compact', () => ({ cancel: true }))
-    if (!shortenHistory) return
-    on('tool_result', async (event: { toolName: string; toolCallId: string; content: unknown }, context) => {
-      const blocks = recordsIn(event.content)
-      const texts = blocks.map((block) => stringOf(block['text']))
-      if (texts.some((text) => text === undefined)) return undefined
-      const { toolName: tool, toolCallId: callId } = event
-      const text = await shortened(sessionOf(context), { tool, callId, output: texts.join('\n') })
-      return text === undefined ? undefined : { content: [{ type: 'text', text }] }
+    // pi has taken the failed answer out of its context by then, as it does before a compaction of its own.
+    on('agent_before_settle', ({ context: after }: { context?: { canContinue?: boolean } }) => {
+      if (retry !== 'wanted' || after?.canContinue !== true) return undefined
+      retry = 'made'
+      return { continue: true }
     })
+    if (readers) for (const tool of readerTools()) pi.registerTool(tool as never)
+    if (shortenHistory) on('tool_result', shorten)
   }
+
+  /** Declared once for all sessions of pi; what a call may open is what its own session holds. */
+  function readerTools(): object[] {
+    return readersOf(plimsoll.session({ id: 'pi' })).declarations.map(({ fields: { name, description, schema } }) => ({
+      name,
+      label: name,
+      description,
+      parameters: schema,
+      async execute(_id: string, input: unknown, _signal: unknown, _update: unknown, context: ExtensionContext) {
+        const text = await readersOf(sessionOf(context)).call(name, input)
+        return { content: [{ type: 'text', text }], details: {} }
+      },
+    }))
+  }
+
+  async function shorten(event: never, context: ExtensionContext): Promise<object | undefined> {
+    const { toolName: tool, toolCallId: callId, content }: ToolResultEvent = event
+    const texts = recordsIn(content).map((block) => stringOf(block['text']))
+    const session = sessionOf(context)
+    if (texts.includes(undefined) || readersOf(session).has(tool)) return undefined
+    const text = await shortened(session, { tool, callId, output: texts.join('\n') })
+    return text === undefined ? undefined : { content: [{ type: 'text', text }] }
+  }
+}
+
+interface ToolResultEvent {
+  readonly toolName: string
+  readonly toolCallId: string
+  readonly content: unknown
 }

@@ -5,13 +5,20 @@ import type { MirrorMessage, MirrorPart } from '../../formats/mirror/mirror.ts'
 import type { ToolCall } from '../../formats/wire/chat.ts'
 import type { Plimsoll, Session } from '../../index.ts'
 import { wordsOf } from './ai-sdk-prompt.ts'
+import { checkAdapter, part } from './kit/check-adapter.ts'
 import { managedTurns, type Piece, type TurnOptions } from './kit/managed-turns.ts'
 import { shortened } from './kit/shorten.ts'
 
 /** The parts of `@strands-agents/sdk` that the plugin is made of. */
-export interface StrandsParts<M, B, R> {
+export interface StrandsParts<M, B, R, T> {
   readonly InvokeModelStage: unknown
   readonly AfterToolCallEvent: unknown
+  readonly FunctionTool: new (config: {
+    name: string
+    description: string
+    inputSchema: never
+    callback: (input: unknown) => Promise<string>
+  }) => T
   readonly Message: new (data: { role: 'user' | 'assistant'; content: B[] }) => M
   readonly TextBlock: new (text: string) => B
   readonly ToolUseBlock: new (data: { name: string; toolUseId: string; input: never }) => B
@@ -21,21 +28,34 @@ export interface StrandsParts<M, B, R> {
 export interface StrandsOptions extends TurnOptions {
   /** Names the session. @default the agent's session id */
   readonly session?: string
+  /** Gives the agent `recall` and the readers of artifacts. @default true */
+  readonly readers?: boolean
   /** Large results are shortened in `agent.messages` as well, not only in what the model gets. @default false */
   readonly shortenHistory?: boolean
 }
+
+const NAMES = ['window', 'session', 'readers', 'shortenHistory'] as const satisfies readonly (keyof StrandsOptions)[]
+const PARTS = part(
+  'strands',
+  "the module: import * as strands from '@strands-agents/sdk'",
+  'FunctionTool',
+  'Message',
+  'ToolResultBlock',
+)
 
 /** An agent of Strands, as far as it is spoken to. */
 interface StrandsAgent {
   readonly sessionId?: string
   readonly name?: string
+  readonly toolRegistry?: { get(name: string): unknown }
   addMiddleware(stage: never, handler: never): unknown
   addHook(event: never, callback: never): unknown
 }
 
-interface StrandsPlugin {
+interface StrandsPlugin<T> {
   readonly name: string
   initAgent(agent: StrandsAgent): void
+  getTools(): T[]
 }
 
 /** A model call on its way, as the stage describes it. */
@@ -55,17 +75,29 @@ interface StrandsMessage {
  * The model gets a view of the messages that fits, and its usage is recorded; `agent.messages` stays whole. Give the agent a
  * `NullConversationManager`: the default one drops messages.
  */
-export function plimsollPlugin<M, B, R extends B>(
-  plimsoll: Pick<Plimsoll, 'session'>,
-  strands: StrandsParts<M, B, R>,
+export function plimsollPlugin<M, B, R extends B, T>(
+  plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
+  strands: StrandsParts<M, B, R, T>,
   options: StrandsOptions = {},
-): StrandsPlugin {
+): StrandsPlugin<T> {
+  checkAdapter('plimsollPlugin', [plimsoll, strands, options], ['plimsoll', PARTS], NAMES)
+  const { readers = true, window } = options
+  let tools: T[] = []
   const sessionOf = ({ sessionId, name }: StrandsAgent): Session =>
     plimsoll.session({ id: options.session ?? sessionId ?? 'strands', ...(name !== undefined && { agent: name }) })
   return {
     name: 'plimsoll',
     initAgent(agent) {
       const session = sessionOf(agent)
+      const given = plimsoll.tools(session, 'langchain', window === undefined ? {} : { window })
+      // A tool of yours with the same name wins.
+      const added = readers
+        ? given.declarations.filter(({ fields }) => agent.toolRegistry?.get(fields.name) === undefined)
+        : []
+      tools = added.map(
+        ({ run, fields: { name, description, schema } }) =>
+          new strands.FunctionTool({ name, description, inputSchema: schema as never, callback: run }),
+      )
       const turns = managedTurns<StrandsMessage | M>(session, (message) => writeMessages(strands, message), options)
       const invoke = async function* (
         context: ModelContext,
@@ -103,6 +135,7 @@ export function plimsollPlugin<M, B, R extends B>(
       if (options.shortenHistory !== true) return
       const shorten = async (event: AfterToolCall<R>): Promise<void> => {
         const { name: tool, toolUseId: callId } = event.toolUse
+        if (given.has(tool)) return
         const text = resultText(recordOf(event.result) ?? {})
         const shown = await shortened(session, { tool, callId, output: text })
         if (shown === undefined) return
@@ -111,6 +144,7 @@ export function plimsollPlugin<M, B, R extends B>(
       }
       agent.addHook(strands.AfterToolCallEvent as never, shorten as never)
     },
+    getTools: () => tools,
   }
 }
 
@@ -171,7 +205,7 @@ const callOf = ({ type, toolUseId, name, input }: Fields): ToolCall[] =>
     ? [{ id: stringOf(toolUseId) ?? '', name: stringOf(name) ?? '', input: recordOf(input) ?? {} }]
     : []
 
-function writeMessages<M, B, R extends B>(strands: StrandsParts<M, B, R>, message: MirrorMessage): M[] {
+function writeMessages<M, B, R extends B, T>(strands: StrandsParts<M, B, R, T>, message: MirrorMessage): M[] {
   const text = wordsOf(message.parts)
   const words = text === '' ? [] : [new strands.TextBlock(text)]
   if (message.role === 'result') {
@@ -187,8 +221,8 @@ function writeMessages<M, B, R extends B>(strands: StrandsParts<M, B, R>, messag
 }
 
 /** Roles alternate on some wires: what was told in a row stands in one message. */
-function joined<M, B, R extends B>(
-  strands: StrandsParts<M, B, R>,
+function joined<M, B, R extends B, T>(
+  strands: StrandsParts<M, B, R, T>,
   messages: readonly (StrandsMessage | M)[],
 ): (StrandsMessage | M)[] {
   const all: (StrandsMessage | M)[] = []

@@ -1,8 +1,8 @@
-import { withoutPassword } from '../../drivers/open-store.ts'
+import { withoutPassword } from '../../drivers/store-url.ts'
 import { policyOf, windowOf, type Config } from '../../config/index.ts'
 import { policyNamed } from '../../engine/presets/index.ts'
 import { plainSettingsOf, type ProxyFlags } from './proxy-options.ts'
-import { defaultStoreUrl } from './stores/open.ts'
+import { defaultStore } from '../../compose/plimsoll.ts'
 
 export interface Setting {
   readonly name: string
@@ -24,7 +24,7 @@ export function policySettings(config: Config, agent: string): readonly Setting[
   return [
     { name: 'policy', value: named ?? 'plimsoll', from: named === undefined ? 'default' : 'file' },
     { name: 'window', value: window ?? 'by model', from: window === undefined ? 'default' : 'file' },
-    place('store', config.store, defaultStoreUrl()),
+    place('store', config.store, defaultStore()),
     place('artifacts', config.artifacts, 'beside the store'),
     summarizerSetting(config.summarizer),
     { name: 'budgets', value: config.budgets ?? 'none', from: fromOf(config.budgets) },
@@ -82,7 +82,7 @@ export function proxySettings(config: Config): readonly Setting[] {
   const caFile = process.env['PLIMSOLL_CA_FILE']
   const flags: ProxyFlags = caFile === undefined ? {} : { caFile }
   const merged: Readonly<Record<string, unknown>> = {
-    store: defaultStoreUrl(),
+    store: defaultStore(),
     ...PROXY_DEFAULTS,
     // The policy by its name; `plimsoll config` shows its numbers.
     ...plainSettingsOf(flags, config),

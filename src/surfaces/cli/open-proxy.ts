@@ -4,7 +4,8 @@ import { hostname } from 'node:os'
 import type { PlimsollEvent } from '../../core/events.ts'
 import { artifactsBeside, openArtifacts } from '../../drivers/open-artifacts.ts'
 import { openEvents } from '../../drivers/open-events.ts'
-import { openStore, withoutPassword } from '../../drivers/open-store.ts'
+import { openStore } from '../../drivers/open-store.ts'
+import { withoutPassword } from '../../drivers/store-url.ts'
 import { openDashboard } from '../dashboard/open-dashboard.ts'
 import type { DashboardInfo, PolicyRow } from '../dashboard/page-types.ts'
 import { tenantsWithSessions } from '../dashboard/stored-sessions.ts'
@@ -40,6 +41,7 @@ const FIXED = [
   'store',
   'artifacts',
   'logFile',
+  'logLevel',
   'workers',
   'memoryBytes',
   'models',
@@ -96,6 +98,7 @@ export async function openProxy(
     store: sessions,
     artifacts: artifactsUrl,
     ...(settings.logFile !== undefined && { logFile: settings.logFile }),
+    ...(settings.logLevel !== undefined && { logLevel: settings.logLevel }),
     ...(settings.models !== undefined && { models: settings.models }),
     ...(settings.summarizer !== undefined && { summarizer: settings.summarizer }),
     ...(settings.redact !== undefined && { redact: settings.redact }),

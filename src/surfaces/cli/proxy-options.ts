@@ -1,7 +1,9 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { readConfig, readNumber, unitWords, type BudgetConfig, type Config } from '../../config/index.ts'
+import { LOG_LEVELS } from '../../core/log-level.ts'
 import { checkTenants, proxyConfig, proxyPolicies, type ProxyConfig } from '../../config/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
+import { readLogLevel } from '../../drivers/logs/event-log.ts'
 import { endpoints } from '../../formats/endpoints.ts'
 import { byteCount, memorySize, tokenCount } from './kit/token-count.ts'
 
@@ -70,6 +72,14 @@ export function addProxyOptions(command: Command): Command {
     .option('--budget-tokens <n[/scope]>', 'the same in tokens', budgetIn('tokens'))
     .option('--max-body <bytes>', 'largest request body, as 64MiB (default: 64MiB)', byteCount)
     .option('--memory <size>', 'what all caches of a process may hold together, as 256m or 1g', memorySize)
+    .addOption(
+      new Option(
+        '--log-level <level>',
+        `write events from this level on to standard error, as JSON lines: ${LOG_LEVELS.join(', ')}`,
+      )
+        .argParser(readLogLevel)
+        .env('PLIMSOLL_LOG_LEVEL'),
+    )
     .addOption(new Option('--redact', 'take secrets out of what is stored').env('PLIMSOLL_REDACT'))
     .addOption(
       new Option(

@@ -6,7 +6,7 @@ export type CountText = (text: string) => number
 export type Parts = ReadonlyMap<string, number>
 
 /** What an item is called in the chart. */
-function partOf({ kind, toolName }: Pick<ItemSeen, 'kind' | 'toolName'>): string {
+export function partOf({ kind, toolName }: Pick<ItemSeen, 'kind' | 'toolName'>): string {
   if (kind === 'user') return 'user'
   if (kind === 'result') return toolName === undefined ? 'results' : `results: ${toolName}`
   if (kind === 'media') return 'media'

@@ -36,7 +36,6 @@ export function openDashboard(options: DashboardOptions): Dashboard {
       version: packageVersion(),
       source,
       connect: connect(),
-      sessions: (await stored.list()).length,
       store: storeName,
     }),
     sessions: stored,

@@ -1,8 +1,9 @@
 import type { RecordRecall } from '../../core/records.ts'
+import type { Thresholds } from '../../core/target.ts'
 import type { Usage } from '../../core/usage.ts'
 
 /*
- * What the page reads, as JSON. The browser's code imports these types and nothing else of the package, so this file has types only.
+ * What the page reads, as JSON. The browser's code imports these types, so this file has types only.
  */
 
 /** One line of the list of sessions. Figures come with the summary, which is read for the rows that somebody looks at. */
@@ -29,6 +30,8 @@ export interface SessionFigures {
   readonly limit: number
   readonly window: number
   readonly compactions: number
+  /** Calls that would not have fitted without compaction. */
+  readonly overflowsAvoided: number
   /** Results that were shown in part, and the like. */
   readonly cuts: number
   readonly usage: Usage
@@ -42,7 +45,7 @@ export interface SessionFigures {
 export interface RowFigures extends SessionFigures {
   /** Of the last request. */
   readonly verdict?: string
-  /** Overflows that the client never saw. */
+  /** Overflows that were recovered without an error for the client. */
   readonly recovered?: number
 }
 
@@ -62,6 +65,7 @@ export interface PageCall {
   readonly costUsd?: number
   readonly limit?: number
   readonly window?: number
+  readonly thresholds?: Thresholds
   readonly epoch?: string
   readonly durationMs?: number
   /** Tokens of the prompt by what they are; they add up to it. */
@@ -74,8 +78,11 @@ export interface PageCompaction {
   readonly agent: string
   /** The call that it came before, by number. */
   readonly beforeCall: number
+  /** Upper bounds, as they are compared with the limit. */
   readonly before: number
   readonly after: number
+  /** What the provider counted for the first request under it. */
+  readonly counted?: number
   readonly covered: number
   readonly forced: boolean
   readonly reason: string
@@ -85,8 +92,19 @@ export interface PageCompaction {
   /** What the model reads in place of what was taken out. */
   readonly record: string
   readonly edits: readonly PageEdit[]
+  readonly price?: CompactionPrice
   /** What the view still says of what was taken out of it, as shares. Absent in records of earlier versions. */
   readonly recall?: RecordRecall
+}
+
+/** What a compaction does to the bill, in dollars of the prompt; absent without a price. */
+export interface CompactionPrice {
+  /** Each later call, as it would have been: read from the provider's cache. */
+  readonly before: number
+  /** The call right after it: what it rewrote is not in the cache yet. */
+  readonly once: number
+  /** Each later call, as it is: read from the provider's cache. */
+  readonly after: number
 }
 
 export interface PageEdit {
@@ -220,6 +238,5 @@ export interface DashboardInfo {
   readonly source: 'proxy' | 'store' | 'files'
   /** Base URLs to point an agent at; empty without a proxy. */
   readonly connect: readonly { readonly name: string; readonly value: string }[]
-  readonly sessions: number
   readonly store: string
 }

@@ -1,8 +1,17 @@
+import { costOfUsage, simulateUsage, type PriceModel } from '../../core/price.ts'
 import type { Epoch } from '../../core/records.ts'
 import { addUsage, NO_USAGE } from '../../core/usage.ts'
 import { compositionOf, type CountText } from './composition.ts'
 import type { FoldedLog, LoggedCall } from './fold-log.ts'
-import type { PageCall, PageCompaction, PageCut, PageEdit, SessionFigures, SessionPage } from './page-types.ts'
+import type {
+  CompactionPrice,
+  PageCall,
+  PageCompaction,
+  PageCut,
+  PageEdit,
+  SessionFigures,
+  SessionPage,
+} from './page-types.ts'
 import { savedBy, type PriceOf } from './savings.ts'
 
 export interface PageInputs {
@@ -31,6 +40,7 @@ export function figuresOf(log: FoldedLog, { tenant, session, version, priceOf }:
     limit: last?.limit ?? 0,
     window: last?.window ?? 0,
     compactions: log.epochs.length - log.undone.size,
+    overflowsAvoided: turns.filter(({ original, limit = Infinity }) => original > limit).length,
     cuts: log.audits.length,
     usage: calls.reduce((sum, { usage }) => (usage === undefined ? sum : addUsage(sum, usage)), NO_USAGE),
     costUsd: calls.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
@@ -52,7 +62,15 @@ export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: Cou
       ...call,
       parts: Object.fromEntries(partsOf(log.calls[index]!, call.prompt)),
     })),
-    compactionList: log.epochs.map(({ epoch, callsBefore }) => compactionOf(epoch, callsBefore, log, standing)),
+    compactionList: log.epochs.map(({ epoch, callsBefore }) => {
+      const { model, epoch: under, usage } = log.calls[callsBefore] ?? {}
+      const counted = under === epoch.id && usage !== undefined && usage.input > 0 ? usage.input : undefined
+      return {
+        ...compactionOf(epoch, callsBefore, log, standing),
+        ...(counted !== undefined && { counted }),
+        ...priceOfCompaction(epoch.before, counted ?? epoch.after, inputs.priceOf(model ?? modelOf(log))),
+      }
+    }),
     cuts: log.audits.map(({ at, action, reason, tool, originalBytes, shownBytes, handle }): PageCut => ({
       at,
       action,
@@ -75,7 +93,20 @@ function callsOf(log: FoldedLog): readonly PageCall[] {
 }
 
 function pageCall(call: LoggedCall, saved: number): PageCall {
-  const { number, at, agent = MAIN, model, purpose, estimated, usage, costUsd, limit, epoch, durationMs } = call
+  const {
+    number,
+    at,
+    agent = MAIN,
+    model,
+    purpose,
+    estimated,
+    usage,
+    costUsd,
+    limit,
+    thresholds,
+    epoch,
+    durationMs,
+  } = call
   const isMeasured = usage !== undefined && usage.input > 0
   const prompt = isMeasured ? usage.input : Math.round(estimated)
   return {
@@ -91,20 +122,28 @@ function pageCall(call: LoggedCall, saved: number): PageCall {
     ...(usage !== undefined && { usage }),
     ...(costUsd !== undefined && { costUsd }),
     ...(limit !== undefined && { limit: limit.tokens, window: limit.window }),
+    ...(thresholds !== undefined && { thresholds }),
     ...(epoch !== undefined && { epoch }),
     ...(durationMs !== undefined && { durationMs }),
     parts: {},
   }
 }
 
-/** An epoch's `before` was measured with the epoch before it in place, so that what they took out adds up along an agent's line. */
+/**
+ * An epoch's `before` was measured with the epoch before it in place, so that what they took out adds up along an agent's line. What is left is
+ * taken from the provider's count of the first call under it: `after` is the upper bound of an estimate.
+ */
 function savedByEpoch(log: FoldedLog): ReadonlyMap<string, number> {
+  const counted = new Map<string, number>()
+  for (const { epoch, purpose, usage } of log.calls)
+    if (epoch !== undefined && purpose === 'turn' && !counted.has(epoch)) counted.set(epoch, usage?.input ?? 0)
   const saved = new Map<string, number>()
   const newest = new Map<string, string>()
   for (const { epoch } of log.epochs) {
     const agent = epoch.agent ?? MAIN
     const before = newest.get(agent)
-    const own = Math.max(0, Math.round(epoch.before - epoch.after))
+    const after = counted.get(epoch.id) || epoch.after
+    const own = Math.max(0, Math.round(epoch.before - after))
     // One that replaces another on the same request goes on from what that one left.
     saved.set(epoch.id, (before === undefined || log.undone.has(before) ? 0 : (saved.get(before) ?? 0)) + own)
     newest.set(agent, epoch.id)
@@ -143,6 +182,20 @@ function compactionOf(
     edits: edits.map(editOf),
     ...(recall !== undefined && { recall }),
   }
+}
+
+const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? ''
+
+/** At the prices of the call that it came before. */
+function priceOfCompaction(
+  before: number,
+  after: number,
+  price: PriceModel | undefined,
+): { readonly price?: CompactionPrice } {
+  if (price === undefined) return {}
+  const prompt = (tokens: number, commonPrefixTokens: number): number =>
+    costOfUsage(simulateUsage({ tokens, commonPrefixTokens, outputTokens: 0 }, price), price)
+  return { price: { before: prompt(before, before), once: prompt(after, 0), after: prompt(after, after) } }
 }
 
 function editOf(edit: Epoch['edits'][number]): PageEdit {

@@ -1,5 +1,6 @@
+import { PlimsollError } from '../../core/errors.ts'
 import type { Answer } from './request/answer.ts'
-import type { Reply, Tap, Upstream, UpstreamAnswer } from './exchange.ts'
+import type { Reply, Tap, Upstream, UpstreamAnswer } from './exchange-types.ts'
 import type { Gateway } from './gateway.ts'
 import { unreadCall } from '../../formats/unread-calls.ts'
 import { SESSION_HEADER } from './identity.ts'
@@ -13,7 +14,7 @@ type Body = ReadableStream<Uint8Array> | null
 export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch): Fetch {
   const warned = new Set<string>()
   return async (input, init) => {
-    const url = new URL(input instanceof Request ? input.url : input)
+    const url = addressOf(input)
     const method = init?.method ?? (input instanceof Request ? input.method : 'GET')
     const path = url.pathname + url.search
     // What is no model call goes on untouched: streamed uploads, signals and all.
@@ -42,6 +43,15 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
     await reply.settled
     return relayed(reply, () => left.abort())
   }
+}
+
+/** SDKs whose base URL is missing ask for a path. */
+function addressOf(input: string | URL | Request): URL {
+  const text = input instanceof Request ? input.url : String(input)
+  if (URL.canParse(text)) return new URL(text)
+  throw new PlimsollError('bad-input', `fetch() needs an absolute URL, not ${JSON.stringify(text.slice(0, 80))}.`, {
+    advice: "Give the SDK a base URL like 'https://models.example.com/v1'.",
+  })
 }
 
 /** A model call that nobody manages looks like one that is, until it overflows. */

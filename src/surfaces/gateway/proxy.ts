@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { checkArguments, type Argument, type GivenShape } from '../../core/given.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { isLoopback, needsToken } from './access.ts'
 import type { Dashboard } from '../dashboard/dashboard.ts'
@@ -42,6 +43,33 @@ export interface ProxyOptions extends ConnectionOptions {
   readonly onRequest?: (line: ProxyLine) => void
 }
 
+const TEXT: GivenShape = { kind: 'text' }
+const TEXTS: GivenShape = { kind: 'list', of: TEXT }
+const MILLISECONDS: GivenShape = { kind: 'number', words: 'a number of milliseconds', min: 0, whole: false }
+
+/** The port and the upstreams have checks of their own; whole settings may be handed over. */
+const ARGUMENTS: readonly Argument[] = [
+  { name: 'gateway', shape: { kind: 'driver', methods: ['handle', 'routeOf'], words: 'the gateway of a Plimsoll' } },
+  {
+    name: 'the options',
+    shape: {
+      kind: 'object',
+      required: ['upstreams'],
+      rest: { kind: 'any' },
+      fields: {
+        host: TEXT,
+        token: TEXT,
+        operatorToken: TEXT,
+        allowedHosts: TEXTS,
+        allowedOrigins: TEXTS,
+        drainMs: MILLISECONDS,
+        requestTimeoutMs: MILLISECONDS,
+        onRequest: { kind: 'function' },
+      },
+    },
+  },
+]
+
 export interface Proxy {
   readonly url: string
   /** New upstreams and ways to reach them, for the requests to come. */
@@ -52,6 +80,7 @@ export interface Proxy {
 
 /** The gateway behind a socket: `node:http` in front, `undici` streams behind. */
 export async function startProxy(gateway: Gateway, options: ProxyOptions): Promise<Proxy> {
+  checkArguments([gateway, options], ARGUMENTS, 'startProxy()', 'bad-config')
   const { port = 4141, host = '127.0.0.1', requestTimeoutMs = 120_000 } = options
   needsToken(host, options.token)
   const working = new Set<Promise<void>>()

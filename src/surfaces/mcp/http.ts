@@ -1,15 +1,18 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
+import { checkArguments, type Argument, type GivenShape } from '../../core/given.ts'
+import { parsedJson } from '../../core/values.ts'
 import type { Plimsoll } from '../../options.ts'
 import { authorise, isLoopback, needsToken, takeToken, unauthorised } from '../gateway/access.ts'
 import { admit, answerPreflight, checkOrigin } from '../gateway/http/other-origins.ts'
 import { bearerIn, NOBODY, type HeaderReader } from '../gateway/identity.ts'
 import { statusOf } from '../gateway/request/answer.ts'
 import { headerReader } from '../gateway/upstream/upstream-call.ts'
+import { cancelling, CONNECTION } from './cancelling.ts'
 import { requestOf, sendResponse } from './node-http.ts'
 import { mcpServer } from './server.ts'
-import { reachOf, type McpScope } from './scope.ts'
+import { PLIMSOLL, reachOf, SCOPE, type McpScope, type Reach } from './scope.ts'
 import { loadSdk } from './sdk.ts'
 
 export interface McpHttpOptions {
@@ -36,17 +39,45 @@ export interface HttpMcp {
   close(): Promise<void>
 }
 
+const TEXT: GivenShape = { kind: 'text' }
+const TEXTS: GivenShape = { kind: 'list', of: TEXT }
+
+const ARGUMENTS: readonly Argument[] = [
+  PLIMSOLL,
+  {
+    name: 'the options',
+    optional: true,
+    shape: {
+      kind: 'object',
+      fields: {
+        port: { kind: 'number', words: 'a port', min: 0, max: 65_535 },
+        host: TEXT,
+        token: TEXT,
+        allowedHosts: TEXTS,
+        allowedOrigins: TEXTS,
+        scope: {
+          kind: 'either',
+          of: [{ kind: 'text', oneOf: ['credential'] }, SCOPE],
+          words: "'credential' or a scope",
+        },
+      } satisfies Record<keyof McpHttpOptions, GivenShape>,
+    },
+  },
+]
+
 const PATH = '/mcp'
 
 /** Streamable HTTP. Each request stands for itself, so any number of servers may share the work. */
 export async function startMcpHttp(plimsoll: Plimsoll, options: McpHttpOptions = {}): Promise<HttpMcp> {
+  checkArguments([plimsoll, options], ARGUMENTS, 'startMcpHttp()')
   const { port = 4143, host = '127.0.0.1', token } = options
   needsToken(host, token)
   const sdk = await loadSdk()
   const handler = sdk.createMcpHandler(({ authInfo }) =>
-    mcpServer(sdk, reachOf(plimsoll, scopes.get(authInfo?.extra ?? {}) ?? {})),
+    mcpServer(sdk, reaches.get(authInfo?.extra ?? {}) ?? reachOf(plimsoll, {})),
   )
-  const scopes = new WeakMap<object, McpScope>()
+  const reaches = new WeakMap<object, Reach>()
+  const cancellable = cancelling()
   const deps: Deps = {
     plimsoll,
     options,
@@ -56,9 +87,15 @@ export async function startMcpHttp(plimsoll: Plimsoll, options: McpHttpOptions =
       allowedOrigins: options.allowedOrigins ?? [],
     },
     async serve(request, scope) {
-      const extra = {}
-      scopes.set(extra, scope)
-      return handler.fetch(request, { authInfo: { token: '', clientId: '', scopes: [], extra } })
+      const read = request.method === 'POST' ? await sdk.readRequestBody(request) : undefined
+      if (read?.tooLarge === true)
+        throw new PlimsollError('too-large', 'The request is larger than the MCP server takes.')
+      return cancellable(parsedJson(read?.text ?? ''), request.headers.get(CONNECTION) ?? undefined, (cancelled) => {
+        const extra = {}
+        reaches.set(extra, { ...reachOf(plimsoll, scope), cancelled })
+        const authInfo = { token: '', clientId: '', scopes: [], extra }
+        return handler.fetch(withBody(request, read?.text), { authInfo })
+      })
     },
   }
   const server = createServer((incoming, response) => void answer(deps, incoming, response))
@@ -82,6 +119,13 @@ export async function startMcpHttp(plimsoll: Plimsoll, options: McpHttpOptions =
       await closed
     },
   }
+}
+
+/** The same request after it was read. The connection is known to us alone: the SDK answers each request for itself. */
+function withBody({ url, method, headers, signal }: Request, body: string | undefined): Request {
+  const own = new Headers(headers)
+  own.delete(CONNECTION)
+  return new Request(url, { method, headers: own, signal, ...(body !== undefined && { body }) })
 }
 
 interface Deps {

@@ -1,4 +1,5 @@
 import { PlimsollError } from '../../core/errors.ts'
+import type { Argument, GivenShape } from '../../core/given.ts'
 import type { Plimsoll } from '../../options.ts'
 
 /** Whose content a client of the server sees. It is decided by whoever opens the server, never by what a client asks for. */
@@ -11,12 +12,27 @@ export interface McpScope {
   readonly agent?: string
 }
 
+const TEXT: GivenShape = { kind: 'text' }
+
+/** The same while it runs. */
+export const SCOPE: GivenShape = {
+  kind: 'object',
+  fields: { tenant: TEXT, session: TEXT, agent: TEXT } satisfies Record<keyof McpScope, GivenShape>,
+}
+
+export const PLIMSOLL: Argument = {
+  name: 'plimsoll',
+  shape: { kind: 'driver', methods: ['session', 'on'], words: 'what createPlimsoll() gives' },
+}
+
 /** What the tools and resources of one client work on. */
 export interface Reach {
   readonly plimsoll: Plimsoll
   readonly tenant: string
   readonly session?: string
   readonly agent?: string
+  /** The client cancelled what it asked for, beside what the protocol itself says. */
+  readonly cancelled?: AbortSignal
 }
 
 export interface Conversation {

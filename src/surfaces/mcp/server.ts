@@ -31,7 +31,7 @@ export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
     { name: 'plimsoll', title: 'Plimsoll', version: packageVersion() },
     { instructions: INSTRUCTIONS },
   )
-  for (const tool of [artifactList(reach), ...readerTools(reach), ...contextTools(reach)]) register(server, tool)
+  for (const tool of [artifactList(reach), ...readerTools(reach), ...contextTools(reach)]) register(server, tool, reach)
   const text = { mimeType: 'text/plain' }
   server.registerResource(
     'artifact',
@@ -80,7 +80,7 @@ export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
   return server
 }
 
-function register(server: McpServer, tool: McpTool): void {
+function register(server: McpServer, tool: McpTool, { cancelled }: Reach): void {
   const { name, title, description, isReadOnly, asksModel = false } = tool
   server.registerTool(
     name,
@@ -97,14 +97,20 @@ function register(server: McpServer, tool: McpTool): void {
         openWorldHint: asksModel,
       },
     },
-    (input, context) => answer(tool, input, context),
+    (input, context) => answer(tool, input, context, cancelled),
   )
 }
 
 /** What the caller did wrong is a result that says so, for a model to read and do better. */
-async function answer(tool: McpTool, input: unknown, { mcpReq }: ServerContext): Promise<CallToolResult> {
+async function answer(
+  tool: McpTool,
+  input: unknown,
+  { mcpReq }: ServerContext,
+  cancelled: AbortSignal | undefined,
+): Promise<CallToolResult> {
   return inPlainWords(async () => {
-    const call = { signal: mcpReq.signal, onProgress: progressOf(mcpReq) }
+    const signal = cancelled === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, cancelled])
+    const call = { signal, onProgress: progressOf(mcpReq) }
     const { ok, text, data } = await tool.run(checkedInput(tool, input ?? {}), call)
     return { content: [{ type: 'text', text }], structuredContent: { ...data }, ...(!ok && { isError: true }) }
   })

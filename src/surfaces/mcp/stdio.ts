@@ -1,5 +1,6 @@
+import { checkArguments } from '../../core/given.ts'
 import { mcpServer } from './server.ts'
-import { reachOf, type McpScope } from './scope.ts'
+import { PLIMSOLL, reachOf, SCOPE, type McpScope } from './scope.ts'
 import { loadSdk, loadStdio } from './sdk.ts'
 import type { Plimsoll } from '../../options.ts'
 
@@ -11,6 +12,7 @@ export interface StdioMcp {
 
 /** Serves one client over standard input and output. Nothing else may write to standard output. */
 export async function serveMcpStdio(plimsoll: Plimsoll, scope: McpScope = {}): Promise<StdioMcp> {
+  checkArguments([plimsoll, scope], [PLIMSOLL, { name: 'the scope', shape: SCOPE }], 'serveMcpStdio()')
   const [sdk, { serveStdio, StdioServerTransport }] = await Promise.all([loadSdk(), loadStdio()])
   const transport = new StdioServerTransport()
   const ended = new Promise<void>((resolve) => {

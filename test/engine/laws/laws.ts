@@ -9,7 +9,7 @@ import { policies, policyNamed } from '../../../src/engine/presets/index.ts'
 import type { PreparedTurn } from '../../../src/engine/prepare/prepare.ts'
 import { codecOf } from '../../../src/formats/registry.ts'
 import { hash, testEngine, type TestEngine } from '../../support/engine.ts'
-import type { RenderedWire } from '../../support/generators/index.ts'
+import type { WireName } from '../../support/generators/index.ts'
 import { asyncProperty, SEED } from '../../support/property.ts'
 import { growingSession, type GrowingSession } from '../../support/sessions.ts'
 import { HABITS, scriptedSummarizer, type Habit } from './scripted-summarizer.ts'
@@ -28,7 +28,7 @@ interface Life {
   readonly pin: number | undefined
 }
 
-const life = (wire: RenderedWire): fc.Arbitrary<Life> =>
+const life = (wire: WireName): fc.Arbitrary<Life> =>
   fc.record({
     session: growingSession(wire),
     // The default is what most people run, so it gets half of the lives.
@@ -90,8 +90,10 @@ function isShown(item: Item, view: Conversation, turn: PreparedTurn): boolean {
 
 /** Calls whose results the model has not seen yet: the step that it is in the middle of. */
 function openCalls({ items }: Conversation): string[] {
-  const from = items.findLastIndex((item) => item.kind !== 'result')
-  return items.slice(from + 1).flatMap((item) => (item.callId === undefined ? [] : [item.callId]))
+  // What people and clients say behind the results answers none of them.
+  const end = items.findLastIndex(({ role }) => role !== 'user' && role !== 'system') + 1
+  const from = items.slice(0, end).findLastIndex((item) => item.kind !== 'result')
+  return items.slice(from + 1, end).flatMap((item) => (item.callId === undefined ? [] : [item.callId]))
 }
 
 /** Each item of the client's is in view or was taken out by exactly one edit. */
@@ -104,7 +106,7 @@ function expectCovered(original: Conversation, turn: PreparedTurn): void {
   expect(touched.filter((id) => !ids.has(id))).toEqual([])
 }
 
-async function expectNothingLost({ lived, engine }: Outcome, wire: RenderedWire): Promise<void> {
+async function expectNothingLost({ lived, engine }: Outcome, wire: WireName): Promise<void> {
   const codec = codecOf(wire)
   const last = lived.findLast(({ turn }) => turn !== undefined)
   if (last?.turn === undefined) return
@@ -183,7 +185,7 @@ function expectLaws(lifeLived: Life, { lived, pinned }: Outcome): void {
   }
 }
 
-export function describeLaws(wire: RenderedWire): void {
+export function describeLaws(wire: WireName): void {
   describe(`laws on ${wire}`, () => {
     it(
       `hold for random sessions, policies, windows, pins and summarizers (seed ${SEED}, ${RUNS} runs)`,

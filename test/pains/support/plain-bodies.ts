@@ -84,6 +84,31 @@ const RENDER: Record<WireName, (messages: readonly Message[], system?: string) =
       }),
     ],
   }),
+  'ollama-chat': (messages, system) => ({
+    model: 'llama3.1:8b',
+    stream: false,
+    options: { num_predict: 100 },
+    messages: [
+      ...(system === undefined ? [] : [{ role: 'system', content: system }]),
+      ...messages.flatMap((message): object[] => {
+        if (message.role !== 'step') return [{ role: message.role, content: message.text }]
+        const { text, calls } = message
+        return [
+          {
+            role: 'assistant',
+            content: text ?? '',
+            tool_calls: calls.map(({ id, name, args }) => ({ id, function: { name, arguments: args } })),
+          },
+          ...calls.map(({ id, name, result }) => ({
+            role: 'tool',
+            tool_name: name,
+            tool_call_id: id,
+            content: result,
+          })),
+        ]
+      }),
+    ],
+  }),
   'openai-responses': (messages, system) => ({
     model: 'gpt-5.1',
     max_output_tokens: 100,

@@ -16,13 +16,10 @@ const RENDER = {
   'openai-responses': openaiResponsesBody,
 } as const satisfies Record<string, (script: Script) => Record<string, unknown>>
 
-export type RenderedWire = keyof typeof RENDER
+export type WireName = keyof typeof RENDER
+export const WIRES = Object.keys(RENDER) as WireName[]
 
-/** The wires that the shared tests have their cases for; the laws run on all that can be rendered. */
-export type WireName = Exclude<RenderedWire, 'ollama-chat'>
-export const WIRES = (Object.keys(RENDER) as RenderedWire[]).filter((wire): wire is WireName => wire !== 'ollama-chat')
-
-export const renderBody = (wire: RenderedWire, value: Script): Record<string, unknown> => RENDER[wire](value)
+export const renderBody = (wire: WireName, value: Script): Record<string, unknown> => RENDER[wire](value)
 
 /** Request bodies of a wire: paired calls, every content form, unknown keys and unknown blocks. */
 export function arbitraryBody(wire: WireName): fc.Arbitrary<Record<string, unknown>> {

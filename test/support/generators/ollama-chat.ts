@@ -1,5 +1,4 @@
-import * as fc from 'fast-check'
-import { choose, script, type Script, type ScriptStep, type Turn } from './script.ts'
+import { choose, type Script, type ScriptStep, type Turn } from './script.ts'
 
 type Json = Record<string, unknown>
 
@@ -31,8 +30,10 @@ export function ollamaChatBody({ system, turns, tools, maxTokens, style }: Scrip
 }
 
 function userMessage({ user, style }: Turn): Json {
-  const content = user.flatMap((part) => (part.part === 'text' ? [part.text] : [])).join('\n')
   const images = user.flatMap((part) => (part.part === 'image' && part.data !== undefined ? [part.data] : []))
+  const said = user.flatMap((part) => (part.part === 'text' ? [part.text] : [])).join('\n')
+  // What is neither text nor the bytes of a picture cannot be sent: clients name it.
+  const content = said === '' && images.length === 0 ? 'an attachment' : said
   return { role: 'user', content, ...(images.length > 0 && { images }), ...(choose(style, 1, 4) && { name: 'pilot' }) }
 }
 
@@ -58,10 +59,3 @@ function stepMessages(step: ScriptStep, nextId: () => string): Json[] {
     ...results,
   ]
 }
-
-/** Bodies as text, in the white space that clients and people write. */
-export const ollamaBodyText: fc.Arbitrary<string> = fc
-  .tuple(script.map(ollamaChatBody), fc.constantFrom(0, 1, 2), fc.boolean())
-  .map(
-    ([body, indent, padded]) => `${padded ? '\n ' : ''}${JSON.stringify(body, undefined, indent)}${padded ? ' ' : ''}`,
-  )

@@ -6,7 +6,7 @@ import type { Turns } from '../../../core/turns.ts'
 import type { WireTraits } from '../../../core/wire-traits.ts'
 import type { ArtifactMeta } from '../../../ports/artifact-store.ts'
 import type { PresentOptions } from '../../deps.ts'
-import type { DescribeResult } from './steps/narrative.ts'
+import type { DescribeResult } from '../summary/narrative.ts'
 import type { Readers } from '../../readers/reader-tools.ts'
 
 /** What the cascade works on: a transcript with its first-send edits in place, and the numbers to reach. All pure. */

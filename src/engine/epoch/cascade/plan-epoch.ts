@@ -3,7 +3,7 @@ import type { Item } from '../../../core/item.ts'
 import type { CascadeStep } from '../../../core/policy.ts'
 import type { EpochEdit } from '../../../core/records.ts'
 import type { Pause } from '../../../lib/yield-now.ts'
-import { behindCompaction } from './steps/behind-compaction.ts'
+import { behindCompaction } from './behind-compaction.ts'
 import { collapseDuplicates } from './steps/collapse-duplicates.ts'
 import { compressResults } from './steps/compress-results.ts'
 import { nextPlaces, NOTHING, type Draft, type Proposal, type StoredText } from './draft.ts'
@@ -13,7 +13,7 @@ import { offload } from './steps/offload.ts'
 import { squeeze } from './steps/squeeze.ts'
 import { strippedIn, stripReasoning } from './steps/strip-reasoning.ts'
 import { summarise } from './steps/summarise.ts'
-import { slideWindow } from './window.ts'
+import { slideWindow } from './steps/window.ts'
 
 /**
  * Runs the cascade until the projected load is at low water or the steps are used up. Projections here are sums of upper
@@ -102,7 +102,7 @@ function propose(
       return stripReasoning(draft, step)
     case 'native':
     case 'final':
-      // Change the envelope, not the history: see `native.ts` and `final-turn.ts`.
+      // Change the envelope, not the history: see `prepare/decorate/native.ts` and `prepare/final-turn.ts`.
       return NOTHING
   }
 }

@@ -4,7 +4,7 @@ import type { Pause } from '../../../lib/yield-now.ts'
 import { type Draft, type Proposal } from './draft.ts'
 import { goneIn, merge, planEpoch } from './plan-epoch.ts'
 import { strippedIn } from './steps/strip-reasoning.ts'
-import { shedMedia } from './steps/shed-media.ts'
+import { shedMedia } from './shed-media.ts'
 
 /** Media goes down to this share of the byte limit at once: one epoch for many pictures, not one for each. */
 const AIM_SHARE = 0.6

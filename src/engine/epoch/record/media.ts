@@ -1,7 +1,7 @@
 import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import type { Draft, StoredText } from '../cascade/draft.ts'
-import { mediaLines } from '../cascade/steps/shed-media.ts'
+import { mediaLines } from '../cascade/shed-media.ts'
 import type { CallReader } from './arguments.ts'
 
 /** Of pictures and documents in results, this many are listed, the newest, as far as there is room; the others are in the archive. */

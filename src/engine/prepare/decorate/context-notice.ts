@@ -35,6 +35,6 @@ function noticeText({ deps, branch, limit }: PrepareContext, { load }: View): st
   const used = Math.ceil(load.count.high)
   const percent = Math.min(100, Math.round((100 * used) / limit.tokens))
   const left = turnsUntil(highWater(deps.policy, limit, branch.log.cacheIsWarm) - used, branch.requests.growth)
-  const turns = left === undefined ? '' : ` At this pace about ${left} more calls fit before older parts are condensed.`
+  const turns = left === undefined ? '' : ` At this pace about ${left} more calls fit before older parts are compacted.`
   return `[Context: ${percent} % full, ${used.toLocaleString('en')} of ${limit.tokens.toLocaleString('en')} tokens.${turns} This is a notice, not a request.]`
 }

@@ -1,6 +1,6 @@
 import { sharedLinks } from '../../../core/chain.ts'
-import type { Codec } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
+import { codecFor } from '../../codec-for.ts'
 import type { EngineDeps } from '../../deps.ts'
 import { mayBeCached, openOffer, readersFor } from '../../readers/offered-tools.ts'
 import type { Branch } from '../../session/branch/branch.ts'
@@ -27,7 +27,7 @@ export async function open(deps: EngineDeps, branch: Branch, request: PrepareReq
 
 export async function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): Promise<PrepareContext> {
   const codec = codecFor(deps, request.format)
-  const text = typeof request.body === 'string' ? request.body : JSON.stringify(request.body)
+  const text = typeof request.body === 'string' ? request.body : textOf(request.body)
   const decoded = request.conversation ?? deps.memo.bodies.decode(branch.tenant, codec, text)
   const target = request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' }
   const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
@@ -79,10 +79,15 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
 /** Most requests are ready before: only long ones let others pass. */
 const SLICE_MS = 20
 
-function codecFor(deps: EngineDeps, format: string): Codec {
-  const codec = deps.codecs.get(format)
-  if (codec !== undefined) return codec
-  throw new PlimsollError('unsupported', `There is no codec for ${JSON.stringify(format)}.`, {
-    advice: `Known formats: ${[...deps.codecs.keys()].join(', ')}.`,
-  })
+/** @throws PlimsollError `bad-input` for what JSON cannot say. */
+function textOf(body: object): string {
+  try {
+    return JSON.stringify(body)
+  } catch (cause) {
+    const [reason] = (cause as Error).message.split('\n')
+    throw new PlimsollError('bad-input', `The body cannot be written as JSON: ${reason}.`, {
+      advice: 'Circles and BigInt have no place in a request.',
+      cause,
+    })
+  }
 }

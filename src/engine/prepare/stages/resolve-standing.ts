@@ -49,7 +49,7 @@ async function standingOf(context: PrepareContext): Promise<Pick<Resolved, 'stan
     declaredAt: { count: links.length, chain: end },
     identities: covered.map((link) => link.identity),
     edits,
-    reason: `${known.id} moved: the client changed some of what it covers`,
+    reason: `${known.id} re-applied: the client changed a part of what it covers`,
   }
   emit({ type: 'epoch-reanchored', epoch: moved.id, matched })
   return { standing: { ...standing, epoch: moved, anchors: exactAnchors(moved) }, moved }

@@ -1,6 +1,6 @@
 import type { Count } from '../../../core/count.ts'
 import type { LogRecord, MeasuredRequest } from '../../../core/records.ts'
-import type { Limit } from '../../../core/target.ts'
+import type { Limit, Thresholds } from '../../../core/target.ts'
 
 /** Records that wait for the answer to be written with. */
 export interface Unwritten {
@@ -16,6 +16,7 @@ export interface OpenTurn {
   readonly endpoint?: string
   readonly format: string
   readonly limit: Limit
+  readonly thresholds: Thresholds
   readonly measured: MeasuredRequest
   /** Raw tokens of the whole request. */
   readonly estimated: number

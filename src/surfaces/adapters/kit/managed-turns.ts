@@ -11,7 +11,7 @@ import {
   writeMirror,
   type MirrorMessage,
 } from '../../../formats/mirror/mirror.ts'
-import { overflowIn } from './overflow-in.ts'
+import { sizeRefusals } from './size-refusals.ts'
 
 /** Messages of a framework that stand for one message: `own` are the framework's objects, metadata and all. */
 export interface Piece<M> {
@@ -38,8 +38,8 @@ export interface ManagedTurn<M> {
   readonly forbidsTools: boolean
   /** The model answered. Without usage nothing is said about it. */
   answered(usage: Partial<Usage> | undefined): Promise<void>
-  /** It did not. */
-  failed(): Promise<void>
+  /** It did not. True: it was refused because of its size, and a turn that is opened now is smaller. Who sent that one asks no further. */
+  failed(error?: unknown): Promise<boolean>
 }
 
 export interface ManagedTurns<M> {
@@ -56,11 +56,6 @@ export interface TurnOptions {
   readonly window?: number
 }
 
-/** Windows that refusals named, by model. Each session learns for itself: another one may be another owner's. */
-const LEARNED = new WeakMap<object, Map<string, number>>()
-/** What is tried after a refusal that names no smaller limit: our count was too low by some of this. */
-const SMALLER = 0.85
-
 /**
  * Shows the engine a framework's messages as a request, and gives back which of them to send. Messages that come back as they went in are the
  * framework's own objects, so that signatures, ids and metadata survive; the others are new ones, made by `write`.
@@ -70,27 +65,23 @@ export function managedTurns<M>(
   write: (message: MirrorMessage, calls: KnownCalls) => readonly M[],
   { window }: TurnOptions = {},
 ): ManagedTurns<M> {
-  const learned = LEARNED.get(session) ?? new Map<string, number>()
-  LEARNED.set(session, learned)
+  const refusals = sizeRefusals(session, window)
 
-  async function open(call: FrameworkCall<M>, smaller?: number): Promise<OpenTurn<M>> {
+  async function open(call: FrameworkCall<M>): Promise<ManagedTurn<M>> {
     const { model, system, pieces, tools, maxOutputTokens } = call
     const head: readonly MirrorMessage[] = system === undefined ? [] : [{ role: 'system', parts: [system] }]
     const messages = [...head, ...pieces.map(({ message }) => message)]
     const body = writeMirror({ model, messages, tools, ...(maxOutputTokens !== undefined && { maxOutputTokens }) })
-    const known = smaller ?? window ?? learned.get(model)
-    const turn = await session.prepare({
-      format: MIRROR_FORMAT,
-      body,
-      targets: [{ model, ...(known !== undefined && { window: known }) }],
-    })
-    const { id, verdict, limit } = turn
+    const turn = await session.prepare({ format: MIRROR_FORMAT, body, targets: [refusals.targetOf(model)] })
+    const { id, verdict } = turn
     if (verdict.kind === 'halt') throw halted(verdict.reason)
     const close = {
-      window: limit.window,
       answered: async (usage: Partial<Usage> | undefined) =>
         void (await session.record({ turn: id, ...(usage !== undefined && { usage: wholeUsage(usage) }) })),
-      failed: async () => void (await session.record({ turn: id, refused: true })),
+      async failed(error?: unknown) {
+        await session.record({ turn: id, refused: true })
+        return refusals.learn(turn, model, error)
+      },
     }
     if (turn.report.untouched)
       return { ...close, messages: undefined, system: undefined, maxOutputTokens: undefined, forbidsTools: false }
@@ -106,35 +97,24 @@ export function managedTurns<M>(
     }
   }
 
-  async function attempt<A>(turn: ManagedTurn<M>, send: (turn: ManagedTurn<M>) => PromiseLike<A>): Promise<A> {
-    try {
-      return await send(turn)
-    } catch (error) {
-      await turn.failed()
-      throw error
-    }
-  }
-
   return {
-    open: (call) => open(call),
+    open,
     async send(call, send) {
       const turn = await open(call)
       try {
-        return { turn, answer: await attempt(turn, send) }
+        return { turn, answer: await send(turn) }
       } catch (error) {
-        const overflow = overflowIn(error)
-        if (overflow === undefined) throw error
-        const named = overflow.limit !== undefined && overflow.limit < turn.window ? overflow.limit : undefined
-        if (named !== undefined) learned.set(call.model, named)
-        const second = await open(call, named ?? Math.floor(turn.window * SMALLER))
-        return { turn: second, answer: await attempt(second, send) }
+        if (!(await turn.failed(error))) throw error
+      }
+      const second = await open(call)
+      try {
+        return { turn: second, answer: await send(second) }
+      } catch (error) {
+        await second.failed(error)
+        throw error
       }
     },
   }
-}
-
-interface OpenTurn<M> extends ManagedTurn<M> {
-  readonly window: number
 }
 
 const halted = (reason: string): PlimsollError =>

@@ -144,7 +144,7 @@ const grep = (): Command =>
   withExamples(
     onHandle('grep', 'Find lines by a regular expression (RE2).')
       .argument('<pattern>', 'the expression')
-      .option('-i, --ignore-case', 'letters match in either case')
+      .option('-i, --ignore-case', 'ignore upper and lower case')
       .option('-F, --fixed', 'the pattern is plain text')
       .option('-v, --invert', 'lines that do not match')
       .option('-C, --context <n>', 'lines around each match', wholeNumber)
@@ -172,7 +172,7 @@ const query = (): Command =>
       'Run one SQL SELECT over the records of JSON, JSON lines, CSV or log lines: table t. Without SQL: its columns.',
     )
       .argument('[sql]', 'one SELECT or WITH statement')
-      .option('--path <way>', 'way to the array inside a JSON object, as in result.items'),
+      .option('--path <path>', 'path to the array inside a JSON object, such as result.items'),
     `plimsoll artifacts query ${EXAMPLE} "SELECT count(*) FROM t"`,
   ).action((handle: string, sql: string | undefined, flags: StoreFlags & { path?: string }) =>
     withReaders(flags, handle, (readers) =>
@@ -197,7 +197,10 @@ const run = (): Command =>
 
 const rm = (): Command =>
   withExamples(
-    onHandle('rm', 'Delete an artifact. Views that name it can no longer be opened.').option('--yes', 'do not ask'),
+    onHandle(
+      'rm',
+      'Delete an artifact. Its handle, where a conversation still mentions it, can no longer be opened.',
+    ).option('--yes', 'do not ask'),
     `plimsoll artifacts rm ${EXAMPLE} --yes`,
   ).action((handle: string, flags: StoreFlags & { yes?: boolean }) =>
     withStores(flags, async (stores) => {

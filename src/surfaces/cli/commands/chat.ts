@@ -53,8 +53,8 @@ export function chatCommand(): Command {
       )
       .option('--model <id>', 'model (default: the one of the provider)')
       .option('--base-url <url>', 'address of the provider, or of a server that is compatible with one')
-      .option('-c, --continue', 'go on with the newest chat of this folder')
-      .option('--session <name>', 'go on with this chat, or begin it')
+      .option('-c, --continue', 'continue the newest chat of this folder')
+      .option('--session <name>', 'continue this chat, or begin it')
       .option('-p, --prompt <text>', 'one turn, then leave')
       .option('--policy <name>', 'policy to apply (default: the one of --config, else plimsoll)')
       .option(
@@ -185,7 +185,7 @@ const SILENT = {
 function newestChat(folder: string, cwd: string): string {
   const newest = listChats(folder).find((chat) => chat.cwd === cwd)
   if (newest !== undefined) return newest.id
-  throw new PlimsollError('not-found', 'There is no chat of this folder to go on with.', {
+  throw new PlimsollError('not-found', 'There is no chat of this folder to continue.', {
     advice: 'Leave --continue out, or name one with --session.',
   })
 }
@@ -207,7 +207,7 @@ function introduce(
       `plimsoll chat · ${provider.name} ${provider.model} · policy ${policy} · session ${journal.id}`,
       screen,
     ).replace('plimsoll chat', paint('bold', 'plimsoll chat')),
-    ...(journal.entries.length === 0 ? [] : [`Going on after ${journal.entries.length} entries.`]),
+    ...(journal.entries.length === 0 ? [] : [`Continuing after ${journal.entries.length} entries.`]),
     ...sources.map((path) => paint('dim', `instructions from ${path}`)),
     ...unreadable.map((path) => paint('yellow', `${path} cannot be read`)),
     ...(truncated ? [paint('yellow', 'the instructions are longer than 32 KiB and were cut')] : []),
@@ -269,7 +269,7 @@ async function loop(
     console.write(`${console.paint('dim', await metricsLine(chat, console.screen))}\n`)
   }
   const { journal } = chat.state()
-  if (journal.entries.length > 0) console.write(`Session ${journal.id}; plimsoll chat --continue goes on.\n`)
+  if (journal.entries.length > 0) console.write(`Session ${journal.id}; plimsoll chat --continue continues it.\n`)
 }
 
 /** A line that ends in a backslash goes on. */

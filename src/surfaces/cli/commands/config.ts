@@ -23,7 +23,7 @@ const init = (): Command =>
       .description('Write a settings file with the defaults.')
       .argument('[file]', `where to (default: ${POLICY_FILE}, or ${PROXY_FILE} with --proxy)`)
       .option('--proxy', 'the settings of the proxy instead of policies')
-      .option('--force', 'write over a file that is there')
+      .option('--force', 'overwrite an existing file')
       .option('--json', 'machine-readable output'),
     'plimsoll config init',
     'plimsoll config init --proxy proxy.json',

@@ -30,8 +30,8 @@ export function demoCommand(): Command {
     .action(runDemo)
 }
 
-/** A terminal gets time to be watched; a pipe does not wait. */
-const PAUSE_MS = 60
+/** On a terminal no turn is over sooner, so that it can be watched; a pipe does not wait. Sixty of them are two seconds. */
+const LEAST_TURN_MS = 33
 
 async function runDemo(flags: DemoFlags): Promise<void> {
   const { turns, window, json = false } = flags
@@ -58,6 +58,7 @@ async function runDemo(flags: DemoFlags): Promise<void> {
   let limit = window
   let firstTooLarge: number | undefined
   let wholeTokens = 0
+  let turnBegan = performance.now()
   try {
     for await (const turn of runAgent(`${proxy.url}/${DEMO_WIRE.endpoint.name}`)) {
       const load = Number(turn.headers.get('x-plimsoll-load'))
@@ -86,7 +87,8 @@ async function runDemo(flags: DemoFlags): Promise<void> {
         )
       }
       if (turn.tool === undefined && !json) process.stdout.write(`\n  ${paint(palette, 'bold', turn.text)}\n`)
-      if (watched) await pause(PAUSE_MS)
+      if (watched) await pause(Math.max(0, LEAST_TURN_MS - (performance.now() - turnBegan)))
+      turnBegan = performance.now()
     }
     const { overflows, invalid, cacheBreaks, peakInputTokens, inputTokens, cacheRead } = referee.summary()
     const tenant = tenantOf(secret, (name) => DEMO_WIRE.endpoint.headers('demo')[name])

@@ -16,8 +16,8 @@ interface DoctorFlags extends StoreFlags {
 export function doctorCommand(): Command {
   return withExamples(
     addStoreOptions(new Command('doctor'))
-      .option('--offline', 'ask nothing on the network')
-      .option('--upstream <url>', 'ask this one instead of the vendors'),
+      .option('--offline', 'skip the checks that need the network')
+      .option('--upstream <url>', 'check this URL instead of the vendors’ APIs'),
     'plimsoll doctor --offline',
     'plimsoll doctor --offline --json',
   ).action(runDoctor)

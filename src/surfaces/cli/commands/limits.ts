@@ -22,7 +22,7 @@ const places = (command: Command): Command =>
 
 const ls = (): Command =>
   withExamples(
-    places(new Command('ls').description('List what was learned and holds now.')),
+    places(new Command('ls').description('List the learned limits that are in effect.')),
     'plimsoll limits ls',
     'plimsoll limits ls --model qwen3 --json',
   ).action((flags: LimitsFlags) =>
@@ -57,7 +57,11 @@ const ls = (): Command =>
 
 const forget = (): Command =>
   withExamples(
-    places(new Command('forget').description('Forget what was learned; the next large request finds out again.')),
+    places(
+      new Command('forget').description(
+        'Forget learned limits; they are learned again when an upstream refuses a request.',
+      ),
+    ),
     'plimsoll limits forget',
     'plimsoll limits forget --endpoint http://localhost:11434',
   ).action((flags: LimitsFlags) =>

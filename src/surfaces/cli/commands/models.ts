@@ -19,7 +19,7 @@ interface ModelsFlags {
 export function modelsCommand(): Command {
   return withExamples(
     new Command('models')
-      .argument('[query...]', 'words that the id should hold')
+      .argument('[query...]', 'words that the model id contains')
       .option('--limit <n>', 'show at most this many rows', wholeNumber, 40)
       .option('--json', 'every match, with all that is known'),
     'plimsoll models sonnet',
@@ -39,9 +39,9 @@ interface UpdateFlags {
 const update = (): Command =>
   withExamples(
     new Command('update')
-      .description('Fetch current windows and prices, and use them from then on in place of those of the package.')
-      .addOption(new Option('--source <name>', 'whose public list').choices(SOURCES).default('litellm'))
-      .option('--url <url>', 'another place with a list in that form')
+      .description('Download current windows and prices; they then replace those shipped with the package.')
+      .addOption(new Option('--source <name>', 'public list to download').choices(SOURCES).default('litellm'))
+      .option('--url <url>', 'another URL with a list in the same format')
       .option('--json', 'machine-readable output'),
     'plimsoll models update',
   ).action(async (_flags: UpdateFlags, command: Command) => {
@@ -77,7 +77,7 @@ function runModels(query: string[], flags: ModelsFlags): void {
       ],
       models.slice(0, flags.limit).map(rowOf),
     )
-    const more = `… and ${grouped(rest)} more; say more of the name, or --limit ${models.length}.`
+    const more = `… and ${grouped(rest)} more; narrow the query, or use --limit ${models.length}.`
     return rest > 0 ? `${table}${wrap(more, screenOf(process.stdout).width).join('\n')}` : table
   })
 }

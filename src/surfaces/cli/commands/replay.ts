@@ -56,7 +56,10 @@ export function replayCommand(): Command {
     .option('--reserve <tokens>', 'tokens held back for the answer', tokenCount, 1024)
     .option('--no-readers', 'declare no recall and artifact tools in the requests')
     .option('--clock', 'let caches expire as the recorded clock says (default: every prefix is warm)')
-    .option('--details', 'every call, every epoch, everything that was taken out, and each record as the model sees it')
+    .option(
+      '--details',
+      'every call, every compaction, everything that was taken out, and each record as the model sees it',
+    )
     .option('--dump <folder>', 'write each record (what a compaction put in) to a file of its own')
     .option('--html [file]', `write one self-contained page (default: ${HTML_FILE})`, htmlFile)
     .option('--check', `exit with ${EXIT.broken} when anything overflowed, was invalid, got lost or was refused`)

@@ -74,7 +74,7 @@ function nothingCame(file: string, agent: KnownAgent | undefined): string {
   const why =
     agent === undefined
       ? `Nothing is known about it; it got ${Object.keys(baseUrls('')).join(', ')}, and may need its base URL set in another way.`
-      : `It is pointed at the proxy by ${agent.how}; a provider that is configured otherwise goes past it.`
+      : `It is pointed at the proxy by ${agent.how}; a provider that is configured in another way bypasses the proxy.`
   return `${file} has ended and no model call came through the proxy. ${why}`
 }
 

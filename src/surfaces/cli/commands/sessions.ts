@@ -69,7 +69,7 @@ const show = (): Command =>
   withExamples(
     named(
       'show',
-      'Show what a session did: calls, usage, price, epochs, what was taken out, and the newest record as the model sees it.',
+      'Show what a session did: calls, usage, price, compactions, what was taken out, and the newest record as the model sees it.',
     ),
     'plimsoll sessions show run-42',
   ).action((session: string, flags: StoreFlags) =>
@@ -157,7 +157,9 @@ const undo = (): Command =>
       withSession(stores, session, flags, async (open) => {
         const epoch = await open.undo()
         print(flags.json, { session, epoch: epoch ?? null }, () =>
-          epoch === undefined ? 'No epoch stands; there was nothing to undo.' : `Epoch ${epoch} is undone.`,
+          epoch === undefined
+            ? 'No compaction is in force; there is nothing to undo.'
+            : `Compaction ${epoch} is undone: the next request carries the original messages.`,
         )
       }),
     ),
@@ -181,7 +183,7 @@ const fork = (): Command =>
       print(
         flags.json,
         { from, to, tenant, records: version },
-        () => `${to} begins with ${plural(version, 'record')} of ${from}.`,
+        () => `${to} holds ${plural(version, 'record')} copied from ${from}.`,
       )
     }),
   )
@@ -191,7 +193,10 @@ const exporting = (): Command =>
     named('export', 'Write one session: JSON lines that `store import` reads, or Markdown for people.')
       .option('--out <file>', 'write here (default: standard output)')
       .option('--markdown', 'what was said, as people read it')
-      .option('--with-secret', 'the secret that keys handles goes along; another store needs it for the artifacts'),
+      .option(
+        '--with-secret',
+        'include the secret that handles are made with; another store needs it to open the artifacts',
+      ),
     'plimsoll sessions export run-42 --out run-42.jsonl',
     'plimsoll sessions export run-42 --markdown',
   ).action((session: string, flags: StoreFlags & { out?: string; markdown?: boolean; withSecret?: boolean }) =>
@@ -215,7 +220,7 @@ const pin = (): Command =>
   withExamples(
     named('pin', 'Keep an item in every request, whatever is compacted. Without an item: list what can be pinned.')
       .argument('[item]', 'identity of the item, or its beginning')
-      .option('--off', 'take the pin away')
+      .option('--off', 'remove the pin')
       .option('--agent <name>', 'agent within the session (default: main)'),
     'plimsoll sessions pin run-42',
   ).action((session: string, item: string | undefined, flags: PinFlags) =>
@@ -243,7 +248,7 @@ const pin = (): Command =>
       print(
         flags.json,
         { session, identity, pinned: flags.off !== true },
-        () => `${identity.slice(0, 12)} is ${flags.off === true ? 'free again' : 'pinned'}.`,
+        () => `${identity.slice(0, 12)} is ${flags.off === true ? 'no longer pinned' : 'pinned'}.`,
       )
     }),
   )

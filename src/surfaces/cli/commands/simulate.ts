@@ -19,7 +19,7 @@ interface SimulateFlags {
 export function simulateCommand(): Command {
   return withExamples(
     new Command('simulate')
-      .argument('[words...]', 'scenarios whose name holds these words (default: all)')
+      .argument('[words...]', 'scenarios whose name contains these words (default: all)')
       .option('--policy <name>', 'policy to apply', 'plimsoll')
       .option('--list', 'only list the scenarios')
       .option('--check', `exit with ${EXIT.broken} when anything overflowed, was invalid or got lost`)
@@ -65,7 +65,7 @@ function render(results: readonly SimulationResult[]): string {
       { head: 'overflows', align: 'right' },
       { head: 'invalid', align: 'right' },
       { head: 'lost', align: 'right' },
-      { head: 'epochs', align: 'right' },
+      { head: 'compactions', align: 'right' },
       { head: 'peak', align: 'right' },
       { head: 'window', align: 'right' },
     ],

@@ -12,15 +12,16 @@ import {
   storeStats,
   verifyStore,
 } from '../../../engine/store-admin/store-admin.ts'
-import { openStore, withoutPassword } from '../../../drivers/open-store.ts'
-import { findSecret } from '../../../compose/plimsoll.ts'
+import { openStore } from '../../../drivers/open-store.ts'
+import { withoutPassword } from '../../../drivers/store-url.ts'
+import { defaultStore, findSecret } from '../../../compose/plimsoll.ts'
 import { EXIT } from '../exit-codes.ts'
 import { grouped, plural, short } from '../inspect/figures.ts'
 import { confirmed } from '../kit/confirm.ts'
 import { duration } from '../kit/duration.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print } from '../kit/print.ts'
-import { addStoreOptions, defaultStoreUrl, withStores, type StoreFlags } from '../stores/open.ts'
+import { addStoreOptions, withStores, type StoreFlags } from '../stores/open.ts'
 import { wholeNumber } from '../whole-number.ts'
 
 export function storeCommand(): Command {
@@ -81,7 +82,7 @@ const stats = (): Command =>
       print(flags.json, value, () =>
         [
           `${withoutPassword(url)} (${found.driver}, schema ${found.schemaVersion}${found.sealed ? ', encrypted' : ''})`,
-          `${plural(found.sessions, 'session')} of ${plural(found.tenants, 'tenant')}, ${plural(found.records, 'record')}, ${short(found.recordBytes)}B, ${plural(found.epochs, 'epoch')}`,
+          `${plural(found.sessions, 'session')} of ${plural(found.tenants, 'tenant')}, ${plural(found.records, 'record')}, ${short(found.recordBytes)}B, ${plural(found.epochs, 'compaction')}`,
           ...(found.diskBytes === undefined ? [] : [`${short(found.diskBytes)}B on disk`]),
           `${plural(count, 'artifact')}, ${short(bytes)}B in ${withoutPassword(artifactsUrl)}`,
         ].join('\n'),
@@ -104,7 +105,10 @@ const exporting = (): Command =>
       .option('--out <file>', 'write here (default: standard output)')
       .option('--session <name>', 'one session, with --tenant')
       .option('--no-artifact-bytes', 'leave the artifacts out')
-      .option('--with-secret', 'the secret that keys tenants and handles goes along; a move to another store needs it'),
+      .option(
+        '--with-secret',
+        'include the secret that tenant ids and handles are made with; needed to move to another store',
+      ),
     'plimsoll store export --out backup.jsonl --with-secret',
   ).action((flags: ExportFlags) =>
     withStores(flags, async ({ sessions, artifacts }) => {
@@ -138,7 +142,7 @@ const importing = (): Command =>
   ).action(runImport)
 
 async function runImport(file: string, flags: StoreFlags): Promise<void> {
-  const url = flags.store ?? defaultStoreUrl()
+  const url = flags.store ?? defaultStore()
   const sessions = openStore(url)
   try {
     const read = () => createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })

@@ -1,13 +1,14 @@
 import { access, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { artifactsBeside, openArtifacts } from '../../../drivers/open-artifacts.ts'
-import { openStore, withoutPassword } from '../../../drivers/open-store.ts'
+import { openStore } from '../../../drivers/open-store.ts'
+import { withoutPassword } from '../../../drivers/store-url.ts'
 import { quickjsSandbox } from '../../../drivers/sandbox/quickjs.ts'
 import { sqljsEngine } from '../../../drivers/sandbox/sqljs.ts'
 import { createTokenizers } from '../../../drivers/tokenizers/tokenizers.ts'
-import { findSecret } from '../../../compose/plimsoll.ts'
+import { defaultStore, findSecret } from '../../../compose/plimsoll.ts'
 import { sentenceOf } from '../kit/print-error.ts'
-import { defaultStoreUrl, type StoreFlags } from '../stores/open.ts'
+import type { StoreFlags } from '../stores/open.ts'
 import { fail, ok, warn, type Check } from './check.ts'
 
 const LEAST_NODE = 20
@@ -23,14 +24,14 @@ export function checkNode(version = process.versions.node): Check {
 
 /** Opens the store as a proxy would. One that is not there yet is fine when it can be made. */
 export async function checkStore(flags: StoreFlags): Promise<readonly Check[]> {
-  const url = flags.store ?? defaultStoreUrl()
+  const url = flags.store ?? defaultStore()
   const file = /^sqlite:(?:\/\/(?=\/|\.))?(.+)$/.exec(url)?.[1]
   if (file !== undefined && !(await isThere(file))) {
     const folder = await nearestFolder(dirname(file))
     const problem = await writingProblem(folder)
     return [
       problem === undefined
-        ? ok('store', `${withoutPassword(url)} will be made when it is needed; ${folder} can be written`)
+        ? ok('store', `${withoutPassword(url)} will be created on first use; ${folder} can be written`)
         : fail(
             'store',
             `${folder} cannot be written: ${problem}`,
@@ -44,14 +45,16 @@ export async function checkStore(flags: StoreFlags): Promise<readonly Check[]> {
     const probe = `${process.pid} ${Date.now()}`
     await store.setValue(PROBE_TENANT, 'doctor', probe)
     if ((await store.getValue(PROBE_TENANT, 'doctor')) !== probe)
-      return [fail('store', `${withoutPassword(url)} gave back something else`, 'plimsoll store verify says more.')]
+      return [
+        fail('store', `${withoutPassword(url)} returned something else than was written`, 'Run plimsoll store verify.'),
+      ]
     const checks = [
       ok('store', `${withoutPassword(url)} can be written: ${stats.sessions} sessions, schema ${stats.schemaVersion}`),
     ]
     const secret = await findSecret(undefined, store)
     return [...checks, await checkArtifacts(flags.artifacts ?? artifactsBeside(url), secret)]
   } catch (error) {
-    return [fail('store', sentenceOf(error), 'plimsoll store verify says more.')]
+    return [fail('store', sentenceOf(error), 'Run plimsoll store verify.')]
   } finally {
     await store.close()
   }
@@ -87,8 +90,12 @@ async function checkArtifacts(url: string, secret: Uint8Array): Promise<Check> {
     const back = await artifacts.read('doctor', handle)
     await artifacts.remove('doctor', handle)
     return back !== undefined && Buffer.compare(back, probe) === 0
-      ? ok('artifacts', `${withoutPassword(url)} gives back what was stored`)
-      : fail('artifacts', `${withoutPassword(url)} gave back other bytes`, 'Choose another place with --artifacts.')
+      ? ok('artifacts', `${withoutPassword(url)} returns what was stored`)
+      : fail(
+          'artifacts',
+          `${withoutPassword(url)} returned other bytes than were stored`,
+          'Choose another place with --artifacts.',
+        )
   } catch (error) {
     return fail(
       'artifacts',

@@ -2,6 +2,7 @@ import type { Inspection } from '../../../engine/inspect/inspect.ts'
 import { overviewOf } from '../../../engine/inspect/overview.ts'
 import { bars, figures, pageOf, part, table } from '../page/frame.ts'
 import { escapeHtml } from '../page/html-text.ts'
+import { compositionChart } from '../page/composition-chart.ts'
 import { loadChart } from '../page/load-chart.ts'
 import { dollars, grouped, percent, plural, short } from './figures.ts'
 import { plainText } from './width.ts'
@@ -40,6 +41,7 @@ function renderOne(inspection: Inspection): string {
 ${headline(inspection)}
 <p>${said.map(escapeHtml).join(' ')}</p>
 ${part('Load per call', growth(inspection))}
+${part('What the prompts are made of', composition(inspection))}
 ${part('By kind', slices(inspection))}
 ${part('Largest items', biggest(inspection))}
 ${part('Read again', readAgain(inspection))}
@@ -74,6 +76,17 @@ const growth = ({ growth: { points, peak, peakCall, compactedBefore }, window }:
     marks: compactedBefore,
     label: `Load per call: peak ${grouped(peak)} tokens at call ${peakCall + 1}`,
   })
+
+const composition = ({ composition: layers, calls }: Inspection): string =>
+  compositionChart(
+    Array.from({ length: calls }, (_, call) => ({
+      parts: Object.fromEntries(layers.map((layer) => [layerName(layer), layer.tokens[call] ?? 0])),
+    })),
+  )
+
+/** Results of the smaller tools stand together. */
+const layerName = (layer: Inspection['composition'][number]): string =>
+  layer.kind === 'results' && layer.tool === undefined ? 'results: other tools' : sliceName(layer)
 
 /** Where the tokens went. */
 function slices(inspection: Pick<Inspection, 'slices' | 'sentTokens'>): string {

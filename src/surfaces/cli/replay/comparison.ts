@@ -9,7 +9,7 @@ const HEAD = [
   'invalid',
   'lost',
   'refused',
-  'epochs',
+  'compactions',
   'quotes',
   'names',
   'recoverable',

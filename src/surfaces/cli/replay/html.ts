@@ -3,6 +3,7 @@ import { dollars, grouped, plural } from '../inspect/figures.ts'
 import { plainText } from '../inspect/width.ts'
 import { figures, pageOf, part, table } from '../page/frame.ts'
 import { escapeHtml } from '../page/html-text.ts'
+import { compositionChart } from '../page/composition-chart.ts'
 import { loadChart } from '../page/load-chart.ts'
 import type { LivedSession } from './replay-session.ts'
 import { share100 } from './terminal.ts'
@@ -54,6 +55,7 @@ function renderOne(lived: LivedSession): string {
 <p class="dim">${escapeHtml(plainText(under.join(' · ')))}</p>
 ${headline(lived)}
 ${part('Tokens per call', chart(lived))}
+${part('What the prompts are made of', composition(lived))}
 ${part('What the next answer needed', needed(lived))}
 ${part('Compactions', compactions(lived))}
 ${part('Taken out before the first send', offloads(lived))}
@@ -92,10 +94,14 @@ function chart(lived: LivedSession): string {
     sent: steps.map(({ load }) => load),
     ...(epochs.length > 0 && { whole }),
     line: { name: 'limit', value: result.limit },
+    thresholds: steps.map(({ thresholds }) => thresholds),
     marks: epochs.map(({ call }) => call),
     label: `Tokens per call: at most ${grouped(largestOf(lived))} of ${grouped(result.limit)}, ${plural(epochs.length, 'compaction')}`,
   })
 }
+
+/** Calls that were refused sent nothing. */
+const composition = ({ steps }: LivedSession): string => compositionChart(steps.map(({ parts = {} }) => ({ parts })))
 
 const needed = ({ result }: LivedSession): string =>
   figures([

@@ -9,7 +9,7 @@ import type { EventSink } from '../../../core/events.ts'
 import type { Item } from '../../../core/item.ts'
 import type { Policy } from '../../../core/policy.ts'
 import type { Audit, Epoch } from '../../../core/records.ts'
-import type { Limit, VerdictKind } from '../../../core/target.ts'
+import type { Limit, Thresholds, VerdictKind } from '../../../core/target.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { memoryArtifacts } from '../../../drivers/artifacts/memory.ts'
 import { memoryStore } from '../../../drivers/sessions/memory.ts'
@@ -26,6 +26,7 @@ import { createMeter } from '../../../meter/index.ts'
 import { createPlimsoll } from '../../../compose/plimsoll.ts'
 import { knownModels } from '../catalogue.ts'
 import { fateOf } from './fate.ts'
+import { partsOf } from './parts-of.ts'
 import { referenceTokens } from './reference-tokens.ts'
 
 export interface ReplayOptions {
@@ -64,6 +65,10 @@ export interface ReplayedStep {
   readonly calls: number
   readonly load: number
   readonly limit: number
+  /** Absent when the engine refused the request, like the parts. */
+  readonly thresholds?: Thresholds
+  /** Tokens of the prompt by what they are; they add up to the load. */
+  readonly parts?: Readonly<Record<string, number>>
   readonly epoch?: string
   /** Absent when the engine refused the request. */
   readonly verdict?: VerdictKind
@@ -157,6 +162,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   let doubtful = 0
   let last: Conversation | undefined
   const handover = new HandoverTally()
+  const records = new Set<string>()
   /** Tools of ours that the requests so far had, as a proxy would remember. */
   let declared: readonly string[] | undefined
   const sent = createHash('sha256')
@@ -190,8 +196,9 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       if (!isOver && count.high > turn.limit.tokens) doubtful++
       const overflow = bytes > turn.limit.bytes || isOver
       const invalid = !turn.report.untouched && breaksNewRule(codec, view, asked)
+      const counted = conversationView(view, tokensOf, countText)
       meter.add(call.index, {
-        ...conversationView(view, tokensOf, countText),
+        ...counted,
         ...(readers && { reachable: asked.items.map(readableText) }),
         tools,
         overflow,
@@ -202,6 +209,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
       if (epoch !== undefined) {
         const compaction = { before: asked.items, after: view.items, inserted: insertedTexts(epoch) }
         handover.add(compaction)
+        for (const text of compaction.inserted) records.add(text)
         options.onCompaction?.({ ...compaction, call: call.index, epoch })
       }
       options.onCall?.({
@@ -209,6 +217,8 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
         calls: recording.calls.length,
         load: turn.load.count.high,
         limit,
+        thresholds: turn.report.thresholds,
+        parts: partsOf(view, counted, { load: turn.load.count.high, records }),
         verdict: turn.verdict.kind,
         overflow,
         invalid,

@@ -23,7 +23,7 @@ export function renderReplay(lived: LivedSession, look: ReplayLook): string {
   const lines = [
     ...heading(lived, width, paint),
     ...section('Load per call', loadLine(lived, width, paint), paint),
-    ...section('Epochs', epochs(lived, width, shown), paint),
+    ...section('Compactions', epochs(lived, width, shown), paint),
     ...section('Taken out before the first send', offloads(lived, width, shown), paint),
     ...section(
       'Refused',
@@ -67,7 +67,7 @@ function loadLine({ steps, result, epochs: declared }: LivedSession, width: numb
   const caption = [
     `${plural(steps.length, 'call')}, left to right`,
     `┄ limit ${short(result.limit)}`,
-    ...(declared.length > 0 ? ['▲ epoch'] : []),
+    ...(declared.length > 0 ? ['▲ compaction'] : []),
   ].join(' · ')
   return [
     ...chart.map((line) => (line.includes('┼') ? paint('cyan', line) : line)),
@@ -222,7 +222,7 @@ function promises({ result, steps }: LivedSession, width: number, paint: Painter
           width,
         ).map((line) => paint('yellow', line))),
     ...wrap(
-      `${given === '' ? 'no calls' : given}; ${plural(declared, 'epoch')}, ${plural(summarizerCalls, 'summarizer call')}, peak ${grouped(peakLoad)} of ${grouped(limit)}; ${(ms / 1000).toFixed(1)} s`,
+      `${given === '' ? 'no calls' : given}; ${plural(declared, 'compaction')}, ${plural(summarizerCalls, 'summarizer call')}, peak ${grouped(peakLoad)} of ${grouped(limit)}; ${(ms / 1000).toFixed(1)} s`,
       width,
     ),
   ]

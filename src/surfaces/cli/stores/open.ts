@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Command } from 'commander'
 import { PlimsollError } from '../../../core/errors.ts'
 import { artifactsBeside, openArtifacts } from '../../../drivers/open-artifacts.ts'
-import { openStore, withoutPassword } from '../../../drivers/open-store.ts'
-import { findSecret, plimsollHome } from '../../../compose/plimsoll.ts'
+import { openStore } from '../../../drivers/open-store.ts'
+import { sqlitePath, withoutPassword } from '../../../drivers/store-url.ts'
+import { defaultStore, findSecret } from '../../../compose/plimsoll.ts'
 import type { ArtifactStore } from '../../../ports/artifact-store.ts'
 import type { MaintainedStore } from '../../../ports/store-maintenance.ts'
 
@@ -23,8 +23,6 @@ export interface Stores {
   readonly secret: Uint8Array
 }
 
-export const defaultStoreUrl = (): string => `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
-
 export function addStoreOptions(command: Command): Command {
   return command
     .option(
@@ -38,7 +36,7 @@ export function addStoreOptions(command: Command): Command {
 
 /** Opens both stores, does the work and closes them whatever happens. A store that is not there is an error. */
 export async function withStores<T>(flags: StoreFlags, work: (stores: Stores) => Promise<T>): Promise<T> {
-  assertThere(flags.store ?? defaultStoreUrl())
+  assertThere(flags.store ?? defaultStore())
   return withNewStores(flags, work)
 }
 
@@ -47,7 +45,7 @@ export async function withNewStores<T>(
   flags: Pick<StoreFlags, 'store' | 'artifacts'>,
   work: (stores: Stores) => Promise<T>,
 ): Promise<T> {
-  const url = flags.store ?? defaultStoreUrl()
+  const url = flags.store ?? defaultStore()
   const sessions = openStore(url)
   try {
     const secret = await findSecret(undefined, sessions)
@@ -66,9 +64,8 @@ export async function withNewStores<T>(
 /** Opening would make an empty one, and "no sessions" would be a poor answer to a wrong path. */
 function assertThere(url: string): void {
   if (!url.startsWith('sqlite:')) return
-  const file = url.slice('sqlite:'.length).replace(/^\/\/(?=\/|\.)/, '')
-  if (existsSync(file)) return
+  if (existsSync(sqlitePath(url))) return
   throw new PlimsollError('not-found', `There is no store at ${withoutPassword(url)}.`, {
-    advice: 'A proxy or a chat makes one; --store names another.',
+    advice: 'plimsoll proxy and plimsoll chat create one; --store names another.',
   })
 }

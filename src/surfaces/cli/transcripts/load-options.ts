@@ -21,7 +21,10 @@ export function addLoadOptions(command: Command, defaults: Required<Pick<LoadOpt
         .default('keep'),
     )
     .addOption(
-      new Option('--parallel <how>', 'parallel calls that a log wrote one by one: merged as on the wire, or as written')
+      new Option(
+        '--parallel <how>',
+        'parallel calls that a log holds one by one: merge them as the API sent them, or keep them as written',
+      )
         .choices(['merged', 'as-written'])
         .default('merged'),
     )

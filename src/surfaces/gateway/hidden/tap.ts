@@ -3,7 +3,7 @@ import { PlimsollError } from '../../../core/errors.ts'
 import type { Frame } from '../../../formats/framing/framing.ts'
 import { wireOf } from '../../../formats/registry.ts'
 import { errorEvent } from '../request/answer.ts'
-import type { Tap, TapEnd, UpstreamAnswer } from '../exchange.ts'
+import type { Tap, TapEnd, UpstreamAnswer } from '../exchange-types.ts'
 import type { HiddenNext, HiddenSession } from './index.ts'
 import type { Passed } from '../../../formats/wire/steps.ts'
 

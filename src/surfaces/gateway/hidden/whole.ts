@@ -1,6 +1,6 @@
 import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import { decodeBody } from '../http/encoding.ts'
-import { wholeOf, type UpstreamAnswer } from '../exchange.ts'
+import { wholeOf, type UpstreamAnswer } from '../exchange-types.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { HiddenNext, HiddenSession } from './index.ts'
 import { isRecord, type Fields } from '../../../core/values.ts'

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { Tap, UpstreamAnswer } from '../exchange.ts'
+import type { Tap, UpstreamAnswer } from '../exchange-types.ts'
 
 /**
  * Carries a body to the client at the client's pace. Rejects when the upstream breaks off; ends quietly when the client

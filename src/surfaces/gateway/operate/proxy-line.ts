@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { TurnReport } from '../exchange.ts'
+import type { TurnReport } from '../exchange-types.ts'
 
 /** One line per request, for `--json` and logs. Never a credential, never a body. */
 export interface ProxyLine {

@@ -1,6 +1,6 @@
 import { parsedJson, recordOf, type Fields } from '../../../core/values.ts'
 import { createHash } from 'node:crypto'
-import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
+import { DOES_NOT_FIT, isPlimsollError, PlimsollError } from '../../../core/errors.ts'
 import { handlesIn, isHandle, type Handle } from '../../../core/handles.ts'
 import type { Session, SessionOptions } from '../../../engine/session/session.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
@@ -39,7 +39,6 @@ export interface SidecarDeps {
 
 const COMPRESS = '/v1/compress'
 const RETRIEVE = '/v1/retrieve'
-const DOES_NOT_FIT = new Set<string>(['fixed-overhead', 'overflow', 'limit-not-positive'])
 
 export function createSidecar(deps: SidecarDeps): Sidecar {
   return {

@@ -1,4 +1,4 @@
-import { isPlimsollError } from '../../../core/errors.ts'
+import { DOES_NOT_FIT, isPlimsollError } from '../../../core/errors.ts'
 import type { LearnedLimit } from '../../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../../core/whole-prompt.ts'
 import type { LearnedFrom } from '../../../engine/learning/learned-limits.ts'
@@ -8,9 +8,9 @@ import { classifyProviderError, type ClassifiedError } from '../../../formats/ov
 import { besideOwn } from '../upstream/beside-own.ts'
 import { isForeign, sendAcross } from '../upstream/cross-wire.ts'
 import { decodeBody, isEncoded, readableEncodings } from '../http/encoding.ts'
-import { wholeOf, type Outbound, type UpstreamAnswer } from '../exchange.ts'
+import { wholeOf, type Outbound, type UpstreamAnswer } from '../exchange-types.ts'
 import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
-import { conversationKey, DOES_NOT_FIT, prepareFor, type Attempt } from './fit.ts'
+import { conversationKey, prepareFor, type Attempt } from './fit.ts'
 import { refusalInside } from './look-ahead.ts'
 import type { ManagedRequest } from './managed-request.ts'
 import { withPathModel } from '../../../formats/routes.ts'
@@ -48,7 +48,7 @@ export async function deliver<B>(
   const mayMoveOn = isTooLarge(refusal) || isPassing(answer.status) || refusal.kind === 'throttle'
   if (!mayMoveOn || isLast()) return first
   answer.discard()
-  await close(managed, attempt)
+  await close(managed, attempt, answer)
   managed.emit({ type: 'degraded', what: `upstream ${attempt.place.endpoint}`, cause: `status ${answer.status}` })
   return undefined
 }
@@ -118,7 +118,7 @@ async function reduceAndRetry<B>(
   refusal: SizeError,
 ): Promise<Sent<B> | undefined> {
   const { place, target, prepared } = first.attempt
-  await close(managed, first.attempt)
+  await close(managed, first.attempt, first.answer)
   const { learned, retry } = lessonOf(refusal, {
     tokens: prepared.load.count.high,
     outputReserve: prepared.limit.outputReserve,
@@ -126,8 +126,9 @@ async function reduceAndRetry<B>(
     isWhole: showsWholePrompt(managed.conversation),
   })
   if (learned !== undefined) await learn(managed, first.attempt, learned, 'refusal')
-  // Of a history that the provider holds nothing can be taken out here.
-  if (retry === undefined || isChained(managed.conversation.settings)) return undefined
+  if (retry === undefined) return undefined
+  // Of a history that the provider holds nothing can be taken out; where it is known, all of it is sent in its place.
+  if (isChained(managed.conversation.settings) && (await managed.writeOut?.()) === undefined) return undefined
   try {
     const smaller = within(target, retry)
     const attempt: Attempt = { place, target: smaller, prepared: await prepareFor(managed, [place], [smaller]) }
@@ -161,8 +162,13 @@ export async function learn<B>(
 }
 
 /** Best effort: a turn that was never answered must not stay open. */
-export const close = async <B>({ session }: ManagedRequest<B>, { prepared }: Attempt): Promise<void> => {
-  await session.record({ turn: prepared.id, refused: true, durable: 'soon' }).catch(() => undefined)
+export const close = async <B>(
+  { session }: ManagedRequest<B>,
+  { prepared }: Attempt,
+  answer?: UpstreamAnswer<B>,
+): Promise<void> => {
+  const status = answer === undefined ? {} : { status: answer.status }
+  await session.record({ turn: prepared.id, refused: true, durable: 'soon', ...status }).catch(() => undefined)
 }
 
 function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt): Outbound {

@@ -1,11 +1,11 @@
-import { isPlimsollError, type PlimsollError } from '../../../core/errors.ts'
+import { DOES_NOT_FIT, isPlimsollError, type PlimsollError } from '../../../core/errors.ts'
 import type { Target } from '../../../core/target.ts'
 import { within } from '../../../engine/learning/within.ts'
 import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
 import { isVendor } from '../../../formats/overflow/index.ts'
 import { sideRequest } from '../upstream/side-request.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
-import type { Place } from '../exchange.ts'
+import type { Place } from '../exchange-types.ts'
 import type { ManagedRequest } from './managed-request.ts'
 
 /** A request that was made to fit one place. */
@@ -76,8 +76,6 @@ async function withoutLessons<B>(
   }
 }
 
-export const DOES_NOT_FIT = new Set<string>(['fixed-overhead', 'overflow', 'limit-not-positive'])
-
 function numbersOf({ fields }: PlimsollError): { projected: number; limit: number; margin: number } {
   const number = (key: string): number => (typeof fields[key] === 'number' ? fields[key] : 0)
   const projected = number('needed')
@@ -104,6 +102,7 @@ export async function prepareFor<B>(
     archive: 'meanwhile',
     sentAnyway: managed.mode === 'observe',
     ...(managed.offer !== undefined && { tools: managed.offer }),
+    ...(managed.writeOut !== undefined && managed.mode === 'apply' && { writeOut: managed.writeOut }),
   })
   if (managed.offer?.withheld !== true) await hidden?.declared(prepared)
   return prepared

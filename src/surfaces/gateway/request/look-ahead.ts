@@ -2,7 +2,7 @@ import { classifyProviderError, type ClassifiedError } from '../../../formats/ov
 import { type Fields, parsedJson, recordOf } from '../../../core/values.ts'
 import { wireOf, type Wire } from '../../../formats/registry.ts'
 import { copyDecoder } from '../http/encoding.ts'
-import type { UpstreamAnswer } from '../exchange.ts'
+import type { UpstreamAnswer } from '../exchange-types.ts'
 
 /** A refusal comes before the model runs; a client that waits longer than this for the first byte may give up. */
 const HOLD_MS = 10_000

@@ -4,7 +4,7 @@ import type { EventBody } from '../../../core/events.ts'
 import type { LearnedLimits } from '../../../engine/learning/learned-limits.ts'
 import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import type { Session } from '../../../engine/session/session.ts'
-import type { IncomingRequest, Upstream } from '../exchange.ts'
+import type { IncomingRequest, Upstream } from '../exchange-types.ts'
 import type { HiddenSession } from '../hidden/index.ts'
 import type { Route } from '../../../formats/routes.ts'
 import type { ConversationLimits } from './conversation-limits.ts'
@@ -37,6 +37,8 @@ export interface ManagedRequest<B> {
   readonly isShared: boolean
   readonly learned: LearnedLimits
   readonly window?: number
+  /** The client's text with the history that the provider holds; undefined where not all of it passed here. */
+  readonly writeOut?: () => Promise<string | undefined>
   readonly emit: (event: EventBody) => void
   readonly now: () => number
   readonly costUsd: () => number | undefined

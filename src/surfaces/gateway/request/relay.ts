@@ -4,7 +4,7 @@ import type { Framing } from '../../../formats/framing/framing.ts'
 import { wireOf } from '../../../formats/registry.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import { close, deliver, type Sent } from './deliver.ts'
-import type { Place, Reply, Rewrite, Tap, UpstreamAnswer } from '../exchange.ts'
+import type { Place, Reply, Rewrite, Tap, UpstreamAnswer } from '../exchange-types.ts'
 import { isEncoded, isReadable } from '../http/encoding.ts'
 import { fit, type Attempt } from './fit.ts'
 import { reportHeaders } from '../headers.ts'
@@ -36,7 +36,7 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
   const finished = (): void =>
     managed.emit({ type: 'request-forwarded', status: answer.status, durationMs: managed.now() - startedAt })
   if (refusal !== undefined) {
-    await close(managed, attempt)
+    await close(managed, attempt, answer)
     finished()
     return errorBody === undefined ? reply : { ...reply, body: errorBody }
   }
@@ -88,7 +88,7 @@ async function goOn<B>(
   const attempt = await fit(next, [place], () => true)
   const sent = attempt === undefined ? undefined : await deliver(next, attempt, () => true)
   if (sent !== undefined && sent.refusal === undefined) return sent
-  if (sent !== undefined) await close(managed, sent.attempt)
+  if (sent !== undefined) await close(managed, sent.attempt, sent.answer)
   throw new PlimsollError(
     'upstream',
     `The provider answered ${sent?.answer.status ?? 0} after a tool of Plimsoll was called.`,

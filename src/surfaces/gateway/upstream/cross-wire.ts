@@ -9,7 +9,7 @@ import type { Route } from '../../../formats/routes.ts'
 import type { AnswerHead } from '../../../formats/wire/answer.ts'
 import { translateStream, translateWhole } from '../../../formats/wire/translate.ts'
 import { errorBody } from '../request/answer.ts'
-import type { Outbound, Place, Rewrite, Upstream, UpstreamAnswer } from '../exchange.ts'
+import type { Outbound, Place, Rewrite, Upstream, UpstreamAnswer } from '../exchange-types.ts'
 
 /** A request of the client's wire, on its way to a place that speaks another. */
 export interface Crossing {
@@ -64,10 +64,14 @@ export function obstaclesOf(crossing: Crossing): readonly string[] {
 
 export function cannotCross(place: Place, obstacles: readonly string[]): PlimsollError {
   const named = obstacles.slice(0, 5).join('; ')
-  return new PlimsollError('unsupported', `${place.endpoint} speaks ${place.wire}, which has no room for: ${named}.`, {
-    advice: 'Leave that out, or configure an upstream with the API format of the client.',
-    fields: { losses: obstacles, wire: place.wire },
-  })
+  return new PlimsollError(
+    'unsupported',
+    `${place.endpoint} uses the API format ${place.wire}, which cannot express: ${named}.`,
+    {
+      advice: 'Leave that out, or configure an upstream with the API format of the client.',
+      fields: { losses: obstacles, wire: place.wire },
+    },
+  )
 }
 
 export interface CrossSending extends Crossing {
@@ -84,7 +88,7 @@ export async function sendAcross<B>(upstream: Upstream<B>, sending: CrossSending
   const crossed = crossRequest(sending)
   if (crossed.losses.length > 0) {
     const what = [...new Set(crossed.losses.map((loss) => loss.what))].slice(0, 5).join('; ')
-    emit({ type: 'warning', topic: 'cross-wire', message: `${to.format} has no room for: ${what}` })
+    emit({ type: 'warning', topic: 'cross-wire', message: `${to.format} cannot express: ${what}` })
   }
   const answer = await upstream.send(crossOutbound({ ...place, wire: to.format }, crossed))
   const head = {

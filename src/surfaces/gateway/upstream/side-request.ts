@@ -1,7 +1,7 @@
 import type { Codec } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { SendToModel } from '../../../ports/model-call.ts'
-import { wholeOf, type IncomingRequest, type Place, type Upstream } from '../exchange.ts'
+import { wholeOf, type IncomingRequest, type Place, type Upstream } from '../exchange-types.ts'
 import { isEncoded } from '../http/encoding.ts'
 import { besideOwn } from './beside-own.ts'
 import { observeResponse } from '../request/observe.ts'

@@ -3,7 +3,7 @@ import { pipeline, Transform, type Readable, type TransformCallback } from 'node
 import type { Dispatcher } from 'undici'
 import { PlimsollError } from '../../../core/errors.ts'
 import { unpacker } from '../http/encoding.ts'
-import type { Upstream, UpstreamAnswer } from '../exchange.ts'
+import type { Upstream, UpstreamAnswer } from '../exchange-types.ts'
 import { goesToClient, goesUpstream, namedIn } from '../headers.ts'
 import type { HeaderReader } from '../identity.ts'
 import { piecesOf } from '../http/pieces.ts'

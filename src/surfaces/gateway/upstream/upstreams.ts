@@ -1,6 +1,6 @@
 import type { UpstreamConfig, Upstreams } from '../../../config/upstreams.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import type { Place } from '../exchange.ts'
+import type { Place } from '../exchange-types.ts'
 import type { HeaderReader } from '../identity.ts'
 import { endpointAtRoot } from '../../../formats/endpoints.ts'
 
@@ -51,7 +51,7 @@ export function ownPlace<P extends Place>(places: readonly P[], wire: string | u
   if (own !== undefined) return own
   throw new PlimsollError(
     'unsupported',
-    'Every upstream of this route speaks another wire; only model calls can be converted.',
+    'Every upstream of this route uses another API format; only model calls can be converted.',
   )
 }
 
@@ -67,7 +67,7 @@ function placeOf(provider: string, given: string | UpstreamConfig): ProxyPlace {
     throw new PlimsollError('bad-config', `An upstream is reached over http or https, not ${base.protocol}`)
   }
   if (wire !== undefined && model === undefined) {
-    throw new PlimsollError('bad-config', `${url} speaks ${wire}, so it needs a model of its own.`)
+    throw new PlimsollError('bad-config', `${url} uses the API format ${wire}; it needs a model of its own.`)
   }
   return {
     endpoint: base.origin + base.pathname.replace(/\/+$/, ''),

@@ -1,4 +1,4 @@
-import type { Archive } from '../../../compose/archive-api.ts'
+import type { Archive } from '../../../compose/api/archive.ts'
 import type { ReaderTool } from '../../../engine/readers/tools.ts'
 import { sessionOf, type Reach } from '../scope.ts'
 import { BOOLEAN, listOf, NUMBER, output, TEXT, type McpTool, type OutputSchema } from './tool.ts'

@@ -3,7 +3,7 @@ import type { EmergencyStep } from '../../../../core/policy.ts'
 import { cutHead } from '../../../intake/text.ts'
 import { NOTHING, type Draft, type Proposal } from '../draft.ts'
 import { summaryPlace } from './fold.ts'
-import { clip, resultLine, type DescribeResult } from './narrative.ts'
+import { clip, resultLine, type DescribeResult } from '../../summary/narrative.ts'
 import { dropEdits, foldableIn, headEnd, sizeOf, tailStart } from '../zones.ts'
 
 const BULLET_CHARACTERS = 100

@@ -1,8 +1,8 @@
 import type { Handle } from '../../../../core/handles.ts'
 import type { Item } from '../../../../core/item.ts'
 import type { EpochEdit } from '../../../../core/records.ts'
-import { shortenCall } from './shorten-call.ts'
-import { canShed, shedItem } from './shed-media.ts'
+import { shortenCall } from '../shorten-call.ts'
+import { canShed, shedItem } from '../shed-media.ts'
 import { linkPlaces, storedText, type Draft, type Proposal, type StoredText } from '../draft.ts'
 
 export interface SqueezeOptions {

@@ -1,4 +1,4 @@
-import { narrative } from '../../cascade/steps/narrative.ts'
+import { narrative } from '../narrative.ts'
 import { LANGUAGE, newestWithin, type Style } from './style.ts'
 
 /** AutoSRE: an account of what happened, written by code, tool by tool. */

@@ -28,7 +28,7 @@ export const tokens: Slash = {
         `used        ${grouped(used)} of ${grouped(limit)} tokens (${full.toFixed(1)} %)`,
         `free        ${grouped(available)}`,
         `compaction  at ${grouped(threshold)}${turnsRemaining === undefined ? '' : `, in about ${plural(turnsRemaining, 'turn')}`}`,
-        `calls       ${grouped(turns)}${epoch === undefined ? '' : `; epoch ${epoch} stands`}${pins === 0 ? '' : `; ${plural(pins, 'pin')}`}`,
+        `calls       ${grouped(turns)}${epoch === undefined ? '' : `; compaction ${epoch} in force`}${pins === 0 ? '' : `; ${plural(pins, 'pin')}`}`,
         await metricsLine(context.chat, context.console.screen),
       ].join('\n'),
     )
@@ -74,22 +74,22 @@ function slicesOf({ chat }: SlashContext): readonly { readonly name: string; rea
 export const compact: Slash = {
   name: 'compact',
   takes: '[instructions]',
-  about: 'shorten the conversation now',
+  about: 'compact the conversation now',
   async run(rest, slash) {
     slash.spinner.start('compacting')
     const done = await slash.chat.compact(rest).finally(() => slash.spinner.stop())
-    if (done.status === 'nothing') say(slash, `Nothing was shortened: ${done.reason}.`)
+    if (done.status === 'nothing') say(slash, `Nothing was compacted: ${done.reason}.`)
     else
       say(
         slash,
-        `${grouped(done.before)} → ${grouped(done.after)} tokens (${percent(done.before - done.after, done.before)} less); /undo takes it back.`,
+        `${grouped(done.before)} → ${grouped(done.after)} tokens (${percent(done.before - done.after, done.before)} less); /undo reverts it.`,
       )
   },
 }
 
 export const compaction: Slash = {
   name: 'compaction',
-  about: 'when it happens, and what it did so far',
+  about: 'when compaction happens, and what it did so far',
   async run(_rest, slash) {
     const { session, policy } = slash.chat.state()
     const { water } = slash.chat.setup.settings.policyOf(policy)
@@ -117,12 +117,12 @@ export const compaction: Slash = {
 
 export const undo: Slash = {
   name: 'undo',
-  about: 'take the last compaction back',
+  about: 'undo the last compaction',
   async run(_rest, slash) {
     const epoch = await slash.chat.state().session.undo()
     say(
       slash,
-      epoch === undefined ? 'No compaction stands.' : `${epoch} is undone; the next request is built without it.`,
+      epoch === undefined ? 'No compaction is in force.' : `${epoch} is undone; the next request is built without it.`,
     )
   },
 }
@@ -130,7 +130,7 @@ export const undo: Slash = {
 export const pin: Slash = {
   name: 'pin',
   takes: '[number] [off]',
-  about: 'keep a message in view whatever is shortened; with "off" to let it go',
+  about: 'keep a message in every request; "off" removes the pin',
   async run(rest, slash) {
     const { session } = slash.chat.state()
     const items = await session.items()
@@ -151,6 +151,6 @@ export const pin: Slash = {
     const item = items[Number(number) - 1]
     if (item === undefined) return say(slash, `There is no item ${number}; /pin lists them.`)
     await session.pin(item.identity, off !== 'off')
-    say(slash, `Item ${number} is ${off === 'off' ? 'free again' : 'pinned'}.`)
+    say(slash, `Item ${number} is ${off === 'off' ? 'no longer pinned' : 'pinned'}.`)
   },
 }

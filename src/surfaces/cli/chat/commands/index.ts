@@ -12,7 +12,10 @@ const help: Slash = {
     const lines = SLASHES.map(({ name, takes = '', about }) =>
       isNarrow ? `/${name} ${takes}\n    ${about}` : `${padEnd(`/${name} ${takes}`, 26)}${about}`,
     )
-    say(slash, `${lines.join('\n')}\nCtrl-C stops a turn and keeps the session. A line that ends in \\ goes on.`)
+    say(
+      slash,
+      `${lines.join('\n')}\nCtrl-C stops a turn and keeps the session. End a line with \\ to continue it on the next.`,
+    )
   },
 }
 

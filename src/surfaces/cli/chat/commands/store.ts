@@ -77,7 +77,7 @@ export const recall: Slash = {
 export const session: Slash = {
   name: 'session',
   takes: '[name]',
-  about: 'which session this is; with a name: go on with that one',
+  about: 'which session this is; with a name: continue that one',
   async run(rest, slash) {
     if (rest !== '') {
       const known = listChats(slash.chat.setup.chatsFolder).some(({ id }) => id === rest)

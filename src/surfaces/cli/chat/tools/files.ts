@@ -72,7 +72,7 @@ export const searchFilesTool: Tool = {
     {
       pattern: { type: 'string', description: 'The expression' },
       path: { type: 'string', description: 'Folder or file, relative to the working folder' },
-      ignoreCase: { type: 'boolean', description: 'Letters match in either case' },
+      ignoreCase: { type: 'boolean', description: 'Ignore upper and lower case' },
     },
     ['pattern'],
   ),
@@ -104,7 +104,7 @@ export const editFileTool: Tool = {
     {
       path: { type: 'string', description: 'Path, relative to the working folder' },
       old: { type: 'string', description: 'The text to replace, exactly; empty for a new file' },
-      new: { type: 'string', description: 'What stands there afterwards' },
+      new: { type: 'string', description: 'The text to put in its place' },
     },
     ['path', 'old', 'new'],
   ),
@@ -124,7 +124,7 @@ export const editFileTool: Tool = {
     const at = text.indexOf(before)
     if (at < 0) throw new Error('The old text does not occur in the file. Read it again.')
     if (text.indexOf(before, at + 1) >= 0)
-      throw new Error('The old text occurs more than once. Say more of what stands around it.')
+      throw new Error('The old text occurs more than once. Include more of the lines around it.')
     await writeFile(path, text.slice(0, at) + after + text.slice(at + before.length))
     return `Edited ${relative(cwd, path)} at line ${text.slice(0, at).split('\n').length}.`
   },

@@ -1,0 +1,140 @@
+import { useState } from 'preact/hooks'
+import type {
+  ConversationPage,
+  ConversationRow,
+  InsertedRow,
+  SessionPage,
+} from '../../../../src/surfaces/dashboard/page-types.ts'
+import { get, post } from '../../api.ts'
+import { tokens } from '../../format.ts'
+import { useLoad } from '../../load.ts'
+import { Action, Card, Problem, Text } from '../../parts/basics.tsx'
+import { linkTo, placeOf } from '../../route.ts'
+
+const PAGE = 100
+
+/** The conversation as the client knows it on the left, what is sent of it on the right. */
+export function Conversation({ page }: { page: SessionPage }) {
+  const { tenant, session } = page
+  const { query } = placeOf(location.hash)
+  const [agent, setAgent] = useState(query['agent'] ?? page.agents.at(-1) ?? 'main')
+  const [from, setFrom] = useState<number>()
+  const epoch = query['epoch']
+  // The newest items are what the next request ends with, so the last page comes first.
+  const start = from ?? Math.max(0, Math.floor((page.items - 1) / PAGE) * PAGE)
+  const loaded = useLoad(
+    (signal) =>
+      get<ConversationPage>(
+        'conversation',
+        { tenant, session, agent, from: epoch !== undefined && from === undefined ? 0 : start, limit: PAGE, epoch },
+        signal,
+      ),
+    [tenant, session, agent, start, epoch, page.version],
+  )
+  const value = loaded.value
+  return (
+    <Card
+      title={epoch === undefined ? 'The conversation, and what is sent of it' : `Under compaction ${epoch}`}
+      actions={
+        <span class="toolbar">
+          {page.agents.length > 1 && (
+            <select aria-label="Agent" value={agent} onChange={(event) => setAgent(event.currentTarget.value)}>
+              {page.agents.map((name) => (
+                <option value={name}>{name}</option>
+              ))}
+            </select>
+          )}
+          {epoch !== undefined && <a href={linkTo('session', { tenant, session, tab: 'request' })}>as it is now</a>}
+        </span>
+      }
+    >
+      <Problem of={loaded} />
+      {value !== undefined && (
+        <>
+          <Pager from={value.from} total={value.total} go={setFrom} />
+          <ol class="conversation" start={value.from + 1}>
+            {value.rows.flatMap((row) => [
+              ...value.inserted
+                .filter(({ place }) => place === row.place)
+                .map((each) => <Inserted key={`in${each.place}`} of={each} />),
+              <Row key={row.place} of={row} page={page} agent={agent} />,
+            ])}
+          </ol>
+          <Pager from={value.from} total={value.total} go={setFrom} />
+        </>
+      )}
+    </Card>
+  )
+}
+
+function Pager({ from, total, go }: { from: number; total: number; go: (from: number) => void }) {
+  if (total <= PAGE) return null
+  return (
+    <div class="toolbar">
+      <button disabled={from === 0} onClick={() => go(Math.max(0, from - PAGE))}>
+        Earlier
+      </button>
+      <span class="dim">
+        {from + 1}–{Math.min(total, from + PAGE)} of {tokens(total)} items
+      </span>
+      <button disabled={from + PAGE >= total} onClick={() => go(from + PAGE)}>
+        Later
+      </button>
+    </div>
+  )
+}
+
+const Inserted = ({ of: { text, reason, role } }: { of: InsertedRow }) => (
+  <li class="pair inserted">
+    <div class="client dim">nothing of the client's</div>
+    <div class="sent">
+      <div class="meta">
+        <b>put in by Plimsoll</b> as {role} · {reason}
+      </div>
+      <Text text={text} />
+    </div>
+  </li>
+)
+
+function Row({ of: row, page, agent }: { of: ConversationRow; page: SessionPage; agent: string }) {
+  const { tenant, session } = page
+  const open = async (): Promise<string> =>
+    (await get<{ text: string }>('item', { tenant, session, identity: row.identity })).text
+  const [bytes, setBytes] = useState<string>()
+  const [pinned, setPinned] = useState(row.pinned)
+  return (
+    <li class={`pair ${row.fate.replace(' ', '-')}`}>
+      <div class="client">
+        <div class="meta">
+          <b>{row.tool === undefined ? row.kind : `${row.kind}: ${row.tool}`}</b> {tokens(row.tokens)} tokens
+          <button
+            class="link"
+            onClick={() =>
+              void get<{ fragment: string }>('item', { tenant, session, identity: row.identity }).then(({ fragment }) =>
+                setBytes(fragment),
+              )
+            }
+          >
+            exact bytes
+          </button>
+          <Action
+            name={pinned ? 'Unpin' : 'Pin'}
+            run={async () => {
+              await post('session/pin', { tenant, session, agent, identity: row.identity, pinned: !pinned })
+              setPinned(!pinned)
+              return ''
+            }}
+          />
+        </div>
+        <Text text={bytes ?? row.text} characters={bytes === undefined ? row.characters : bytes.length} open={open} />
+      </div>
+      <div class="sent">
+        <div class="meta">
+          <span class={`badge ${row.fate === 'sent' ? 'good' : 'changed'}`}>{row.fate}</span> {row.reason}
+          {row.handle !== undefined && <a href={linkTo('artifacts', { tenant, handle: row.handle })}>{row.handle}</a>}
+        </div>
+        {row.shown !== undefined && <Text text={row.shown} />}
+      </div>
+    </li>
+  )
+}

@@ -1,0 +1,87 @@
+import type { NewTool } from '../../core/conversation.ts'
+import { PlimsollError } from '../../core/errors.ts'
+import { recordOf } from '../../core/values.ts'
+import { readerTools } from '../../engine/readers/reader-tools.ts'
+import type { Session } from '../../engine/session/session.ts'
+import type { DeclaredTools } from '../../formats/declared-tools.ts'
+import { isWire, WIRE_FORMATS, wireOf, type WireFormat } from '../../formats/registry.ts'
+import {
+  FRAMEWORK_FORMATS,
+  isFramework,
+  readersFor,
+  type Answering,
+  type FrameworkFormat,
+  type FrameworkReaders,
+} from '../../surfaces/adapters/reader-shapes.ts'
+import { runHiddenTool } from '../../surfaces/gateway/hidden/run-tool.ts'
+import type { OpenReaders } from '../open/readers.ts'
+
+/** An API format, or a framework whose tools have a shape of their own. */
+export type ToolFormat = WireFormat | FrameworkFormat
+
+type Declarations = { [F in WireFormat]: DeclaredTools[F][] } & FrameworkReaders
+
+export interface ReaderToolOptions {
+  /** The model's window, in tokens; a small one gets one compact tool. @default the window of the options, else as for a large one */
+  readonly window?: number
+}
+
+/** `recall` and the readers of artifacts, for an agent loop of your own. */
+export interface ReaderTools<F extends ToolFormat = ToolFormat> {
+  /** What to add to your own tools. In the shape of a framework, each has its handler in it. */
+  readonly declarations: Declarations[F]
+  readonly names: readonly string[]
+  /** Whether a call by this name is answered here. */
+  has(name: string): boolean
+  /** The text that answers a call. A mistake of the model is part of the answer, never an exception. */
+  call(name: string, input: unknown): Promise<string>
+  /**
+   * Answers all calls of these tools in a response, each as the API format writes a tool result: blocks of a user message, messages, items or
+   * parts. Empty when there is none, and for frameworks, which run their tools themselves.
+   */
+  answer(response: object): Promise<readonly object[]>
+}
+
+/** The tools of one session. They open what the history of its last request holds, as those of the gateway do. */
+export function readerToolsOf<F extends ToolFormat>(
+  readers: OpenReaders,
+  session: Pick<Session, 'id' | 'agent' | 'tenant' | 'scope'>,
+  format: F,
+  window: number,
+): ReaderTools<F> {
+  const { tenant, id, agent } = session
+  const owner = { tenant, session: id, agent }
+  const tools = readerTools(readers.names(window))
+  const names = tools.map(({ name }) => name)
+  const deps = { readers: readers.of, names: () => names }
+  const call: Answering = (name, input) =>
+    runHiddenTool(deps, { owner, scope: () => session.scope() }, { id: '', name, input })
+  const has = (name: string): boolean => names.includes(name)
+  return {
+    declarations: declarationsOf(format, tools, call),
+    names,
+    has,
+    call,
+    async answer(response) {
+      if (!isWire(format)) return []
+      const { steps } = wireOf(format)
+      const calls = steps.partsOf(recordOf(response) ?? {}).flatMap((part) => steps.callOf(part, has) ?? [])
+      return Promise.all(calls.map(async (one) => steps.resultOf(one, await call(one.name, one.input))))
+    },
+  }
+}
+
+function declarationsOf<F extends ToolFormat>(
+  format: F,
+  tools: readonly NewTool[],
+  call: Answering,
+): ReaderTools<F>['declarations']
+function declarationsOf(format: string, tools: readonly NewTool[], call: Answering): object {
+  if (isFramework(format)) return readersFor(format, tools, call)
+  if (isWire(format)) return tools.map((tool) => wireOf(format).declare(tool))
+  const known = [...WIRE_FORMATS, ...FRAMEWORK_FORMATS]
+  throw new PlimsollError('unsupported', `There are no tools in the shape of ${JSON.stringify(format)}.`, {
+    advice: `Use one of ${known.join(', ')}.`,
+    fields: { format, known },
+  })
+}

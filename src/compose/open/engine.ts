@@ -1,0 +1,145 @@
+import { createHmac } from 'node:crypto'
+import type { PlimsollError } from '../../core/errors.ts'
+import { artifactAddress } from '../../drivers/artifacts/address.ts'
+import { artifactsBeside, openArtifacts } from '../../drivers/open-artifacts.ts'
+import type { EngineDeps, EngineMeter } from '../../engine/deps.ts'
+import { createToolRegistry } from '../../engine/intake/index.ts'
+import { tenantCalibrations } from '../../engine/learning/tenant-calibrations.ts'
+import { plimsoll as plimsollPolicy } from '../../engine/presets/plimsoll/policy.ts'
+import { readerProvenance } from '../../engine/readers/provenance.ts'
+import { redactingDeps, redactingSummarizer } from '../../engine/redaction/borders.ts'
+import { backgroundWork } from '../../engine/session/background-work.ts'
+import { presenter, presentText } from '../../engine/tool-results/present.ts'
+import { codecs, framingOfWire } from '../../formats/registry.ts'
+import { createMeter, limitOf } from '../../meter/index.ts'
+import type { PlimsollOptions } from '../../options.ts'
+import type { ArtifactStore } from '../../ports/artifact-store.ts'
+import type { Catalogue } from '../../ports/catalogue.ts'
+import type { Summarizer } from '../../ports/summarizer.ts'
+import { cacheSizes } from '../cache-sizes.ts'
+import { connectTelemetry } from './telemetry.ts'
+import type { Foundation } from './foundation.ts'
+import { findSecret } from '../home.ts'
+import { once } from '../../lib/once.ts'
+import { presentAside } from './present-aside.ts'
+import type { OpenModels } from './models.ts'
+import type { OpenTokenizers } from './tokenizers.ts'
+import { flushAll } from '../live/flush-all.ts'
+
+/** The engine's parts, opened with the first request. */
+export interface OpenEngine {
+  /** Keys handles and tenants. */
+  secret(): Promise<Uint8Array>
+  deps(): Promise<EngineDeps>
+  artifacts(): Promise<ArtifactStore>
+  /** The model that reads artifacts. */
+  extraction(): Promise<Summarizer | undefined>
+  /** Ends what goes on in the background and writes what sessions still hold; the error when something cannot be written. */
+  flush(): Promise<PlimsollError | undefined>
+  saveLearned(): Promise<void>
+  close(): Promise<void>
+}
+
+export function openEngine(
+  options: PlimsollOptions,
+  foundation: Foundation,
+  models: OpenModels,
+  tokenizers: OpenTokenizers,
+): OpenEngine {
+  const { clock, sessions, redactor, storeUrl, hash, memo, ledger, emit, note } = foundation
+  connectTelemetry(options, foundation, models)
+  const background = backgroundWork()
+  const outboxes = new Set<() => Promise<boolean>>()
+  const calibrations = tenantCalibrations(sessions, { onEvent: note })
+  const secret = once(() => findSecret(options.secret, sessions))
+  const aside = presentAside(presentText)
+  const deps = once(async (): Promise<EngineDeps> => {
+    const key = await secret()
+    const url = typeof options.artifacts === 'string' ? options.artifacts : artifactsBeside(storeUrl ?? 'memory:')
+    const catalogue = models.catalogue()
+    const registry = createToolRegistry(options.toolSummaries)
+    const inline = presenter(registry)
+    const all: EngineDeps = {
+      ...openMeter(options, foundation, catalogue, tokenizers),
+      ...(options.countTokens !== undefined && { countTokens: options.countTokens }),
+      ...(models.summarizer !== undefined && { summarizer: models.summarizer }),
+      background,
+      ...(options.hooks !== undefined && { hooks: options.hooks }),
+      ...(options.contextNotice !== undefined && { contextNotice: options.contextNotice }),
+      ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
+      codecs,
+      calibrations,
+      ledger,
+      keyName: (credential) => `k_${createHmac('sha256', key).update(`key:${credential}`).digest('hex').slice(0, 32)}`,
+      catalogue,
+      sessions,
+      artifacts: typeof options.artifacts === 'object' ? options.artifacts : openArtifacts(url, { secret: key, clock }),
+      addressOf: artifactAddress(key),
+      present: inline,
+      // Sentences that the caller wrote for his tools are functions, which no thread can be given.
+      ...(options.toolSummaries === undefined && { presentLong: aside.present }),
+      describeResult: registry.summarise,
+      provenance: readerProvenance(key),
+      clock,
+      hash,
+      memo,
+      emit,
+      outboxes,
+      policy: plimsollPolicy,
+    }
+    return redactor === undefined ? all : redactingDeps(all, redactor)
+  })
+  return {
+    secret,
+    deps,
+    artifacts: async () => (await deps()).artifacts,
+    extraction: once(async () => {
+      const { summarizer, redact } = await deps()
+      if (options.extraction === undefined) return summarizer
+      const { extraction } = models
+      return extraction === undefined || redact === undefined ? extraction : redactingSummarizer(extraction, redact)
+    }),
+    async flush() {
+      await background.close()
+      return flushAll(outboxes)
+    },
+    saveLearned: () => calibrations.flush(),
+    async close() {
+      await aside.close()
+      if (deps.started()) await (await deps()).artifacts.close()
+    },
+  }
+}
+
+/** The meter with the limits of the catalogue, and exact counts where they are wanted. */
+function openMeter(
+  { exactTokens, memoryBytes }: PlimsollOptions,
+  { memo, note }: Foundation,
+  catalogue: Catalogue,
+  { exact }: OpenTokenizers,
+): Pick<EngineDeps, 'meter' | 'sharpen' | 'loadTokenizer'> {
+  const { texts } = cacheSizes(memoryBytes)
+  const counter = createMeter({
+    ...(texts !== undefined && { cachedCharacters: texts }),
+    catalogue,
+    prefixes: memo.prefixes,
+    framingOf: framingOfWire,
+    onEvent: note,
+    ...(exact !== undefined && { tokenizerFor: exact.get }),
+  })
+  const meter: EngineMeter = {
+    ...counter,
+    limitOf: (target, settings, buffer) =>
+      limitOf(target, settings, buffer, catalogue, {
+        ...(target.learned?.window !== undefined && { learnedWindow: target.learned.window }),
+        ...(target.learned?.bodyBytes !== undefined && { bodyBytes: target.learned.bodyBytes }),
+      }),
+  }
+  if (exact === undefined) return { meter }
+  const sharpen = (model: string): Promise<boolean> => exact.load(counter.familyOf(model))
+  return {
+    meter,
+    sharpen,
+    ...(exactTokens === true && { loadTokenizer: async (model) => void (await sharpen(model)) }),
+  }
+}

@@ -1,0 +1,83 @@
+import { SYSTEM_TENANT } from '../../core/system-tenant.ts'
+import type { EventBody, EventSink, PlimsollEvent } from '../../core/events.ts'
+import type { Hash } from '../../core/hash.ts'
+import { CLAUDE_CODE } from '../../core/identity.ts'
+import { sha256Text } from '../../drivers/crypto/sha256.ts'
+import { designLogFile, printDebugTopics } from '../../drivers/logs/design-log.ts'
+import { eventLog, readLogLevel } from '../../drivers/logs/event-log.ts'
+import { openStore } from '../../drivers/open-store.ts'
+import { createMemo, noMemo, type Memo } from '../../engine/memo/memo.ts'
+import { redactingStore } from '../../engine/redaction/borders.ts'
+import { createRedactor, type Redactor } from '../../engine/redaction/redactor.ts'
+import type { PlimsollOptions } from '../../options.ts'
+import { systemClock, type Clock } from '../../ports/clock.ts'
+import type { SessionStore } from '../../ports/session-store.ts'
+import { createLedger, type Ledger } from '../../surfaces/gateway/operate/ledger.ts'
+import { cacheSizes } from '../cache-sizes.ts'
+import { defaultStore } from '../home.ts'
+import { tellAll } from '../live/tell-all.ts'
+
+/** What everything else stands on: the store, the clock, and who is told what happens. */
+export interface Foundation {
+  readonly clock: Clock
+  readonly sessions: SessionStore
+  /** The same for what may hold secrets, where those are taken out. */
+  readonly content: SessionStore
+  readonly redactor: Redactor | undefined
+  /** Where the store is, when it was not handed in. */
+  readonly storeUrl: string | undefined
+  readonly hash: Hash
+  readonly memo: Memo
+  readonly ledger: Ledger
+  readonly emit: EventSink
+  /** An event of no tenant. */
+  readonly note: (body: EventBody) => void
+  on(listener: EventSink): () => void
+  /** Whether the store answers. */
+  isReady(): Promise<boolean>
+  /** The store first, then the log. */
+  readonly closings: readonly (() => Promise<void>)[]
+}
+
+export function layFoundation(options: PlimsollOptions): Foundation {
+  const clock = options.clock ?? systemClock
+  const storeUrl = typeof options.store === 'object' ? undefined : (options.store ?? defaultStore())
+  // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
+  const given = options.clock === undefined ? {} : { clock: options.clock }
+  const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl!, given)
+  const { redact = false } = options
+  const redactor = redact === false ? undefined : createRedactor(redact === true ? {} : redact)
+  const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
+  const emit = (event: PlimsollEvent): void => tellAll(listeners, event)
+  const ledger = createLedger({ startedAt: clock.now() })
+  listeners.add((event) => ledger.take(event))
+  const logFile = options.logFile === undefined ? undefined : designLogFile(options.logFile)
+  if (logFile !== undefined) listeners.add(logFile.take)
+  if (process.env['CONTEXT_DEBUG'] === 'true') listeners.add(printDebugTopics((text) => process.stderr.write(text)))
+  const level = options.logLevel ?? process.env['PLIMSOLL_LOG_LEVEL']
+  if (level !== undefined && level !== '')
+    listeners.add(eventLog(readLogLevel(level), (line) => process.stderr.write(line)))
+  const hash: Hash = (text) => sha256Text(text, 'hex').slice(0, 40)
+  return {
+    clock,
+    sessions,
+    content: redactor === undefined ? sessions : redactingStore(sessions, redactor),
+    redactor,
+    storeUrl,
+    hash,
+    memo: (options.memo === false ? noMemo : createMemo)({
+      hash,
+      profile: CLAUDE_CODE,
+      bodyBytes: cacheSizes(options.memoryBytes).bodies,
+    }),
+    ledger,
+    emit,
+    note: (body) => emit({ ...body, at: clock.now(), tenant: SYSTEM_TENANT, session: '' }),
+    on(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    isReady: async () => (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
+    closings: [async () => sessions.close(), async () => logFile?.close()],
+  }
+}

@@ -1,0 +1,78 @@
+import cluster from 'node:cluster'
+import { learnedLimits } from '../../engine/learning/learned-limits.ts'
+import type { Session, SessionOptions } from '../../engine/session/session.ts'
+import { codecs } from '../../formats/registry.ts'
+import type { Plimsoll, PlimsollOptions } from '../../options.ts'
+import { createConversations } from '../../surfaces/gateway/conversations/conversations.ts'
+import { createFetch } from '../../surfaces/gateway/fetch.ts'
+import { createGateway } from '../../surfaces/gateway/gateway.ts'
+import { stepReader } from '../../surfaces/gateway/hidden/restore.ts'
+import { cacheSizes } from '../cache-sizes.ts'
+import { hiddenSteps } from '../../surfaces/gateway/hidden/steps.ts'
+import { createSidecar } from '../../surfaces/gateway/operate/sidecar.ts'
+import { heldHistories } from '../../surfaces/gateway/request/held-histories.ts'
+import { responseSessions } from '../../surfaces/gateway/request/response-sessions.ts'
+import type { Foundation } from './foundation.ts'
+import type { LiveSettings } from '../live/settings.ts'
+import type { OpenEngine } from './engine.ts'
+import type { OpenModels } from './models.ts'
+import type { OpenReaders } from './readers.ts'
+
+export interface GatewayParts {
+  readonly foundation: Foundation
+  readonly models: OpenModels
+  readonly engine: OpenEngine
+  readonly readers: OpenReaders
+  readonly live: LiveSettings
+  /** `bytes`: what the session holds, roughly; undefined to look at it without keeping it. */
+  readonly session: (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined) => Session
+}
+
+/** The handler behind `fetch` and the proxy, and the same engine for other gateways. */
+export function openGateway(
+  options: PlimsollOptions,
+  parts: GatewayParts,
+): Pick<Plimsoll, 'fetch' | 'gateway' | 'limits' | 'sidecar'> {
+  const { foundation, models, engine, readers, live, session } = parts
+  const { sessions, content, clock, hash, memo, ledger, emit } = foundation
+  const isShared = cluster.isWorker || sessions.isShared === true
+  const learned = learnedLimits(sessions, clock)
+  const gateway = createGateway({
+    secret: engine.secret,
+    codecs,
+    chain: memo.chain,
+    bodies: memo.bodies,
+    session,
+    glance: (wanted, policy) => session(wanted, policy, undefined),
+    learned,
+    responses: responseSessions(sessions),
+    held: heldHistories(content),
+    conversations: createConversations({ store: sessions, hash, isShared }),
+    ledger,
+    clock,
+    emit,
+    hidden: {
+      steps: hiddenSteps(content),
+      reader: stepReader(cacheSizes(options.memoryBytes).steps),
+      tools: {
+        readers: readers.of,
+        names: (model = 'unknown') =>
+          readers.names(live.options().window ?? models.catalogue().resolve(model).info.window),
+      },
+    },
+    isShared,
+    settings: live.options,
+  })
+  return {
+    fetch: createFetch(gateway, options.fetch ?? ((input, init) => globalThis.fetch(input, init))),
+    gateway,
+    limits: learned,
+    sidecar: createSidecar({
+      tenantOf: (header, path) => gateway.tenantOf(header, path),
+      session: (wanted) => session(wanted, undefined, 0),
+      read: async (tenant, handle) => (await engine.artifacts()).read(tenant, handle),
+      values: sessions,
+      window: () => live.options().window,
+    }),
+  }
+}

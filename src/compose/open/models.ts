@@ -1,0 +1,32 @@
+import { amendedCatalogue } from '../../drivers/catalogue/amended.ts'
+import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
+import { openSummarizer, type SummarizerChoice } from '../../drivers/open-summarizer.ts'
+import { byName } from '../../formats/registry.ts'
+import type { PlimsollOptions } from '../../options.ts'
+import type { Catalogue } from '../../ports/catalogue.ts'
+import type { Summarizer } from '../../ports/summarizer.ts'
+
+/** What is known of models, and those that are called for summaries and extractions. */
+export interface OpenModels {
+  /** Read at the first call: it is large. */
+  catalogue(): Catalogue
+  readonly summarizer: Summarizer | undefined
+  readonly extraction: Summarizer | undefined
+  readonly canExtract: boolean
+}
+
+export function openModels(options: PlimsollOptions): OpenModels {
+  let models: Catalogue | undefined
+  const catalogue = (): Catalogue =>
+    (models ??= amendedCatalogue(options.catalogue ?? bundledCatalogue(), { overrides: options.models ?? {} }))
+  const open = (choice: SummarizerChoice | undefined): Summarizer | undefined =>
+    openSummarizer(choice, { wires: byName, windowOf: (model) => catalogue().resolve(model).info.window })
+  const extractor = options.extraction ?? options.summarizer
+  return {
+    catalogue,
+    // Opened here, so that a model that cannot work is an error at the start.
+    summarizer: open(options.summarizer),
+    extraction: open(options.extraction),
+    canExtract: extractor !== undefined && extractor !== 'mechanical',
+  }
+}

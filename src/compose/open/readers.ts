@@ -1,0 +1,137 @@
+import { BoundedMap } from '../../lib/bounded-map.ts'
+import type { EventBody } from '../../core/events.ts'
+import { costOfUsage } from '../../core/price.ts'
+import { isInstalled } from '../../drivers/sandbox/optional-package.ts'
+import type { EngineDeps } from '../../engine/deps.ts'
+import { COMPACT_READER } from '../../engine/readers/reader-tools.ts'
+import type { ExtractAnswer } from '../../engine/readers/extract/index.ts'
+import { artifactReaders, type ArtifactReaders } from '../../engine/readers/artifact-readers.ts'
+import type { Sandbox } from '../../ports/sandbox.ts'
+import type { SqlEngine } from '../../ports/sql-engine.ts'
+import type { Summarizer } from '../../ports/summarizer.ts'
+
+/** Whose question: its tenant's artifacts are read, its session pays for what a model reads. */
+export interface ReaderOwner {
+  readonly tenant: string
+  readonly session?: string
+  readonly agent?: string
+}
+
+export interface OpenReadersOptions {
+  readonly deps: () => Promise<Pick<EngineDeps, 'artifacts' | 'provenance' | 'catalogue' | 'meter' | 'clock'>>
+  /** @default sql.js where it is installed */
+  readonly sql?: SqlEngine | false
+  /** @default QuickJS where it is installed */
+  readonly sandbox?: Sandbox | false
+  /** Reads artifacts for `extract`. */
+  readonly extraction?: () => Promise<Summarizer | undefined>
+  /** Whether there will be one, without opening it. */
+  readonly canExtract: boolean
+  readonly emit: (body: EventBody, owner: ReaderOwner) => void
+}
+
+export interface OpenReaders {
+  of(owner: ReaderOwner): Promise<ArtifactReaders>
+  /** Tools that can be answered here and that a window of this size can afford. */
+  names(window: number): readonly string[]
+  close(): Promise<void>
+}
+
+/** The declarations of all readers take some 500 tokens of every request; below this window the compact one has to do. */
+const AMPLE_WINDOW = 32_000
+/** Readers keep line indexes; those of tenants that were quiet for long are made again. */
+const MOST_OWNERS = 100
+
+/** The readers of an installation. Engines are looked up at once and loaded with the first question that needs them. */
+export function openReaders(options: OpenReadersOptions): OpenReaders {
+  const sql = options.sql ?? (isInstalled('sql.js') ? lazySql() : false)
+  const sandbox = options.sandbox ?? (isInstalled('quickjs-wasi') ? lazySandbox() : false)
+  const names = [
+    COMPACT_READER.name,
+    ...(sql === false ? [] : ['artifact_query']),
+    ...(sandbox === false ? [] : ['artifact_run']),
+    ...(options.canExtract ? ['artifact_extract'] : []),
+  ]
+  const known = new BoundedMap<string, ArtifactReaders>(MOST_OWNERS)
+
+  async function open(owner: ReaderOwner): Promise<ArtifactReaders> {
+    const { artifacts, provenance, catalogue, meter, clock } = await options.deps()
+    const model = await options.extraction?.()
+    const readers = artifactReaders({
+      store: artifacts,
+      tenant: owner.tenant,
+      provenance,
+      clock,
+      ...(sql !== false && { sql }),
+      ...(sandbox !== false && { sandbox }),
+      ...(model !== undefined && {
+        extraction: {
+          model,
+          tokenizer: { name: 'meter', count: (text) => meter.countText({ model: model.model ?? 'unknown' }, text) },
+        },
+      }),
+    })
+    const spent = ({ usage, calls }: ExtractAnswer): void => {
+      if (calls === 0) return
+      const price = model?.model === undefined ? undefined : catalogue.resolve(model.model).info.price
+      const costUsd = price === undefined ? undefined : costOfUsage(usage, price)
+      options.emit(
+        {
+          type: 'usage-recorded',
+          usage,
+          purpose: 'extract',
+          model: model?.model ?? 'unknown',
+          ...(costUsd !== undefined && { costUsd }),
+        },
+        owner,
+      )
+    }
+    const billed = (all: ArtifactReaders): ArtifactReaders => ({
+      ...all,
+      async extract(request) {
+        const answer = await all.extract(request)
+        spent(answer)
+        return answer
+      },
+      within: (call) => billed(all.within(call)),
+    })
+    return billed(readers)
+  }
+
+  return {
+    async of(owner) {
+      const key = JSON.stringify([owner.tenant, owner.session, owner.agent])
+      const found = known.get(key) ?? (await open(owner))
+      known.set(key, found)
+      return found
+    },
+    names: (window) => (window < AMPLE_WINDOW ? [COMPACT_READER.name] : names),
+    async close() {
+      known.clear()
+      if (sql !== false) await sql.close()
+      if (sandbox !== false) await sandbox.close()
+    },
+  }
+}
+
+function lazySql(): SqlEngine {
+  let engine: Promise<SqlEngine> | undefined
+  const load = (): Promise<SqlEngine> =>
+    (engine ??= import('../../drivers/sandbox/sqljs.ts').then(({ sqljsEngine }) => sqljsEngine()))
+  return {
+    name: 'sql.js',
+    query: async (request) => (await load()).query(request),
+    close: async () => (await engine)?.close(),
+  }
+}
+
+function lazySandbox(): Sandbox {
+  let sandbox: Promise<Sandbox> | undefined
+  const load = (): Promise<Sandbox> =>
+    (sandbox ??= import('../../drivers/sandbox/quickjs.ts').then(({ quickjsSandbox }) => quickjsSandbox()))
+  return {
+    name: 'quickjs',
+    run: async (request) => (await load()).run(request),
+    close: async () => (await sandbox)?.close(),
+  }
+}

@@ -1,0 +1,70 @@
+import { PlimsollError } from '../core/errors.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { EventBus } from '../ports/event-bus.ts'
+import type { MaintainedStore } from '../ports/store-maintenance.ts'
+import type { Seal } from './crypto/seal.ts'
+import { memoryEvents } from './events/memory.ts'
+import { postgresEvents } from './events/postgres.ts'
+import { sqliteEvents } from './events/sqlite.ts'
+import { memoryStore } from './sessions/memory.ts'
+import { nullStore } from './sessions/null.ts'
+import { postgresStore } from './sessions/postgres/index.ts'
+import { sqliteStore } from './sessions/sqlite/index.ts'
+import { schemaOf, sqlitePath, withoutPassword } from './store-url.ts'
+
+export interface OpenEventsOptions {
+  /** Whose events these are. @default a random name */
+  readonly sender?: string
+  /** Told when events could not be sent or heard; nothing else suffers from it. */
+  readonly onTrouble?: (error: unknown) => void
+}
+
+/** Everything that an address of a store decides: a new store fills all of it. */
+interface StoreScheme {
+  store(url: string, options: { clock?: Clock; seal?: Seal }): MaintainedStore
+  /** The address of the artifacts that belong to it, unless told otherwise. */
+  artifacts(url: string): string
+  /** How those who share it tell each other what happens. */
+  events(url: string, options: OpenEventsOptions): EventBus
+}
+
+const postgres: StoreScheme = {
+  store: (url, options) => postgresStore({ ...options, ...schemaOf(url) }),
+  artifacts: (url) => url,
+  events: (url, options) => postgresEvents({ ...options, ...schemaOf(url) }),
+}
+
+const SCHEMES: ReadonlyMap<string, StoreScheme> = new Map<string, StoreScheme>([
+  [
+    'memory:',
+    {
+      store: (_, { clock }) => memoryStore(clock === undefined ? {} : { clock }),
+      artifacts: () => 'memory:',
+      events: (_, options) => memoryEvents(options),
+    },
+  ],
+  ['null:', { store: () => nullStore(), artifacts: () => 'memory:', events: (_, options) => memoryEvents(options) }],
+  [
+    'sqlite:',
+    {
+      store: (url, options) => sqliteStore({ ...options, path: sqlitePath(url) }),
+      artifacts: (url) => `file:${sqlitePath(url).replace(/\.db$/, '')}-artifacts`,
+      events: (url, options) => sqliteEvents({ ...options, path: `${sqlitePath(url)}-events` }),
+    },
+  ],
+  ['postgres:', postgres],
+  ['postgresql:', postgres],
+])
+
+/** Those that have nothing behind the colon, and those that must. */
+const BARE = new Set(['memory:', 'null:'])
+
+/** @throws PlimsollError `bad-config` for an address that no store has. */
+export function storeSchemeOf(url: string): StoreScheme {
+  const scheme = url.slice(0, url.indexOf(':') + 1)
+  const found = SCHEMES.get(scheme)
+  if (found !== undefined && BARE.has(scheme) === (url === scheme)) return found
+  throw new PlimsollError('bad-config', `There is no store for the address ${JSON.stringify(withoutPassword(url))}.`, {
+    advice: 'Use memory:, sqlite:./plimsoll.db or postgres://user@host/database.',
+  })
+}

@@ -1,0 +1,190 @@
+import type { EpochEdit, LogRecord } from '../../../core/records.ts'
+import type { CallPlan } from '../../../meter/index.ts'
+import type { Summarizer, SummaryAnswer } from '../../../ports/summarizer.ts'
+import { storeTexts } from '../../session/archive.ts'
+import type { PrepareContext, View } from '../../prepare/context.ts'
+import { textTokensOf } from '../../prepare/counting.ts'
+import { deadlineAfter } from './deadline.ts'
+import { payForCall } from '../../spending/side-call.ts'
+import { askInBand, inBandRequest } from './in-band.ts'
+import { accountFault } from './account-fault.ts'
+import { faultOf } from './judge.ts'
+import { askOutOfBand } from './out-of-band.ts'
+import { withDeadline } from './with-deadline.ts'
+import type { Proposal, SummaryAsk } from '../cascade/draft.ts'
+
+/** Unless the policy says otherwise, models have this long for one reduction. */
+export const SUMMARY_TIME_MS = 30_000
+const CALLS = 3
+
+export interface SummaryWriter {
+  /** Whether `fulfil` has anything to ask and anybody to ask it. */
+  wouldAsk(proposal: Proposal): boolean
+  /** Puts a model's words in the place of code's, where a plan asks for them, the answer is sound and the result fits. */
+  fulfil(proposal: Proposal, fits: (proposal: Proposal) => boolean): Promise<Proposal>
+}
+
+export interface WriterOptions {
+  /** The view that the provider's cache knows; without it nobody is asked in band. */
+  readonly before?: View
+  /** Nobody is asked at all. */
+  readonly modelFree?: boolean
+  /** Ends the work early. */
+  readonly signal?: AbortSignal
+  /** Takes what the log is to hold. @default appends it at once */
+  readonly log?: (record: LogRecord) => Promise<void>
+}
+
+/** One way to a model. */
+interface Way {
+  readonly name: string
+  readonly model: string
+  ask(ask: SummaryAsk, call: () => boolean, signal: AbortSignal): Promise<SummaryAnswer | { readonly nothing: true }>
+}
+
+/**
+ * Asks a model, at most as often as the policy allows and no longer than it has time, whatever the number of plans. An answer that is
+ * cut, empty, refusing, calling tools, as long as its source or without the facts that code carries does not enter; what code wrote
+ * then serves.
+ */
+export function summaryWriter(context: PrepareContext, options: WriterOptions = {}): SummaryWriter {
+  const { deps, branch, emit } = context
+  const { passes = CALLS, timeMs = SUMMARY_TIME_MS, summaries = {} } = deps.policy
+  const { calls: most = passes } = summaries
+  const count = textTokensOf(context)
+  const hasModel = options.modelFree !== true && (deps.summarizer !== undefined || mayGoInBand(context, options))
+  let calls = 0
+  const down = new Set<string>()
+  let deadline: AbortSignal | undefined
+  const callOnce = (): boolean => calls < most && ++calls > 0
+
+  /** The ways that are open for this summary, the better one first. */
+  function waysFor(ask: SummaryAsk): Way[] {
+    const ways: Way[] = []
+    if (mayGoInBand(context, options)) {
+      const request = inBandRequest(context, options.before!, ask)
+      if ('reason' in request) emit({ type: 'warning', topic: 'summary', message: `Not in band: ${request.reason}.` })
+      else
+        ways.push({
+          name: 'in band',
+          model: context.target.model,
+          ask: async ({ maxOutputTokens }, call, signal) => {
+            if (!call()) return { nothing: true }
+            const plan = { inputHigh: options.before!.load.count.high, maxOutputTokens }
+            return paid({ name: context.target.model }, plan, () => askInBand(context, request, signal))
+          },
+        })
+    }
+    if (deps.summarizer !== undefined) ways.push(outOfBand(deps.summarizer))
+    return ways
+  }
+
+  const outOfBand = (summarizer: Summarizer): Way => ({
+    name: summarizer.name,
+    model: summarizer.model ?? summarizer.name,
+    ask: (ask, call, signal) =>
+      askOutOfBand(summarizer, ask, {
+        countText: count,
+        callsLeft: most - calls,
+        inParts: summaries.parts !== false,
+        async call(request) {
+          if (!call()) throw new Error('the calls of this reduction are used up')
+          const { system, prompt, maxOutputTokens } = request
+          const plan = { inputHigh: count(system) + count(prompt), maxOutputTokens }
+          return paid(summarizer, plan, () => summarizer.summarise({ ...request, signal }))
+        },
+      }),
+  })
+
+  async function paid(
+    model: Pick<Summarizer, 'name' | 'model'>,
+    plan: CallPlan,
+    ask: () => Promise<SummaryAnswer>,
+  ): Promise<SummaryAnswer> {
+    const call = await payForCall(context, model, plan, options.log)
+    if (call === undefined) throw new NoBudget('no budget is left for it')
+    return call.made(ask)
+  }
+
+  async function write(ask: SummaryAsk, take: (text: string) => boolean): Promise<void> {
+    deadline ??= deadlineAfter(timeMs, options.signal)
+    const ways = waysFor(ask).filter(({ name }) => !down.has(name))
+    let repaired: SummaryAsk | undefined
+    while (ways.length > 0 && calls < most && !deadline.aborted) {
+      const way = ways[0]!
+      const outcome = await askOnce(way, repaired ?? ask, deadline)
+      if ('text' in outcome && take(outcome.text)) return
+      const reason = 'text' in outcome ? 'the request does not fit with it' : outcome.reason
+      emit({ type: 'summary-rejected', reason })
+      // The next answer is asked for with what is wrong with this one; when the calls are used up, what code wrote serves.
+      if ('isWrong' in outcome) repaired = withFault(ask, reason)
+      // Asking again helps against a bad answer, not against a summarizer that is down.
+      if (!('isDown' in outcome)) continue
+      ways.shift()
+      down.add(way.name)
+    }
+  }
+
+  async function askOnce(way: Way, ask: SummaryAsk, signal: AbortSignal): Promise<Outcome> {
+    try {
+      const answer = await withDeadline(way.ask(ask, callOnce, signal), signal)
+      if ('nothing' in answer) return { reason: 'there is nothing to read', isDown: true }
+      const text = ask.wrap(answer.text.trim())
+      const isTooLong = count(text) >= ask.sourceTokens
+      const reason = faultOf(answer, { text, carried: ask.carried, isTooLong })
+      if (reason !== undefined) return { reason }
+      const wrong = ask.history && accountFault(answer.text, ask.history)
+      return wrong === undefined ? { text } : { reason: wrong, isWrong: true }
+    } catch (error) {
+      if (error instanceof NoBudget) return { reason: error.message, isDown: true }
+      const cause = error instanceof Error ? error.message : String(error)
+      emit({ type: 'degraded', what: `summarizer ${way.name}`, cause })
+      return { reason: `the summarizer failed: ${cause}`, isDown: true }
+    }
+  }
+
+  return {
+    wouldAsk: ({ asks = [] }) => hasModel && calls < most && asks.length > 0,
+    async fulfil(proposal, fits) {
+      let written = proposal
+      for (const ask of hasModel ? (proposal.asks ?? []) : []) {
+        // What would not fit without a word of it is not worth a call.
+        if (!fits(withText(written, ask.text, ''))) continue
+        // Stored before anybody is asked: whatever becomes of the model's words, what code wrote can be read.
+        if (options.log === undefined) await storeTexts(deps, branch, [{ text: ask.text }])
+        await write(ask, (text) => {
+          const candidate = withText(written, ask.text, text)
+          if (!fits(candidate)) return false
+          written = candidate
+          return true
+        })
+      }
+      return written
+    },
+  }
+}
+
+const mayGoInBand = ({ deps, send }: PrepareContext, { before }: WriterOptions): boolean =>
+  deps.policy.summaries?.via === 'in-band' && send !== undefined && before !== undefined
+
+const withText = (proposal: Proposal, before: string, text: string): Proposal => ({
+  ...proposal,
+  edits: proposal.edits.map((edit): EpochEdit =>
+    edit.op === 'insert' && edit.text === before ? { ...edit, text } : edit,
+  ),
+})
+
+/** The same summary asked for again, with what was wrong with the answer. */
+const withFault = (ask: SummaryAsk, fault: string): SummaryAsk => ({
+  ...ask,
+  system: `${ask.system}\nYour last answer could not be used: ${fault}. Write it again, from this conversation alone.`,
+})
+
+type Outcome =
+  | { readonly text: string }
+  | { readonly reason: string; readonly isDown?: true }
+  /** A summary in form, but of something else. */
+  | { readonly reason: string; readonly isWrong: true }
+
+/** Budgets leave nothing for a call of ours. */
+class NoBudget extends Error {}
