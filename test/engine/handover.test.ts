@@ -143,6 +143,8 @@ describe('the record', () => {
     for (const n of folded)
       expect(text).toMatch(new RegExp(`^« \\[read_file for 'src/f${n}\\.ts'\\] Result: \\(\\d+ lines`, 'm'))
     expect(text).not.toContain('What the user said')
+    // Its requests declare no tools, so none of ours either: it is told what it can do in its own protocol.
+    expect(text).toContain('An action that only reads can be repeated as it stands below to see its output again.')
   })
 
   it('has the plan once, and none of the answers to the calls that wrote it', async () => {

@@ -1,4 +1,5 @@
 import type { Conversation } from '../../core/conversation.ts'
+import type { Count } from '../../core/count.ts'
 import type { Item } from '../../core/item.ts'
 import type { Load } from '../../core/target.ts'
 import { isChained } from '../../core/whole-prompt.ts'
@@ -91,14 +92,17 @@ export function loadsOf(
   return { estimate: design.certain(input) ?? load, load: careful(load) }
 }
 
-/** Tokens outside the history: instructions, tools, framing. */
-export function fixedTokensOf(context: PrepareContext): number {
+/** Upper bound of the tokens outside the history: instructions, tools, framing. */
+export const fixedTokensOf = (context: PrepareContext): number => fixedCountOf(context).high
+
+/** Tokens outside the history, likely and at most. */
+export function fixedCountOf(context: PrepareContext): Count {
   const { deps, gauge, conversation } = context
   const bare = { ...declared(conversation, context.offer.withEpoch), items: [] }
   const measurement = deps.meter.measure(gauge, bare, 0)
   const factor = deps.meter.design?.factor(lastOn(context))
   const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)
-  return loadWithMargin(load, [], marginFor(context)).count.high
+  return loadWithMargin(load, [], marginFor(context)).count
 }
 
 const scaled = (measurement: Measurement, factor: number): Measurement => ({
@@ -112,6 +116,17 @@ export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
   const margin = marginFor(context)
   return (item) => itemWithMargin(item, deps.meter.countItem(gauge, item).high * factor, margin)
+}
+
+/** Likely tokens of an item and of a text, without any margin. */
+export function likelyCounts({ deps, gauge }: PrepareContext): {
+  readonly tokensOf: (item: Item) => number
+  readonly countText: (text: string) => number
+} {
+  return {
+    tokensOf: (item) => deps.meter.countItem(gauge, item).tokens,
+    countText: (text) => deps.meter.countText(gauge, text).tokens,
+  }
 }
 
 export const textTokensOf = (context: Weighing): ((text: string) => number) => {
