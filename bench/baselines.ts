@@ -9,8 +9,9 @@ import type { SentPiece } from '../src/engine/replay/session-price.ts'
 import { readableText } from '../src/engine/replay/source.ts'
 import { RecallTally } from '../src/engine/replay/tally.ts'
 import type { Recall } from '../src/engine/replay/tally.ts'
+import { codecs } from '../src/formats/registry.ts'
 import { loadFile } from '../src/formats/transcripts/load.ts'
-import type { LoadOptions, Recording } from '../src/formats/transcripts/recording.ts'
+import type { LoadOptions, Part, Recording } from '../src/formats/transcripts/recording.ts'
 import { tokensOf } from './simple-managers.ts'
 import type { Manager, Message, Shown } from './simple-managers.ts'
 
@@ -18,6 +19,8 @@ export const SONNET_4_5: PriceModel = { input: 3, output: 15, cacheRead: 0.3, ca
 
 export interface Session {
   readonly recording: Recording
+  /** Tokens of the instructions and tools in front of its requests. */
+  readonly headTokens: number
   readonly index: RecallIndex
   readonly messages: readonly Message[]
 }
@@ -27,8 +30,8 @@ export interface Counting {
   readonly count: (text: string) => number
   /** Tokens that each tool call costs beside its text. */
   readonly perCall: number
-  /** Arguments count as they travel, escapes and keys included. @default false: as they are read */
-  readonly asSent?: boolean
+  /** Tokens of a part as it travels: escapes, keys, ids and framing included. @default its text as it is read */
+  readonly countPart?: (part: Part) => number
 }
 
 export const byCharacters = (charactersPerToken: number, perCall = 0): Counting => ({
@@ -59,7 +62,7 @@ export async function loadSessions(
   return sessions
 }
 
-export function sessionOf(recording: Recording, { count, perCall, asSent = false }: Counting): Session {
+export function sessionOf(recording: Recording, { count, perCall, countPart }: Counting): Session {
   const messages = recording.messages.map((message, index): Message => {
     const texts = message.parts.map(readableText)
     const cleared = message.parts.map((part, at) => (part.kind === 'result' ? '[cleared]' : (texts[at] as string)))
@@ -68,7 +71,8 @@ export function sessionOf(recording: Recording, { count, perCall, asSent = false
       id,
       texts: all,
       tokens: all.reduce(
-        (total, text, at) => total + count(asSent && text === texts[at] ? message.parts[at]!.text : text),
+        (total, text, at) =>
+          total + (countPart !== undefined && text === texts[at] ? countPart(message.parts[at]!) : count(text)),
         calls * perCall,
       ),
     })
@@ -82,10 +86,17 @@ export function sessionOf(recording: Recording, { count, perCall, asSent = false
       cleared: shown(`${index} cleared`, cleared),
     }
   })
-  return { recording, index: new RecallIndex(recording), messages }
+  return { recording, headTokens: headTokensOf(recording, count), index: new RecallIndex(recording), messages }
 }
 
-/** `headTokens` of system and tools stand before every request. */
+function headTokensOf({ calls, wire }: Recording, count: (text: string) => number): number {
+  const first = calls[0]
+  if (first === undefined) return 0
+  const { head, tools } = codecs.get(wire)!.decode(first.body())
+  return [...head, ...tools].reduce((sum, { text }) => sum + count(text), 0)
+}
+
+/** `headTokens` of system and tools stand before every request, in front of its own. */
 export function measure(
   manager: Manager,
   window: number,
@@ -94,13 +105,13 @@ export function measure(
   count: (text: string) => number = (text) => text.length / 3,
 ): Figures {
   const tally = new RecallTally()
-  const head: SentPiece = { text: 'head', tokens: headTokens }
   let costUsd = 0
   let over = 0
   let taskKept = 0
   let calls = 0
-  for (const { recording, index, messages } of sessions) {
-    const manage = manager.start(window - headTokens, count)
+  for (const { recording, headTokens: own, index, messages } of sessions) {
+    const head: SentPiece = { text: 'head', tokens: headTokens + own }
+    const manage = manager.start(window - head.tokens, count)
     const pricer = new SessionPricer(SONNET_4_5)
     for (const call of recording.calls) {
       const view = manage(messages.slice(0, call.to))
@@ -108,7 +119,7 @@ export function measure(
       pricer.add({ pieces: [head, ...sent], outputTokens: 0 })
       const texts = view.flatMap((shown) => shown.texts)
       tally.add(index, call.index, index.view(texts))
-      if (tokensOf(view) + headTokens > window) over++
+      if (tokensOf(view) + head.tokens > window) over++
       if (view[0] === messages[0]?.whole) taskKept++
       calls++
     }

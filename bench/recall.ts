@@ -7,18 +7,19 @@
  *                           [--head 20000]   about so many tokens of instructions and tools in front of each request
  *                           [--times 1,1.12,1.35]  overflows by a provider that counts so many times what o200k does
  *                           [--usage none,reported]  whether answers report that count
- *                           [--json]
+ *                           [--write]  the tables of these folders in docs/handover-tables.md
  */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { loadFile } from '../src/formats/transcripts/load.ts'
-import type { Recording } from '../src/formats/transcripts/recording.ts'
+import type { Part, Recording } from '../src/formats/transcripts/recording.ts'
 import { createMeter } from '../src/meter/index.ts'
 import { knownModels } from '../src/surfaces/cli/catalogue.ts'
 import { replayRecording, type ReplayResult } from '../src/surfaces/cli/replay/replay-recording.ts'
 import { measure, sessionOf, type Session } from './baselines.ts'
+import { writeHandoverTables, type HandoverTable } from './lib/handover-page.ts'
 import { withHead } from './lib/with-head.ts'
 import { firstAndLast, proseAndNewest } from './simple-managers.ts'
 
@@ -33,7 +34,7 @@ const { values } = parseArgs({
     dump: { type: 'string' },
     times: { type: 'string', default: '1.12' },
     usage: { type: 'string', default: 'none,reported' },
-    json: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
   },
 })
 const shared = process.env['PLIMSOLL_SHARED'] ?? resolve(import.meta.dirname, '../../shared')
@@ -45,6 +46,18 @@ const count = (text: string): number => {
   counts.set(text, tokens)
   return tokens
 }
+
+/** As the replay counts an item: a manager that counted less would have more room than the engine, and a lower price. */
+const countPart = ({ kind, text, callId, toolName }: Part): number =>
+  counter.countItem(values.model, {
+    id: '',
+    kind,
+    role: kind === 'user' || kind === 'result' ? 'user' : 'assistant',
+    message: 0,
+    text,
+    ...(callId !== undefined && { callId }),
+    ...(toolName !== undefined && { toolName }),
+  }).tokens
 
 /** `--files 3` are the first three; `--files 9b,cd` those with one of these in their name. */
 function chosen(names: readonly string[]): readonly string[] {
@@ -71,7 +84,39 @@ async function load(folder: string): Promise<readonly Recording[]> {
   return recordings
 }
 
-const HEAD = ['quote', 'name', 'recov', 'user', 'assist', 'alone', 'gaps', 'calls', 'plan', 'task', 'price', 'epochs']
+const HEAD = [
+  'quote',
+  'name',
+  'recov',
+  'user',
+  'assist',
+  'alone',
+  'gaps',
+  'calls',
+  'plan',
+  'task',
+  'price',
+  'of f+l',
+  'epochs',
+]
+const WRITTEN = [
+  'quote',
+  'name',
+  'recoverable',
+  'user',
+  'assistant',
+  'alone',
+  'gaps',
+  'calls',
+  'plan',
+  'task',
+  'price',
+  'of first + last',
+  'compactions',
+  'too long',
+  'refused',
+]
+const dollars = (value: number): string => `$${value.toFixed(value < 10 ? 2 : 1)}`
 const three = (value: number): string => value.toFixed(3)
 const row = (name: string, cells: readonly string[]): string =>
   `${name.padEnd(42)}${cells.map((cell) => cell.padStart(7)).join('')}`
@@ -119,7 +164,14 @@ async function runPolicy(
   return { result, taskKept: compactions === 0 ? 1 : kept / compactions }
 }
 
-function figuresOf(runs: readonly PolicyRun[]): { readonly cells: readonly string[]; readonly rest: string } {
+interface PolicyFigures {
+  readonly cells: readonly string[]
+  /** Requests that were too long for the provider, and calls that were refused. */
+  readonly faults: readonly string[]
+  readonly rest: string
+}
+
+function figuresOf(runs: readonly PolicyRun[], firstLastUsd: number): PolicyFigures {
   const sum = (pick: (run: PolicyRun) => number): number => runs.reduce((total, run) => total + pick(run), 0)
   const calls = sum(({ result }) => result.calls)
   const byCall = (pick: (result: ReplayResult) => number): string =>
@@ -143,9 +195,11 @@ function figuresOf(runs: readonly PolicyRun[]): { readonly cells: readonly strin
       byCompaction(({ result }) => result.handover.callsWithArgument),
       byCompaction(({ result }) => result.handover.openItems),
       byCompaction(({ taskKept }) => taskKept),
-      `$${total((r) => r.costUsd).toFixed(1)}`,
+      dollars(total((r) => r.costUsd)),
+      (total((r) => r.costUsd) / firstLastUsd).toFixed(2),
       String(total((r) => r.epochs)),
     ],
+    faults: [String(total((r) => r.overflows)), String(total((r) => r.refused))],
     rest:
       `${total((r) => r.overflows)} overflows, ${total((r) => r.invalid)} invalid, ${total((r) => r.lost)} lost, ${total((r) => r.refused)} refused; ` +
       `${calls} calls, $${total((r) => r.unmanagedCostUsd).toFixed(1)} unmanaged, ${Math.round(total((r) => r.ms) / 1000)} s; requests ${hash.digest('hex').slice(0, 16)}`,
@@ -154,25 +208,39 @@ function figuresOf(runs: readonly PolicyRun[]): { readonly cells: readonly strin
 
 for (const folder of values.folders.split(',')) {
   const recordings = await load(folder)
-  const sessions: Session[] = recordings.map((recording) => sessionOf(recording, { count, perCall: 0, asSent: true }))
+  const sessions: Session[] = recordings.map((recording) => sessionOf(recording, { count, perCall: 0, countPart }))
+  const tables: HandoverTable[] = []
   for (const window of values.windows.split(',').map(Number)) {
     console.log(row(`${folder}, ${window} tokens`, HEAD))
+    const rows: (readonly string[])[] = []
+    const say = (name: string, cells: readonly string[], faults: readonly string[]): void => {
+      console.log(row(`  ${name}`, cells))
+      rows.push([name, ...cells, ...faults])
+    }
+    const { costUsd: firstLastUsd } = measure(firstAndLast, window, Number(values.head), sessions, count)
     for (const manager of [firstAndLast, proseAndNewest]) {
-      const { recall, costUsd, taskKept } = measure(manager, window, Number(values.head), sessions, count)
+      const { recall, costUsd, taskKept, over } = measure(manager, window, Number(values.head), sessions, count)
       const none = Array.from({ length: 6 }, () => '')
       const shares = [three(recall.quoteRecall), three(recall.nameRecall), '']
-      console.log(row(`  ${manager.name}`, [...shares, ...none, three(taskKept), `$${costUsd.toFixed(1)}`, '']))
+      const prices = [dollars(costUsd), (costUsd / firstLastUsd).toFixed(2), '']
+      say(manager.name, [...shares, ...none, three(taskKept), ...prices], [String(over), ''])
     }
     for (const policy of values.policies.split(',').filter((name) => name !== '')) {
       for (const provider of providers) {
         const runs: PolicyRun[] = []
         for (const [i, recording] of recordings.entries())
           runs.push(await runPolicy(recording, window, policy, provider, `${folder}-${i}-${policy}`))
-        const { cells, rest } = figuresOf(runs)
-        const usage = provider.reportsUsage ? 'usage reported' : 'no usage'
-        console.log(row(`  ${policy}, o200k × ${provider.reference}, ${usage}`, cells))
+        const { cells, faults, rest } = figuresOf(runs, firstLastUsd)
+        const usage = provider.reportsUsage ? 'usage' : 'no usage'
+        const times = providers.some(({ reference }) => reference !== provider.reference)
+          ? `, × ${provider.reference}`
+          : ''
+        say(`${policy}${times}, ${usage}`, cells, faults)
         console.log(`    ${rest}`)
       }
     }
+    tables.push({ window, rows })
   }
+  const calls = recordings.reduce((sum, recording) => sum + recording.calls.length, 0)
+  if (values.write) writeHandoverTables(folder, `${recordings.length} sessions, ${calls} calls.`, tables, WRITTEN)
 }

@@ -61,6 +61,7 @@ const POLICY: GivenShape = {
         rest: share(),
         of: { kind: 'text', oneOf: ['limit', 'window'] },
         lowOf: { kind: 'text', oneOf: ['whole', 'history'] },
+        lowBy: { kind: 'text', oneOf: ['high', 'tokens'] },
         highTokens: tokens(),
         lowTokens: tokens(),
         margin: {

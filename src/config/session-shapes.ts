@@ -72,6 +72,7 @@ export const PREPARE: GivenShape = {
   required: ['format', 'body'],
   fields: {
     ...REQUEST,
+    writeOut: code,
     sentAnyway: { kind: 'switch' },
     archive: { kind: 'text', oneOf: ['before', 'meanwhile'] },
   },

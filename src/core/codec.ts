@@ -15,6 +15,8 @@ export interface Codec {
   fields(conversation: Conversation): Readonly<Record<string, unknown>>
   /** For whoever remembers the bodies before; without it every body is read and written as a whole. */
   readonly incremental?: IncrementalCodec
+  /** For wires whose provider keeps answers: how the history that it holds is written out. */
+  readonly held?: HeldHistory
   /** The wire text that an item of this conversation was read from, exactly. */
   fragment(conversation: Conversation, item: Item): string
   /** The rules of the wire, run on a body. Empty means that the provider would take it. */
@@ -29,6 +31,15 @@ export interface Codec {
   readResponse(body: unknown): ModelResponse
   /** A reducer over server-sent events. */
   stream(): StreamReducer
+}
+
+export interface HeldHistory {
+  /** Whether the provider keeps the answer to a request, so that a later one can name it. */
+  isKept(conversation: Conversation): boolean
+  /** The items that a request brings, as the wire writes them; undefined where one stands only for what the provider holds. */
+  itemsOf(conversation: Conversation): readonly string[] | undefined
+  /** The text of the same request with a whole history in front of them, naming no earlier response. */
+  writeOut(conversation: Conversation, earlier: readonly string[]): string | undefined
 }
 
 /** Reading and writing from where a body is new. It changes how long that takes, and no byte. */
@@ -79,6 +90,10 @@ export interface ModelResponse {
   readonly stop: StopReason
   /** Absent when the provider said nothing: missing usage is not zero usage. */
   readonly usage?: Usage
+  /** It says that tools of the provider's ran, although no item shows them: what they found is in its count and not in the request. */
+  readonly ranHostedTools?: true
+  /** Its items as a request would repeat them, on wires whose provider keeps answers; absent where one of them cannot be repeated. */
+  readonly repeatable?: readonly string[]
 }
 
 /** Fed with the decoded `data:` payloads of a stream; the bytes pass on elsewhere, unchanged. */

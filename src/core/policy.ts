@@ -110,6 +110,11 @@ export interface WaterRule {
    * no room for what a reduction keeps. @default 'whole'
    */
   readonly lowOf?: 'whole' | 'history'
+  /**
+   * What low water is counted in. `tokens`: in likely tokens, so that a reduction is as deep where a count is sure as where it is not; the upper
+   * bound only decides what has to leave. @default 'high', the upper bound
+   */
+  readonly lowBy?: 'high' | 'tokens'
   /** High water is never above this many tokens, low water never above that many. */
   readonly highTokens?: number
   readonly lowTokens?: number

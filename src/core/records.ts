@@ -186,6 +186,8 @@ export interface MeasuredRequest {
   readonly exact?: true
   /** The provider counted more than the request shows: what it holds, or what its own tools found. */
   readonly partial?: true
+  /** It brought only what was new; the provider held the rest. */
+  readonly chained?: true
   /** The count is far below what was sent; on some servers that is what a cut prompt looks like. */
   readonly suspect?: true
 }

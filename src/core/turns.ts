@@ -136,14 +136,19 @@ export function cutsOf(turns: Turns): number[] {
 }
 
 /**
- * Where the open tool step begins: the last step, when it ends on results or pending calls. The model has not answered it
- * yet, so nothing in it may be folded away.
+ * Where the open tool step begins: the last step of the model's, when it ends on results or pending calls. The model has not answered it
+ * yet, whatever people and clients said behind it, so nothing in it may be folded away.
  */
 export function openStepStart(items: readonly Item[], turns: Turns): number {
-  const last = turns.steps.at(-1)
-  if (last === undefined) return 0
+  const last = turns.steps.findLast((step) => step.hasCalls || step.pending || isSpokenByModel(items, step))
+  if (last === undefined) return items.length
   const end = items[last.to - 1]
   return last.hasCalls && end?.role !== 'assistant' ? last.from : last.pending ? last.from : items.length
+}
+
+function isSpokenByModel(items: readonly Item[], { from, to }: Step): boolean {
+  for (let i = from; i < to; i++) if (items[i]!.role === 'assistant') return true
+  return false
 }
 
 /** Index of the newest thing that a person said, or -1. Text beside tool results counts; our own insertions do not. */

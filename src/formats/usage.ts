@@ -1,7 +1,7 @@
 import type { Usage } from '../core/usage.ts'
 import { type Fields, isRecord } from '../core/values.ts'
 import { wires } from './wires.ts'
-import { amount, has, type UsageShape } from './wire/usage.ts'
+import { amount, amountsOf, has, type UsageShape } from './wire/usage.ts'
 
 /** Reports of servers whose wire we do not speak. Bedrock's prompt is without its cached part. */
 const OTHERS: readonly UsageShape[] = [
@@ -22,7 +22,8 @@ const OTHERS: readonly UsageShape[] = [
  */
 export function readUsage(reported: unknown): Usage | undefined {
   if (!isRecord(reported)) return undefined
-  const usage = [...wires.map((wire) => wire.usage), ...OTHERS].find(({ fits }) => fits(reported))?.read(reported)
+  const shape = [...wires.map((wire) => wire.usage), ...OTHERS].find(({ fits }) => fits(reported))
+  const usage = shape === undefined ? undefined : amountsOf(shape.read(reported))
   return usage === undefined || (usage.input === 0 && usage.output === 0) ? undefined : usage
 }
 

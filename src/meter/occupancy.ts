@@ -136,10 +136,11 @@ export function occupancyOfChained(
   target: TargetRef,
   conversation: Conversation,
   measurement: Measurement,
-  last: Pick<Anchor, 'prompt' | 'output'> | undefined,
+  last: Pick<Anchor, 'prompt' | 'output' | 'standing'> | undefined,
 ): Occupancy {
   if (last === undefined) return measurement
-  const measured = last.prompt + last.output
+  // Instructions and tools come with each request, and may be others.
+  const measured = last.prompt + last.output + measurement.parts.head + measurement.parts.tools - last.standing
   const { count, mediaHigh = 0 } = meter.measureItems(target, conversation.items, conversation.format)
   return {
     ...measurement,

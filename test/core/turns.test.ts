@@ -203,6 +203,15 @@ describe('the open step and the newest user message', () => {
     expect(openStepStart(items, turnsOf(items))).toBe(1)
   })
 
+  it.each(['instruction', 'user'] as const)('is open still when the client adds a message behind it: %s', (kind) => {
+    const role = kind === 'user' ? 'user' : 'system'
+    const added = { ...item('i3', { kind, role }), message: 9 }
+    const items = [item('i0', { kind: 'user' }), call, result, added, { ...added, id: 'i4', message: 10 }]
+    expect(openStepStart(items, turnsOf(items))).toBe(1)
+    const answered = [...items, item('i5', { kind: 'assistant' }), { ...added, id: 'i6', message: 12 }]
+    expect(openStepStart(answered, turnsOf(answered))).toBe(answered.length)
+  })
+
   it('is closed once the model went on', () => {
     const items = [item('i0', { kind: 'user' }), call, result, item('i3', { kind: 'assistant' })]
     expect(openStepStart(items, turnsOf(items))).toBe(4)

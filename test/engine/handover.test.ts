@@ -9,6 +9,7 @@ import { inJson, prepareMessages, runLoop } from '../pains/support/loop.ts'
 import { plainBody, type PlainTurn } from '../pains/support/plain-bodies.ts'
 import { resultText } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
+import { png } from '../rules/case.ts'
 import { WIRES } from '../support/generators/index.ts'
 
 const steps = (count: number, size = 900): PlainTurn['steps'] =>
@@ -57,7 +58,7 @@ describe('the record', () => {
     return edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : [])).join('\n')
   }
 
-  it('keeps within its room however many messages people wrote: the oldest open together behind one handle', async () => {
+  it('keeps within its room however many messages people wrote: the oldest by their first words, whole behind one handle', async () => {
     const { session, deps } = testEngine()
     const note = (n: number): string => `Note ${n}: berth ${n * 7} is taken until the tide of day ${n}.`
     const turns = Array.from({ length: 400 }, (_, n) => ({ user: note(n), steps: [], answer: 'Noted.' }))
@@ -68,13 +69,65 @@ describe('the record', () => {
       targets: [{ model: 'm', window: 4_000 }],
     })
     expect(turn.load.count.high).toBeLessThanOrEqual(lowWater(deps.policy, turn.limit))
-    const older = /the oldest (\d+) messages are stored as (art_\w+)/.exec(turn.text)
+    const older = /messages 1–(\d+) are cut; they are stored whole as (art_\w+)/.exec(turn.text)
     const count = Number(older?.[1])
     // Each of them is either in view or behind that handle, word for word.
     const stored = Buffer.from((await deps.artifacts.read('local', older![2] as Handle))!).toString()
     for (let n = 1; n <= count; n++) expect(stored).toContain(note(n))
     for (let n = count + 1; n < 400; n++) expect(turn.text).toContain(note(n))
   })
+
+  it.each([14, 18, 22, 26, 30, 60])(
+    'never cuts the line of a picture, nor a short message into pieces: %i of them',
+    async (count) => {
+      const { session, deps } = testEngine()
+      const picture = (n: number): string =>
+        Buffer.concat([Buffer.from(png(64, 64), 'base64'), Buffer.alloc(900, n)]).toString('base64')
+      const words = (n: number): string => `Screenshot ${n}: what is wrong with the berths on it?`
+      const messages = Array.from({ length: count }, (_, n) => [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: words(n) },
+            { type: 'image', source: { type: 'base64', media_type: 'image/png', data: picture(n) } },
+          ],
+        },
+        { role: 'assistant', content: resultText(n, 3_000) },
+      ]).flat()
+      const body = JSON.stringify({
+        model: 'm',
+        max_tokens: 100,
+        messages: [...messages, { role: 'user', content: 'Sum up.' }],
+      })
+      const turn = await session().prepare({
+        format: 'anthropic-messages',
+        body,
+        targets: [{ model: 'm', window: 5_000 }],
+      })
+      expect(turn.report.newEpoch).toBeDefined()
+      expect(turn.text).not.toMatch(/omitted \d+ of \d+ chars/)
+      const opened = await Promise.all(
+        [...turn.text.matchAll(/art_\w+/g)].map(async ([handle]) =>
+          Buffer.from((await deps.artifacts.read('local', handle as Handle))!),
+        ),
+      )
+      const all = [
+        turn.text,
+        ...opened.map((bytes) => bytes.toString('base64')),
+        ...opened.map((bytes) => bytes.toString()),
+      ].join('\n')
+      for (let n = 0; n < count; n++) expect(all).toContain(words(n))
+      // A picture is in view, or its own line with a handle is; or the handle of the oldest messages opens that line.
+      const lines = [...all.matchAll(/stored as (art_\w+)/g)].map(([, handle]) => handle as Handle)
+      const pictures = await Promise.all(lines.map(async (handle) => deps.artifacts.read('local', handle)))
+      const found = pictures.flatMap((bytes) => (bytes === undefined ? [] : [Buffer.from(bytes).toString('base64')]))
+      for (let n = 0; n < count; n++)
+        expect(
+          [turn.text, ...found].some((text) => text.includes(picture(n))),
+          `picture ${n}`,
+        ).toBe(true)
+    },
+  )
 
   it('has a line for each result of an action in text, whatever room its excerpts have', async () => {
     const read = (n: number): string => `Let me look.\n<read_file><path>src/f${n}.ts</path></read_file>`
@@ -90,6 +143,8 @@ describe('the record', () => {
     for (const n of folded)
       expect(text).toMatch(new RegExp(`^« \\[read_file for 'src/f${n}\\.ts'\\] Result: \\(\\d+ lines`, 'm'))
     expect(text).not.toContain('What the user said')
+    // Its requests declare no tools, so none of ours either: it is told what it can do in its own protocol.
+    expect(text).toContain('An action that only reads can be repeated as it stands below to see its output again.')
   })
 
   it('has the plan once, and none of the answers to the calls that wrote it', async () => {

@@ -16,7 +16,7 @@ function speaker(text: string, headers: Record<string, string> = {}): Promise<Sp
     fields: anthropicMessages.fields(conversation),
     items: conversation.items,
     hash,
-    sessionOfResponse: () => Promise.resolve(undefined),
+    ownerOfResponse: () => Promise.resolve(undefined),
     conversation: (_scope, base) => Promise.resolve(base),
   })
 }

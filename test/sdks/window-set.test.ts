@@ -15,7 +15,6 @@ import { call, say, type Script } from '../../src/testing/referee/index.ts'
 import { stage, toolOutput, type Stage } from './ways.ts'
 
 const STEPS = 10
-const WINDOW = 60_000
 const script: Script = ({ number }) => (number > STEPS ? say('Done.') : call('read_log', { step: number }))
 const schema = z.object({ step: z.number() })
 const about = { name: 'read_log', description: 'Reads a log.' }
@@ -28,13 +27,13 @@ const CLIENTS: readonly {
   readonly name: string
   readonly wire: 'anthropic-messages' | 'openai-chat' | 'openai-responses' | 'gemini'
   readonly model: string
-  readonly run: (on: Stage) => Promise<unknown>
+  readonly run: (on: Stage, output: (step: number) => string) => Promise<unknown>
 }[] = [
   {
     name: 'openai',
     wire: 'openai-chat',
     model: 'gpt-4o',
-    async run(on) {
+    async run(on, output) {
       const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Why is checkout slow?' }]
       for (let step = 1; ; step++) {
         const { message } = (
@@ -47,7 +46,7 @@ const CLIENTS: readonly {
         if (message.tool_calls === undefined) return message.content
         messages.push(message)
         for (const { id } of message.tool_calls)
-          messages.push({ role: 'tool', tool_call_id: id, content: toolOutput(step) })
+          messages.push({ role: 'tool', tool_call_id: id, content: output(step) })
       }
     },
   },
@@ -55,7 +54,7 @@ const CLIENTS: readonly {
     name: '@anthropic-ai/sdk',
     wire: 'anthropic-messages',
     model: 'claude-sonnet-4-5',
-    async run({ base, fetch }) {
+    async run({ base, fetch }, output) {
       const client = new Anthropic({ apiKey: 'k', baseURL: base, maxRetries: 0, ...(fetch !== undefined && { fetch }) })
       const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'Why is checkout slow?' }]
       for (let step = 1; ; step++) {
@@ -70,7 +69,7 @@ const CLIENTS: readonly {
         const results = uses.map(({ id }) => ({
           type: 'tool_result' as const,
           tool_use_id: id,
-          content: toolOutput(step),
+          content: output(step),
         }))
         messages.push({ role: 'assistant', content }, { role: 'user', content: results })
       }
@@ -80,7 +79,7 @@ const CLIENTS: readonly {
     name: '@google/genai',
     wire: 'gemini',
     model: 'gemini-2.5-pro',
-    async run({ base, fetch }) {
+    async run({ base, fetch }, output) {
       const client = new GoogleGenAI({
         apiKey: 'k',
         httpOptions: { baseUrl: base, ...(fetch !== undefined && { fetch }) },
@@ -95,7 +94,7 @@ const CLIENTS: readonly {
         )
         if (uses.length === 0) return answer.text
         const parts = uses.map(({ id = '', name = '' }) => ({
-          functionResponse: { id, name, response: { output: toolOutput(step) } },
+          functionResponse: { id, name, response: { output: output(step) } },
         }))
         contents.push(content, { role: 'user', parts })
       }
@@ -105,7 +104,7 @@ const CLIENTS: readonly {
     name: 'ai',
     wire: 'openai-responses',
     model: 'gpt-4.1',
-    async run({ base, fetch }) {
+    async run({ base, fetch }, output) {
       const { text } = await generateText({
         model: createOpenAI({ apiKey: 'k', baseURL: `${base}/v1`, ...(fetch && { fetch }) }).responses('gpt-4.1'),
         prompt: 'Why is checkout slow?',
@@ -115,7 +114,7 @@ const CLIENTS: readonly {
           read_log: aiTool({
             description: about.description,
             inputSchema: schema,
-            execute: ({ step }) => Promise.resolve(toolOutput(step)),
+            execute: ({ step }) => Promise.resolve(output(step)),
           }),
         },
       })
@@ -126,20 +125,20 @@ const CLIENTS: readonly {
     name: '@langchain/openai',
     wire: 'openai-chat',
     model: 'gpt-4.1',
-    async run({ base, fetch }) {
+    async run({ base, fetch }, output) {
       const model = new ChatOpenAI({
         model: 'gpt-4.1',
         apiKey: 'k',
         maxRetries: 0,
         configuration: { baseURL: `${base}/v1`, ...(fetch !== undefined && { fetch }) },
-      }).bindTools([langchainTool(({ step }) => toolOutput(step), { ...about, schema })])
+      }).bindTools([langchainTool(({ step }) => output(step), { ...about, schema })])
       const messages: BaseMessage[] = [new HumanMessage('Why is checkout slow?')]
       for (let step = 1; ; step++) {
         const answer = await model.invoke(messages)
         if ((answer.tool_calls ?? []).length === 0) return answer.content
         messages.push(answer)
         for (const { id } of answer.tool_calls ?? [])
-          messages.push(new ToolMessage({ tool_call_id: id!, content: toolOutput(step) }))
+          messages.push(new ToolMessage({ tool_call_id: id!, content: output(step) }))
       }
     },
   },
@@ -147,13 +146,13 @@ const CLIENTS: readonly {
     name: '@openai/agents',
     wire: 'openai-responses',
     model: 'gpt-4.1',
-    async run(on) {
+    async run(on, output) {
       const provider = new OpenAIProvider({
         // The Agents SDK brings a copy of the package of its own; what it calls is the same in both.
         openAIClient: openAi(on) as unknown as NonNullable<OpenAIProviderOptions['openAIClient']>,
         useResponses: true,
       })
-      const execute = ({ step }: { step: number }): Promise<string> => Promise.resolve(toolOutput(step))
+      const execute = ({ step }: { step: number }): Promise<string> => Promise.resolve(output(step))
       const agent = new Agent({
         name: 'On-call',
         model: 'gpt-4.1',
@@ -168,16 +167,20 @@ const CLIENTS: readonly {
 
 const meter = createMeter({ catalogue: bundledCatalogue() })
 
+/** The ten steps take a tenth of the first window, and more than the second. */
+const WINDOWS = [
+  { window: 60_000, lines: 9 },
+  { window: 16_000, lines: 40 },
+]
+const CASES = WINDOWS.flatMap((one) => [0.8, 1, 1.12, 1.35].map((times) => ({ ...one, times })))
+
 describe.each(CLIENTS)('$name with a window that was set', ({ wire, model, run }) => {
-  it.each([0.8, 1, 1.35])(
-    'is neither refused nor taught a window by a server that counts %f times our estimate',
-    async (times) => {
+  it.each(CASES)(
+    'is neither refused nor taught a window of $window by a server that counts $times times our estimate',
+    async ({ window, lines, times }) => {
       const tokenizer = (text: string): number => Math.round(meter.countText(model, text).tokens * times)
-      const on = await stage('fetch', {
-        referee: { wire, window: WINDOW, script, tokenizer },
-        plimsoll: { window: WINDOW },
-      })
-      expect(await run(on)).toBe('Done.')
+      const on = await stage('fetch', { referee: { wire, window, script, tokenizer }, plimsoll: { window } })
+      expect(await run(on, (step) => toolOutput(step, lines))).toBe('Done.')
       expect(on.referee.summary()).toMatchObject({ answered: STEPS + 1, overflows: 0, invalid: 0 })
       expect(on.events.filter(({ type }) => type === 'window-learned')).toEqual([])
       expect(await on.plimsoll.limits.list()).toEqual([])

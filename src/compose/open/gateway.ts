@@ -10,6 +10,7 @@ import { stepReader } from '../../surfaces/gateway/hidden/restore.ts'
 import { cacheSizes } from '../cache-sizes.ts'
 import { hiddenSteps } from '../../surfaces/gateway/hidden/steps.ts'
 import { createSidecar } from '../../surfaces/gateway/operate/sidecar.ts'
+import { heldHistories } from '../../surfaces/gateway/request/held-histories.ts'
 import { responseSessions } from '../../surfaces/gateway/request/response-sessions.ts'
 import type { Foundation } from './foundation.ts'
 import type { LiveSettings } from '../live/settings.ts'
@@ -45,6 +46,7 @@ export function openGateway(
     glance: (wanted, policy) => session(wanted, policy, undefined),
     learned,
     responses: responseSessions(sessions),
+    held: heldHistories(content),
     conversations: createConversations({ store: sessions, hash, isShared }),
     ledger,
     clock,

@@ -8,7 +8,7 @@ import type { Draft, Proposal, StoredText } from './cascade/draft.ts'
 import { coverage } from './cascade/plan-epoch.ts'
 import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
-import { fixedTokensOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
+import { fixedCountOf, likelyCounts, textTokensOf, tokensOf } from '../prepare/counting.ts'
 import { isCertainlyOver, isOver } from '../prepare/limits.ts'
 import { viewOf } from '../prepare/view.ts'
 import type { CompactRequest } from '../session/branch/compact-wish.ts'
@@ -124,12 +124,13 @@ function roomy(context: PrepareContext, { epoch }: Standing, draft: Draft): Draf
   return { ...draft, limitTokens: draft.limitTokens * LAST_SHARE }
 }
 
-function aimed(draft: Draft, { requested, loadBefore }: Cause): Draft {
+function aimed(draft: Draft, { requested, loadBefore, before }: Cause): Draft {
   if (requested === undefined) return draft
   const { instructions } = requested
+  const load = draft.likely === undefined ? loadBefore : (before?.load.count.tokens ?? loadBefore)
   return {
     ...draft,
-    ...(loadBefore <= draft.lowTokens && { lowTokens: loadBefore * ASKED_SHARE }),
+    ...(load <= draft.lowTokens && { lowTokens: load * ASKED_SHARE }),
     ...(instructions !== undefined && { instructions }),
   }
 }
@@ -215,7 +216,8 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     return { ...rest, text: edit.text, edited: true as const }
   })
   const origins = originsOf(context, standing)
-  const fixedTokens = fixedTokensOf(context)
+  const fixed = fixedCountOf(context)
+  const likely = deps.policy.water.lowBy === 'tokens' ? likelyOf(context, fixed.tokens) : undefined
   const turns = turnsOf(items)
   const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.log.pins, ...preserve]))
   return {
@@ -227,13 +229,14 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     openFrom,
     tokensOf: once(tokensOf(context)),
     countText: onceForShort(textTokensOf(context)),
-    fixedTokens,
+    fixedTokens: fixed.high,
     limitTokens: limit.tokens,
     windowTokens: limit.window,
     ...(design?.estimate !== undefined && {
       estimate: (left: readonly Item[]) => design.estimate!({ ...conversation, items: left }, context.target.model),
     }),
-    lowTokens: lowWater(deps.policy, limit, fixedTokens),
+    lowTokens: lowWater(deps.policy, limit, likely?.fixedTokens ?? fixed.high),
+    ...(likely !== undefined && { likely }),
     marginTokens: marginOf(deps.policy, limit),
     mayStrip: context.codec.traits.mayStrip,
     bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
@@ -249,6 +252,11 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     describeResult: deps.describeResult,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,
   }
+}
+
+function likelyOf(context: PrepareContext, fixedTokens: number): NonNullable<Draft['likely']> {
+  const { tokensOf: ofItem, countText } = likelyCounts(context)
+  return { tokensOf: once(ofItem), countText: onceForShort(countText), fixedTokens }
 }
 
 /** A plan asks for the size of every item many times over. */
@@ -268,12 +276,13 @@ const PAUSE_EVERY = 256
 
 /** Counts what a plan will ask for, a part at a time: of a long history a single step would count all of it at once. */
 export async function countItems(
-  { items, tokensOf: count, countText }: Draft,
+  { items, tokensOf: count, countText, likely }: Draft,
   pause: PrepareContext['pause'],
 ): Promise<void> {
   for (const [index, item] of items.entries()) {
     count(item)
-    if (item.kind === 'user') countText(item.text.trim())
+    likely?.tokensOf(item)
+    if (item.kind === 'user') (likely?.countText ?? countText)(item.text.trim())
     if (index % PAUSE_EVERY === 0) await pause()
   }
 }

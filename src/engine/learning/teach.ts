@@ -3,7 +3,7 @@ import type { Usage } from '../../core/usage.ts'
 import type { Anchor, Calibration } from '../../meter/index.ts'
 
 /** What the provider said about the last request of a branch, and which request that was. */
-export interface Measured extends Anchor, Pick<MeasuredRequest, 'partial' | 'suspect' | 'exact'> {
+export interface Measured extends Anchor, Pick<MeasuredRequest, 'partial' | 'chained' | 'suspect' | 'exact'> {
   /** When its answer was recorded. */
   readonly at: number
   readonly model: string

@@ -1,4 +1,5 @@
 import type { Conversation } from '../../core/conversation.ts'
+import type { Count } from '../../core/count.ts'
 import { declareTools } from '../../core/edits.ts'
 import type { Item } from '../../core/item.ts'
 import type { Load } from '../../core/target.ts'
@@ -23,7 +24,8 @@ function lastOn({
   target,
   gauge,
 }: Weighing): Measured | undefined {
-  const isSame = last?.model === target.model && last.endpoint === target.endpoint
+  // A request that brought only what was new has no difference to a whole one either.
+  const isSame = last?.model === target.model && last.endpoint === target.endpoint && last.chained !== true
   // Counts of two kinds have no difference that would say something.
   return isSame && isExact(gauge) === (last.exact === true) ? last : undefined
 }
@@ -49,10 +51,12 @@ const comparable = (
     ? anchor
     : { ...anchor, standing: measurement.parts.head + measurement.parts.tools }
 
-/** The same, however it was counted. */
-const lastAnywhere = ({ branch, target }: Weighing): Measured | undefined => {
+/** The last measured call of a conversation that the provider holds, whichever way it was counted. */
+function lastChained({ branch, target, gauge }: Weighing, measurement: Measurement): Anchor | undefined {
   const { measured: last } = branch.log
-  return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
+  return last?.model === target.model && last.endpoint === target.endpoint
+    ? comparable(last, measurement, gauge)
+    : undefined
 }
 
 /** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
@@ -65,7 +69,7 @@ export function occupancyOf(
 ): Occupancy {
   const { deps, gauge } = context
   if (isChained(conversation.settings))
-    return occupancyOfChained(deps.meter, gauge, conversation, measurement, lastAnywhere(context))
+    return occupancyOfChained(deps.meter, gauge, conversation, measurement, lastChained(context, measurement))
   const grown = occupancy(deps.meter, gauge, conversation, measurement, comparable(anchor, measurement, gauge), epoch)
   if (grown.measured !== undefined) return grown
   return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))
@@ -88,14 +92,17 @@ export function loadsOf(
   return { estimate: design.certain(input) ?? load, load: careful(load) }
 }
 
-/** Tokens outside the history: instructions, tools, framing. */
-export function fixedTokensOf(context: PrepareContext): number {
+/** Upper bound of the tokens outside the history: instructions, tools, framing. */
+export const fixedTokensOf = (context: PrepareContext): number => fixedCountOf(context).high
+
+/** Tokens outside the history, likely and at most. */
+export function fixedCountOf(context: PrepareContext): Count {
   const { deps, gauge, conversation } = context
   const bare = { ...declareTools(conversation, context.offer.withEpoch), items: [] }
   const measurement = deps.meter.measure(gauge, bare, 0)
   const factor = deps.meter.design?.factor(lastOn(context))
   const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)
-  return loadWithMargin(load, [], marginFor(context)).count.high
+  return loadWithMargin(load, [], marginFor(context)).count
 }
 
 const scaled = (measurement: Measurement, factor: number): Measurement => ({
@@ -109,6 +116,17 @@ export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
   const margin = marginFor(context)
   return (item) => itemWithMargin(item, deps.meter.countItem(gauge, item).high * factor, margin)
+}
+
+/** Likely tokens of an item and of a text, without any margin. */
+export function likelyCounts({ deps, gauge }: PrepareContext): {
+  readonly tokensOf: (item: Item) => number
+  readonly countText: (text: string) => number
+} {
+  return {
+    tokensOf: (item) => deps.meter.countItem(gauge, item).tokens,
+    countText: (text) => deps.meter.countText(gauge, text).tokens,
+  }
 }
 
 export const textTokensOf = (context: Weighing): ((text: string) => number) => {

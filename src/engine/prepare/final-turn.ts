@@ -1,5 +1,6 @@
 import type { FinalStep } from '../../core/policy.ts'
 import type { Conversation } from '../../core/conversation.ts'
+import { isChained } from '../../core/whole-prompt.ts'
 import type { Limit, Verdict } from '../../core/target.ts'
 import { withNewHead } from '../epoch/bound-thinking.ts'
 import type { PrepareContext, View } from './context.ts'
@@ -11,6 +12,22 @@ import type { Standing } from './standing.ts'
 /** The policy's closing turn, if it has one. */
 export const finalStepOf = ({ deps }: PrepareContext): FinalStep | undefined =>
   deps.policy.cascade.find((step) => step.step === 'final')
+
+/** The closing turn of a history that the provider holds and nobody can make smaller. */
+export const CHAIN_IS_FULL: FinalStep = {
+  step: 'final',
+  tools: [],
+  instruction:
+    'The context window of this conversation is nearly full. Answer now with what you have: say what is done, what was found and what is left. Call no tools.',
+}
+
+/** Where what is new is all that can give way, room is left for the line that closes the conversation. */
+export function withRoomToClose(context: PrepareContext): PrepareContext {
+  const { conversation, limit } = context
+  if (!isChained(conversation.settings)) return context
+  const tokens = Math.max(0, limit.tokens - textTokensOf(context)(CHAIN_IS_FULL.instruction))
+  return { ...context, limit: { ...limit, tokens } }
+}
 
 /** An output cap that changes from request to request makes no other target. */
 const MORE_ROOM = 1.2

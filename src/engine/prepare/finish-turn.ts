@@ -3,7 +3,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Load, Thresholds } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
-import { fixedTokensOf } from './counting.ts'
+import { fixedCountOf } from './counting.ts'
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import type { PreparedTurn } from './prepared-turn.ts'
@@ -43,8 +43,9 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     },
   )
   branch.toolUse.is(toolUseOf(context, standing))
-  const tight =
-    high > limit.tokens || (epoch !== undefined && high > lowWater(deps.policy, limit, fixedTokensOf(context)))
+  const { lowBy = 'high' } = deps.policy.water
+  const low = (): number => lowWater(deps.policy, limit, fixedCountOf(context)[lowBy])
+  const tight = high > limit.tokens || (epoch !== undefined && view.load.count[lowBy] > low())
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
   const loadOriginal = view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high
@@ -153,6 +154,7 @@ function openTurn(
       standing: measurement.parts.head + measurement.parts.tools,
       byClass: measurement.byClass,
       ...(!showsWholePrompt(conversation) && { partial: true }),
+      ...(isChained(conversation.settings) && { chained: true }),
       ...(gauge.estimated !== true && { exact: true }),
     },
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),

@@ -10,6 +10,7 @@ import { permit } from './stages/permit.ts'
 import { reduce } from './stages/reduce.ts'
 import { resolveStanding } from './stages/resolve-standing.ts'
 import { takeIn } from './stages/take-in.ts'
+import { writtenOut } from './stages/write-out.ts'
 
 export type { PreparedTurn, PrepareRequest } from './prepared-turn.ts'
 
@@ -37,6 +38,11 @@ async function inStages(deps: EngineDeps, branch: Branch, request: PrepareReques
   await pause()
   const measured = await measure(taken)
   await pause()
+  const whole = await writtenOut(measured)
+  if (whole !== undefined) {
+    const turn = await prepare(deps, branch, whole)
+    return { ...turn, report: { ...turn.report, untouched: false } }
+  }
   const reduced = await reduce(measured)
   await pause()
   const permitted = await permit(reduced)

@@ -18,6 +18,8 @@ export interface PrepareRequest<Body extends string | object = string | object, 
   readonly sendTo?: (target: Target) => SendToModel | undefined
   /** The body as its codec decoded it, when the caller had to look into it already. */
   readonly conversation?: Conversation
+  /** The body with the history that the provider holds written out, where all of it is known: what is sent when it no longer fits. */
+  readonly writeOut?: () => Promise<string | undefined>
   /** Readers that the caller answers itself and that the request may declare. */
   readonly tools?: ToolOffer
   /** The caller only observes: whatever the verdict is, the request is sent and its answer recorded. @default false */

@@ -63,7 +63,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   const hidden = answer && sealedTokensIn({ ...answer, ...(usage !== undefined && { usage }) }, countFor(deps, turn))
   const { window: truncatedTo, isSuspect } = truncationOf(branch, turn, usage)
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
-  const isPartial = turn.measured.partial === true || answer?.items.some(hidesContent) === true
+  const isPartial = turn.measured.partial === true || (answer !== undefined && answersWithUnseen(answer))
   // Only where the provider holds the history: a client that resends it shows in its next request what it makes of the compaction.
   const isCompacted = turn.isChained && answer?.items.some(({ standsForPrefix }) => standsForPrefix === true) === true
   const at = deps.clock.now()
@@ -152,6 +152,9 @@ function warnOfTruncation(deps: EngineDeps, branch: Branch, turn: OpenTurn, { in
     turn: turn.id,
   })
 }
+
+const answersWithUnseen = ({ items, ranHostedTools }: ModelResponse): boolean =>
+  ranHostedTools === true || items.some(hidesContent)
 
 const answerOf = (deps: EngineDeps, format: string, response: unknown): ModelResponse | undefined =>
   response === undefined ? undefined : codecFor(deps, format).readResponse(response)

@@ -1,6 +1,6 @@
 import type { ModelResponse, StopReason } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
-import { recordOf, stringOf } from '../../core/values.ts'
+import { numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf, defined } from '../kit/reading.ts'
 import { readPart } from './read-part.ts'
 import { knownUsage } from '../wire/usage.ts'
@@ -47,6 +47,7 @@ export function readResponse(body: unknown): ModelResponse {
     items,
     // This wire has no finish reason of its own for calls.
     stop: stop === 'end' && items.some((item) => item.kind === 'call' && item.serverSide !== true) ? 'tool-use' : stop,
+    ...(ranHostedTools(response, candidate) && { ranHostedTools: true as const }),
     ...defined({
       id: stringOf(valueAt(response, 'responseId')),
       model: stringOf(valueAt(response, 'modelVersion')),
@@ -54,6 +55,15 @@ export function readResponse(body: unknown): ModelResponse {
     }),
   }
 }
+
+/** An answer that was grounded in a search or in pages: what they said is in its count. Empty marks stand in many that were not. */
+function ranHostedTools(response: Fields, candidate: Fields): boolean {
+  const found = TOOL_MARKS.map((key) => recordOf(valueAt(candidate, key)))
+  const counted = numberOf(valueAt(recordOf(valueAt(response, 'usageMetadata')), 'toolUsePromptTokenCount')) ?? 0
+  return counted > 0 || found.some((mark) => mark !== undefined && Object.keys(mark).length > 0)
+}
+
+export const TOOL_MARKS = ['groundingMetadata', 'urlContextMetadata'] as const
 
 function rawAt(part: Fields, keys: readonly string[]): string {
   let at: unknown = part

@@ -3,7 +3,7 @@ import { parseEvent, Pieces, type Fields } from '../kit/pieces.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
 import { addPartialArgs } from './partial-args.ts'
-import { readResponse, unwrap } from './response.ts'
+import { readResponse, TOOL_MARKS, unwrap } from './response.ts'
 import { valueAt } from './source.ts'
 
 /** One part while it grows: text in pieces, or a call whose arguments come bit by bit. */
@@ -64,6 +64,7 @@ export function stream(): StreamReducer {
       }
       const next = recordOf(arrayOf(chunk['candidates'])?.[0])
       for (const part of arrayOf(recordOf(next?.['content'])?.['parts']) ?? []) onPart(recordOf(part) ?? {})
+      for (const key of TOOL_MARKS) if (valueAt(next, key) !== undefined) candidate[key] = valueAt(next, key)
       const finish = valueAt(next, 'finishReason')
       if (finish !== undefined) candidate['finishReason'] = finish
       const isBlocked = valueAt(recordOf(head['promptFeedback']), 'blockReason') !== undefined

@@ -26,6 +26,7 @@ export function readResponse(body: unknown): ModelResponse {
     items,
     // Some servers say `stop` after a turn that calls tools.
     stop: stop === 'end' && items.some((item) => item.kind === 'call') ? 'tool-use' : stop,
+    ...(ranHostedTools(response, message) && { ranHostedTools: true as const }),
     ...defined({
       id: stringOf(response['id']),
       model: stringOf(response['model']),
@@ -33,6 +34,17 @@ export function readResponse(body: unknown): ModelResponse {
     }),
   }
 }
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Sources that an answer quotes were searched for by the provider: OpenAI and OpenRouter, Perplexity, Groq. */
+const ranHostedTools = (response: Fields, message: Fields): boolean =>
+  [...MESSAGE_SOURCES.map((key) => message[key]), ...RESPONSE_SOURCES.map((key) => response[key])].some(
+    (list) => (arrayOf(list)?.length ?? 0) > 0,
+  )
+
+export const MESSAGE_SOURCES = ['annotations', 'executed_tools'] as const
+export const RESPONSE_SOURCES = ['citations', 'search_results'] as const
 
 function readAnswer(message: Readonly<Record<string, unknown>>): ItemCore[] {
   const reasoning = readReasoning(message)

@@ -2,7 +2,7 @@ import type { ModelResponse, StreamEvent, StreamReducer } from '../../core/codec
 import { Numbered, parseEvent, Pieces, type Fields } from '../kit/pieces.ts'
 import { numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { readResponse } from './response.ts'
+import { MESSAGE_SOURCES, readResponse, RESPONSE_SOURCES } from './response.ts'
 
 /** Puts a streamed completion together again, from the first choice's deltas. */
 export function stream(): StreamReducer {
@@ -13,6 +13,7 @@ export function stream(): StreamReducer {
   let error: unknown
   const text = new Pieces()
   const details: unknown[] = []
+  const sources: Fields = {}
   const calls = new Numbered<{ start: Fields; pieces: Pieces }>()
 
   const onCalls = (deltas: readonly unknown[]): void => {
@@ -39,11 +40,12 @@ export function stream(): StreamReducer {
     const legacy = recordOf(delta['function_call'])
     for (const key of ['name', 'arguments']) text.add(`function_call.${key}`, legacy?.[key])
     details.push(...(arrayOf(delta['reasoning_details']) ?? []))
+    for (const key of MESSAGE_SOURCES) if (arrayOf(delta[key]) !== undefined) sources[key] = delta[key]
     onCalls(arrayOf(delta['tool_calls']) ?? [])
   }
 
   const message = (): Fields => {
-    const out: Fields = { role: 'assistant', content: null, ...text.under('') }
+    const out: Fields = { role: 'assistant', content: null, ...text.under(''), ...sources }
     const audio = text.under('audio.')
     const legacy = text.under('function_call.')
     if (Object.keys(audio).length > 0) out['audio'] = audio
@@ -69,7 +71,7 @@ export function stream(): StreamReducer {
         error = event['error']
         return
       }
-      for (const key of ['id', 'model']) if (event[key] !== undefined) head[key] ??= event[key]
+      for (const key of ['id', 'model', ...RESPONSE_SOURCES]) if (event[key] !== undefined) head[key] ??= event[key]
       // The usage chunk has no choices; some servers put running totals into every chunk, so the last one counts.
       if (recordOf(event['usage']) !== undefined) usage = event['usage']
       for (const value of arrayOf(event['choices']) ?? []) {

@@ -1,6 +1,7 @@
 import type { Codec } from '../../core/codec.ts'
 import { decode } from './decode.ts'
 import { encode } from './encode.ts'
+import { held } from './held.ts'
 import { readResponse } from './response.ts'
 import { checkOpenAiResponses } from './rules.ts'
 import { stream } from './stream.ts'
@@ -14,6 +15,7 @@ export const openaiResponses: Codec = {
   encode,
   fields: (conversation) => fieldsOf(conversation),
   incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf },
+  held,
   fragment: fragmentOf,
   check: checkOpenAiResponses,
   readResponse,

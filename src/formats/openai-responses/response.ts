@@ -2,6 +2,7 @@ import type { ModelResponse, StopReason } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf, defined } from '../kit/reading.ts'
+import { repeatable } from './held.ts'
 import { readItem, readPart, type RoledCore } from './items.ts'
 import { knownUsage } from '../wire/usage.ts'
 import { usage } from './usage.ts'
@@ -22,6 +23,7 @@ export function readResponse(body: unknown): ModelResponse {
       id: stringOf(response['id']),
       model: stringOf(response['model']),
       usage: knownUsage(usage, response['usage']),
+      repeatable: repeatable(response),
     }),
   }
 }

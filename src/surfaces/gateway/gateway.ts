@@ -23,6 +23,7 @@ import { openHidden, type HiddenDeps } from './hidden/index.ts'
 import type { StepOwner } from './hidden/steps.ts'
 import type { Ledger } from './operate/ledger.ts'
 import { exchange } from './request/exchange.ts'
+import { chainOf, type HeldHistories } from './request/held-histories.ts'
 import type { ResponseSessions } from './request/response-sessions.ts'
 import { routeOf, type Route } from '../../formats/routes.ts'
 import { ownPlace } from './upstream/upstreams.ts'
@@ -39,6 +40,7 @@ export interface GatewayDeps {
   readonly glance: (options: SessionOptions, policy?: string) => Session
   readonly learned: LearnedLimits
   readonly responses: ResponseSessions
+  readonly held: HeldHistories
   readonly conversations: Conversations
   readonly ledger: Ledger
   readonly clock: Clock
@@ -198,7 +200,7 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
     fields: codec.fields(conversation),
     items: conversation.items,
     hash,
-    sessionOfResponse: (id) => deps.responses.find(tenant, id),
+    ownerOfResponse: (id) => deps.responses.find(tenant, id),
     async conversation(scope, base) {
       const unnamed = { tenant, scope, base, items: conversation.items, links }
       if (route.action === 'count') return deps.conversations.find(unnamed)
@@ -261,6 +263,7 @@ async function manage<B>(
   const session = deps.session(wanted, policy, weightOf(text, conversation.items.length))
   const links = deps.chain(conversation.items)
   let scope: Promise<HistoryScope> | undefined
+  const chain = mode === 'observe' ? undefined : chainOf(deps.held, { codec, text, conversation, owner })
   const hidden =
     mode === 'observe' || settings.tools === false || route.stream === 'json-array'
       ? undefined
@@ -290,6 +293,7 @@ async function manage<B>(
     isShared: deps.isShared,
     learned: deps.learned,
     ...(settings.window !== undefined && { window: settings.window }),
+    ...(chain !== undefined && { writeOut: chain.writeOut }),
     emit,
     now: () => deps.clock.now(),
     costUsd: () => deps.ledger.session(tenant, sessionId)?.costUsd,
@@ -297,7 +301,9 @@ async function manage<B>(
       if (response === undefined) return opened.visit?.failed()
       const { id, items } = response
       await opened.visit?.answered(items)
-      if (codec.traits.keepsAnswers && id !== undefined) await deps.responses.remember(tenant, id, sessionId)
+      if (!codec.traits.keepsAnswers || id === undefined) return
+      await deps.responses.remember(tenant, id, { session: sessionId, agent })
+      await chain?.answered(id, response)
     },
   })
 }

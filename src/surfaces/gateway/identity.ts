@@ -4,6 +4,7 @@ import type { Item } from '../../core/item.ts'
 import { isRecord } from '../../core/values.ts'
 import { VENDOR_CREDENTIALS, type HeaderReader } from '../../formats/endpoints.ts'
 import { tenantName } from '../../drivers/crypto/tenant-name.ts'
+import type { ResponseOwner } from './request/response-sessions.ts'
 
 export type { HeaderReader } from '../../formats/endpoints.ts'
 
@@ -69,8 +70,8 @@ export interface SpeakerClues {
   readonly fields: Readonly<Record<string, unknown>>
   readonly items: readonly Item[]
   readonly hash: Hash
-  /** The session that a stored response belongs to. */
-  readonly sessionOfResponse: (id: string) => Promise<string | undefined>
+  /** Whose a stored response is. */
+  readonly ownerOfResponse: (id: string) => Promise<ResponseOwner | undefined>
   /** Tells conversations apart that begin alike: the name of this one in a scope, where the first has the name `base`. */
   readonly conversation: (scope: string, base: string) => Promise<string>
 }
@@ -84,10 +85,11 @@ export async function speakerOf(clues: SpeakerClues): Promise<Speaker> {
   const own = given(header, SESSION_HEADER)
   const named = own ?? clientSession(header, fields)
   const beginning = hash(beginningOf(clues.items, hash)).slice(0, 16)
-  const previous = named === undefined ? await chainedSession(clues) : undefined
-  const session = named ?? previous ?? (await clues.conversation('', `chain-${beginning}`))
+  const continued = await continuedBy(clues)
+  const session = named ?? continued?.session ?? (await clues.conversation('', `chain-${beginning}`))
   const agent =
     given(header, AGENT_HEADER) ??
+    continued?.agent ??
     (named !== undefined && own === undefined
       ? await clues.conversation(named, `begin-${beginning.slice(0, 8)}`)
       : 'main')
@@ -134,11 +136,17 @@ function clientSession(header: HeaderReader, fields: SpeakerClues['fields']): st
   return undefined
 }
 
-/** A chained request shows only its newest items; the response that it continues knows the session. */
-async function chainedSession({ sessionOfResponse, fields }: SpeakerClues): Promise<string | undefined> {
-  const previous = fields['previous_response_id']
-  if (typeof previous !== 'string' || previous === '') return undefined
-  return (await sessionOfResponse(previous)) ?? `response-${previous}`
+/** A history that the provider holds has one speaker, whatever its newest items begin with: the response or conversation that the request continues tells who. */
+async function continuedBy({ ownerOfResponse, fields }: SpeakerClues): Promise<Partial<Speaker> | undefined> {
+  const { previous_response_id: previous, conversation } = fields
+  if (typeof previous === 'string' && previous !== '')
+    return (await ownerOfResponse(previous)) ?? { session: `response-${previous}` }
+  return conversationIn(conversation) === undefined ? undefined : { agent: 'main' }
+}
+
+const conversationIn = (conversation: unknown): string | undefined => {
+  const id = isRecord(conversation) ? conversation['id'] : conversation
+  return typeof id === 'string' && id !== '' ? id : undefined
 }
 
 /** Identity of the first thing that a person said: reminders that the client injects do not count. */

@@ -90,8 +90,10 @@ function isShown(item: Item, view: Conversation, turn: PreparedTurn): boolean {
 
 /** Calls whose results the model has not seen yet: the step that it is in the middle of. */
 function openCalls({ items }: Conversation): string[] {
-  const from = items.findLastIndex((item) => item.kind !== 'result')
-  return items.slice(from + 1).flatMap((item) => (item.callId === undefined ? [] : [item.callId]))
+  // What people and clients say behind the results answers none of them.
+  const end = items.findLastIndex(({ role }) => role !== 'user' && role !== 'system') + 1
+  const from = items.slice(0, end).findLastIndex((item) => item.kind !== 'result')
+  return items.slice(from + 1, end).flatMap((item) => (item.callId === undefined ? [] : [item.callId]))
 }
 
 /** Each item of the client's is in view or was taken out by exactly one edit. */

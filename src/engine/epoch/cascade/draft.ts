@@ -29,7 +29,10 @@ export interface Draft {
   readonly windowTokens: number
   /** The design's own estimate of a request with these items; absent where its policy has none. */
   readonly estimate?: (items: readonly Item[]) => number
+  /** What a reduction aims at; in likely tokens where there is `likely`. */
   readonly lowTokens: number
+  /** The same counts in likely tokens, where the policy gives low water in those. */
+  readonly likely?: Pick<Draft, 'tokensOf' | 'countText' | 'fixedTokens'>
   /** Size of the body with first-send edits in place, and what it may be. */
   readonly bytes: number
   readonly limitBytes: number

@@ -1,6 +1,7 @@
 import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import { headTail } from '../../intake/head-tail.ts'
+import { cutHead } from '../../intake/text.ts'
 import type { Draft, StoredText } from '../cascade/draft.ts'
 import { mediaLines } from '../cascade/shed-media.ts'
 import { levelWithin } from './level.ts'
@@ -12,18 +13,22 @@ export interface UserMessages {
   readonly numbers: ReadonlyMap<Item, number>
 }
 
-/** A message that is shown shorter keeps at least this much of itself beside the note that says where it is. */
-const LEAST_WORDS_TOKENS = 16
+/** A message that is cut keeps at least this much of itself beside the note that says where it is; of less nobody would know what it was about. */
+const LEAST_WORDS_TOKENS = 60
+/** Where there is no room for that, this many characters of the first line say which message it was. */
+const BRIEF_CHARS = 60
 
 interface Entry {
-  readonly text: string
+  readonly words: string
+  /** A line for each picture: never cut, since its handle is the only way to it. */
+  readonly lines: readonly string[]
   again: number
 }
 
 /**
  * Everything that people said, in order and word for word. Where it is too much, the longest messages are shown as head + tail with a handle;
- * where even that is too much, the oldest stand together behind one handle. None leaves without a trace, and a message that was sent again is
- * shown once.
+ * where even that is too much, the oldest as their first words, with one handle for all of them. None leaves without a trace, and a message
+ * that was sent again is shown once.
  */
 export function userMessages(draft: Draft, items: readonly Item[], budget: number): UserMessages {
   const numbers = new Map<Item, number>()
@@ -31,75 +36,111 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
   const known = new Map<string, number>()
   const stored = new Map<Handle, StoredText>()
   for (const parts of messagesIn(items)) {
-    const item = parts[0]!
-    const texts = parts.flatMap((part) => {
-      const { lines, files } = mediaLines(draft, part)
-      for (const { handle, stored: file } of files) stored.set(handle, file)
-      return [part.text.trim(), ...lines]
-    })
-    const text = texts.filter((part) => part !== '').join('\n')
+    const words: string[] = []
+    const lines: string[] = []
+    for (const part of parts) {
+      const media = mediaLines(draft, part)
+      for (const { handle, stored: file } of media.files) stored.set(handle, file)
+      if (part.text.trim() !== '') words.push(part.text.trim())
+      lines.push(...media.lines)
+    }
+    const entry: Entry = { words: words.join('\n'), lines, again: 0 }
+    const text = wholeOf(entry)
     if (text === '') continue
     const before = known.get(text)
-    if (before === undefined) known.set(text, entries.push({ text, again: 0 }))
+    if (before === undefined) known.set(text, entries.push(entry))
     else entries[before - 1]!.again++
-    numbers.set(item, known.get(text)!)
+    numbers.set(parts[0]!, known.get(text)!)
   }
   if (entries.length === 0) return { text: '', stored, numbers }
-  const sizes = entries.map(({ text }) => draft.countText(text) + 4)
-  const { from, level, together } = placesWithin(draft, entries, sizes, budget)
-  const lines = together === undefined ? [] : [together.line]
-  if (together !== undefined) stored.set(draft.handleOf(together.text), { text: together.text })
-  for (const [i, { text, again }] of entries.entries()) {
+  const sizes = entries.map((entry) => draft.countText(wholeOf(entry)) + 4)
+  const { from, level } = placesWithin(draft, entries, sizes, budget)
+  const lines: string[] = []
+  if (from > 0) {
+    const older = olderOnes(
+      draft,
+      entries.slice(0, from),
+      budget - sum(sizes.slice(from).map((size) => Math.min(size, level))),
+    )
+    stored.set(older.handle, { text: older.text })
+    lines.push(...older.lines)
+  }
+  for (const [i, entry] of entries.entries()) {
     if (i < from) continue
-    const whole = sizes[i]! <= level
-    const part = whole ? text : shortened(draft, text, level)
-    if (!whole) stored.set(draft.handleOf(text), { text })
-    lines.push(`${i + 1}. ${part}${again > 0 ? ` (sent ${again + 1} times)` : ''}`)
+    const isWhole = sizes[i]! <= level
+    if (!isWhole) stored.set(draft.handleOf(wholeOf(entry)), { text: wholeOf(entry) })
+    const text = isWhole ? wholeOf(entry) : shortened(draft, entry, level)
+    lines.push(`${i + 1}. ${text}${entry.again > 0 ? ` (sent ${entry.again + 1} times)` : ''}`)
   }
   return { text: `What the user said, in order:\n${lines.join('\n')}`, stored, numbers }
 }
+
+const wholeOf = ({ words, lines }: Entry): string => [words, ...lines].filter((part) => part !== '').join('\n')
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0)
 
 interface Places {
   /** The first entry with a place of its own. */
   readonly from: number
   /** What such an entry may take. */
   readonly level: number
-  /** The older ones. */
-  readonly together?: { readonly line: string; readonly text: string }
 }
 
-/** All of them, each as long as it may be; where not even their beginnings fit, as many of the newest as do. */
+/** All of them, each as long as it may be; where that would be a few words of each, as many of the newest as leave the others a line. */
 function placesWithin(draft: Draft, entries: readonly Entry[], sizes: readonly number[], budget: number): Places {
-  const least = draft.countText(noteOf(draft, entries[0]!.text)) + LEAST_WORDS_TOKENS
+  const least = draft.countText(noteOf(draft, wholeOf(entries[0]!))) + LEAST_WORDS_TOKENS
   const level = levelWithin(sizes, budget)
   if (level >= least) return { from: 0, level }
-  const room = budget - draft.countText(olderLine(draft, entries.length, ''))
+  const note = draft.countText(olderNote(draft, entries.length, ''))
+  const brief = sum(entries.map((entry, i) => draft.countText(briefLine(entry, i)) + 1))
+  // First words of very many would leave the newest nothing.
+  const room = budget - note - Math.min(brief, budget / 2)
   let from = entries.length
   for (let used = 0; from > 0; from--) {
     used += Math.min(sizes[from - 1]!, least)
     if (used > room) break
   }
-  const text = entries
-    .slice(0, from)
-    .map((entry, i) => `${i + 1}. ${entry.text}`)
-    .join('\n\n')
-  return {
-    from,
-    level: Math.max(least, levelWithin(sizes.slice(from), room)),
-    ...(from > 0 && { together: { text, line: olderLine(draft, from, text) } }),
-  }
+  return { from, level: Math.max(least, levelWithin(sizes.slice(from), room)) }
 }
 
-const olderLine = (draft: Draft, count: number, text: string): string =>
-  `${count === 1 ? '1. [the oldest message is' : `1–${count}. [the oldest ${count} messages are`} stored as ${draft.handleOf(text)}]`
+/** The oldest, by their first words; those that have no room even for that are in the handle only. */
+function olderOnes(
+  draft: Draft,
+  entries: readonly Entry[],
+  budget: number,
+): { readonly handle: Handle; readonly text: string; readonly lines: readonly string[] } {
+  const text = entries.map((entry, i) => `${i + 1}. ${wholeOf(entry)}`).join('\n\n')
+  const note = olderNote(draft, entries.length, text)
+  let room = budget - draft.countText(note)
+  const lines: string[] = []
+  for (let i = entries.length - 1; i >= 0; i--) {
+    const line = briefLine(entries[i]!, i)
+    room -= draft.countText(line) + 1
+    if (room < 0) break
+    lines.unshift(line)
+  }
+  return { handle: draft.handleOf(text), text, lines: [...lines, note] }
+}
+
+function briefLine(entry: Entry, index: number): string {
+  const whole = wholeOf(entry)
+  const [first = ''] = whole.split('\n', 1)
+  const shown = cutHead(first, BRIEF_CHARS)
+  return `${index + 1}. ${shown}${shown.length < whole.length ? ' …' : ''}`
+}
+
+const olderNote = (draft: Draft, count: number, text: string): string =>
+  count === 1
+    ? `[message 1 is cut; it is stored whole as ${draft.handleOf(text)}]`
+    : `[messages 1–${count} are cut; they are stored whole as ${draft.handleOf(text)}]`
 
 const noteOf = (draft: Draft, text: string): string =>
   `[shortened; the whole message is stored as ${draft.handleOf(text)}]`
 
-function shortened(draft: Draft, text: string, tokens: number): string {
-  const note = noteOf(draft, text)
-  const room = Math.max(8, Math.floor(tokens) - draft.countText(note))
-  return `${headTail(text, { maxTokens: room, countTokens: draft.countText, maxBytes: 1_000_000 }).text}\n${note}`
+function shortened(draft: Draft, entry: Entry, tokens: number): string {
+  const rest = [noteOf(draft, wholeOf(entry)), ...entry.lines].join('\n')
+  const room = Math.max(8, Math.floor(tokens) - draft.countText(rest))
+  return `${headTail(entry.words, { maxTokens: room, countTokens: draft.countText, maxBytes: 1_000_000 }).text}\n${rest}`
 }
 
 /** Items of one message belong together: a picture and the words beside it. */

@@ -26,7 +26,7 @@ export interface HandoverRecord {
 const USER_SHARE = 0.5
 const MEDIA_SHARE = 0.5
 const PLAN_SHARE = 0.12
-const PROSE_SHARE = 0.65
+const PROSE_SHARE = 0.7
 const CALL_SHARE = 0.16
 const FACTS_SHARE = 0.12
 /** In a small record, shares of it would hold no line: calls and facts may take this much, as long as it is no more than a third of what is left. */
@@ -108,9 +108,14 @@ const isFromPerson = ({ kind, role }: Item): boolean => kind === 'user' || (kind
 function headLine(draft: Draft, items: readonly Item[], textResults: ReadonlySet<Item>): string {
   const calls = items.filter((item) => item.kind === 'call' || textResults.has(item)).length
   const recall = draft.readers.get('recall')
+  const actsInText = textResults.size > 0
   // An agent that acts in text would look for the tool among its actions, and no action of that name is answered.
-  const kind = textResults.size > 0 ? ', by a function call and not as an action in text,' : ''
-  const how = recall === undefined ? '' : ` Use ${recall}${kind} to search it.`
+  const kind = actsInText ? ', by a function call and not as an action in text,' : ''
+  // Without tools of its own its requests get none of ours: what it can do is what it did before.
+  const again = actsInText
+    ? ' An action that only reads can be repeated as it stands below to see its output again.'
+    : ''
+  const how = recall === undefined ? again : ` Use ${recall}${kind} to search it.`
   return (
     `[Condensed record of ${items.length} earlier items with ${calls} tool calls, taken out of view to stay within the ` +
     `context window. It tells what happened; it is no instruction. The full text is archived.${how}]`

@@ -1,9 +1,8 @@
-import type { FinalStep } from '../../../core/policy.ts'
 import { isChained } from '../../../core/whole-prompt.ts'
 import { designLogOf } from '../../presets/designs.ts'
 import { sentBefore } from '../../session/sent-request.ts'
 import { passBudgetGate, type Permission } from '../../spending/budget-gate.ts'
-import { closingTurn, finalStepOf, isUsedUp, withFewerTools } from '../final-turn.ts'
+import { CHAIN_IS_FULL, closingTurn, finalStepOf, isUsedUp, withFewerTools } from '../final-turn.ts'
 import { isCertainlyOver, isOver } from '../limits.ts'
 import { tooLarge } from '../outgoing.ts'
 import type { Reduced } from './reduce.ts'
@@ -39,20 +38,5 @@ function closingOf({ context, standing, before, view }: Reduced): Permission | u
     return withFewerTools(context, view, epoch) ?? closingTurn(context, view, final, epoch)
   const { conversation, limit } = context
   if (!isChained(conversation.settings) || !(wasClosing || isOver(before.load, limit))) return undefined
-  const closing = closingTurn(context, view, CHAIN_IS_FULL, epoch)
-  const { high } = view.load.count
-  const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
-  const { bytes } = closing.view.load
-  return {
-    verdict: { ...closing.verdict, ...numbers },
-    // Its tokens are mostly the provider's to count, its bytes are all here.
-    view: { ...closing.view, load: { ...view.load, bytes }, estimate: { ...view.estimate, bytes } },
-  }
-}
-
-const CHAIN_IS_FULL: FinalStep = {
-  step: 'final',
-  tools: [],
-  instruction:
-    'The context window of this conversation is nearly full. Answer now with what you have: say what is done, what was found and what is left. Call no tools.',
+  return closingTurn(context, view, CHAIN_IS_FULL, epoch)
 }

@@ -6,7 +6,7 @@ import { makeEpoch, needsEpoch } from '../../epoch/make-epoch.ts'
 import { journalOf, type Journal } from '../../session/journal.ts'
 import { squeezeNew } from '../../tool-results/squeeze-new.ts'
 import type { PrepareContext, View } from '../context.ts'
-import { withClosingLine } from '../final-turn.ts'
+import { withClosingLine, withRoomToClose } from '../final-turn.ts'
 import { isOver } from '../limits.ts'
 import type { Standing } from '../standing.ts'
 import type { Measured } from './measure.ts'
@@ -32,7 +32,9 @@ export async function reduce(measured: Measured): Promise<Reduced> {
   const { declared, smallest } = isChained(context.conversation.settings) ? {} : await epochFor(measured, journal)
   if (declared !== undefined)
     return { ...measured, before, view: declared.view, epoch: declared.epoch, smallest, journal }
-  const squeezed = isOver(before.load, context.limit) ? await squeezeNew(context, standing, before, edits) : undefined
+  const squeezed = isOver(before.load, context.limit)
+    ? await squeezeNew(withRoomToClose(context), standing, before, edits)
+    : undefined
   const view = squeezed?.view ?? before
   if (moved !== undefined) await keepMoved(context, moved, view)
   const kept = { ...measured, before, epoch: undefined, smallest }

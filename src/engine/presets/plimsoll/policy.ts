@@ -6,7 +6,7 @@ import type { Policy } from '../../../core/policy.ts'
  */
 export const plimsoll: Policy = {
   name: 'plimsoll',
-  water: { high: 0.97, low: 0.65, lowOf: 'history', warn: 0.8, rest: 0.1 },
+  water: { high: 0.97, low: 0.5, lowOf: 'history', lowBy: 'tokens', warn: 0.8, rest: 0.1 },
   buffer: { fraction: 0.02, min: 256, max: 4_096 },
   caution: 2.5,
   priceGate: true,

@@ -125,8 +125,9 @@ async function reduceAndRetry<B>(
     isWhole: showsWholePrompt(managed.conversation),
   })
   if (learned !== undefined) await learn(managed, first.attempt, learned, 'refusal')
-  // Of a history that the provider holds nothing can be taken out here.
-  if (retry === undefined || isChained(managed.conversation.settings)) return undefined
+  if (retry === undefined) return undefined
+  // Of a history that the provider holds nothing can be taken out; where it is known, all of it is sent in its place.
+  if (isChained(managed.conversation.settings) && (await managed.writeOut?.()) === undefined) return undefined
   try {
     const smaller = within(target, retry)
     const attempt: Attempt = { place, target: smaller, prepared: await prepareFor(managed, [place], [smaller]) }

@@ -37,6 +37,8 @@ export interface ManagedRequest<B> {
   readonly isShared: boolean
   readonly learned: LearnedLimits
   readonly window?: number
+  /** The client's text with the history that the provider holds; undefined where not all of it passed here. */
+  readonly writeOut?: () => Promise<string | undefined>
   readonly emit: (event: EventBody) => void
   readonly now: () => number
   readonly costUsd: () => number | undefined

@@ -1,24 +1,40 @@
 import { BoundedMap } from '../../../lib/bounded-map.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
 
-/** Which session a stored response belongs to: a chained request names only the response before it. */
+/** Whose a stored response is. */
+export interface ResponseOwner {
+  readonly session: string
+  /** Absent in what was stored before agents were. */
+  readonly agent?: string
+}
+
+/** Whose stored responses are: a chained request shows only its newest items, and names the response before them. */
 export interface ResponseSessions {
-  find(tenant: string, responseId: string): Promise<string | undefined>
-  remember(tenant: string, responseId: string, session: string): Promise<void>
+  find(tenant: string, responseId: string): Promise<ResponseOwner | undefined>
+  remember(tenant: string, responseId: string, owner: Required<ResponseOwner>): Promise<void>
 }
 
 const MOST_KNOWN = 10_000
 
 export function responseSessions(store: Pick<SessionStore, 'getValue' | 'setValue'>): ResponseSessions {
-  const known = new BoundedMap<string, string>(MOST_KNOWN)
+  const known = new BoundedMap<string, ResponseOwner>(MOST_KNOWN)
   const keyOf = (id: string): string => `response-session:${id.slice(0, 200)}`
   return {
     async find(tenant, id) {
-      return known.get(`${tenant}\n${id}`) ?? (await store.getValue(tenant, keyOf(id)))
+      const owner = known.get(`${tenant}\n${id}`)
+      if (owner !== undefined) return owner
+      const stored = await store.getValue(tenant, keyOf(id))
+      return stored === undefined ? undefined : ownerIn(stored)
     },
-    async remember(tenant, id, session) {
-      known.set(`${tenant}\n${id}`, session)
-      await store.setValue(tenant, keyOf(id), session, false, { session })
+    async remember(tenant, id, { session, agent }) {
+      known.set(`${tenant}\n${id}`, { session, agent })
+      await store.setValue(tenant, keyOf(id), JSON.stringify({ session, agent }), false, { session })
     },
   }
+}
+
+/** Older entries are the name of the session alone. */
+function ownerIn(stored: string): ResponseOwner {
+  if (!stored.startsWith('{"session":')) return { session: stored }
+  return JSON.parse(stored) as ResponseOwner
 }

@@ -19,23 +19,37 @@ const MIN_SUMMARY_TOKENS = 200
 /** Below this share of the budget, what is unused is left alone. */
 const FILL_SLACK = 0.05
 const FILL_TRIES = 4
+/** The upper bound of what a fold aims at is no more than this share of the limit: behind it the next steps have to come. */
+const MOST_SHARE = 0.8
+/**
+ * Where the open step alone is above low water, the record still has this share of the limit as far as both fit together, and a little of it
+ * even where they do not: what the step brought can be shown shorter and read again, and what was said and done before stands nowhere else.
+ */
+const LEAST_SHARE = 0.15
+const FIT_SHARE = 0.8
+const LAST_SHARE = 0.1
+/** Of what it stands for: the record of little is short. */
+const LEAST_OF_SOURCE = 0.3
 
 /**
  * Folds everything between the task and the newest steps into one message. Steps are atoms, so no call loses its result;
  * what must stay (see `Draft.keep`) stays in its place.
  */
-export async function fold(draft: Draft, options: FoldOptions, pause: Pause): Promise<Proposal> {
-  const budget = draft.lowTokens - draft.fixedTokens - keptTokens(draft)
+export async function fold(whole: Draft, options: FoldOptions, pause: Pause): Promise<Proposal> {
+  const draft = inLikelyTokens(whole)
+  const fixed = draft.fixedTokens + keptTokens(draft)
+  const budget = draft.lowTokens - fixed
+  const room: Room = { budget, most: FIT_SHARE * draft.limitTokens * likelyShare(whole) - fixed }
   let tail = Math.min(options.tailShare * draft.limitTokens, budget * 0.5)
   const write = recordWriter(draft)
   await pause()
-  let best = foldBefore(draft, options, write, budget, tail)
+  let best = foldBefore(draft, options, write, room, tail)
   // A record that has less to say than it may leaves its room to the steps that stay whole.
   for (let tries = 0; tries < FILL_TRIES && best.unused > budget * FILL_SLACK; tries++) {
     await pause()
     tail += best.unused * 0.95
     // The record keeps the measure that it was written to: it must not pay for the tail.
-    const longer = foldBefore(draft, options, write, budget, tail, best.measure)
+    const longer = foldBefore(draft, options, write, room, tail, best.measure)
     if (longer.edits.length === 0 || longer.unused < 0) break
     best = longer
   }
@@ -45,6 +59,27 @@ export async function fold(draft: Draft, options: FoldOptions, pause: Pause): Pr
   await pause()
   // Of the fold that stands only: it writes the record once more.
   return { edits, stored, asks: [accountOf(draft, write, folded, text, measure, saved, modelShare)] }
+}
+
+/** The draft as low water counts it. Where a count is so unsure that its bound would not fit, the bound decides how deep. */
+function inLikelyTokens(draft: Draft): Draft {
+  const { likely, limitTokens, lowTokens } = draft
+  if (likely === undefined) return draft
+  return { ...draft, ...likely, lowTokens: Math.min(lowTokens, MOST_SHARE * limitTokens * likelyShare(draft)) }
+}
+
+/** Likely tokens for each token of the upper bound. */
+function likelyShare({ likely, items, tokensOf, fixedTokens }: Draft): number {
+  if (likely === undefined) return 1
+  const bound = items.reduce((sum, item) => sum + tokensOf(item), fixedTokens)
+  const tokens = items.reduce((sum, item) => sum + likely.tokensOf(item), likely.fixedTokens)
+  return tokens / Math.max(1, bound)
+}
+
+/** Tokens for the record and the steps that stay whole: what low water leaves, and what fits at all. */
+interface Room {
+  readonly budget: number
+  readonly most: number
 }
 
 interface Fold extends Proposal {
@@ -64,7 +99,7 @@ function foldBefore(
   draft: Draft,
   options: FoldOptions,
   write: ReturnType<typeof recordWriter>,
-  budget: number,
+  { budget, most }: Room,
   tail: number,
   measure?: number,
 ): Fold {
@@ -79,11 +114,17 @@ function foldBefore(
   if (folded.length === 0) return NO_FOLD
   const at = summaryPlace(draft, folded[0]!, tailFrom)
   // The record gets what the tail leaves, within its own bounds.
-  const room = budget - rangeTokens(draft, tailFrom, items.length)
-  const summaryTokens =
-    measure ?? Math.max(MIN_SUMMARY_TOKENS, Math.min(room, options.summaryShare * draft.limitTokens))
-  const { text, stored } = write(folded, Math.floor(summaryTokens))
+  const tailTokens = rangeTokens(draft, tailFrom, items.length)
+  const room = budget - tailTokens
+  const share = (of: number): number => Math.min(of, options.summaryShare) * draft.limitTokens
   const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
+  const least = Math.min(
+    LEAST_OF_SOURCE * saved,
+    Math.max(Math.min(share(LEAST_SHARE), most - tailTokens), share(LAST_SHARE)),
+  )
+  const summaryTokens =
+    measure ?? Math.max(MIN_SUMMARY_TOKENS, least, Math.min(room, options.summaryShare * draft.limitTokens))
+  const { text, stored } = write(folded, Math.floor(summaryTokens))
   // A summary that is as long as its source would be a rewrite without a gain.
   const used = draft.countText(text)
   if (used >= saved) return NO_FOLD

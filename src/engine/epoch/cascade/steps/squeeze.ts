@@ -1,6 +1,7 @@
 import type { Handle } from '../../../../core/handles.ts'
 import type { Item } from '../../../../core/item.ts'
 import type { EpochEdit } from '../../../../core/records.ts'
+import { textResultsIn } from '../../record/text-results.ts'
 import { shortenCall } from '../shorten-call.ts'
 import { canShed, shedItem } from '../shed-media.ts'
 import { linkPlaces, storedText, type Draft, type Proposal, type StoredText } from '../draft.ts'
@@ -14,6 +15,11 @@ export interface SqueezeOptions {
 
 /** Texts are not shown with less than this share of the limit while a call's arguments could give way instead. */
 const COARSE_SHARE = 0.05
+/** What a person wrote stays whole up to this share of the limit, as long as results and arguments can give way. */
+const WORDS_SHARE = 0.25
+
+/** Results and what the model said; arguments of its calls; what people wrote. */
+type Group = 'texts' | 'calls' | 'words'
 
 interface Candidate {
   readonly item: Item
@@ -24,7 +30,8 @@ interface Candidate {
 /**
  * Shows the largest items that are still in view as preview + handle, wherever they stand: open step and pasted user
  * messages included. "Never folded" is not "never shortened". Pictures cannot be shortened: those above the common height leave
- * whole, the oldest first, and only as many as it takes. Arguments of answered calls give way where all that does not do.
+ * whole, the oldest first, and only as many as it takes. Arguments of answered calls give way where all that does not do, and what people
+ * wrote behind them: a result can be read again, and a task that lost its middle is another task.
  * `shownAs` has the texts that earlier steps put in the place of items, by index.
  */
 export async function squeeze(
@@ -46,17 +53,28 @@ export async function squeeze(
     .filter(({ item }) => options.spareUser !== true || item.role !== 'user' || item.kind === 'result')
   const { edits, stored, excess } = shedPictures(draft, excessTokens, inView, places, options)
   const largest = inView.filter(({ item }) => !holdsMedia(item)).sort((a, b) => b.tokens - a.tokens)
-  const texts = largest.filter(({ item }) => canShorten(item))
+  const textResults = textResultsIn(draft.items)
+  const isWords = (item: Item): boolean => item.kind === 'user' && !textResults.has(item)
   // A call that waits for its answer is still to be read by whoever runs it.
   const pending = new Set(draft.turns.pending)
-  const calls = largest.filter(
-    ({ item, index }) =>
-      item.kind === 'call' && item.sealed !== true && item.serverSide !== true && !pending.has(index),
-  )
+  const groups: Readonly<Record<Group, readonly Candidate[]>> = {
+    texts: largest.filter(({ item }) => canShorten(item) && !isWords(item)),
+    calls: largest.filter(
+      ({ item, index }) =>
+        item.kind === 'call' && item.sealed !== true && item.serverSide !== true && !pending.has(index),
+    ),
+    words: largest.filter(({ item }) => canShorten(item) && isWords(item)),
+  }
   const floor = options.floorTokens
-  const coarse = Math.max(floor, COARSE_SHARE * draft.limitTokens)
-  const caps =
-    excess <= 0 ? { texts: Infinity, calls: Infinity } : capsFor(sizesOf(texts), sizesOf(calls), excess, floor, coarse)
+  const level = (share: number): number => Math.max(floor, share * draft.limitTokens)
+  const caps = capsFor(groups, excess, [
+    ['texts', level(COARSE_SHARE)],
+    ['calls', level(COARSE_SHARE)],
+    ['words', level(WORDS_SHARE)],
+    ['texts', floor],
+    ['calls', floor],
+    ['words', floor],
+  ])
   const shorten = async (some: readonly Candidate[], cap: number): Promise<void> => {
     for (const { item, index, tokens } of some) {
       if (tokens <= cap) break
@@ -67,8 +85,7 @@ export async function squeeze(
       stored.set(handle, storedText(item))
     }
   }
-  await shorten(texts, caps.texts)
-  await shorten(calls, caps.calls)
+  for (const group of ['texts', 'calls', 'words'] as const) await shorten(groups[group], caps[group])
   return { edits: edits.sort((a, b) => placeOfEdit(a) - placeOfEdit(b)), stored }
 }
 
@@ -79,23 +96,26 @@ async function shown(draft: Draft, item: Item, budgetTokens: number, handle: Han
   return draft.presentLong(item.text, { ...options, ...(tool !== undefined && { tool }), readers: draft.readers })
 }
 
-/** How high each kind may stand: texts give way first, then calls, both down to the coarse level; then texts, then calls, to the floor. */
+/** How high each group may stand: they give way in the order of the stages, each down to its level at most. */
 function capsFor(
-  texts: readonly number[],
-  calls: readonly number[],
+  groups: Readonly<Record<Group, readonly Candidate[]>>,
   excess: number,
-  floor: number,
-  coarse: number,
-): { readonly texts: number; readonly calls: number } {
-  const freed = (sizes: readonly number[], cap: number): number =>
-    sizes.reduce((sum, size) => sum + Math.max(0, size - cap), 0)
-  if (freed(texts, coarse) >= excess) return { texts: levelFor(texts, excess, coarse), calls: Infinity }
-  const byCalls = freed(calls, coarse)
-  if (freed(texts, coarse) + byCalls >= excess)
-    return { texts: coarse, calls: levelFor(calls, excess - freed(texts, coarse), coarse) }
-  if (freed(texts, floor) + byCalls >= excess) return { texts: levelFor(texts, excess - byCalls, floor), calls: coarse }
-  return { texts: floor, calls: levelFor(calls, excess - freed(texts, floor), floor) }
+  stages: readonly (readonly [group: Group, level: number])[],
+): Readonly<Record<Group, number>> {
+  const caps: Record<Group, number> = { texts: Infinity, calls: Infinity, words: Infinity }
+  let missing = excess
+  for (const [group, level] of stages) {
+    if (missing <= 0) break
+    const sizes = sizesOf(groups[group])
+    missing += freed(sizes, caps[group])
+    caps[group] = levelFor(sizes, missing, level)
+    missing -= freed(sizes, caps[group])
+  }
+  return caps
 }
+
+const freed = (sizes: readonly number[], cap: number): number =>
+  sizes.reduce((sum, size) => sum + Math.max(0, size - cap), 0)
 
 /** Takes out pictures as long as one of them stands above the height that everything else would be cut to. */
 function shedPictures(

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest'
+import { createPlimsoll } from '../../src/index.ts'
+import { toolLoop } from '../support/anthropic-loop.ts'
+import { ANTHROPIC, MODEL } from '../pains/support/loop.ts'
+
+interface Depth {
+  /** Likely tokens of the first request behind a compaction, and how many more they may be at most. */
+  readonly tokens: number
+  readonly width: number
+}
+
+/** An agent until its second compaction: by then a provider that reports usage has said how it counts. */
+async function secondCompaction(reportsUsage: boolean): Promise<Depth> {
+  const plimsoll = createPlimsoll({ store: 'memory:', secret: new Uint8Array(32).fill(5) })
+  const session = plimsoll.session({ id: 'depth' })
+  let compactions = 0
+  for (let steps = 1; ; steps++) {
+    const turn = await session.prepare({
+      format: ANTHROPIC,
+      body: toolLoop({ steps, resultLength: 1_500 }),
+      targets: [{ model: MODEL, window: 32_000 }],
+    })
+    const { tokens, high } = turn.load.count
+    if (reportsUsage)
+      await session.record({
+        turn: turn.id,
+        usage: { input: Math.round(tokens), cacheRead: 0, cacheWrite: 0, output: 20, reasoning: 0 },
+      })
+    if (turn.report.newEpoch === undefined || ++compactions < 2) continue
+    await plimsoll.close()
+    return { tokens, width: high / tokens }
+  }
+}
+
+describe('how deep a compaction cuts', () => {
+  it('does not depend on how sure the count is', async () => {
+    const [unsure, sure] = [await secondCompaction(false), await secondCompaction(true)]
+    expect(unsure.width).toBeGreaterThan(sure.width * 1.1)
+    expect(Math.abs(unsure.tokens - sure.tokens)).toBeLessThan(0.05 * sure.tokens)
+  })
+})

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest'
+import { inJson } from '../pains/support/loop.ts'
+import { plainBody, type PlainTurn } from '../pains/support/plain-bodies.ts'
+import { resultText } from '../support/anthropic-loop.ts'
+import { testEngine } from '../support/engine.ts'
+import { WIRES } from '../support/generators/index.ts'
+
+const WINDOW = 16_000
+const FINDINGS = Array.from({ length: 12 }, (_, n) => `Finding ${n}: the lock of shard ${n} is taken twice in a row.`)
+
+/** A step whose results together take `tokens`, with four characters to a token. */
+const stepOf = (tokens: number, n: number, text?: string): PlainTurn['steps'][number] => ({
+  ...(text !== undefined && { text }),
+  calls: Array.from({ length: 4 }, (_, call) => ({
+    args: { command: `cat part-${n}-${call}` },
+    result: resultText(n * 10 + call, tokens),
+  })),
+})
+
+describe.each(WIRES)('a compaction beside a step that brings much at once, on %s', (wire) => {
+  const prepare = (task: string, openTokens: number) => {
+    const steps = [...FINDINGS.map((text, n) => stepOf(1_200, n, text)), stepOf(openTokens, 90)]
+    return testEngine()
+      .session()
+      .prepare({
+        format: wire,
+        body: JSON.stringify(plainBody(wire, [{ user: task, steps }])),
+        targets: [{ model: 'm', window: WINDOW }],
+      })
+  }
+
+  it('still tells what was said before', async () => {
+    const turn = await prepare('Find out why it hangs.', 11_000)
+    expect(turn.report.newEpoch).toBeDefined()
+    expect(turn.load.count.high).toBeLessThanOrEqual(turn.limit.tokens)
+    for (const finding of FINDINGS) expect(turn.text).toContain(finding)
+  })
+
+  it('shows the results shorter before it cuts the task', async () => {
+    const task = Array.from({ length: 50 }, (_, n) => `Rule ${n}: no request of shard ${n} waits for another one.`)
+    const turn = await prepare(task.join('\n'), 20_000)
+    expect(turn.report.newEpoch).toBeDefined()
+    expect(turn.load.count.high).toBeLessThanOrEqual(turn.limit.tokens)
+    expect(turn.text).toContain(inJson(task.join('\n')))
+  })
+})
