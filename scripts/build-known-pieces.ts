@@ -12,7 +12,7 @@ import { addKnown, FILTER_WORDS, hashStart, hashStep, hashWithLead } from '../sr
 const vocabulary = createRequire(import.meta.url).resolve('gpt-tokenizer/data/o200k_base.tiktoken')
 const filter = new Uint32Array(FILTER_WORDS)
 let pieces = 0
-for (const bytes of readTiktokenRanks(readFileSync(vocabulary, 'latin1')).keys()) {
+for (const bytes of (await readTiktokenRanks(readFileSync(vocabulary, 'latin1'))).keys()) {
   const token = Buffer.from(bytes, 'latin1').toString('utf8')
   if (token.includes('\ufffd') || /^[\s\p{N}]+$/u.test(token) || !isWholePiece(token)) continue
   addKnown(filter, hashOf(token))

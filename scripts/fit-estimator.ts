@@ -43,8 +43,8 @@ const PRIORS: Partial<Record<Feature, number>> = {
 const data = sharedData()
 if (data === undefined) throw new Error('The fit needs the shared data; set PLIMSOLL_SHARED.')
 
-const o200k = loadTiktoken('o200k')
-const cl100k = loadTiktoken('cl100k')
+const o200k = await loadTiktoken('o200k')
+const cl100k = await loadTiktoken('cl100k')
 const gemma = await loadGemma()
 if (o200k === undefined || cl100k === undefined || gemma === undefined) {
   throw new Error('The fit needs the packages gpt-tokenizer and bpe-lite.')

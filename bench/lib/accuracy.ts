@@ -9,8 +9,8 @@ import { percent, row, title } from './table.ts'
 /** Errors of the estimator against exact tokenizers on files that it was not fitted on, other estimators beside it. */
 export async function benchAccuracy(corpus: readonly Piece[]): Promise<void> {
   const heldOut = corpus.filter((piece) => piece.heldOut)
-  await against('o200k', loadTiktoken('o200k')!, heldOut, true)
-  await against('cl100k', loadTiktoken('cl100k')!, heldOut, false)
+  await against('o200k', (await loadTiktoken('o200k'))!, heldOut, true)
+  await against('cl100k', (await loadTiktoken('cl100k'))!, heldOut, false)
   await against('gemini', (await loadGemma())!, heldOut, false)
 }
 

@@ -29,7 +29,7 @@ const NPM_EXACT: Readonly<Record<string, () => Promise<CountText>>> = {
 }
 
 const OURS: Readonly<Record<string, () => Promise<CountText>>> = {
-  'plimsoll exact': async () => loadTiktoken('o200k')!,
+  'plimsoll exact': async () => (await loadTiktoken('o200k'))!,
   'plimsoll estimator': async () => (text) => estimateTokens(text, 'o200k').tokens,
 }
 

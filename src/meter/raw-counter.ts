@@ -1,6 +1,7 @@
 import { BoundedMap } from '../lib/bounded-map.ts'
 import { type Count, NO_TOKENS } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
+import { modelName } from '../core/model-name.ts'
 import type { Overhead } from './overhead.ts'
 import { createContentCache } from './content-cache.ts'
 import { countItem, type ItemContext, type ItemCount } from './count-item.ts'
@@ -123,7 +124,8 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
   }
 
   return {
-    lensOf(model, mayBeExact = true) {
+    lensOf(given, mayBeExact = true) {
+      const model = modelName(given)
       const { info, isKnown } = factsOf(model)
       const exact = !mayBeExact || failed.has(info.tokenizer) ? undefined : tokenizerFor?.(info.tokenizer)
       return {
@@ -135,7 +137,7 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
         key: `${info.tokenizer}/${exact?.name ?? 'estimate'}`,
       }
     },
-    familyOf: (model) => factsOf(model).info.tokenizer,
+    familyOf: (model) => factsOf(modelName(model)).info.tokenizer,
     text: countText,
     item(lens, item, format) {
       const seen = seenItems(`${lens.key}|${lens.model}|${format}`)

@@ -1,5 +1,5 @@
 /** Longer texts are counted in pieces, so that nobody has to count all of one at a time. */
-export const LONG_TEXT = 1024 * 1024
+export const LONG_TEXT = 256 * 1024
 const LONGEST_BETWEEN = 4_096
 
 /** The pieces of a long text, cut in front of a line break or blank where there is one near; a shorter text is one piece. */

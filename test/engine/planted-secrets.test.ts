@@ -326,6 +326,46 @@ const WIRES: Readonly<Record<string, WireCase>> = {
       usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 5, totalTokenCount: 105 },
     }),
   },
+  'ollama-chat': {
+    url: 'http://localhost:11434/api/chat',
+    body: (at, turns) => ({
+      model: 'llama3.1',
+      stream: false,
+      tools: [{ type: 'function', function: { name: 'bash', description: at(1), parameters: tools } }],
+      messages: [
+        { role: 'system', content: at(0) },
+        { role: 'user', content: at(2) },
+        ...Array.from({ length: turns }, (_, i) => [
+          {
+            role: 'assistant',
+            content: i === 0 ? at(3) : '',
+            tool_calls: [{ function: { name: 'bash', arguments: { command: i === 0 ? at(4) : `run ${i}` } } }],
+          },
+          {
+            role: 'tool',
+            tool_name: 'bash',
+            content: i === 0 ? at(5) : i === 1 ? at(6) : i === 2 ? JSON.stringify({ out: at(7) }) : FILLER(i),
+          },
+        ]).flat(),
+      ],
+    }),
+    call: (name, args) => ({
+      model: 'llama3.1',
+      message: { role: 'assistant', content: '', tool_calls: [{ function: { name, arguments: args } }] },
+      done: true,
+      done_reason: 'stop',
+      prompt_eval_count: 100,
+      eval_count: 5,
+    }),
+    say: (content) => ({
+      model: 'llama3.1',
+      message: { role: 'assistant', content },
+      done: true,
+      done_reason: 'stop',
+      prompt_eval_count: 100,
+      eval_count: 5,
+    }),
+  },
 }
 
 const filesIn = (folder: string): readonly string[] =>

@@ -8,8 +8,8 @@ import { awkwardText, seeded } from './random.ts'
 
 const SEED = 20_261_115
 
-describe.each(['o200k', 'cl100k'] as const)('exact BPE: %s', (encoding: TiktokenEncoding) => {
-  const count = loadTiktoken(encoding)!
+describe.each(['o200k', 'cl100k'] as const)('exact BPE: %s', async (encoding: TiktokenEncoding) => {
+  const count = (await loadTiktoken(encoding))!
   const reference = get_encoding(`${encoding}_base`)
   const expected = (text: string): number => reference.encode_ordinary(text).length
 
@@ -63,8 +63,8 @@ describe('exact BPE on a megabyte without a boundary', () => {
     ['blanks', ' '],
     ['one Han character', '的'],
     ['one emoji', '😀'],
-  ])('finishes on %s and counts in proportion', (_, unit) => {
-    const count = loadTiktoken('o200k')!
+  ])('finishes on %s and counts in proportion', async (_, unit) => {
+    const count = (await loadTiktoken('o200k'))!
     const length = Math.floor(1_000_000 / Buffer.byteLength(unit))
     const whole = count(unit.repeat(length))
     const tenth = count(unit.repeat(Math.floor(length / 10)))

@@ -15,8 +15,8 @@ const JSON_TEXT = '{"id":"a81f","name":"limit","values":[1,2.5,1024],"nested":{"
 const LOG = '2026-11-15T04:23:11.482Z INFO [worker-3] request 5f2a9c handled in 182ms status=200 bytes=10482\n'
 const CHINESE = '系统在每次请求之前检查上下文窗口的大小，并在必要时压缩较早的工具输出。'
 
-describe('fast estimator', () => {
-  const exact = loadTiktoken('o200k')!
+describe('fast estimator', async () => {
+  const exact = (await loadTiktoken('o200k'))!
 
   it.each([
     ['prose', PROSE],

@@ -63,7 +63,7 @@ describe('D11: a part of ten thousand tokens', () => {
   }
   const empty = measure({ model: MODEL, max_tokens: 9, messages: [ask] })
 
-  it('is what the words weigh', () => expect(loadTiktoken('o200k')!(words)).toBeGreaterThan(10_000))
+  it('is what the words weigh', async () => expect((await loadTiktoken('o200k'))!(words)).toBeGreaterThan(10_000))
 
   it.each(Object.entries(BODIES))('raises the estimate by at least eight thousand: %s', (kind, messages) => {
     const extra = kind === 'instruction' ? { system: words } : {}

@@ -6,7 +6,7 @@ import { createMeter } from '../../src/meter/index.ts'
 
 const MODEL = 'gpt-4o'
 const codec = codecOf('openai-chat')
-const exact = loadTiktoken('o200k')!
+const exact = (await loadTiktoken('o200k'))!
 const meter = createMeter({ catalogue: bundledCatalogue() })
 
 const tool = (n: number) => ({

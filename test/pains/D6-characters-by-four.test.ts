@@ -22,8 +22,8 @@ const TEXTS: Record<string, string> = {
 /** One sentence over and over is rarer than the prose that the weights were fitted on: the two scripts where that shows. */
 const FLOORS: Record<string, number> = { ja: 0.79, ar: 0.85 }
 
-describe('D6: the estimate of a text', () => {
-  const exact = { o200k: loadTiktoken('o200k')!, cl100k: loadTiktoken('cl100k')! }
+describe('D6: the estimate of a text', async () => {
+  const exact = { o200k: (await loadTiktoken('o200k'))!, cl100k: (await loadTiktoken('cl100k'))! }
 
   it.each(
     Object.entries(TEXTS).flatMap(([name, text]) =>

@@ -105,11 +105,11 @@ describe('artifact_grep', () => {
     const { put, readers } = setup()
     const handle = await put(content)
     const counts = await Promise.all(
-      ['^x', 'y$', '^y', 'x$', 'needle', 'xneedley', '^needle'].map(
+      ['^x', 'y$', '^y', 'x$', 'needle', 'xneedley', '^needle', 'n.{0,60}le', '[nm].{0,60}x$', '^n.{0,60}'].map(
         async (pattern) => / ((?:at least )?[\d,]+) matches/.exec((await readers.grep({ handle, pattern })).text)?.[1],
       ),
     )
-    expect(counts).toEqual(['1', '1', '0', '0', '1', '1', '0'])
+    expect(counts).toEqual(['1', '1', '0', '0', '1', '1', '0', '1', '0', '0'])
   })
 
   it('finds needles wherever they fall against chunks and pieces', async () => {

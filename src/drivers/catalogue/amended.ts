@@ -1,3 +1,4 @@
+import { modelName } from '../../core/model-name.ts'
 import type { PriceModel } from '../../core/price.ts'
 import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
 import { normaliseId } from './normalise.ts'
@@ -17,7 +18,7 @@ export function amendedCatalogue(catalogue: Catalogue, amendments: Amendments): 
   if (Object.keys(overrides).length === 0 && prices === undefined) return catalogue
   const amend = amendmentOf(amendments)
   return {
-    resolve: (model) => amend(catalogue.resolve(model), model),
+    resolve: (model) => amend(catalogue.resolve(model), modelName(model)),
     search: (query) => catalogue.search(query).map((info) => amend({ info, match: 'exact' }, info.id).info),
   }
 }

@@ -1,3 +1,4 @@
+import { modelName } from '../../core/model-name.ts'
 import { BoundedMap } from '../../lib/bounded-map.ts'
 import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
 import { amendmentOf, type Amendments } from './amended.ts'
@@ -56,7 +57,8 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
   }
 
   return {
-    resolve(model) {
+    resolve(given) {
+      const model = modelName(given)
       const known = resolved.get(model)
       if (known !== undefined) return known
       const resolution = amend(find(model), model)

@@ -19,8 +19,8 @@ export interface Tokenizers {
 type Loader = () => Promise<((text: string) => number) | undefined>
 
 const LOADERS: Readonly<Record<string, Loader>> = {
-  o200k: async () => loadTiktoken('o200k'),
-  cl100k: async () => loadTiktoken('cl100k'),
+  o200k: () => loadTiktoken('o200k'),
+  cl100k: () => loadTiktoken('cl100k'),
   gemini: () => loadGemma(),
   ...Object.fromEntries(Object.keys(OPEN_MODEL_PACKAGES).map((family) => [family, () => loadOpenModel(family)])),
 }

@@ -1,5 +1,6 @@
 import { refine, straddles } from '../../meter/index.ts'
 import type { PrepareContext, View } from './context.ts'
+import { countAhead } from './stages/count-ahead.ts'
 import { viewOf } from './view.ts'
 import type { Standing } from './standing.ts'
 import { highWater } from '../epoch/thresholds.ts'
@@ -29,6 +30,7 @@ export async function refinedView(
         loadTokenizer: async () => {
           if (!(await sharpen(target.model))) return false
           const sharp = { ...context, gauge: { ...context.gauge, estimated: false } }
+          await countAhead(deps, sharp.gauge, view.conversation, 0, context.pause)
           current = { context: sharp, view: viewOf(sharp, standing) }
           return true
         },

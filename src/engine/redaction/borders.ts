@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Handle } from '../../core/handles.ts'
 import type { EpochEdit, Epoch, LogRecord } from '../../core/records.ts'
-import type { ArtifactStore } from '../../ports/artifact-store.ts'
+import type { ArtifactMeta, ArtifactStore } from '../../ports/artifact-store.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import type { Summarizer } from '../../ports/summarizer.ts'
 import type { EngineDeps } from '../deps.ts'
@@ -20,13 +20,38 @@ function redactBytes(redact: Redactor, bytes: Uint8Array): Uint8Array {
   return clean === text ? bytes : Buffer.from(clean)
 }
 
+/** Names and ids are a client's words too. Hashes and what a record is found by stay. */
 function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
-  if (record.type === 'item-seen') return { ...record, text: redact(record.text), fragment: redact(record.fragment) }
-  if (record.type === 'edit') return { ...record, text: redact(record.text) }
-  if (record.type === 'audit') return { ...record, reason: redact(record.reason) }
-  if (record.type === 'compaction-asked' && record.instructions !== undefined)
-    return { ...record, instructions: redact(record.instructions) }
-  return record.type === 'epoch' ? redactEpoch(redact, record) : record
+  switch (record.type) {
+    case 'item-seen':
+      return {
+        ...record,
+        ...(record.callId !== undefined && { callId: redact(record.callId) }),
+        ...(record.toolName !== undefined && { toolName: redact(record.toolName) }),
+        kind: redact(record.kind),
+        role: redact(record.role),
+        text: redact(record.text),
+        fragment: redact(record.fragment),
+      }
+    case 'edit':
+      return { ...record, text: redact(record.text), reason: redact(record.reason) }
+    case 'audit':
+      return {
+        ...record,
+        ...(record.callId !== undefined && { callId: redact(record.callId) }),
+        ...(record.tool !== undefined && { tool: redact(record.tool) }),
+        reason: redact(record.reason),
+      }
+    case 'compaction-asked':
+      return record.instructions === undefined ? record : { ...record, instructions: redact(record.instructions) }
+    case 'usage':
+    case 'request-sent':
+      return { ...record, model: redact(record.model) }
+    case 'epoch':
+      return redactEpoch(redact, record)
+    default:
+      return record
+  }
 }
 
 const redactEpoch = (redact: Redactor, epoch: Epoch): Epoch => ({
@@ -52,7 +77,18 @@ export function redactingStore<S extends SessionStore>(store: S, redact: Redacto
 }
 
 function redactingArtifacts(artifacts: ArtifactStore, redact: Redactor): ArtifactStore {
-  return { ...artifacts, put: (tenant, bytes, meta) => artifacts.put(tenant, redactBytes(redact, bytes), meta) }
+  const cleaned = (meta: ArtifactMeta): ArtifactMeta => {
+    const { tool, callId } = meta
+    return {
+      ...meta,
+      ...(tool !== undefined && { tool: redact(tool) }),
+      ...(callId !== undefined && { callId: redact(callId) }),
+    }
+  }
+  return {
+    ...artifacts,
+    put: (tenant, bytes, meta) => artifacts.put(tenant, redactBytes(redact, bytes), meta && cleaned(meta)),
+  }
 }
 
 /** The address of what will be stored, not of what came. */

@@ -12,6 +12,12 @@ const SEPARATOR = `\\\\?["']?\\s{0,3}(?::=|=>|:|=)\\s{0,3}\\\\?["']?`
 const NO_PASSWORD =
   'string|str|text|varchar|bytes|number|boolean|bool|null|nil|none|undefined|true|false|any|unknown|object|required|optional|password|passwd|passphrase|secret|secretstr|field|input|hidden|self|this|props|state|form|data|user|config|settings|options|params|process|env|os|ref|value|function|async|await|new'
 
+/** The beginning of a command, and a character of its arguments: where it is named anew, that one is the beginning. */
+const command = (names: string): string => {
+  const start = `(?<!\\w)(?:${names})\\s`
+  return `${start}(?:(?!${start})[^\\n])`
+}
+
 export const LABELLED_SECRETS: readonly LabelledSecret[] = [
   {
     name: 'url-password',
@@ -83,14 +89,14 @@ export const LABELLED_SECRETS: readonly LabelledSecret[] = [
   {
     name: 'login',
     pattern: new RegExp(
-      `((?<!\\w)(?:curl|wget|http|https|xh)\\s[^\\n]{0,300}?(?<=\\s)(?:-u|-U|--user|--proxy-user)[ =]{0,3}\\\\?["']?[^\\s:"'\\\\]{1,100}:)${NEW}([^\\s"'\\\\]{1,200})`,
+      `(${command('curl|wget|http|https|xh')}{0,300}?(?<=\\s)(?:-u|-U|--user|--proxy-user)[ =]{0,3}\\\\?["']?[^\\s:"'\\\\]{1,100}:)${NEW}([^\\s"'\\\\]{1,200})`,
       'g',
     ),
   },
   {
     name: 'login',
     pattern: new RegExp(
-      `((?<!\\w)(?:sshpass|mysql|mysqldump|mariadb|docker login)\\s[^\\n]{0,200}?(?<=\\s)-p ?\\\\?["']?)${NEW}([^\\s"'\\\\-][^\\s"'\\\\]{3,200})`,
+      `(${command('sshpass|mysql|mysqldump|mariadb|docker login')}{0,200}?(?<=\\s)-p ?\\\\?["']?)${NEW}([^\\s"'\\\\-][^\\s"'\\\\]{3,200})`,
       'g',
     ),
   },
@@ -106,7 +112,7 @@ export const LABELLED_SECRETS: readonly LabelledSecret[] = [
     // `.pgpass`: host, port, database, user, password.
     name: 'pgpass',
     pattern: new RegExp(
-      `((?<![\\w.:-])[\\w.*-]{1,200}:(?:\\d{2,5}|\\*):[\\w*-]{1,100}:[\\w.@*-]{1,100}:)${NEW}([^\\s:"'\\\\]{4,200})(?![\\w:])`,
+      `((?<![\\w.*:-])[\\w.*-]{1,200}:(?:\\d{2,5}|\\*):[\\w*-]{1,100}:[\\w.@*-]{1,100}:)${NEW}([^\\s:"'\\\\]{4,200})(?![\\w:])`,
       'g',
     ),
   },

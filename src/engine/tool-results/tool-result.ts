@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { EventBody } from '../../core/events.ts'
 import type { Handle } from '../../core/handles.ts'
+import { modelName } from '../../core/model-name.ts'
 import { RECORD_VERSION, type Audit } from '../../core/records.ts'
 import type { Policy } from '../../core/policy.ts'
 import type { Limit, Target } from '../../core/target.ts'
@@ -105,7 +106,7 @@ function weighing(
   const isOwnModel = model === undefined || model === modelOf(branch)
   const isSame = isOwnModel && (window === undefined || window === own?.window)
   const target: Target = {
-    model: model ?? modelOf(branch) ?? 'unknown',
+    model: modelName(model ?? modelOf(branch) ?? 'unknown'),
     ...(window !== undefined && { window }),
   }
   const limit =

@@ -3,8 +3,9 @@ import { LONG_TEXT, textPieces, type TargetRef } from '../../../meter/index.ts'
 import type { Pause } from '../../../lib/yield-now.ts'
 import type { EngineDeps } from '../../deps.ts'
 
-/** Fewer new items than this are counted in a few milliseconds. */
-const MANY_ITEMS = 2_000
+/** Characters that are counted in a few milliseconds, and what a further item costs beside its text. */
+const SLICE_CHARACTERS = 256 * 1024
+const ITEM_CHARACTERS = 128
 
 /**
  * Counts what is large about a request before anything asks for its load, a part at a time: the meter remembers each part, so the question is
@@ -18,16 +19,19 @@ export async function countAhead(
   pause: Pause,
 ): Promise<void> {
   const { items } = conversation
+  let waiting = 0
   for (let at = known; at < items.length; at++) {
     const { text } = items[at]!
+    waiting += ITEM_CHARACTERS + Math.min(text.length, LONG_TEXT)
+    if (waiting > SLICE_CHARACTERS) {
+      meter.measure(gauge, { ...conversation, items: items.slice(0, at) }, 0)
+      await pause()
+      waiting = 0
+    }
     if (text.length <= LONG_TEXT) continue
     for (const piece of textPieces(text)) {
       meter.countText(gauge, piece)
       await pause()
     }
-  }
-  for (let to = known + MANY_ITEMS; to < items.length; to += MANY_ITEMS) {
-    meter.measure(gauge, { ...conversation, items: items.slice(0, to) }, 0)
-    await pause()
   }
 }

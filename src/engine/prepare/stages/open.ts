@@ -1,5 +1,7 @@
 import { sharedLinks } from '../../../core/chain.ts'
 import { PlimsollError } from '../../../core/errors.ts'
+import { modelName } from '../../../core/model-name.ts'
+import type { Target } from '../../../core/target.ts'
 import { codecFor } from '../../codec-for.ts'
 import type { EngineDeps } from '../../deps.ts'
 import { mayBeCached, openOffer, readersFor } from '../../readers/offered-tools.ts'
@@ -29,7 +31,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
   const codec = codecFor(deps, request.format)
   const text = typeof request.body === 'string' ? request.body : textOf(request.body)
   const decoded = request.conversation ?? deps.memo.bodies.decode(branch.tenant, codec, text)
-  const target = request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' }
+  const target = named(request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' })
   const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
   const links = deps.memo.chain(conversation.items)
   const { calibration, decisions, sealedTokens, isExact } = branch.log
@@ -72,6 +74,11 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     emit: (body) =>
       deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
   }
+}
+
+function named(target: Target): Target {
+  const model = modelName(target.model)
+  return model === target.model ? target : { ...target, model }
 }
 
 /** Most requests are ready before: only long ones let others pass. */

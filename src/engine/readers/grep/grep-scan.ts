@@ -17,39 +17,67 @@ export interface GrepScan {
   readonly output: GrepOutput
 }
 
-export function scanStretch(stretch: LineStretch, scan: GrepScan): void {
-  if (!stretch.whole) scanPiece(stretch, scan)
-  else if (scan.invert || scan.everyLine || scan.matcher.candidate === undefined) scanLines(stretch, scan)
-  else scanCandidates(stretch, scan, scan.matcher.candidate)
+/** Characters that even the most expensive pattern looks at within a few dozen milliseconds. */
+const SLICE_CHARACTERS = 16 * 1024
+
+/** Yields where others may work in between: how many characters of the stretch are done. */
+export function* scanStretch(stretch: LineStretch, scan: GrepScan): Generator<number> {
+  if (!stretch.whole) yield* scanPiece(stretch, scan)
+  else if (scan.invert || scan.everyLine || scan.matcher.candidate === undefined) yield* scanLines(stretch, scan)
+  else yield* scanCandidates(stretch, scan, scan.matcher.candidate)
 }
 
 /** Looks only at the lines that may match. */
-function scanCandidates(block: LineBlock, scan: GrepScan, candidate: (text: string, from: number) => number): void {
+function* scanCandidates(
+  block: LineBlock,
+  scan: GrepScan,
+  candidate: (text: string, from: number) => number,
+): Generator<number> {
   const { text } = block
   let line = block.line
   let at = 0
+  let looked = 0
   for (let found = candidate(text, 0); found !== -1; found = candidate(text, at)) {
     const start = found === 0 ? 0 : text.lastIndexOf('\n', found - 1) + 1
     line += countNewlines(text, at, start)
-    at = scanLine(block, scan, start, line)
+    at = yield* scanLine(block, scan, start, line)
     line++
+    looked += at - start
+    if (looked < SLICE_CHARACTERS) continue
+    looked = 0
+    yield at
   }
 }
 
-function scanLines(block: LineBlock, scan: GrepScan): void {
-  for (let at = 0, line = block.line; line < block.line + block.lines; line++) at = scanLine(block, scan, at, line)
+function* scanLines(block: LineBlock, scan: GrepScan): Generator<number> {
+  let paused = 0
+  for (let at = 0, line = block.line; line < block.line + block.lines; line++) {
+    at = yield* scanLine(block, scan, at, line)
+    if (at - paused < SLICE_CHARACTERS) continue
+    paused = at
+    yield at
+  }
 }
 
 /** Looks at the line that begins at `start`; returns where the next one begins. */
-function scanLine({ text, start: base }: LineBlock, scan: GrepScan, start: number, line: number): number {
+function* scanLine(
+  { text, start: base }: LineBlock,
+  scan: GrepScan,
+  start: number,
+  line: number,
+): Generator<number, number> {
   const newline = text.indexOf('\n', start)
   const next = newline === -1 ? text.length : newline
   const end = next > start && text.charCodeAt(next - 1) === 13 ? next - 1 : next
   const content = text.slice(start, end)
   const { matcher, invert, output } = scan
   if (content.length > LONG_LINE && !invert) {
-    if (!scanLong(content, () => base + byteLength(text.slice(0, start)), line, scan))
-      output.other(line, () => beginning(content))
+    const found = yield* scanLong(
+      { text: content, at: start, line },
+      () => base + byteLength(text.slice(0, start)),
+      scan,
+    )
+    if (!found) output.other(line, () => beginning(content))
   } else {
     const shown = (): string => (content.length > LONG_LINE ? beginning(content) : content)
     if (matcher.test(content) === invert) output.other(line, shown)
@@ -59,10 +87,14 @@ function scanLine({ text, start: base }: LineBlock, scan: GrepScan, start: numbe
 }
 
 /** Of a line too long to show, each match counts for itself. False when there is none. */
-function scanLong(text: string, start: () => number, line: number, { matcher, output }: GrepScan): boolean {
+function* scanLong(
+  { text, at, line }: { readonly text: string; readonly at: number; readonly line: number },
+  start: () => number,
+  { matcher, output }: GrepScan,
+): Generator<number, boolean> {
   let from = 0
   for (let count = 0; from <= text.length; count++) {
-    const match = matcher.find(text, from)
+    const match = yield* findWithin(matcher, text, from, at)
     if (match === undefined) return count > 0
     if (count === MAX_PER_LINE) {
       output.more()
@@ -73,23 +105,51 @@ function scanLong(text: string, start: () => number, line: number, { matcher, ou
       line,
       () => `byte ${grouped(start() + byteLength(text.slice(0, match.start)))}: ${excerpt(text, match)}`,
     )
+    yield at + from
   }
   return true
 }
 
 /** A line in pieces: a match is reported by the piece that owns its first byte. Inverted it would only be noise. */
-function scanPiece({ text, line, start, ownFrom, ownTo }: LinePiece, { matcher, invert, output }: GrepScan): void {
+function* scanPiece(
+  { text, line, start, ownFrom, ownTo }: LinePiece,
+  { matcher, invert, output }: GrepScan,
+): Generator<number> {
   if (invert) return
   let from = 0
   for (let count = 0; from <= text.length; count++) {
-    const match = matcher.find(text, from)
+    const match = yield* findWithin(matcher, text, from)
     if (match === undefined) return
     if (count === MAX_PER_LINE) return output.more()
     from = Math.max(match.end, match.start + 1)
     const at = start + byteLength(text.slice(0, match.start))
     if (at >= ownFrom && at < ownTo) output.match(line, () => `byte ${grouped(at)}: ${excerpt(text, match)}`)
+    yield from
   }
 }
+
+/** A match that begins this near to the end of a window may go on behind it: the next window begins here. */
+const WINDOW_OVERLAP = 1_024
+
+/** The next match, looked for a window at a time; what stands before a window is seen, so that anchors mean the line's own ends. */
+function* findWithin(
+  matcher: LineMatcher,
+  text: string,
+  from: number,
+  at = 0,
+): Generator<number, { readonly start: number; readonly end: number } | undefined> {
+  for (let start = from; ;) {
+    const end = start + matcher.window
+    if (end >= text.length) return matcher.find(text, start)
+    const match = matcher.find(text.slice(0, end), start)
+    if (match !== undefined && isWhole(matcher, match, end)) return match
+    yield at + start
+    start = end - WINDOW_OVERLAP
+  }
+}
+
+const isWhole = (matcher: LineMatcher, match: { readonly start: number; readonly end: number }, end: number): boolean =>
+  match.end < end || (!matcher.endMatters && match.start < end - WINDOW_OVERLAP)
 
 function countNewlines(text: string, from: number, to: number): number {
   let count = 0

@@ -1,6 +1,8 @@
 import { PlimsollError } from '../../../core/errors.ts'
+import type { ArtifactStat } from '../../../ports/artifact-store.ts'
 import { grepOutput } from './grep-output.ts'
-import { scanStretch } from './grep-scan.ts'
+import { scanStretch, type GrepScan } from './grep-scan.ts'
+import { yieldNow } from '../../../lib/yield-now.ts'
 import { lineMatcher } from './line-matcher.ts'
 import { linesOf } from '../lines/line-stream.ts'
 import { grouped, type Reader, type ReaderAnswer } from '../reader.ts'
@@ -37,15 +39,7 @@ export async function artifactGrep(reader: Reader, request: GrepRequest): Promis
   const matcher = lineMatcher(request.pattern, request)
   const stat = await reader.find(request.handle)
   const output = grepOutput(reader.room(1) - HEADER_BYTES, context, offset, limit)
-  const deadline = reader.clock.now() + reader.timeoutMs
-  let scanned = stat.bytes
-  for await (const stretches of linesOf(reader, stat)) {
-    for (const stretch of stretches) scanStretch(stretch, { matcher, invert, everyLine: context > 0, output })
-    const reached = stretches.at(-1)
-    if (reader.clock.now() < deadline || reached === undefined) continue
-    scanned = Math.min(stat.bytes, reached.start + Buffer.byteLength(reached.text) + 1)
-    break
-  }
+  const scanned = await scanAll(reader, stat, { matcher, invert, everyLine: context > 0, output })
   const stopped =
     scanned < stat.bytes
       ? `; stopped after ${grouped(reader.timeoutMs)} ms at byte ${grouped(scanned)} of ${grouped(stat.bytes)}`
@@ -59,4 +53,23 @@ export async function artifactGrep(reader: Reader, request: GrepRequest): Promis
       ? `\n[shown ${shown === 0 ? 'none' : `${offset + 1}-${last}`} of ${grouped(matches)}; more: offset=${last}]`
       : ''
   return reader.answer(`${header}${text === '' ? '' : `\n${text}`}${more}`, [stat.handle], stopped !== '' || full)
+}
+
+/** Looks at all of an artifact, or as much as the time allows; how far it came. Others work in between. */
+async function scanAll(reader: Reader, stat: ArtifactStat, scan: GrepScan): Promise<number> {
+  const deadline = reader.clock.now() + reader.timeoutMs
+  const pause = yieldNow()
+  for await (const stretches of linesOf(reader, stat)) {
+    for (const stretch of stretches) {
+      const place = (done: number): number =>
+        Math.min(stat.bytes, stretch.start + Buffer.byteLength(stretch.text.slice(0, done)))
+      for (const done of scanStretch(stretch, scan)) {
+        await pause()
+        if (reader.clock.now() >= deadline) return place(done)
+      }
+      await pause()
+      if (reader.clock.now() >= deadline) return Math.min(stat.bytes, place(stretch.text.length) + 1)
+    }
+  }
+  return stat.bytes
 }

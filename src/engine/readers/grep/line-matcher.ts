@@ -6,6 +6,10 @@ export interface LineMatcher {
   /** The first match at or after `from`, in UTF-16 units; undefined when there is none. */
   find(text: string, from?: number): { readonly start: number; readonly end: number } | undefined
   test(text: string): boolean
+  /** So much of a long line is searched at a time. */
+  readonly window: number
+  /** Whether a match may hang on what comes behind it: then one that ends with a window is none yet. */
+  readonly endMatters: boolean
   /**
    * The first place at or after `from` of several lines where a matching line may be: lines in between do not match.
    * Undefined when only looking at every line can tell.
@@ -23,6 +27,16 @@ export interface LineMatcherOptions {
 const MAX_PATTERN_CHARACTERS = 1000
 /** A repeat is copied out when it is compiled: `.{0,1000}` runs a thousand states abreast. Nested ones RE2 limits itself. */
 const MAX_REPEATS = 1000
+/**
+ * States of the compiled pattern. Finding costs characters × states, about 50 ns each where a text keeps all of them busy: more than this and
+ * even a short stretch of a long line would hold up the process.
+ */
+const MAX_STATES = 600
+/** Characters × states that are worked on without a pause. */
+const SLICE_WORK = 1_500_000
+const LEAST_WINDOW = 2_048
+/** So few search the longest stretch in one go. */
+const FEW_STATES = 20
 /** Shorter text stands in too many lines to be worth a search of its own. */
 const LEAST_LITERAL = 2
 const PLAIN = /^[^\\^$.*+?()[\]{}|]+$/
@@ -44,6 +58,8 @@ export function lineMatcher(pattern: string, options: LineMatcherOptions = {}): 
   const regex = compile(fixed ? RE2JS.quote(pattern) : pattern, ignoreCase)
   const line: LineMatcher = {
     test: (text) => regex.test(text),
+    window: windowFor(regex.programSize()),
+    endMatters: /\$|\\[zbB]/.test(pattern),
     find(text, from = 0) {
       const matcher = regex.matcher(text)
       return matcher.find(from) ? { start: matcher.start(), end: matcher.end() } : undefined
@@ -55,12 +71,21 @@ export function lineMatcher(pattern: string, options: LineMatcherOptions = {}): 
     : { ...line, candidate: (text, from) => text.indexOf(literal, from) }
 }
 
+const windowFor = (states: number): number =>
+  states <= FEW_STATES ? Infinity : Math.max(LEAST_WINDOW, Math.floor(SLICE_WORK / states))
+
 function plainMatcher(text: string): LineMatcher {
   const find: LineMatcher['find'] = (line, from = 0) => {
     const start = line.indexOf(text, from)
     return start === -1 ? undefined : { start, end: start + text.length }
   }
-  return { find, test: (line) => line.includes(text), candidate: (line, from) => line.indexOf(text, from) }
+  return {
+    find,
+    test: (line) => line.includes(text),
+    window: Infinity,
+    endMatters: false,
+    candidate: (line, from) => line.indexOf(text, from),
+  }
 }
 
 function compile(pattern: string, ignoreCase: boolean): RE2JS {
@@ -73,6 +98,16 @@ function compile(pattern: string, ignoreCase: boolean): RE2JS {
       advice: 'Use * or +.',
     })
   }
+  const regex = parse(pattern, ignoreCase)
+  if (regex.programSize() <= MAX_STATES) return regex
+  throw new PlimsollError(
+    'bad-input',
+    `The pattern compiles to ${regex.programSize()} states; ${MAX_STATES} is the most.`,
+    { advice: 'Use * or + in place of counted repeats.' },
+  )
+}
+
+function parse(pattern: string, ignoreCase: boolean): RE2JS {
   try {
     return RE2JS.compile(pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
   } catch (error) {

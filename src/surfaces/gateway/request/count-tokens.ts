@@ -1,5 +1,6 @@
 import type { ToolOffer } from '../../../engine/readers/offered-tools.ts'
 import { PlimsollError } from '../../../core/errors.ts'
+import { modelName } from '../../../core/model-name.ts'
 import type { Target } from '../../../core/target.ts'
 import { wireOf } from '../../../formats/registry.ts'
 import type { Answer } from './answer.ts'
@@ -22,7 +23,7 @@ export async function count<B>(deps: GatewayDeps, opened: OpenedRequest, upstrea
   const { request, route, codec, text, conversation, owner, mode, settings, policy } = opened
   const [place] = request.places
   if (place === undefined) throw new PlimsollError('not-found', 'No upstream is configured for this route.')
-  const model = place.model ?? route.model ?? conversation.settings.model ?? 'unknown'
+  const model = modelName(place.model ?? route.model ?? conversation.settings.model ?? 'unknown')
   const window = place.window ?? settings.window
   const target: Target = { model, endpoint: place.endpoint, ...(window !== undefined && { window }) }
   const shown = await withHiddenSteps(deps, opened)

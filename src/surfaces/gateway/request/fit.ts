@@ -1,4 +1,5 @@
 import { DOES_NOT_FIT, isPlimsollError, type PlimsollError } from '../../../core/errors.ts'
+import { modelName } from '../../../core/model-name.ts'
 import type { Target } from '../../../core/target.ts'
 import { within } from '../../../engine/learning/within.ts'
 import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
@@ -42,7 +43,7 @@ export async function fit<B>(
 }
 
 async function targetAt<B>(managed: ManagedRequest<B>, place: Place): Promise<Target> {
-  const model = place.model ?? managed.route.model ?? managed.conversation.settings.model ?? 'unknown'
+  const model = modelName(place.model ?? managed.route.model ?? managed.conversation.settings.model ?? 'unknown')
   const { tenant } = managed
   const learned = await managed.learned.of({ tenant, endpoint: place.endpoint, model })
   const held = managed.held.of(conversationKey(managed, place.endpoint, model))
