@@ -1,7 +1,8 @@
 import { BasePlugin, FunctionTool, Gemini, InMemorySessionService, LlmAgent, Runner, StreamingMode } from '@google/adk'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { plimsollPlugin, type AdkOptions } from '../src/surfaces/adapters/google-adk.ts'
+import { createPlimsoll } from '../src/index.ts'
+import { plimsollModel, plimsollPlugin, type AdkOptions } from '../src/surfaces/adapters/google-adk.ts'
 import {
   ANSWER,
   expectFinished,
@@ -32,10 +33,15 @@ class RefereedGemini extends Gemini {
 const WHO = { appName: 'app', userId: 'me', sessionId: 'run' }
 
 /** An agent that is asked, once or again; each time it gives what it said last and everything that its session holds. */
-async function agentOf({ referee, plimsoll }: Stage, options: AdkOptions, streamingMode = StreamingMode.NONE) {
+async function agentOf(
+  { referee, plimsoll }: Stage,
+  options: AdkOptions,
+  streamingMode = StreamingMode.NONE,
+  isRetried = false,
+) {
   const agent = new LlmAgent({
     name: 'main',
-    model: new RefereedGemini(referee.fetch),
+    model: isRetried ? plimsollModel(new RefereedGemini(referee.fetch)) : new RefereedGemini(referee.fetch),
     instruction: 'Work with the tools.',
     generateContentConfig: { maxOutputTokens: MAX_OUTPUT },
     tools: [
@@ -83,6 +89,29 @@ describe('an ADK agent with the plugin', () => {
     expect((await ask(TASK)).last).toBe(ANSWER)
     expectRecalled(stage)
     await expectFinished(stage, 'run')
+  })
+
+  it.each([StreamingMode.NONE, StreamingMode.SSE])(
+    'recovers from a window that nobody named, with the model that repeats a call: %s',
+    async (mode) => {
+      const parallel = mode === StreamingMode.NONE
+      const stage = stageFor('gemini', { parallel })
+      const ask = await agentOf(stage, {}, mode, true)
+      const { last, history } = await ask(TASK)
+      expect(last).toBe(ANSWER)
+      expectWhole([history], { parallel })
+      await expectRecovered(stage)
+    },
+  )
+
+  it('makes no call that a budget stops, and says so', async () => {
+    const budgets = [{ name: 'day', scope: 'day', unit: 'tokens', hard: 10 } as const]
+    const { referee } = stageFor('gemini')
+    const plimsoll = createPlimsoll({ store: 'memory:', budgets })
+    const ask = await agentOf({ referee, plimsoll }, { window: WINDOW })
+    expect((await ask(TASK)).last).toContain('No model call was made')
+    expect(referee.summary().requests).toBe(0)
+    await plimsoll.close()
   })
 
   it('ends a run with the refusal of a window that nobody named, and goes on within it when it is asked again', async () => {

@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest'
+import { createPlimsoll } from '../../src/index.ts'
 import { plimsollExtension } from '../../src/surfaces/adapters/pi.ts'
 import { ANSWER, expectFinished, expectWhole, logOf, MAX_OUTPUT, stageFor, STEPS, TASK, WINDOW } from './scenario.ts'
 
 type Handler = (event: unknown, context: unknown) => unknown
 
 /** What pi calls an extension with. The extension inside pi itself: `npm run test:frameworks`. */
-function fakePi(extension: ReturnType<typeof plimsollExtension>) {
+function fakePi(extension: ReturnType<typeof plimsollExtension>, abort?: () => void) {
   const handlers = new Map<string, Handler>()
   extension({ on: (event: string, handler: Handler) => handlers.set(event, handler), registerTool: () => undefined })
-  const context = { sessionManager: { getSessionId: () => 'run' }, model: { id: 'gpt-4.1' } }
+  const context = { sessionManager: { getSessionId: () => 'run' }, model: { id: 'gpt-4.1' }, abort }
   return (name: string, event: object): unknown => handlers.get(name)?.(event, context)
 }
 
@@ -53,6 +54,17 @@ describe('the extension for pi', () => {
     expect(text).toBe(ANSWER)
     expectWhole([JSON.stringify(messages).replaceAll('\\n', '\n')])
     await expectFinished(stage, 'run')
+  })
+
+  it('makes no call that a budget stops', async () => {
+    const budgets = [{ name: 'day', scope: 'day', unit: 'tokens', hard: 10 } as const]
+    const plimsoll = createPlimsoll({ store: 'memory:', budgets })
+    let aborts = 0
+    const emit = fakePi(plimsollExtension(plimsoll, { window: WINDOW }), () => aborts++)
+    const payload = { model: 'gpt-4.1', messages: [{ role: 'user', content: TASK }] }
+    await expect(emit('before_provider_request', { payload })).rejects.toMatchObject({ code: 'budget-exceeded' })
+    expect(aborts).toBe(1)
+    await plimsoll.close()
   })
 
   it('cancels the compaction of pi, and shortens its results where it is asked to', async () => {

@@ -67,6 +67,12 @@ describe('windows of adapters', () => {
   })
 })
 
+describe('the model for ADK without types', () => {
+  it('says what it needs', () => {
+    expect(said(adk.plimsollModel, ['gemini-2.5-pro'])).toMatch(/model of plimsollModel\(\) must be a model of ADK/)
+  })
+})
+
 describe('the MCP server without types', () => {
   it.each<[object, RegExp]>([
     [{ port: '4143' }, /port must be a port, not "4143"/],

@@ -1,10 +1,11 @@
-import { numberOf, recordOf, recordsIn, stringOf } from '../../core/values.ts'
+import { listOf, numberOf, recordOf, recordsIn, stringOf, type Fields } from '../../core/values.ts'
+import { checkArguments } from '../../core/given.ts'
 import type { Usage } from '../../core/usage.ts'
 import { detectFormat } from '../../formats/registry.ts'
 import type { Plimsoll, PreparedTurn, ReaderTools, Session } from '../../index.ts'
 import { checkAdapter, part } from './kit/check-adapter.ts'
 import { outputText, shortened } from './kit/shorten.ts'
-import type { TurnOptions } from './kit/managed-turns.ts'
+import { checkVerdict, type TurnOptions } from './kit/managed-turns.ts'
 import { sizeRefusals } from './kit/size-refusals.ts'
 import type { LangChainReader } from './reader-shapes.ts'
 
@@ -86,6 +87,15 @@ export function plimsollPlugin<P extends object>(
     await sessionOf(context).record({ turn, ...known })
   }
 
+  /** Whether a smaller request may be answered. */
+  async function refused(context: CallbackContext, error: unknown): Promise<boolean> {
+    const waiting = take(context)
+    if (waiting === undefined) return false
+    const session = sessionOf(context)
+    await session.record({ turn: waiting.turn.id, refused: true })
+    return sizeRefusals(session, window).learn(waiting.turn, waiting.model, error)
+  }
+
   const callbacks = {
     async beforeModelCallback(params: { callbackContext: CallbackContext; llmRequest: ModelRequest }) {
       const { callbackContext: context, llmRequest: request } = params
@@ -102,11 +112,19 @@ export function plimsollPlugin<P extends object>(
       // An agent that failed leaves its turn open.
       await close(context, undefined)
       if (format === undefined) return undefined
-      const session = sessionOf(context)
-      const turn = await session.prepare({ format, body, targets: [sizeRefusals(session, window).targetOf(model)] })
-      open.set(keyOf(context), { turn, model })
-      if (turn.report.untouched) return undefined
-      request.contents = [...turn.body.contents]
+      const send = async (): Promise<void> => {
+        const session = sessionOf(context)
+        const turn = await session.prepare({ format, body, targets: [sizeRefusals(session, window).targetOf(model)] })
+        checkVerdict(turn)
+        open.set(keyOf(context), { turn, model })
+        if (!turn.report.untouched) show(request, body, turn.body)
+      }
+      await send()
+      AGAIN.set(request, async (error) => {
+        const isTooLarge = await refused(context, error)
+        if (isTooLarge) await send()
+        return isTooLarge
+      })
       return undefined
     },
     async afterModelCallback(params: { callbackContext: CallbackContext; llmResponse: unknown }) {
@@ -116,19 +134,9 @@ export function plimsollPlugin<P extends object>(
         await close(params.callbackContext, usageOf(usageMetadata))
       return undefined
     },
-    async onModelErrorCallback({
-      callbackContext: context,
-      error,
-    }: {
-      callbackContext: CallbackContext
-      error: unknown
-    }) {
-      const waiting = take(context)
-      if (waiting === undefined) return undefined
-      const session = sessionOf(context)
-      await session.record({ turn: waiting.turn.id, refused: true })
-      // ADK runs no tool that an answer from here calls, so the call is not repeated; the next one is smaller.
-      sizeRefusals(session, window).learn(waiting.turn, waiting.model, error)
+    async onModelErrorCallback(params: { callbackContext: CallbackContext; error: unknown }) {
+      // ADK runs no tool that an answer from here calls: what repeats a call is `plimsollModel`. Without it the next one is smaller.
+      await refused(params.callbackContext, params.error)
       return undefined
     },
     async afterToolCallback(params: {
@@ -147,6 +155,60 @@ export function plimsollPlugin<P extends object>(
     },
   }
   return Object.assign(Object.create(BasePlugin.prototype) as P, { name: 'plimsoll', ...callbacks })
+}
+
+/** The view in the place of the request: its contents, and what else had to change for them to fit or for tools to be left alone. */
+function show(request: ModelRequest, asked: Fields, { contents, generationConfig, toolConfig, ...view }: Fields): void {
+  const { maxOutputTokens } = recordOf(generationConfig) ?? {}
+  const { systemInstruction } = view
+  const isOther = JSON.stringify(systemInstruction) !== JSON.stringify(asked['systemInstruction'])
+  request.contents = [...listOf(contents)]
+  request.config = {
+    ...request.config,
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(toolConfig !== undefined && { toolConfig }),
+    ...(isOther && { systemInstruction }),
+  }
+}
+
+/** By request: makes it smaller after a refusal because of its size; false for any other error. */
+const AGAIN = new WeakMap<object, (error: unknown) => Promise<boolean>>()
+
+/**
+ * The model of an agent whose runner has the plugin: a call that is refused because of its size is reduced further and made once more. The plugin
+ * alone cannot do that, since ADK runs no tool that an answer in the place of an error calls.
+ */
+export function plimsollModel<M extends { generateContentAsync(request: never, ...more: never[]): unknown }>(
+  model: M,
+): M {
+  checkArguments(
+    [model],
+    [part('model', 'a model of ADK, such as new Gemini({ model })', 'generateContentAsync')],
+    'plimsollModel()',
+  )
+  const answers = (...given: unknown[]): AsyncIterable<unknown> =>
+    model.generateContentAsync(...(given as [never])) as AsyncIterable<unknown>
+  async function* generateContentAsync(request: object, ...more: unknown[]): AsyncGenerator {
+    let hasBegun = false
+    try {
+      for await (const answer of answers(request, ...more)) {
+        hasBegun = true
+        yield answer
+      }
+      return
+    } catch (error) {
+      if (hasBegun || (await AGAIN.get(request)?.(error)) !== true) throw error
+    }
+    yield* answers(request, ...more)
+  }
+  return new Proxy(model, {
+    get(target, name) {
+      if (name === 'generateContentAsync') return generateContentAsync
+      const value: unknown = Reflect.get(target, name, target)
+      // Its own methods see its private fields only as themselves.
+      return typeof value === 'function' ? (value as (...given: unknown[]) => unknown).bind(target) : value
+    },
+  })
 }
 
 /** What ADK asks of a tool; its class is the framework's, and need not be there to describe one. */

@@ -2,7 +2,7 @@ import { numberOf, recordOf, recordsIn, stringOf } from '../../core/values.ts'
 import { detectFormat } from '../../formats/registry.ts'
 import type { Plimsoll, PreparedTurn, Session } from '../../index.ts'
 import { checkAdapter } from './kit/check-adapter.ts'
-import type { TurnOptions } from './kit/managed-turns.ts'
+import { checkVerdict, type TurnOptions } from './kit/managed-turns.ts'
 import { shortened } from './kit/shorten.ts'
 import { sizeRefusals } from './kit/size-refusals.ts'
 
@@ -17,6 +17,7 @@ export interface PiOptions extends TurnOptions {
 interface ExtensionContext {
   readonly sessionManager: { getSessionId(): string }
   readonly model?: { readonly id: string } | undefined
+  abort?(): void
 }
 
 /** What pi hands to an extension: its events, and where tools are added. */
@@ -67,6 +68,9 @@ export function plimsollExtension(
       const model = context.model?.id ?? stringOf(body['model']) ?? 'unknown'
       const session = sessionOf(context)
       const turn = await session.prepare({ format, body, targets: [sizeRefusals(session, window).targetOf(model)] })
+      // pi goes on without a handler that fails, so it is told to stop as well.
+      if (turn.verdict.kind === 'halt') context.abort?.()
+      checkVerdict(turn)
       waiting = { turn, model }
       return turn.report.untouched ? undefined : turn.body
     })

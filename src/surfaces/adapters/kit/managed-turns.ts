@@ -2,6 +2,7 @@ import type { NewTool } from '../../../core/conversation.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import { isRecord, type Fields } from '../../../core/values.ts'
 import type { Usage } from '../../../core/usage.ts'
+import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
 import type { Session } from '../../../engine/session/session.ts'
 import {
   MIRROR_FORMAT,
@@ -73,8 +74,8 @@ export function managedTurns<M>(
     const messages = [...head, ...pieces.map(({ message }) => message)]
     const body = writeMirror({ model, messages, tools, ...(maxOutputTokens !== undefined && { maxOutputTokens }) })
     const turn = await session.prepare({ format: MIRROR_FORMAT, body, targets: [refusals.targetOf(model)] })
-    const { id, verdict } = turn
-    if (verdict.kind === 'halt') throw halted(verdict.reason)
+    const { id } = turn
+    checkVerdict(turn)
     const close = {
       answered: async (usage: Partial<Usage> | undefined) =>
         void (await session.record({ turn: id, ...(usage !== undefined && { usage: wholeUsage(usage) }) })),
@@ -117,10 +118,13 @@ export function managedTurns<M>(
   }
 }
 
-const halted = (reason: string): PlimsollError =>
-  new PlimsollError('budget-exceeded', `No model call was made: ${reason}.`, {
+/** A call that a budget stops is not made. @throws PlimsollError `budget-exceeded` */
+export function checkVerdict({ verdict }: Pick<PreparedTurn, 'verdict'>): void {
+  if (verdict.kind !== 'halt') return
+  throw new PlimsollError('budget-exceeded', `No model call was made: ${verdict.reason}.`, {
     advice: 'Raise the budget, or start another session.',
   })
+}
 
 const textOf = ({ parts }: MirrorMessage): string => parts.filter((part) => typeof part === 'string').join('\n\n')
 
