@@ -89,11 +89,11 @@ export function sessionOf(recording: Recording, { count, perCall, countPart }: C
   return { recording, headTokens: headTokensOf(recording, count), index: new RecallIndex(recording), messages }
 }
 
-function headTokensOf({ calls, wire }: Recording, count: (text: string) => number): number {
+/** Instructions that are a message of the history count there. */
+function headTokensOf({ calls, wire, system = '' }: Recording, count: (text: string) => number): number {
   const first = calls[0]
-  if (first === undefined) return 0
-  const { head, tools } = codecs.get(wire)!.decode(first.body())
-  return [...head, ...tools].reduce((sum, { text }) => sum + count(text), 0)
+  const tools = first === undefined ? [] : codecs.get(wire)!.decode(first.body()).tools
+  return tools.reduce((sum, { text }) => sum + count(text), count(system))
 }
 
 /** `headTokens` of system and tools stand before every request, in front of its own. */

@@ -10,7 +10,12 @@ export interface Codec {
   /** @throws PlimsollError with code `bad-input` for text that is no request of this wire. */
   decode(text: string): Conversation
   /** Untouched spans are byte-equal; `losses` is empty whenever the conversation came from this codec. */
-  encode(conversation: Conversation): { readonly text: string; readonly losses: readonly Loss[] }
+  encode(conversation: Conversation): {
+    readonly text: string
+    /** Its length in UTF-8, where that is known without counting. */
+    readonly bytes?: number
+    readonly losses: readonly Loss[]
+  }
   /** Members of the request as they were parsed, the wire's own names. For reading only. */
   fields(conversation: Conversation): Readonly<Record<string, unknown>>
   /** For whoever remembers the bodies before; without it every body is read and written as a whole. */

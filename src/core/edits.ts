@@ -1,6 +1,6 @@
 import type { Conversation, EnvelopeChanges, NewTool } from './conversation.ts'
 import { PlimsollError } from './errors.ts'
-import type { Item } from './item.ts'
+import type { Item, ToolDeclaration } from './item.ts'
 
 /** One change to the view. Pure data: it can be shown, stored, applied again and undone. */
 export type Edit =
@@ -97,10 +97,16 @@ export function changeEnvelope(conversation: Conversation, changes: EnvelopeChan
   return { ...conversation, changes: { ...all, addTools } }
 }
 
+export const declaration = (tool: NewTool): ToolDeclaration => ({ name: tool.name, text: JSON.stringify(tool) })
+
 /** Declares further tools behind the client's own. A conversation lists all that it declares; `addTools` says which its text does not have. */
-export function declareTools(conversation: Conversation, added: readonly NewTool[]): Conversation {
+export function declareTools(
+  conversation: Conversation,
+  added: readonly NewTool[],
+  declarationOf: (tool: NewTool) => ToolDeclaration = declaration,
+): Conversation {
   if (added.length === 0) return conversation
-  const declared = added.map((tool) => ({ name: tool.name, text: JSON.stringify(tool) }))
+  const declared = added.map(declarationOf)
   return { ...changeEnvelope(conversation, { addTools: added }), tools: [...conversation.tools, ...declared] }
 }
 

@@ -129,16 +129,16 @@ function partFactor(
   priorWeight: number,
   clamp: readonly [number, number],
 ): number {
-  const values = sortedValues(samples.length + 1)
-  values.add(1, priorWeight)
+  sorted.clear()
+  sorted.add(1, priorWeight)
   for (const sample of samples) {
     const counted = sample[part] ?? 0
     if (counted > 0) {
       const rest = sample.real - predictedOf(sample, factors, part)
-      values.add(rest / counted, (sample.weight * counted) / sample.real)
+      sorted.add(rest / counted, (sample.weight * counted) / sample.real)
     }
   }
-  return bounded(values.median(), clamp)
+  return bounded(sorted.median(), clamp)
 }
 
 const bounded = (value: number, [low, high]: readonly [number, number]): number => Math.min(high, Math.max(low, value))
@@ -156,12 +156,22 @@ function predictedOf({ text, fixed, tools = 0, media = 0 }: Sample, factors: Fac
 export const missOf = (sample: Sample, factors: Factors): number =>
   Math.log(sample.real / Math.max(1, predictedOf(sample, factors)))
 
-/** Weighted values in order, few of them and made for each fit of each answer: plain numbers, no objects. */
-function sortedValues(most: number): { add(value: number, weight: number): void; median(): number } {
-  const values = new Float64Array(most)
-  const weights = new Float64Array(most)
+/** Weighted values in order. Few of them, for each fit of each answer: plain numbers in lists that are used again. */
+interface SortedValues {
+  clear(): void
+  add(value: number, weight: number): void
+  /** With interpolation between the two middle values, so that few samples do not make it jump. */
+  median(): number
+}
+
+function sortedValues(): SortedValues {
+  const values: number[] = []
+  const weights: number[] = []
   let count = 0
   return {
+    clear() {
+      count = 0
+    },
     add(value, weight) {
       let at = count++
       for (; at > 0 && values[at - 1]! > value; at--) {
@@ -171,23 +181,26 @@ function sortedValues(most: number): { add(value: number, weight: number): void;
       values[at] = value
       weights[at] = weight
     },
-    /** With interpolation between the two middle values, so that few samples do not make it jump. */
     median() {
       let half = 0
       for (let i = 0; i < count; i++) half += weights[i]!
       half /= 2
       let below = 0
       for (let i = 0; i < count; i++) {
-        const middle = below + weights[i]! / 2
+        const weight = weights[i]!
+        const middle = below + weight / 2
         if (middle >= half) {
-          if (i === 0) return values[0]!
-          const [value, before] = [values[i]!, values[i - 1]!]
+          const value = values[i]!
+          if (i === 0) return value
+          const before = values[i - 1]!
           const beforeMiddle = below - weights[i - 1]! / 2
           return before + ((value - before) * (half - beforeMiddle)) / (middle - beforeMiddle)
         }
-        below += weights[i]!
+        below += weight
       }
       return values[count - 1]!
     },
   }
 }
+
+const sorted = sortedValues()

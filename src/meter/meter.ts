@@ -1,7 +1,7 @@
 import { BoundedMap } from '../lib/bounded-map.ts'
 import type { Conversation } from '../core/conversation.ts'
 import { type Count, NO_TOKENS, scaleCount, sumCounts, withUnsure } from '../core/count.ts'
-import type { Item } from '../core/item.ts'
+import type { Item, ToolDeclaration } from '../core/item.ts'
 import type { Load, Target } from '../core/target.ts'
 import type { Usage } from '../core/usage.ts'
 import { createPrefixes, type Prefixes } from '../lib/prefix-memo.ts'
@@ -220,15 +220,23 @@ export function createMeter(options: MeterOptions): Meter {
     return parts.length === 1 ? parts[0]! : sumCounts(parts)
   }
 
+  /** Declarations come again with every request, and whoever reads a body gives the same objects where they did not change. */
+  const declarations = new WeakMap<ToolDeclaration, { readonly key: string; readonly tokens: number }>()
+  function tokensOf(lens: Lens, tool: ToolDeclaration, isReadAs: boolean): number {
+    const key = isReadAs ? lens.key : `${lens.key}|json`
+    const known = declarations.get(tool)
+    if (known?.key === key) return known.tokens
+    const { text, readAs } = tool
+    const counted = isReadAs ? (readAs ?? text) : text
+    const share = isReadAs && readAs === undefined ? READ_SHARE : 1
+    const tokens = raw.text(lens, counted).count.tokens * share
+    declarations.set(tool, { key, tokens })
+    return tokens
+  }
+
   function countTools(lens: Lens, { head, tools, settings }: Conversation, overhead: Overhead): Count {
     const { toolsFactor, toolsOnce, toolsAlone, perTool, toolsSpread, toolsReadAs, toolsSlack, forcedTool } = overhead
-    const declared = tools.reduce((sum, { text, readAs }) => {
-      if (!toolsReadAs) return sum + raw.text(lens, text).count.tokens
-      return (
-        sum +
-        (readAs === undefined ? raw.text(lens, text).count.tokens * READ_SHARE : raw.text(lens, readAs).count.tokens)
-      )
-    }, 0)
+    const declared = tools.reduce((sum, tool) => sum + tokensOf(lens, tool, toolsReadAs), 0)
     const described = tools.reduce((sum, { describedBy = 0 }) => sum + describedBy, 0)
     const written = Math.ceil(declared * toolsFactor) + perTool * tools.length
     const around = toolsOnce + (head.length === 0 ? toolsAlone : 0) + (settings.forcesTool === true ? forcedTool : 0)

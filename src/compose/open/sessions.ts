@@ -11,7 +11,7 @@ export interface OpenSessions {
 export interface OpenSessionsOptions {
   /** @default 1,000 */
   readonly most?: number
-  /** What all of them may hold, roughly. @default 25 million */
+  /** What all of them may hold, roughly. @default 40 million */
   readonly bytes?: number
   /** As many may hold four times as much: large sessions that take turns must not push each other out. @default 16 */
   readonly least?: number
@@ -22,7 +22,7 @@ export interface OpenSessionsOptions {
  * its log and sends the same bytes.
  */
 export function openSessions(options: OpenSessionsOptions = {}): OpenSessions {
-  const { most = 1_000, bytes: room = 25_000_000, least = 16 } = options
+  const { most = 1_000, bytes: room = 40_000_000, least = 16 } = options
   const open = new Map<string, { readonly session: Session; readonly bytes: number }>()
   let held = 0
   return {

@@ -21,8 +21,8 @@ export function outgoingOf(context: PrepareContext, conversation: Conversation, 
     const text = editedPrefix.text + source.slice(editedPrefix.from)
     return { text, bytes: editedPrefix.bytes + bytes - editedPrefix.sourceBytes, editedPrefix }
   }
-  const { text } = codec.encode(conversation)
-  return { text, bytes: text === source ? bytes : Buffer.byteLength(text) }
+  const { text, bytes: written } = codec.encode(conversation)
+  return { text, bytes: written ?? Buffer.byteLength(text) }
 }
 
 /** Items are the same objects only where the body has the same bytes up to them. */

@@ -1,6 +1,6 @@
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
-import type { Item } from '../../core/item.ts'
+import type { Item, ToolDeclaration } from '../../core/item.ts'
 import type { Prefixes } from '../../lib/prefix-memo.ts'
 
 /**
@@ -23,6 +23,14 @@ export interface RecentBodiesOptions {
 interface Body {
   readonly text: string
   readonly conversation: Conversation
+  /** One character of the text that tells it from most others, and where it stands: every body is looked at for every request. */
+  readonly sign: number
+  readonly at: number
+}
+
+function bodyOf(text: string, conversation: Conversation): Body {
+  const at = lastGlance(text)
+  return { text, conversation, at, sign: text.charCodeAt(at) }
 }
 
 /** Reads every body as a whole. */
@@ -63,15 +71,37 @@ export function createRecentBodies(prefixes: Prefixes<Item>, options: RecentBodi
       const key = `${codec.format} ${owner}`
       const bodies = owners.get(key) ?? []
       const before = nearest(bodies, text)
-      const conversation = incremental.decode(text, before?.conversation)
+      const conversation = sharing(incremental.decode(text, before?.conversation), before?.conversation)
       // The body that this one grew from will hardly come again.
       if (before !== undefined && isContinued(prefixes, before.conversation, conversation))
         forget(bodies, bodies.indexOf(before))
-      keep(key, bodies, { text, conversation })
+      keep(key, bodies, bodyOf(text, conversation))
       return conversation
     },
   }
 }
+
+/** Instructions and tools come again with every request; what was worked out for them is found again by the objects. */
+function sharing(now: Conversation, before: Conversation | undefined): Conversation {
+  if (before === undefined) return now
+  const head = isSame(now.head, before.head, isSameInstruction) ? before.head : now.head
+  const tools = isSame(now.tools, before.tools, isSameTool) ? before.tools : now.tools
+  return head === now.head && tools === now.tools ? now : { ...now, head, tools }
+}
+
+const isSame = <T>(now: readonly T[], before: readonly T[], isAlike: (a: T, b: T) => boolean): boolean =>
+  now.length === before.length && now.every((one, i) => isAlike(one, before[i]!))
+
+const isSameInstruction = (a: Item, b: Item): boolean =>
+  a.text === b.text &&
+  a.id === b.id &&
+  a.kind === b.kind &&
+  a.role === b.role &&
+  a.media === undefined &&
+  b.media === undefined
+
+/** All that is known of a declaration was read from its text. */
+const isSameTool = (a: ToolDeclaration, b: ToolDeclaration): boolean => a.text === b.text && a.name === b.name
 
 /** An item, its place in the text, its links and its count. */
 const ITEM_BYTES = 2_500
@@ -89,6 +119,7 @@ const PROBE = 64
 function nearest(bodies: readonly Body[], text: string): Body | undefined {
   let longest: Body | undefined
   for (const body of bodies) {
+    if (text.charCodeAt(body.at) !== body.sign) continue
     if (body.text.length > (longest?.text.length ?? 0) && mayGoOn(body.text, text)) longest = body
   }
   if (longest !== undefined && probedPrefix(longest.text, text) > 0.75 * longest.text.length) return longest
@@ -107,9 +138,12 @@ function nearest(bodies: readonly Body[], text: string): Body | undefined {
 const GLANCES_AS_POWER = 4
 
 /** The last quarter is left out: what stands behind the messages moves. */
+const strideOf = ({ length }: string): number => ((3 * length) >> 2) >> GLANCES_AS_POWER
+const lastGlance = (text: string): number => strideOf(text) << GLANCES_AS_POWER
+
 function mayGoOn(a: string, b: string): boolean {
   // Whole numbers throughout: this runs for every body that is remembered.
-  const stride = ((3 * a.length) >> 2) >> GLANCES_AS_POWER
+  const stride = strideOf(a)
   for (let at = stride << GLANCES_AS_POWER; at > 0; at -= stride)
     if (a.charCodeAt(at) !== b.charCodeAt(at)) return false
   return true

@@ -1,6 +1,5 @@
 import type { Conversation } from '../../core/conversation.ts'
 import type { Count } from '../../core/count.ts'
-import { declareTools } from '../../core/edits.ts'
 import type { Item } from '../../core/item.ts'
 import type { Load } from '../../core/target.ts'
 import { isChained } from '../../core/whole-prompt.ts'
@@ -13,6 +12,7 @@ import {
   type Occupancy,
 } from '../../meter/index.ts'
 import type { Measured } from '../learning/teach.ts'
+import { declared } from '../readers/offered-tools.ts'
 import type { CountedLoad, PrepareContext, View, Weighing } from './context.ts'
 import { itemWithMargin, loadWithMargin, marginFor, textWithMargin } from './unknown-model-margin.ts'
 
@@ -98,7 +98,7 @@ export const fixedTokensOf = (context: PrepareContext): number => fixedCountOf(c
 /** Tokens outside the history, likely and at most. */
 export function fixedCountOf(context: PrepareContext): Count {
   const { deps, gauge, conversation } = context
-  const bare = { ...declareTools(conversation, context.offer.withEpoch), items: [] }
+  const bare = { ...declared(conversation, context.offer.withEpoch), items: [] }
   const measurement = deps.meter.measure(gauge, bare, 0)
   const factor = deps.meter.design?.factor(lastOn(context))
   const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)

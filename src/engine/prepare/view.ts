@@ -1,7 +1,7 @@
-import { changeEnvelope, declareTools } from '../../core/edits.ts'
+import { changeEnvelope } from '../../core/edits.ts'
 import { outgoingOf } from '../memo/edited-prefix-memo.ts'
 import { shownItems } from '../memo/epoch-view-memo.ts'
-import { toolsFor } from '../readers/offered-tools.ts'
+import { declared, toolsFor } from '../readers/offered-tools.ts'
 import type { PrepareContext, View } from './context.ts'
 import { anchorFor, loadsOf } from './counting.ts'
 import type { Standing } from './standing.ts'
@@ -11,8 +11,8 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const { deps } = context
   const { plan, items, stale } = shownItems(context, standing)
   const shown = plan.length === 0 ? context.conversation : { ...context.conversation, items }
-  const declared = declareTools(shown, toolsFor(context.offer, standing.epoch !== undefined, plan.length > 0))
-  const edited = context.offer.forbids ? changeEnvelope(declared, { forbidTools: 'strictly' }) : declared
+  const offered = declared(shown, toolsFor(context.offer, standing.epoch !== undefined, plan.length > 0))
+  const edited = context.offer.forbids ? changeEnvelope(offered, { forbidTools: 'strictly' }) : offered
   const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const { text, bytes, editedPrefix } = outgoingOf(context, conversation, plan)
   const measurement = deps.meter.measure(context.gauge, conversation, bytes)

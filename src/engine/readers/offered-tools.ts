@@ -1,5 +1,6 @@
 import type { Conversation, NewTool } from '../../core/conversation.ts'
-import { declareTools } from '../../core/edits.ts'
+import { declaration, declareTools } from '../../core/edits.ts'
+import type { ToolDeclaration } from '../../core/item.ts'
 import type { Target } from '../../core/target.ts'
 import type { TargetRef } from '../../meter/index.ts'
 import type { EngineDeps } from '../deps.ts'
@@ -64,10 +65,10 @@ export function openOffer(
   offer: ToolOffer | undefined,
 ): OpenOffer {
   if (offer === undefined) return NOTHING
-  const { tools, declared, isClosed = false, withheld = false } = offer
+  const { tools, declared: before, isClosed = false, withheld = false } = offer
   const isBound =
     catalogue.resolve(gauge.model).info.bindsThinking && conversation.items.some(({ kind }) => kind === 'reasoning')
-  const standing = tools.filter(({ name }) => declared?.includes(name) === true)
+  const standing = tools.filter(({ name }) => before?.includes(name) === true)
   if (withheld && !isBound) return NOTHING
   if (withheld || isClosed)
     return {
@@ -78,18 +79,26 @@ export function openOffer(
       unbinds: offer.withEpoch === true,
       forbids: withheld,
     }
-  const fitting = standing.length > 1 ? standing : withinShare(meter, gauge, conversation, tools, limit)
-  const always = declared === undefined && !isBound ? fromTheStart(meter, gauge, conversation, fitting) : standing
+  // Found out where somebody asks: most requests go on with what was declared, and counting the others costs more than all else here.
+  const fitting = once(() => (standing.length > 1 ? standing : withinShare(meter, gauge, conversation, tools, limit)))
+  const always = before === undefined && !isBound ? fromTheStart(meter, gauge, conversation, fitting()) : standing
   // What came with an epoch or an edit stays as it was, whatever is installed later.
-  const withEpoch = fitting.length > standing.length ? fitting : standing
+  const withEpoch = (): readonly NewTool[] => (fitting().length > standing.length ? fitting() : standing)
   return {
-    ...NOTHING,
     always,
     // In front of a cached prompt they wait for an epoch, which changes it anyway.
-    withEdits: (declared === undefined || !isCached) && always.length === 0 && !isBound ? fitting : always,
-    withEpoch,
-    unbinds: offer.withEpoch === true || (isBound && always.length < withEpoch.length),
+    withEdits: (before === undefined || !isCached) && always.length === 0 && !isBound ? fitting() : always,
+    get withEpoch() {
+      return withEpoch()
+    },
+    unbinds: offer.withEpoch === true || (isBound && always.length < withEpoch().length),
+    forbids: false,
   }
+}
+
+function once<T>(work: () => T): () => T {
+  let known: { readonly value: T } | undefined
+  return () => (known ??= { value: work() }).value
 }
 
 /** All of them, the compact one alone, or none: what there is room for. */
@@ -103,7 +112,7 @@ function withinShare(
   const head = { ...conversation, items: [] }
   const without = meter.measure(gauge, head, 0).count.tokens
   const fits = (some: readonly NewTool[]): boolean =>
-    meter.measure(gauge, declareTools(head, some), 0).count.tokens - without <= MOST_SHARE * limit
+    meter.measure(gauge, declared(head, some), 0).count.tokens - without <= MOST_SHARE * limit
   return [tools, tools.slice(0, 1)].find(fits) ?? []
 }
 
@@ -115,9 +124,22 @@ function fromTheStart(
 ): readonly NewTool[] {
   const compact = tools.slice(0, 1)
   const without = meter.measure(gauge, conversation, 0).count.tokens
-  const added = meter.measure(gauge, declareTools(conversation, compact), 0).count.tokens - without
+  const added = meter.measure(gauge, declared(conversation, compact), 0).count.tokens - without
   return added <= SHARE_FROM_THE_START * without ? compact : []
 }
+
+/** Every request asks for the same few. */
+const declarations = new WeakMap<NewTool, ToolDeclaration>()
+
+function declarationOf(tool: NewTool): ToolDeclaration {
+  const known = declarations.get(tool) ?? declaration(tool)
+  declarations.set(tool, known)
+  return known
+}
+
+/** The conversation with tools of ours behind its own. */
+export const declared = (conversation: Conversation, tools: readonly NewTool[]): Conversation =>
+  declareTools(conversation, tools, declarationOf)
 
 /** The tools of a view by what it leaves out. */
 export const toolsFor = (offer: OpenOffer, hasEpoch: boolean, hasEdits: boolean): readonly NewTool[] =>
@@ -125,7 +147,7 @@ export const toolsFor = (offer: OpenOffer, hasEpoch: boolean, hasEdits: boolean)
 
 /** Readers that a text may name, which will stand in such a view. */
 export const readersFor = (conversation: Conversation, tools: readonly NewTool[]): Readers =>
-  readersIn(declareTools(conversation, tools).tools)
+  readersIn(declared(conversation, tools).tools)
 
 /** What providers ask for at least where the catalogue has no number. */
 const LEAST_CACHED_TOKENS = 1_024

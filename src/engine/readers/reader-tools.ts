@@ -22,13 +22,19 @@ export const COMPACT_READER: NewTool = {
   },
 }
 
-/** The readers of these names, as a codec declares tools. `recall` is the compact one. */
-export const readerTools = (names: readonly string[]): readonly NewTool[] => [
-  ...(names.includes(COMPACT_READER.name) ? [COMPACT_READER] : []),
-  ...READER_TOOLS.filter(({ name }) => name !== COMPACT_READER.name && names.includes(name)).map(
-    ({ name, description, inputSchema }) => ({ name, description, parameters: { ...inputSchema } }),
-  ),
+/** Made once: what was written and counted of a tool is found again by the object. */
+const ALL_READERS: readonly NewTool[] = [
+  COMPACT_READER,
+  ...READER_TOOLS.filter(({ name }) => name !== COMPACT_READER.name).map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    parameters: { ...inputSchema },
+  })),
 ]
+
+/** The readers of these names, as a codec declares tools. `recall` is the compact one. */
+export const readerTools = (names: readonly string[]): readonly NewTool[] =>
+  ALL_READERS.filter(({ name }) => names.includes(name))
 
 /** What a call of the compact reader asks for, as a call of the reader that does it. Other calls stay as they are. */
 export function compactCall(call: ReaderCall): ReaderCall {

@@ -11,6 +11,8 @@ import { appendTo } from './restore.ts'
 export interface TolerantDeps {
   readonly deps: EngineDeps
   readonly isDown: () => boolean
+  /** A call of the session begins: the store is asked again, unless it was away a moment ago. */
+  begin(): void
 }
 
 /**
@@ -20,7 +22,7 @@ export interface TolerantDeps {
  */
 export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
   const { outbox } = branch
-  let isDown = outbox.isQuiet(deps.clock.now())
+  let isDown = false
   const give = (what: string, cause: unknown): void => {
     isDown = true
     outbox.failed(deps.clock.now())
@@ -50,6 +52,9 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
       ),
     },
     isDown: () => isDown,
+    begin() {
+      isDown = outbox.isQuiet(deps.clock.now())
+    },
   }
 }
 

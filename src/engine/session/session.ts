@@ -2,7 +2,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../../core/records.ts'
 import { newBranch, type Branch } from './branch/branch.ts'
 import { compact, type Compaction, type CompactOptions } from '../epoch/compact.ts'
-import { flushOutbox, tolerantDeps } from './degraded.ts'
+import { flushOutbox, tolerantDeps, type TolerantDeps } from './degraded.ts'
 import type { ContextRequest } from '../prepare/context.ts'
 import type { EngineDeps } from '../deps.ts'
 import { prepare, type PreparedTurn, type PrepareRequest } from '../prepare/prepare.ts'
@@ -79,6 +79,8 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   const { id, agent = 'main', tenant = 'local', key } = options
   const inOrder = mutex()
   let known: Branch | undefined
+  /** Made once for the engine's parts, which change with the settings. */
+  let tolerating: (TolerantDeps & { readonly of: EngineDeps }) | undefined
   const branchOf = ({ keyName, hash, redact }: EngineDeps): Branch =>
     (known ??= newBranch(
       { tenant, session: id, agent, ...(key !== undefined && keyName !== undefined && { key: keyName(key) }) },
@@ -99,7 +101,9 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     inOrder(async () => {
       const all = await deps()
       const branch = branchOf(all)
-      const tolerant = tolerantDeps(all, branch)
+      if (tolerating?.of !== all) tolerating = { of: all, ...tolerantDeps(all, branch) }
+      const tolerant = tolerating
+      tolerant.begin()
       const { deps: engine } = tolerant
       await flushOutbox(tolerant, branch)
       await catchUp(engine, branch)

@@ -52,7 +52,8 @@ export async function passBudgetGate(context: PrepareContext, view: View, decide
 function closing(context: PrepareContext, view: View, maxOutputTokens: number): View {
   const changes = { keepTools: FINAL_TOOLS, addInstruction: FINAL_INSTRUCTION, maxOutputTokens }
   const { conversation, headers } = withNewHead(context, view, changes)
-  return { ...view, conversation, headers, text: context.codec.encode(conversation).text }
+  const { text, bytes = Buffer.byteLength(text) } = context.codec.encode(conversation)
+  return { ...view, conversation, headers, text, load: { ...view.load, bytes } }
 }
 
 /** Who pays for a call of this branch, under which budgets, and what was spent before they began to count. */

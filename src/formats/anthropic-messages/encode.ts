@@ -9,7 +9,7 @@ import { writeRestored } from '../kit/restored.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
-import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
+import { spliceArray, spliceMember, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { nativeSplice } from './native.ts'
 import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './source.ts'
@@ -20,7 +20,7 @@ export function encode(conversation: Conversation): Written {
   if (conversation.format !== FORMAT) return writeForeign(conversation, writeAnthropicMessages, { decode, encode })
   const source = sourceOf(conversation)
   const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
-  return { text: spliceText(source.text, splices), losses: [] }
+  return { ...spliceSized(source, splices), losses: [] }
 }
 
 function historySplices(conversation: Conversation, source: Source): Splice[] {

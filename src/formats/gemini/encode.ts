@@ -7,7 +7,7 @@ import { groupByMessage } from '../kit/outgoing.ts'
 import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
 import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
-import { spliceArray, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
+import { spliceArray, spliceMembers, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
 import { spliceList } from './lists.ts'
@@ -30,7 +30,7 @@ export function encode(conversation: Conversation): Written {
   if (conversation.format !== FORMAT) return writeForeign(conversation, writeGemini, { decode, encode })
   const source = sourceOf(conversation)
   const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
-  return { text: spliceText(source.text, splices), losses: [] }
+  return { ...spliceSized(source, splices), losses: [] }
 }
 
 function historySplices(conversation: Conversation, source: Source): Splice[] {

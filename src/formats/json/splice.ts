@@ -21,6 +21,21 @@ export function spliceText(text: string, splices: readonly Splice[]): string {
   return out.join('')
 }
 
+/** A text and its length in UTF-8. */
+export interface SizedText {
+  readonly text: string
+  readonly bytes: number
+}
+
+/** The same for a text whose length is known: only what changes is counted. */
+export function spliceSized({ text, bytes }: SizedText, splices: readonly Splice[]): SizedText {
+  const grown = splices.reduce(
+    (sum, { start, end, text: own }) => sum + Buffer.byteLength(own) - Buffer.byteLength(text.slice(start, end)),
+    0,
+  )
+  return { text: spliceText(text, splices), bytes: bytes + grown }
+}
+
 /** What an array shall hold: an element of its own by index, or new JSON text. */
 export type ArrayPart = number | string
 

@@ -2,6 +2,8 @@ import type { Conversation, Loss } from '../../core/conversation.ts'
 
 export interface Written {
   readonly text: string
+  /** Its length in UTF-8, where that is known without counting. */
+  readonly bytes?: number
   readonly losses: readonly Loss[]
 }
 

@@ -3,7 +3,7 @@ import type { Item } from '../../core/item.ts'
 import { stringOf } from '../../core/values.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
-import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
+import { spliceArray, spliceMember, spliceMembers, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
 import { writeForeign, type Written } from '../kit/cross.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
 import { writeRestored } from '../kit/restored.ts'
@@ -17,7 +17,7 @@ export function encode(conversation: Conversation): Written {
   if (conversation.format !== FORMAT) return writeForeign(conversation, writeOllamaChat, { decode, encode })
   const source = sourceOf(conversation)
   const { front, splices } = envelopeSplices(conversation, source)
-  return { text: spliceText(source.text, [...historySplices(conversation, source, front), ...splices]), losses: [] }
+  return { ...spliceSized(source, [...historySplices(conversation, source, front), ...splices]), losses: [] }
 }
 
 /** `front`: a message that the envelope puts before all others. */

@@ -8,7 +8,7 @@ import { groupByMessage } from '../kit/outgoing.ts'
 import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
 import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
-import { spliceArray, spliceMember, spliceMembers, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
+import { spliceArray, spliceMember, spliceMembers, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
 import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './source.ts'
@@ -18,7 +18,7 @@ export function encode(conversation: Conversation): Written {
   if (conversation.format !== FORMAT) return writeForeign(conversation, writeOpenaiChat, { decode, encode })
   const source = sourceOf(conversation)
   const { front, splices } = envelopeSplices(conversation, source)
-  return { text: spliceText(source.text, [...historySplices(conversation, source, front), ...splices]), losses: [] }
+  return { ...spliceSized(source, [...historySplices(conversation, source, front), ...splices]), losses: [] }
 }
 
 /** `front`: a message that the envelope puts before all others. */

@@ -6,7 +6,7 @@ import { member, rawText } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
 import { writeRestored } from '../kit/restored.ts'
-import { spliceArray, spliceMember, spliceText, type ArrayPart, type Splice } from '../json/splice.ts'
+import { spliceArray, spliceMember, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { editSplice, needsNewPart } from './edit.ts'
 import { envelopeSplices } from './envelope.ts'
@@ -17,7 +17,7 @@ export function encode(conversation: Conversation): Written {
   if (conversation.format !== FORMAT) return writeForeign(conversation, writeOpenaiResponses, { decode, encode })
   const source = sourceOf(conversation)
   const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
-  return { text: spliceText(source.text, splices), losses: [] }
+  return { ...spliceSized(source, splices), losses: [] }
 }
 
 function historySplices(conversation: Conversation, source: Source): Splice[] {

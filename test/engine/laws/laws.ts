@@ -160,6 +160,7 @@ function expectLaws(lifeLived: Life, { lived, pinned }: Outcome): void {
     const original = codec.decode(JSON.stringify(body))
     const view = codec.decode(turn.text)
     expect(turn.load.count.high).toBeLessThanOrEqual(turn.limit.tokens)
+    expect(turn.load.bytes).toBe(Buffer.byteLength(turn.text))
     // Valid: no rule is broken that the client had not broken.
     const before = new Set(codec.check(body).map((violation) => violation.rule))
     expect(codec.check(JSON.parse(turn.text)).filter((violation) => !before.has(violation.rule))).toEqual([])

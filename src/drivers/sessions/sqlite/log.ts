@@ -6,7 +6,7 @@ import { toStored } from '../record-text.ts'
 import { copyLookups, int } from '../rows.ts'
 import { ensureTenant, recordOf, tenantId } from './context.ts'
 import type { Context } from './context.ts'
-import type { SqliteDatabase } from './database.ts'
+import type { SqliteDatabase, SqlValue } from './database.ts'
 import type { SessionHead } from './read-cache.ts'
 
 const NONE: SessionHead = { id: 0, version: 0, bytes: 0 }
@@ -47,22 +47,45 @@ export function append(
   if (records.length === 0) return head.version
   const id = head.id === 0 ? createSession(db, tenant, session, now) : head.id
   let { version, bytes } = head
-  for (const record of records) {
+  const rows = records.map((record): readonly SqlValue[] => {
     const stored = toStored(context.seal, tenantName, record)
-    version++
     bytes += stored.bytes
-    const added = db.insert(
-      'INSERT INTO records (session, version, body, sum) VALUES (?, ?, ?, ?)',
-      id,
-      version,
-      stored.body,
-      stored.sum,
-    )
-    index(db, context, tenantName, { tenant, session: id, record: added }, record)
+    return [id, ++version, stored.body, stored.sum]
+  })
+  const first = insertRows(db, 'INSERT INTO records (session, version, body, sum)', rows)
+  const items: (readonly SqlValue[])[] = []
+  for (const [i, record] of records.entries()) {
+    const place = { tenant, session: id, record: first + i }
+    const text = record.type === 'item-seen' ? record.text : ''
+    context.cache.fresh.set(place.record, { owner: tenantName, tenant, text }, FRESH_WEIGHT + text.length)
+    if (record.type === 'item-seen') items.push(itemRow(context, tenantName, place, record.identity))
+    else index(db, context, tenantName, place, record)
   }
+  insertRows(db, 'INSERT INTO items (tenant, identity, session, record)', items)
   db.run('UPDATE sessions SET version = ?, bytes = ?, updated_at = ? WHERE id = ?', version, bytes, now, id)
   context.cache.heads.set(headKey(tenant, session), { id, version, bytes }, 1)
   return version
+}
+
+/** What an entry takes beside its text. */
+const FRESH_WEIGHT = 100
+
+/** Rows of one statement: a call of the engine costs about as much as the row that it inserts. */
+const MOST_ROWS = 16
+
+/** Inserts rows, and gives the id of the first: nobody else writes meanwhile, so those of the others follow on it. */
+function insertRows(db: SqliteDatabase, into: string, rows: readonly (readonly SqlValue[])[]): number {
+  let last = 0
+  for (let from = 0; from < rows.length; from += MOST_ROWS) {
+    const some = rows.slice(from, from + MOST_ROWS)
+    const places = some.map((row) => `(${row.map(() => '?').join(', ')})`).join(', ')
+    last = db.insert(`${into} VALUES ${places}`, ...some.flat())
+  }
+  return last - rows.length + 1
+}
+
+function itemRow({ seal }: Context, tenantName: string, place: Place, identity: string): readonly SqlValue[] {
+  return [place.tenant, seal.blind(tenantName, identity), place.session, place.record]
 }
 
 function createSession(db: SqliteDatabase, tenant: number, session: string, now: number): number {
@@ -81,6 +104,7 @@ interface Place {
   readonly record: number
 }
 
+/** Items are many, and go in together. */
 function index(db: SqliteDatabase, context: Context, tenantName: string, place: Place, record: LogRecord): void {
   const { seal } = context
   const key = keyOf(record)
@@ -103,9 +127,6 @@ function index(db: SqliteDatabase, context: Context, tenantName: string, place: 
   } else if (key.index === 'edit') {
     const blind = seal.blind(tenantName, key.key)
     db.run('INSERT INTO edits (tenant, key, record, session) VALUES (?, ?, ?, ?)', tenant, blind, id, session)
-  } else {
-    const identity = seal.blind(tenantName, key.identity)
-    db.run('INSERT INTO items (tenant, identity, session, record) VALUES (?, ?, ?, ?)', tenant, identity, session, id)
   }
 }
 

@@ -7,6 +7,13 @@ export interface SessionHead {
   readonly bytes: number
 }
 
+export interface FreshText {
+  readonly owner: string
+  readonly tenant: number
+  /** Empty for what has no words. */
+  readonly text: string
+}
+
 /**
  * What this connection read or wrote last: good until another connection commits, which the engine says for a fraction of what a query
  * costs. A job that is rolled back takes all of it along.
@@ -16,6 +23,8 @@ export interface ReadCache {
   readonly tenants: Map<string, number>
   readonly heads: BoundedMap<string, SessionHead>
   readonly values: BoundedMap<string, { readonly value: string | undefined }>
+  /** Texts of records that this process has just appended, by record: the search index need not read them again. */
+  readonly fresh: BoundedMap<number, FreshText>
   /**
    * To be called before anything is taken from here. The engine is asked once in each turn of the event loop: who was answered by another
    * process after that is heard in a later turn.
@@ -29,11 +38,13 @@ export interface ReadCache {
 const MOST_TENANTS = 10_000
 const MOST_HEADS = 20_000
 const VALUE_BYTES = 4 * 1024 * 1024
+const FRESH_CHARACTERS = 8 * 1024 * 1024
 
 export function readCache(): ReadCache {
   const tenants = new BoundedMap<string, number>(MOST_TENANTS)
   const heads = new BoundedMap<string, SessionHead>(MOST_HEADS)
   const values = new BoundedMap<string, { readonly value: string | undefined }>(VALUE_BYTES)
+  const fresh = new BoundedMap<number, FreshText>(FRESH_CHARACTERS)
   let seen = -1
   let isFresh = false
   const recheck = (): void => void (isFresh = false)
@@ -45,6 +56,7 @@ export function readCache(): ReadCache {
     tenants,
     heads,
     values,
+    fresh,
     refresh(db) {
       if (isFresh) return
       const version = db.othersVersion()
@@ -56,6 +68,7 @@ export function readCache(): ReadCache {
     recheck,
     clear() {
       tenants.clear()
+      fresh.clear()
       forget()
     },
   }

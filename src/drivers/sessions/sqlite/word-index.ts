@@ -64,6 +64,13 @@ const idsBehind = (db: SqliteDatabase, mark: number): readonly number[] =>
 
 /** One at a time: each may be as long as the largest body. */
 function readingOf(db: SqliteDatabase, context: Context, id: number): Reading {
+  const { fresh } = context.cache
+  const known = fresh.peek(id)
+  if (known !== undefined) {
+    fresh.delete(id)
+    const { owner, tenant, text } = known
+    return { id, owner, tenant, pieces: wordPieces(text), words: new Set(), read: 0 }
+  }
   const row = db.all(
     `SELECT r.version, r.body, r.sum, s.name AS session, s.tenant, t.name AS owner FROM records r
      JOIN sessions s ON s.id = r.session JOIN tenants t ON t.id = s.tenant WHERE r.id = ?`,

@@ -59,7 +59,7 @@ function write(context: PrepareContext, view: View, { drops, notice }: Optional)
   const text = withCacheMarks(context, conversation, encoded, notice === undefined ? 0 : 1)
   const read = text === view.text ? undefined : readAgain(context, text)
   const needed = native === undefined ? {} : (codec.nativeHeaders?.(codec.fields(read ?? conversation)) ?? {})
-  const bytes = read === undefined ? view.load.bytes : Buffer.byteLength(text)
+  const bytes = read === undefined ? view.load.bytes : (read.bytes ?? Buffer.byteLength(text))
   return {
     view: { ...view, conversation, text, headers: joined(view.headers, needed), load: loadWith(view, notice, bytes) },
     ...(read !== undefined && { read }),

@@ -67,7 +67,9 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     limit,
     offer,
     readers: readersFor(conversation, offer.withEdits),
-    epochReaders: readersFor(conversation, offer.withEpoch),
+    get epochReaders() {
+      return readersFor(conversation, offer.withEpoch)
+    },
     ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
     ...(send !== undefined && { send }),
     pause,

@@ -85,8 +85,12 @@ function exitOf(file: string, args: readonly string[], env: Record<string, strin
     const forward = (signal: NodeJS.Signals): void => void child.kill(signal)
     process.on('SIGINT', forward)
     process.on('SIGTERM', forward)
-    child.once('error', (error) => {
-      printError(`${file} cannot be run: ${error.message}`)
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      printError(
+        error.code === 'ENOENT'
+          ? `${file} was not found. Install it, or check your PATH.`
+          : `${file} cannot be run: ${error.message}`,
+      )
       resolve(undefined)
     })
     child.once('exit', (code, signal) => {

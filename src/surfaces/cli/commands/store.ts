@@ -21,6 +21,7 @@ import { confirmed } from '../kit/confirm.ts'
 import { duration } from '../kit/duration.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print } from '../kit/print.ts'
+import { tenantsOf } from '../stores/find.ts'
 import { addStoreOptions, withStores, type StoreFlags } from '../stores/open.ts'
 import { wholeNumber } from '../whole-number.ts'
 
@@ -68,8 +69,10 @@ const stats = (): Command =>
     addStoreOptions(new Command('stats').description('Show how much the store holds.')),
     'plimsoll store stats',
   ).action((flags: StoreFlags) =>
-    withStores(flags, async ({ url, sessions, artifacts, artifactsUrl }) => {
-      const found = await storeStats(sessions)
+    withStores(flags, async (stores) => {
+      const { url, sessions, artifacts, artifactsUrl } = stores
+      // The store's own accounts are no tenant of anybody's.
+      const found = { ...(await storeStats(sessions)), tenants: (await tenantsOf(stores)).length }
       let count = 0
       let bytes = 0
       for (const tenant of await sessions.tenants()) {

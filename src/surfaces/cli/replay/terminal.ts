@@ -35,7 +35,7 @@ export function renderReplay(lived: LivedSession, look: ReplayLook): string {
     ...section('What compactions left', handover(lived, width), paint),
     ...section('What the next answer needed', recall(lived, width), paint),
     ...section('Price of the input', price(lived, width), paint),
-    ...section('Promises', promises(lived, width, paint), paint),
+    ...section('Checks', promises(lived, width, paint), paint),
   ]
   return `${lines.join('\n')}\n`
 }
@@ -158,8 +158,8 @@ function handover({ result }: LivedSession, width: number): readonly string[] {
     ['user', userKept, 'of what people wrote is in view right after'],
     ['model', assistantKept, 'of what the model said'],
     ['plan', openItems, 'of the entries that are not done'],
-    ['calls', callsWithArgument, 'of the calls in the record stand with what they were about'],
-    ['alone', linesAlone, 'of its excerpt lines stand without their neighbours'],
+    ['calls', callsWithArgument, 'of the calls in the record name what they were about'],
+    ['alone', linesAlone, 'of its excerpt lines are without their neighbours'],
     ['gaps', gapMarks, 'of its lines say only that something was left out'],
   ]
   return rows.map(([what, share, means]) =>

@@ -143,6 +143,11 @@ function ownedNames(names: readonly string[], { tools, items }: Conversation): I
   return (name) => ours.has(name)
 }
 
-/** The client's own list of tools, by content. */
-const listOf = ({ tools }: Conversation): string =>
-  sha256Text(JSON.stringify(tools.map(({ text }) => text)), 'hex').slice(0, 32)
+const lists = new WeakMap<Conversation['tools'], string>()
+
+/** The client's own list of tools, by content. Where it did not change, a conversation has the same list. */
+function listOf({ tools }: Conversation): string {
+  const known = lists.get(tools) ?? sha256Text(JSON.stringify(tools.map(({ text }) => text)), 'hex').slice(0, 32)
+  lists.set(tools, known)
+  return known
+}

@@ -9,6 +9,7 @@ import { besideOwn } from '../upstream/beside-own.ts'
 import { isForeign, sendAcross } from '../upstream/cross-wire.ts'
 import { decodeBody, isEncoded, readableEncodings } from '../http/encoding.ts'
 import { wholeOf, type Outbound, type UpstreamAnswer } from '../exchange-types.ts'
+import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
 import { conversationKey, prepareFor, type Attempt } from './fit.ts'
 import { refusalInside } from './look-ahead.ts'
 import type { ManagedRequest } from './managed-request.ts'
@@ -121,7 +122,7 @@ async function reduceAndRetry<B>(
   const { learned, retry } = lessonOf(refusal, {
     tokens: prepared.load.count.high,
     outputReserve: prepared.limit.outputReserve,
-    bytes: Buffer.byteLength(prepared.text),
+    bytes: prepared.load.bytes,
     isWhole: showsWholePrompt(managed.conversation),
   })
   if (learned !== undefined) await learn(managed, first.attempt, learned, 'refusal')
@@ -173,12 +174,11 @@ export const close = async <B>(
 function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt): Outbound {
   const { request, route, mode } = managed
   const untouched = mode === 'observe' || (prepared.text === managed.clientText && place.model === undefined)
-  const text = place.model === undefined ? prepared.text : withModel(prepared.text, place.model)
   return {
     place,
     path: place.model === undefined ? request.path : withPathModel(request.path, route, place.model),
     // Untouched requests leave as the bytes that came in, packed or not.
-    body: untouched ? request.body : Buffer.from(text),
+    body: untouched ? request.body : bytesOf(prepared, place.model),
     headers: {
       ...(!untouched && isEncoded(request.header('content-encoding')) && { 'content-encoding': undefined }),
       // An answer that may have to be rewritten has to come plain.
@@ -187,4 +187,10 @@ function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt)
       ...(mode === 'apply' && besideOwn(prepared.headers, request.header)),
     },
   }
+}
+
+/** As many bytes as characters: all of it is ASCII, which nobody has to count and convert again. */
+function bytesOf({ text, load }: PreparedTurn, model: string | undefined): Buffer {
+  if (model !== undefined) return Buffer.from(withModel(text, model))
+  return Buffer.from(text, load.bytes === text.length ? 'latin1' : 'utf8')
 }

@@ -35,6 +35,6 @@ async function noteAccepted<B>(
   const tokens = response.usage?.input
   await learned.accepted(
     { tenant, endpoint, model },
-    { bytes: Buffer.byteLength(prepared.text), ...(tokens !== undefined && { tokens }) },
+    { bytes: prepared.load.bytes, ...(tokens !== undefined && { tokens }) },
   )
 }
