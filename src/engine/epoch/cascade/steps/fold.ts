@@ -24,10 +24,12 @@ const MOST_SHARE = 0.8
 /**
  * Where the open step alone is above low water, the record still has this share of the limit as far as both fit together, and a little of it
  * even where they do not: what the step brought can be shown shorter and read again, and what was said and done before stands nowhere else.
+ * Beside instructions that nearly fill the window, that little is a part of what they leave, since nothing can be shown in no room at all.
  */
 const LEAST_SHARE = 0.15
 const FIT_SHARE = 0.8
 const LAST_SHARE = 0.1
+const LAST_OF_REST = 0.25
 /** Of what it stands for: the record of little is short. */
 const LEAST_OF_SOURCE = 0.3
 
@@ -39,7 +41,8 @@ export async function fold(whole: Draft, options: FoldOptions, pause: Pause): Pr
   const draft = inLikelyTokens(whole)
   const fixed = draft.fixedTokens + keptTokens(draft)
   const budget = draft.lowTokens - fixed
-  const room: Room = { budget, most: FIT_SHARE * draft.limitTokens * likelyShare(whole) - fixed }
+  const limit = draft.limitTokens * likelyShare(whole)
+  const room: Room = { budget, most: FIT_SHARE * limit - fixed, rest: limit - fixed }
   let tail = Math.min(options.tailShare * draft.limitTokens, budget * 0.5)
   const write = recordWriter(draft)
   await pause()
@@ -76,10 +79,11 @@ function likelyShare({ likely, items, tokensOf, fixedTokens }: Draft): number {
   return tokens / Math.max(1, bound)
 }
 
-/** Tokens for the record and the steps that stay whole: what low water leaves, and what fits at all. */
+/** Tokens for the record and the steps that stay whole: what low water leaves, what fits well, and what fits at all. */
 interface Room {
   readonly budget: number
   readonly most: number
+  readonly rest: number
 }
 
 interface Fold extends Proposal {
@@ -99,7 +103,7 @@ function foldBefore(
   draft: Draft,
   options: FoldOptions,
   write: ReturnType<typeof recordWriter>,
-  { budget, most }: Room,
+  { budget, most, rest }: Room,
   tail: number,
   measure?: number,
 ): Fold {
@@ -120,7 +124,7 @@ function foldBefore(
   const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
   const least = Math.min(
     LEAST_OF_SOURCE * saved,
-    Math.max(Math.min(share(LEAST_SHARE), most - tailTokens), share(LAST_SHARE)),
+    Math.max(Math.min(share(LEAST_SHARE), most - tailTokens), Math.min(share(LAST_SHARE), LAST_OF_REST * rest)),
   )
   const summaryTokens =
     measure ?? Math.max(MIN_SUMMARY_TOKENS, least, Math.min(room, options.summaryShare * draft.limitTokens))
