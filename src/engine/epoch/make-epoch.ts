@@ -91,5 +91,6 @@ export async function makeEpoch(
   }
   const price = gate?.quote()
   const about = { forced, ...(price !== undefined && { price }) }
+  await context.pause()
   return { declared: await announceEpoch(context, standing, before, epoch, { why, ...about }) }
 }

@@ -41,6 +41,9 @@ export function whatWasSaid(items: readonly Item[], options: SaidOptions): strin
   return `What the model said (·) and called (»), in order${older}:\n${lines.join('\n')}`
 }
 
+/** A line that is short enough for what is left may come after longer ones, but rarely after this many. */
+const MOST_MISSES = 200
+
 /** The newest of some entries that fit, by their place; of something said that does not fit whole, its beginning. */
 function newestOf(
   entries: readonly Entry[],
@@ -50,16 +53,19 @@ function newestOf(
 ): { readonly texts: ReadonlyMap<number, string>; readonly used: number } {
   const texts = new Map<number, string>()
   let used = 0
-  // Every entry costs more than one: of a long history most need not be counted.
-  for (let i = entries.length - 1; i >= 0 && used + 1 < tokens; i--) {
+  let misses = 0
+  // Of a long history most need not be counted: where so many in a row had no room, none will.
+  for (let i = entries.length - 1; i >= 0 && used + 1 < tokens && misses < MOST_MISSES; i--) {
     const { text, kind } = entries[i]!
     if (!wanted(entries[i]!)) continue
     const head = kind === 'said' ? `${cutHead(text, HEAD_CHARACTERS)} […]` : text
+    misses++
     for (const form of head.length < text.length ? [text, head] : [text]) {
       const cost = countText(form) + 1
       if (used + cost > tokens) continue
       texts.set(i, form)
       used += cost
+      misses = 0
       break
     }
   }

@@ -17,6 +17,8 @@ export interface UserMessages {
 const LEAST_WORDS_TOKENS = 60
 /** Where there is no room for that, this many characters of the first line say which message it was. */
 const BRIEF_CHARS = 60
+/** The number of a message and the end of its line. */
+const LEAST_LINE_TOKENS = 4
 
 interface Entry {
   readonly words: string
@@ -53,7 +55,11 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
     numbers.set(parts[0]!, known.get(text)!)
   }
   if (entries.length === 0) return { text: '', stored, numbers }
-  const sizes = entries.map((entry) => draft.countText(wholeOf(entry)) + 4)
+  // Of very many, those that could not have a line each even if it were empty need not be counted.
+  const counted = entries.length - Math.floor(budget / LEAST_LINE_TOKENS)
+  const sizes = entries.map((entry, i) =>
+    i < counted ? Infinity : draft.countText(wholeOf(entry)) + LEAST_LINE_TOKENS,
+  )
   const { from, level } = placesWithin(draft, entries, sizes, budget)
   const lines: string[] = []
   if (from > 0) {
@@ -92,7 +98,9 @@ function placesWithin(draft: Draft, entries: readonly Entry[], sizes: readonly n
   const level = levelWithin(sizes, budget)
   if (level >= least) return { from: 0, level }
   const note = draft.countText(olderNote(draft, entries.length, ''))
-  const brief = sum(entries.map((entry, i) => draft.countText(briefLine(entry, i)) + 1))
+  const brief = sum(
+    entries.map((entry, i) => (sizes[i] === Infinity ? LEAST_LINE_TOKENS : draft.countText(briefLine(entry, i)) + 1)),
+  )
   // First words of very many would leave the newest nothing.
   const room = budget - note - Math.min(brief, budget / 2)
   let from = entries.length

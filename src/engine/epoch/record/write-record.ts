@@ -1,5 +1,6 @@
 import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
+import type { Pause } from '../../../lib/yield-now.ts'
 import { storedText, type Draft, type StoredText } from '../cascade/draft.ts'
 import { askedFor } from '../summary/asked-for.ts'
 import { callReader } from './arguments.ts'
@@ -22,6 +23,9 @@ export interface HandoverRecord {
   readonly stored: ReadonlyMap<Handle, StoredText>
 }
 
+/** Writes the record of the items at these places within so many tokens; others get to work between its parts. */
+export type RecordWriter = (folded: readonly number[], budgetTokens: number) => Promise<HandoverRecord>
+
 /** Shares of the record's budget that its parts may take at most; what one leaves, those behind it have. */
 const USER_SHARE = 0.5
 const MEDIA_SHARE = 0.5
@@ -41,12 +45,12 @@ const FRAME_TOKENS = 20
  * did, files, commands, refusals, then excerpts of what was read and written. It is rebuilt from the transcript every time, never from an
  * earlier record, so nothing erodes.
  */
-export function recordWriter(draft: Draft): (folded: readonly number[], budgetTokens: number) => HandoverRecord {
+export function recordWriter(draft: Draft, pause: Pause): RecordWriter {
   const { countText } = draft
   const results = textResultsIn(draft.items)
   const calls = callReader()
   const reader = sourceReader(draft, results, calls)
-  return (folded, budgetTokens) => {
+  return async (folded, budgetTokens) => {
     const items = folded.map((index) => draft.items[index]!)
     const intro = joined([headLine(draft, items, results), askedFor(draft)])
     let left = budgetTokens - countText(intro) - FRAME_TOKENS
@@ -57,11 +61,14 @@ export function recordWriter(draft: Draft): (folded: readonly number[], budgetTo
     const people = items.filter((item) => isFromPerson(item) && !results.has(item))
     const users = userMessages(draft, people, left * USER_SHARE)
     const said = take(users.text)
+    await pause()
     const { plan, rest: facts } = factBlocks(factsOf(items, calls), budgetTokens, countText)
     take(plan)
     take(facts)
+    await pause()
     const media = mediaFrom(draft, folded, calls, left * MEDIA_SHARE)
     take(media.text)
+    await pause()
     const account = take(
       whatWasSaid(items, {
         countText,
@@ -77,6 +84,7 @@ export function recordWriter(draft: Draft): (folded: readonly number[], budgetTo
         callTokens: shareOf(left, CALL_SHARE, LEAST_CALL_TOKENS),
       }),
     )
+    await pause()
     const answers = items.filter((item) => results.has(item) && hasHandle(draft, item))
     const opened = answers.filter(({ text }) => account.includes(draft.handleOf(text)))
     const excerpts = excerptsFrom(draft, reader, folded, Math.max(0, left) * 0.97)

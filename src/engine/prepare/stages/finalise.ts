@@ -27,7 +27,9 @@ async function handOut(permitted: Permitted): Promise<PreparedTurn> {
   const { request, context, standing, view, edits, epoch, journal, isClosing } = permitted
   const { view: leaving, read } = decorate(context, permitted.permission.view)
   const permission: Permission = { ...permitted.permission, view: leaving }
+  await context.pause()
   if (leaving.text !== context.text) validate(context, leaving, read)
+  await context.pause()
   // The client's own items may wait for the answer: it sends them again.
   const mayWait = request.archive === 'meanwhile' && permission.verdict.kind !== 'halt'
   const unwritten = mayWait ? journal.later() : undefined

@@ -1,7 +1,7 @@
 import { rangesOf } from '../../../../core/epochs.ts'
 import type { EpochEdit } from '../../../../core/records.ts'
 import type { Pause } from '../../../../lib/yield-now.ts'
-import { recordWriter } from '../../record/write-record.ts'
+import { recordWriter, type RecordWriter } from '../../record/write-record.ts'
 import { linkPlaces, NOTHING, type Draft, type Proposal, type SummaryAsk } from '../draft.ts'
 import { account, sourceOf, WORDS_PER_TOKEN } from '../../summary/styles/index.ts'
 
@@ -44,15 +44,15 @@ export async function fold(whole: Draft, options: FoldOptions, pause: Pause): Pr
   const limit = draft.limitTokens * likelyShare(whole)
   const room: Room = { budget, most: FIT_SHARE * limit - fixed, rest: limit - fixed }
   let tail = Math.min(options.tailShare * draft.limitTokens, budget * 0.5)
-  const write = recordWriter(draft)
+  const write = recordWriter(draft, pause)
   await pause()
-  let best = foldBefore(draft, options, write, room, tail)
+  let best = await foldBefore(draft, options, write, room, tail)
   // A record that has less to say than it may leaves its room to the steps that stay whole.
   for (let tries = 0; tries < FILL_TRIES && best.unused > budget * FILL_SLACK; tries++) {
     await pause()
     tail += best.unused * 0.95
     // The record keeps the measure that it was written to: it must not pay for the tail.
-    const longer = foldBefore(draft, options, write, room, tail, best.measure)
+    const longer = await foldBefore(draft, options, write, room, tail, best.measure)
     if (longer.edits.length === 0 || longer.unused < 0) break
     best = longer
   }
@@ -61,7 +61,7 @@ export async function fold(whole: Draft, options: FoldOptions, pause: Pause): Pr
   if (folded.length === 0 || modelShare === 0 || !draft.hasModel) return { edits, stored }
   await pause()
   // Of the fold that stands only: it writes the record once more.
-  return { edits, stored, asks: [accountOf(draft, write, folded, text, measure, saved, modelShare)] }
+  return { edits, stored, asks: [await accountOf(draft, write, folded, text, measure, saved, modelShare)] }
 }
 
 /** The draft as low water counts it. Where a count is so unsure that its bound would not fit, the bound decides how deep. */
@@ -99,14 +99,14 @@ interface Fold extends Proposal {
 
 const NO_FOLD: Fold = { ...NOTHING, folded: [], text: '', saved: 0, measure: 0, unused: 0 }
 
-function foldBefore(
+async function foldBefore(
   draft: Draft,
   options: FoldOptions,
-  write: ReturnType<typeof recordWriter>,
+  write: RecordWriter,
   { budget, most, rest }: Room,
   tail: number,
   measure?: number,
-): Fold {
+): Promise<Fold> {
   const { items, turns, keep } = draft
   const tailFrom = tailStart(draft, tail)
   const folded: number[] = []
@@ -128,7 +128,7 @@ function foldBefore(
   )
   const summaryTokens =
     measure ?? Math.max(MIN_SUMMARY_TOKENS, least, Math.min(room, options.summaryShare * draft.limitTokens))
-  const { text, stored } = write(folded, Math.floor(summaryTokens))
+  const { text, stored } = await write(folded, Math.floor(summaryTokens))
   // A summary that is as long as its source would be a rewrite without a gain.
   const used = draft.countText(text)
   if (used >= saved) return NO_FOLD
@@ -147,17 +147,17 @@ function foldBefore(
 }
 
 /** A model's account between the head of the record and what code keeps of it; both together are no longer than code's alone. */
-function accountOf(
+async function accountOf(
   draft: Draft,
-  write: ReturnType<typeof recordWriter>,
+  write: RecordWriter,
   folded: readonly number[],
   text: string,
   summaryTokens: number,
   sourceTokens: number,
   modelShare: number,
-): SummaryAsk {
+): Promise<SummaryAsk> {
   const maxOutputTokens = Math.floor(summaryTokens * modelShare)
-  const { head, body, facts } = write(folded, Math.floor(summaryTokens) - maxOutputTokens)
+  const { head, body, facts } = await write(folded, Math.floor(summaryTokens) - maxOutputTokens)
   const source = sourceOf(draft, folded)
   return {
     text,
