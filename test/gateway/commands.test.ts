@@ -130,10 +130,10 @@ describe('plimsoll run', () => {
     expect(upstream.received[0]!.url).toBe('/v1/models')
   })
 
-  it('says when the command cannot be run', async () => {
+  it('says when there is no such command', async () => {
     const { errors, exit } = watch(plimsoll(['run', '--store', 'memory:', '--', join(folder, 'no-such-command')]))
     expect(await exit).toBe(2)
-    expect(errors.join('\n')).toContain('cannot be run')
+    expect(errors.join('\n')).toContain('was not found')
   })
 })
 

@@ -30,6 +30,7 @@ const LEAST_SHARE = 0.15
 const FIT_SHARE = 0.8
 const LAST_SHARE = 0.1
 const LAST_OF_REST = 0.25
+const MOST_OF_REST = 0.5
 /** Of what it stands for: the record of little is short. */
 const LEAST_OF_SOURCE = 0.3
 
@@ -127,7 +128,12 @@ async function foldBefore(
     Math.max(Math.min(share(LEAST_SHARE), most - tailTokens), Math.min(share(LAST_SHARE), LAST_OF_REST * rest)),
   )
   const summaryTokens =
-    measure ?? Math.max(MIN_SUMMARY_TOKENS, least, Math.min(room, options.summaryShare * draft.limitTokens))
+    measure ??
+    Math.max(
+      Math.min(MIN_SUMMARY_TOKENS, MOST_OF_REST * rest),
+      least,
+      Math.min(room, options.summaryShare * draft.limitTokens),
+    )
   const { text, stored } = await write(folded, Math.floor(summaryTokens))
   // A summary that is as long as its source would be a rewrite without a gain.
   const used = draft.countText(text)
