@@ -189,6 +189,21 @@ describe('the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
+  it('asks again for a session that is not written yet', async () => {
+    const { page, send, running } = await stage()
+    await send(toolLoop({ steps: 1 }))
+    const { tenant, session } = running.plimsoll.ledger.sessions()[0]!
+    let asked = 0
+    await page.route('**/plimsoll/ui/session?*', (route) =>
+      asked++ === 0 ? route.fulfill({ status: 404, contentType: 'application/json', body: '{}' }) : route.continue(),
+    )
+    await page.goto(
+      `${running.pageUrl}#/session?tenant=${encodeURIComponent(tenant)}&session=${encodeURIComponent(session)}`,
+    )
+    await page.locator('.figures').waitFor()
+    expect(asked).toBeGreaterThan(1)
+  })
+
   it('keeps what models and tools wrote as text', async () => {
     const { page, send, complaints, running } = await stage()
     const loop = toolLoop({ steps: 1, task: XSS.join('\n') })
