@@ -32,8 +32,8 @@ function Page() {
   const body = (value: DashboardInfo) => {
     if (page === 'session') return <SessionView query={query} subscribe={subscribe} />
     if (page === 'artifacts') return <Artifacts query={query} />
-    if (page === 'spending') return <Spending />
-    if (page === 'meter') return <Meter />
+    if (page === 'spending') return <Spending subscribe={subscribe} />
+    if (page === 'meter') return <Meter subscribe={subscribe} />
     if (page === 'policy') return <PolicyPage />
     if (page === 'compare') return <Compare info={value} query={query} />
     return <Sessions info={value} subscribe={subscribe} />

@@ -343,6 +343,14 @@ describe('the dashboard', () => {
     await page.goto(`${running.pageUrl}#/spending`)
     await page.getByText(/usd per session \(run-1\): \$0\.\d+ of \$5\.00/).waitFor()
     await page.getByText(/tokens per day: [\d,]+ of 2,000,000 tokens/).waitFor()
+    // Without a reload.
+    const { calls } = running.plimsoll.ledger.totals()
+    await send(toolLoop({ steps: 25, resultLength: 6_000 }))
+    expect(running.plimsoll.ledger.totals().calls).toBeGreaterThan(calls)
+    await page
+      .locator('.figures div', { hasText: 'calls' })
+      .getByText(String(running.plimsoll.ledger.totals().calls))
+      .waitFor()
     await page.goto(`${running.pageUrl}#/meter`)
     await page.getByText(WINDOW.toLocaleString('en-US')).waitFor()
     await page.getByRole('button', { name: 'Forget' }).click()
