@@ -95,7 +95,9 @@ describe('plimsoll run', () => {
       plimsoll(home.path, ['run', '--store', 'memory:', '--anthropic', upstream.url, '--', file, ...args])
     const past = await run(process.execPath, '-e', 'process.exitCode = 7')
     expect(past.code).toBe(7)
-    expect(past.err).toMatch(/has ended and no model call came through the proxy\. .*start plimsoll proxy and set the base URL in its own settings/)
+    expect(past.err).toMatch(
+      /has ended and no model call came through the proxy\. .*start plimsoll proxy and set the base URL in its own settings/,
+    )
     const script = join(folder, 'claude')
     const call = `fetch(process.env.ANTHROPIC_BASE_URL + '/v1/messages', { method: 'POST', headers: { 'content-type': 'application/json' }, body: ${JSON.stringify(ODD_BODY)} }).then((r) => r.text())`
     writeFileSync(script, `#!${process.execPath}\n${call}\n`)
