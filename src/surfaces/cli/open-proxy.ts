@@ -61,11 +61,15 @@ export interface PageTexts {
   readonly settings?: () => readonly PolicyRow[]
 }
 
+/** A part of this process that does not work, while requests go on. */
+export type Trouble = Extract<PlimsollEvent, { readonly type: 'degraded' }>
+
 /** A proxy with everything around it: store, events, metrics, control routes. */
 export async function openProxy(
   settings: ProxySettings,
   onRequest: (line: ProxyLine) => void,
   page: PageTexts = {},
+  onTrouble: (trouble: Trouble) => void = () => undefined,
 ): Promise<OpenProxy> {
   const hub = createEventHub()
   const metrics = createMetrics()
@@ -106,6 +110,7 @@ export async function openProxy(
     catalogue,
     onEvent(event) {
       count(event)
+      if (event.type === 'degraded') onTrouble(event)
       bus.publish(event)
       if (cluster.isWorker) process.send?.({ plimsollEvent: event })
     },
