@@ -239,7 +239,10 @@ function changedSamples(samples: readonly Sample[], clamp: readonly [number, num
   })
 }
 
-const spokenAgain = ({ isContradicted: _, ...sample }: Sample): Sample => sample
+function spokenAgain(sample: Sample): Sample {
+  const { isContradicted: _, ...plain } = sample
+  return plain
+}
 
 /** What was weighed down as implausible when it came alone. */
 const believedAgain = (sample: Sample): Sample => ({ ...sample, weight: Math.max(sample.weight, PRIOR_WEIGHT) })
