@@ -186,12 +186,14 @@ export function occupancyByDifference(
   }
   const plus = meter.countClasses(target, added)
   const minus = meter.countClasses(target, dropped)
-  const { count } = measurement
   if (once.partial === true) return withUnseen(measurement, Math.max(0, once.prompt - minus.tokens) + plus.tokens)
+  const whole = asMissed(measurement, once.prompt / Math.max(1, meter.countClasses(target, once.byClass).tokens))
+  const { count } = whole
   const shared = Math.max(0, once.prompt - minus.low)
   const low = Math.max(count.low, once.prompt - minus.high + plus.low)
   const high = Math.min(count.high, shared + plus.high)
-  if (low > high || high >= count.high) return measurement
+  if (low > high) return measurement
+  if (high >= count.high) return whole
   const tokens = Math.min(high, Math.max(low, once.prompt - minus.tokens + plus.tokens))
   return {
     ...measurement,
@@ -200,6 +202,13 @@ export function occupancyByDifference(
     measuredItems: conversation.items.length,
     mediaHigh: meter.countClasses(target, { media: added['media'] ?? 0 }).high,
   }
+}
+
+/** What the same factors missed of the last prompt, they may miss of this one: the bound is no lower than that. */
+function asMissed(measurement: Measurement, missed: number): Measurement {
+  const { count } = measurement
+  const high = Math.ceil(count.tokens * missed)
+  return high <= count.high ? measurement : { ...measurement, count: { ...count, high } }
 }
 
 /** What the provider adds to each request of a conversation is in none of our counts: the larger number is the likelier one. */
@@ -232,7 +241,7 @@ function reportedAnswer(
   const keepsReasoning = answered.some((item) => item.kind === 'reasoning')
   const reported = anchor.output - (keepsReasoning ? 0 : anchor.reasoning)
   const { low, high } = meter.measureItems(target, answered, format).count
-  if (reported < low / 2) return undefined
+  if (reported < low) return undefined
   // More than the answer can be: reasoning that the provider did not itemise and the client does not send back.
   if (!keepsReasoning && reported > high * 1.4 + 60) return undefined
   return reported + meter.perAnswer(target, format)
