@@ -7,16 +7,21 @@ import { configDefaults, defineConfig } from 'vitest/config'
 const SHARED = [
   'config',
   'core',
+  'engine',
   'formats',
   'inspect',
+  'instructions',
   'intake',
   'learning',
   'meter',
+  'overflow',
   'pains',
+  'policies',
   'readers',
   'recall',
   'referee',
   'rules',
+  'sse',
   'transcripts',
 ].map((room) => `test/${room}/**/*.test.ts`)
 

@@ -249,7 +249,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     present: (text, options) => origins(text)?.present(options) ?? deps.present(text, options).text,
     presentLong: async (text, options) =>
       origins(text)?.present(options) ?? (await (deps.presentLong ?? deps.present)(text, options)).text,
-    readers: context.epochReaders,
+    readers: context.epochReaders(),
     describeResult: deps.describeResult,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,
   }

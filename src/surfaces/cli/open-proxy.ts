@@ -132,7 +132,7 @@ export async function openProxy(
   const pageToken = randomBytes(12).toString('base64url')
   const operator = operatorToken === undefined || operatorToken === '' ? {} : { operatorToken }
   const proxy = await startProxy(plimsoll.gateway, {
-    ...settings,
+    ...served(settings),
     ...(token !== undefined && { token }),
     ...operator,
     control: createControl({
@@ -192,6 +192,25 @@ export async function openProxy(
       if (failures.length > 0) throw failures[0]
     },
   }
+}
+
+const SERVED = [
+  'port',
+  'host',
+  'upstreams',
+  'upstreamTimeoutMs',
+  'upstreamIdleMs',
+  'caFile',
+  'allowedHosts',
+  'allowedOrigins',
+  'drainMs',
+  'requestTimeoutMs',
+] as const
+
+/** What the settings say about the server itself. */
+const served = (settings: ProxySettings): Pick<ProxySettings, (typeof SERVED)[number]> => {
+  const { upstreams } = settings
+  return { upstreams, ...Object.fromEntries(SERVED.map((name) => [name, settings[name]])) }
 }
 
 const TELL_EVERY_MS = 60_000

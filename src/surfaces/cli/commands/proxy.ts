@@ -1,7 +1,10 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { keepServing } from '../kit/closed-output.ts'
+import { defaultStore } from '../../../compose/plimsoll.ts'
 import { readConfig } from '../../../config/index.ts'
+import { PlimsollError } from '../../../core/errors.ts'
+import { storeSchemeOf } from '../../../drivers/store-schemes.ts'
 import { baseUrlsAt } from '../../../formats/endpoints.ts'
 import { policySettings, proxySettings, type Setting } from '../config-settings.ts'
 import { openProxy, type OpenProxy, type Trouble } from '../open-proxy.ts'
@@ -30,7 +33,11 @@ export function proxyCommand(): Command {
 async function runProxy(flags: ProxyFlags): Promise<void> {
   keepServing()
   const settings = settingsOf(flags)
-  if ((settings.workers ?? 1) > 1 && cluster.isPrimary) return runWorkers(settings.workers!)
+  const { workers = 1, store = defaultStore() } = settings
+  if (workers > 1 && cluster.isPrimary) {
+    needsSharedStore(workers, store)
+    return runWorkers(workers)
+  }
   const say = (line: object, text: string): void =>
     void process.stdout.write(flags.json === true ? `${harmlessJson(line)}\n` : harmless(`${text}\n`))
   outliveReaders()
@@ -63,6 +70,14 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   await stopped
   await running.close()
   cluster.worker?.disconnect()
+}
+
+/** @throws PlimsollError `bad-config` where each worker would have a memory of its own, and a conversation another one with each request. */
+function needsSharedStore(workers: number, store: string): void {
+  if (!storeSchemeOf(store).isOfOneProcess) return
+  throw new PlimsollError('bad-config', `${workers} workers cannot share the store ${store}`, {
+    advice: 'Use a store in a file or a database, or one worker.',
+  })
 }
 
 /** What the file and the flags come to, number by number. */
