@@ -1,9 +1,31 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+
+/**
+ * Rooms whose tests start nothing and change nothing outside themselves: they share a process, so that the library is loaded once and not with
+ * every file. A test that sets environment variables, timers or globals belongs into the others.
+ */
+const SHARED = [
+  'config',
+  'core',
+  'engine',
+  'formats',
+  'inspect',
+  'instructions',
+  'intake',
+  'learning',
+  'meter',
+  'overflow',
+  'pains',
+  'readers',
+  'recall',
+  'referee',
+  'rules',
+  'sse',
+  'transcripts',
+].map((room) => `test/${room}/**/*.test.ts`)
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/clients/**', 'node_modules/**'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // A skipped test would let a missing service pass for a green run; test/no-skips.test.ts holds the same line for `.skip`.
@@ -12,5 +34,16 @@ export default defineConfig({
     pool: 'forks',
     // Both cores: the default leaves one to the main process, which mostly waits.
     maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'own process',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, 'test/clients/**', ...SHARED],
+        },
+      },
+      { extends: true, test: { name: 'shared process', include: SHARED, isolate: false } },
+    ],
   },
 })

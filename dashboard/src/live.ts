@@ -19,7 +19,7 @@ const MOST_WAIT_MS = 15_000
  * Follows the server's events. After a break it goes on from the last one that it got, so that nothing is missed that the server still
  * keeps. Events are handed on as they come and are not kept: the page's memory does not grow with them.
  */
-export function followEvents(onEvent: (event: LiveEvent) => void, onState: (state: LiveState) => void): () => void {
+export function followEvents(onNews: (news: News) => void, onState: (state: LiveState) => void): () => void {
   const stopped = new AbortController()
   let last: number | undefined
   const loop = async (): Promise<void> => {
@@ -31,10 +31,11 @@ export function followEvents(onEvent: (event: LiveEvent) => void, onState: (stat
         const response = await fetch(url, { signal: stopped.signal })
         if (!response.ok || response.body === null) throw new Error(String(response.status))
         onState('live')
+        onNews('connected')
         wait = 500
         for await (const event of eventsIn(response.body)) {
           last = event.number
-          onEvent(event)
+          onNews(event)
         }
       } catch {
         // Told below; a break is nothing that a person has to act on.
@@ -64,26 +65,40 @@ async function* eventsIn(body: ReadableStream<Uint8Array>): AsyncGenerator<LiveE
   }
 }
 
-/** A number that changes when something happened that `matters`; at most once in `everyMs`. */
+/** What was written behind an answer may come after the event that told of it: one more look when things are quiet again. */
+const LATE_MS = 3_000
+
+/**
+ * A number that changes when something happened that `matters`, at most once in `everyMs`, once more when nothing followed, and whenever the
+ * page begins to listen, since it cannot know what it missed.
+ */
 export function useChanges(matters: (event: LiveEvent) => boolean, subscribe: Subscribe, everyMs = 700): number {
   const [count, setCount] = useState(0)
   const test = useRef(matters)
   test.current = matters
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const stop = subscribe((event) => {
-      if (timer !== undefined || !test.current(event)) return
-      timer = setTimeout(() => {
-        timer = undefined
-        setCount((before) => before + 1)
+    let soon: ReturnType<typeof setTimeout> | undefined
+    let late: ReturnType<typeof setTimeout> | undefined
+    const look = (): void => setCount((before) => before + 1)
+    const stop = subscribe((news) => {
+      if (news === 'connected') return look()
+      if (!test.current(news)) return
+      clearTimeout(late)
+      late = setTimeout(look, LATE_MS)
+      soon ??= setTimeout(() => {
+        soon = undefined
+        look()
       }, everyMs)
     })
     return () => {
       stop()
-      clearTimeout(timer)
+      clearTimeout(soon)
+      clearTimeout(late)
     }
   }, [subscribe, everyMs])
   return count
 }
 
-export type Subscribe = (listener: (event: LiveEvent) => void) => () => void
+/** An event, or that the page listens from now on. */
+export type News = LiveEvent | 'connected'
+export type Subscribe = (listener: (news: News) => void) => () => void

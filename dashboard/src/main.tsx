@@ -2,7 +2,7 @@ import { render } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { DashboardInfo } from '../../src/surfaces/dashboard/page-types.ts'
 import { get } from './api.ts'
-import { followEvents, type LiveEvent, type LiveState, type Subscribe } from './live.ts'
+import { followEvents, type LiveState, type News, type Subscribe } from './live.ts'
 import { useLoad } from './load.ts'
 import { Problem } from './parts/basics.tsx'
 import { Artifacts } from './pages/artifacts.tsx'
@@ -32,8 +32,8 @@ function Page() {
   const body = (value: DashboardInfo) => {
     if (page === 'session') return <SessionView query={query} subscribe={subscribe} />
     if (page === 'artifacts') return <Artifacts query={query} />
-    if (page === 'spending') return <Spending />
-    if (page === 'meter') return <Meter />
+    if (page === 'spending') return <Spending subscribe={subscribe} />
+    if (page === 'meter') return <Meter subscribe={subscribe} />
     if (page === 'policy') return <PolicyPage />
     if (page === 'compare') return <Compare info={value} query={query} />
     return <Sessions info={value} subscribe={subscribe} />
@@ -79,14 +79,14 @@ function Page() {
   )
 }
 
-function listeners(): { subscribe: Subscribe; publish: (event: LiveEvent) => void } {
-  const all = new Set<(event: LiveEvent) => void>()
+function listeners(): { subscribe: Subscribe; publish: (news: News) => void } {
+  const all = new Set<(news: News) => void>()
   return {
     subscribe(listener) {
       all.add(listener)
       return () => all.delete(listener)
     },
-    publish: (event) => all.forEach((listener) => listener(event)),
+    publish: (news) => all.forEach((listener) => listener(news)),
   }
 }
 

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 
 export const PAGES = ['sessions', 'artifacts', 'spending', 'meter', 'policy', 'compare'] as const
 export type PageName = (typeof PAGES)[number] | 'session'
@@ -22,7 +22,8 @@ export function linkTo(page: PageName, query: Readonly<Record<string, string>> =
 
 export function usePlace(): Place {
   const [place, setPlace] = useState(() => placeOf(location.hash))
-  useEffect(() => {
+  // Before anything else can run: an effect would come later, and miss what changed meanwhile.
+  useLayoutEffect(() => {
     const follow = (): void => setPlace(placeOf(location.hash))
     addEventListener('hashchange', follow)
     return () => removeEventListener('hashchange', follow)

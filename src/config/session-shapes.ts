@@ -1,6 +1,7 @@
 import type { Argument, GivenShape } from '../core/given.ts'
 import type { Target } from '../core/target.ts'
 import type { Usage } from '../core/usage.ts'
+import type { Spender } from '../meter/index.ts'
 
 const text: GivenShape = { kind: 'text' }
 const name: GivenShape = { kind: 'text', pattern: /\S/, words: 'a name' }
@@ -170,6 +171,54 @@ export const ARCHIVE_ARGUMENTS = {
   report: NAMED,
   read: NAMED,
   readers: [options({ ...tenant, session: name, agent: name })],
+} as const satisfies Record<string, readonly Argument[]>
+
+const PLACE: Argument = options({ tenant: text, endpoint: text, model: text })
+
+/** What `plimsoll.limits` takes. A filter that is misspelt would match everything. */
+export const LIMITS_ARGUMENTS = { list: [PLACE], forget: [PLACE] } as const satisfies Record<
+  string,
+  readonly Argument[]
+>
+
+const SPENDER: Readonly<Record<keyof Spender, GivenShape>> = { tenant: text, session: text, agent: text, key: text }
+const OF_SESSION: readonly Argument[] = [
+  { name: 'tenant', shape: text },
+  { name: 'session', shape: text },
+]
+
+/** What `plimsoll.ledger` takes from programs that read it. */
+export const LEDGER_ARGUMENTS = {
+  totals: [options(SPENDER)],
+  split: [{ name: 'by', shape: { kind: 'text', oneOf: Object.keys(SPENDER) } }, options(SPENDER)],
+  byAgent: OF_SESSION,
+  calls: [options(SPENDER)],
+  report: OF_SESSION,
+  lastTurn: OF_SESSION,
+  session: OF_SESSION,
+  sessions: [{ name: 'tenant', shape: text, optional: true }],
+} as const satisfies Record<string, readonly Argument[]>
+
+/** None of them waits for anything. */
+export const LEDGER_READS = [
+  'totals',
+  'split',
+  'byAgent',
+  'calls',
+  'report',
+  'lastTurn',
+  'session',
+  'sessions',
+] as const
+
+/** What `plimsoll.tools(…)` takes afterwards. */
+export const TOOL_ARGUMENTS = {
+  has: [{ name: 'name', shape: text }],
+  call: [
+    { name: 'name', shape: text },
+    { name: 'input', shape: any, optional: true },
+  ],
+  answer: [{ name: 'response', shape: { kind: 'parsed' } }],
 } as const satisfies Record<string, readonly Argument[]>
 
 /** What the other functions of a Plimsoll take. */

@@ -49,15 +49,16 @@ export function linksBefore(links: readonly Link[], index: number): number {
 
 /** How many links two chains share from the start, at the same places: a chain hash stands for all that came before it. */
 export function sharedLinks(a: readonly Link[], b: readonly Link[]): number {
-  const isSame = (one: Link | undefined, other: Link | undefined): boolean =>
-    one === other || (one?.chain === other?.chain && one?.index === other?.index)
   const most = Math.min(a.length, b.length)
   // A link is made once, and lists that have it at the same place begin alike.
   if (most > 0 && a[most - 1] === b[most - 1]) return most
   let at = 0
-  while (at < most && isSame(a[at], b[at])) at++
+  while (at < most && isSameLink(a[at]!, b[at]!)) at++
   return at
 }
+
+const isSameLink = (one: Link, other: Link): boolean =>
+  one === other || (one.chain === other.chain && one.index === other.index)
 
 /** The key of a first-send edit. The call id alone would not do: some providers reuse short ids in every turn. */
 export const firstSendKey = (callId: string | undefined, identity: string): string => `${callId ?? ''}:${identity}`

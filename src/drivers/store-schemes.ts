@@ -21,6 +21,8 @@ export interface OpenEventsOptions {
 
 /** Everything that an address of a store decides: a new store fills all of it. */
 interface StoreScheme {
+  /** What it holds is seen by the process that opened it and by no other. */
+  readonly isOfOneProcess: boolean
   store(url: string, options: { clock?: Clock; seal?: Seal }): MaintainedStore
   /** The address of the artifacts that belong to it, unless told otherwise. */
   artifacts(url: string): string
@@ -29,6 +31,7 @@ interface StoreScheme {
 }
 
 const postgres: StoreScheme = {
+  isOfOneProcess: false,
   store: (url, options) => postgresStore({ ...options, ...schemaOf(url) }),
   artifacts: (url) => url,
   events: (url, options) => postgresEvents({ ...options, ...schemaOf(url) }),
@@ -38,15 +41,25 @@ const SCHEMES: ReadonlyMap<string, StoreScheme> = new Map<string, StoreScheme>([
   [
     'memory:',
     {
+      isOfOneProcess: true,
       store: (_, { clock }) => memoryStore(clock === undefined ? {} : { clock }),
       artifacts: () => 'memory:',
       events: (_, options) => memoryEvents(options),
     },
   ],
-  ['null:', { store: () => nullStore(), artifacts: () => 'memory:', events: (_, options) => memoryEvents(options) }],
+  [
+    'null:',
+    {
+      isOfOneProcess: true,
+      store: () => nullStore(),
+      artifacts: () => 'memory:',
+      events: (_, options) => memoryEvents(options),
+    },
+  ],
   [
     'sqlite:',
     {
+      isOfOneProcess: false,
       store: (url, options) => sqliteStore({ ...options, path: sqlitePath(url) }),
       artifacts: (url) => `file:${sqlitePath(url).replace(/\.db$/, '')}-artifacts`,
       events: (url, options) => sqliteEvents({ ...options, path: `${sqlitePath(url)}-events` }),

@@ -21,6 +21,9 @@ export const PRIOR_WEIGHT = 0.35
 /** Framing is a small part of a sample, and clients differ in it more than tokenizers do. */
 const FRAMING_PRIOR_WEIGHT = 0.07
 const FRAMING_CLAMP = [0.3, 3] as const
+const FRAMING_STARTS = [1, ...FRAMING_CLAMP]
+/** Share of all samples that may be left unexplained without another start being tried. */
+const EXPLAINED = 0.03
 /** Vendors rewrite declarations in a form of their own; only whole prompts show what they make of them. */
 const TOOLS_PRIOR_WEIGHT = 0.03
 const TOOLS_CLAMP = [0.3, 5] as const
@@ -30,7 +33,7 @@ const MEDIA_CLAMP = [0.002, 500] as const
 /** A part speaks for its factor where it is at least this share of what was counted. */
 const SPEAKING_SHARE = 0.2
 /** What newer samples contradict counts as this much of itself: three of them outweigh a window of older ones. */
-const CONTRADICTED = 0.1
+export const CONTRADICTED = 0.1
 const RECENCY = 0.95
 const ROUNDS = 6
 const SAMPLES_FOR_CLASS = 4
@@ -77,23 +80,8 @@ export function fit(samples: readonly Sample[], clamp: readonly [number, number]
       sample.weight * RECENCY ** (samples.length - 1 - index) * (sample.isContradicted === true ? CONTRADICTED : 1),
   }))
   const speaking = weighted.filter(({ isContradicted }) => isContradicted !== true)
-  const hasMedia = weighted.some((sample) => speaks(sample, 'media'))
   const hasTools = weighted.some((sample) => speaks(sample, 'tools'))
-  let factors: Factors = UNLEARNED
-  for (let round = 0; round < ROUNDS; round++) {
-    const before = factors
-    const text = textFactor(weighted, factors, clamp)
-    factors = { ...factors, text }
-    const framing = partFactor(weighted, factors, 'fixed', FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP)
-    factors = { ...factors, framing }
-    const tools = hasTools ? partFactor(weighted, factors, 'tools', TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP) : framing
-    factors = { ...factors, tools }
-    if (hasMedia) {
-      factors = { ...factors, media: partFactor(weighted, factors, 'media', MEDIA_PRIOR_WEIGHT, MEDIA_CLAMP) }
-    }
-    // A further round would find the same again.
-    if (isSame(before, factors)) break
-  }
+  const factors = bestOf(FRAMING_STARTS, weighted, clamp)
   const byKind: Partial<Record<ContentKind, number>> = {}
   for (const kind of new Set(speaking.map((sample) => sample.kind))) {
     const own = speaking.filter((sample) => sample.kind === kind)
@@ -113,6 +101,49 @@ export function fit(samples: readonly Sample[], clamp: readonly [number, number]
     }),
   }
 }
+
+/**
+ * From the first start that leaves next to nothing unexplained, else from the one that leaves least. One factor at a time can get no further than
+ * a mix that most samples share: there more text and less framing explain the same numbers.
+ */
+function bestOf(starts: readonly number[], samples: readonly Sample[], clamp: readonly [number, number]): Factors {
+  const enough = EXPLAINED * samples.reduce((sum, { weight }) => sum + weight, 0)
+  let best: { readonly factors: Factors; readonly left: number } | undefined
+  for (const framing of starts) {
+    const factors = descend({ ...UNLEARNED, framing }, samples, clamp)
+    const missed = samples.reduce((sum, sample) => sum + sample.weight * farOff(sample, factors), 0)
+    const left =
+      missed + PRIOR_WEIGHT * Math.abs(factors.text - 1) + FRAMING_PRIOR_WEIGHT * Math.abs(factors.framing - 1)
+    if (best === undefined || left < best.left) best = { factors, left }
+    if (missed <= enough) break
+  }
+  return best?.factors ?? UNLEARNED
+}
+
+function descend(start: Factors, samples: readonly Sample[], clamp: readonly [number, number]): Factors {
+  const hasMedia = samples.some((sample) => speaks(sample, 'media'))
+  const hasTools = samples.some((sample) => speaks(sample, 'tools'))
+  let factors = start
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = factors
+    const text = textFactor(samples, factors, clamp)
+    factors = { ...factors, text }
+    const framing = partFactor(samples, factors, 'fixed', FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP)
+    factors = { ...factors, framing }
+    const tools = hasTools ? partFactor(samples, factors, 'tools', TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP) : framing
+    factors = { ...factors, tools }
+    if (hasMedia) {
+      factors = { ...factors, media: partFactor(samples, factors, 'media', MEDIA_PRIOR_WEIGHT, MEDIA_CLAMP) }
+    }
+    // A further round would find the same again.
+    if (isSame(before, factors)) break
+  }
+  return factors
+}
+
+/** Share of a sample that the factors leave unexplained. */
+const farOff = (sample: Sample, factors: Factors): number =>
+  Math.abs(sample.real - predictedOf(sample, factors)) / sample.real
 
 const isSame = (a: Factors, b: Factors): boolean =>
   a.text === b.text && a.framing === b.framing && a.tools === b.tools && a.media === b.media

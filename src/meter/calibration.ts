@@ -1,7 +1,18 @@
 import { BoundedMap } from '../lib/bounded-map.ts'
 import type { EventBody } from '../core/events.ts'
 import type { Target } from '../core/target.ts'
-import { countedOf, fit, missOf, PRIOR_WEIGHT, speaks, UNLEARNED, type Fit, type Sample } from './calibration-fit.ts'
+import {
+  CONTRADICTED,
+  countedOf,
+  fit,
+  missOf,
+  PRIOR_WEIGHT,
+  speaks,
+  UNLEARNED,
+  type Factors,
+  type Fit,
+  type Sample,
+} from './calibration-fit.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 
 /** What was counted in two ways is off in two ways. */
@@ -42,7 +53,7 @@ export interface CalibrationOptions {
   readonly state?: CalibrationState
   /** Factors outside are never believed. @default [0.4, 3] */
   readonly clamp?: readonly [low: number, high: number]
-  /** Samples kept per endpoint and model. @default 20 */
+  /** Samples kept per endpoint and model: the newest, and the largest before them. @default 20 */
   readonly window?: number
   readonly onEvent?: (event: EventBody) => void
 }
@@ -105,7 +116,7 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
         real,
         weight: Math.min(1, Math.sqrt((text + fixed + tools + media) / FULL_WEIGHT_TOKENS)),
       }
-      const samples = [...aged, believed(sample, fitOf(target))].slice(-window)
+      const samples = mostTelling([...aged, believed(sample, fitOf(target))], window)
       const changed = changedSamples(samples, clamp)
       if (changed !== undefined) {
         const [from, to] = [fit(samples, clamp).text, fit(changed, clamp).text]
@@ -177,6 +188,21 @@ function believed(sample: Sample, known: Fit | undefined): Sample {
   return Math.abs(miss) > IMPLAUSIBLE ? { ...sample, weight: sample.weight * IMPLAUSIBLE_WEIGHT } : sample
 }
 
+/**
+ * The samples that are kept: the newest, which may show a change, and of the older ones those that say most. A poll of a running command is a
+ * hundred tokens, half of them framing; twenty in a row must not push out the prompts that show what text takes.
+ */
+function mostTelling(samples: readonly Sample[], window: number): readonly Sample[] {
+  if (samples.length <= window) return samples
+  let least = 0
+  for (let at = 1; at < samples.length - DRIFT_RUN; at++)
+    if (sayingOf(samples[at]!) < sayingOf(samples[least]!)) least = at
+  return samples.toSpliced(least, 1)
+}
+
+const sayingOf = ({ weight, isContradicted }: Sample): number =>
+  isContradicted === true ? CONTRADICTED * weight : weight
+
 /** Samples lose weight with time, so that a vendor's silent change is overruled sooner after a pause. */
 function age({ samples, at: then }: ModelState, now: number): Sample[] {
   const decay = now > then ? 0.5 ** ((now - then) / HALF_LIFE_MS) : 1
@@ -193,15 +219,29 @@ function changedSamples(samples: readonly Sample[], clamp: readonly [number, num
   if (newest.some((sample) => speaks(sample, 'media')) && before.media === undefined) return undefined
   const usual = older.map((sample) => Math.abs(missOf(sample, before))).sort((a, b) => a - b)
   const tolerated = Math.max(DRIFT_LEAST, 2 * usual[Math.floor(usual.length / 2)]!)
-  const sides = newest.map((sample) => missOf(sample, before))
-  const isChange = sides.every((side) => side > tolerated) || sides.every((side) => side < -tolerated)
-  if (!isChange) return undefined
-  const after = fit(newest.map(believedAgain), clamp)
+  const isOff = (factors: Factors): boolean => {
+    const sides = newest.map((sample) => missOf(sample, factors))
+    return sides.every((side) => side > tolerated) || sides.every((side) => side < -tolerated)
+  }
+  if (!isOff(before)) return undefined
+  // What one set of factors explains together is another mix of text and framing, and no change.
+  const together = fit(samples.map(spokenAgain), clamp)
+  const isChange = isOff(together)
+  const after = isChange ? fit(newest.map(believedAgain), clamp) : together
+  const isContradicted = (sample: Sample, index: number): boolean =>
+    index < samples.length - DRIFT_RUN && Math.abs(missOf(sample, after)) > tolerated
+  if (!isChange && samples.every((sample, index) => isContradicted(sample, index) === (sample.isContradicted === true)))
+    return undefined
   return samples.map((sample, index) => {
-    const { isContradicted: _, ...plain } = sample
-    if (index >= samples.length - DRIFT_RUN) return believedAgain(plain)
-    return Math.abs(missOf(sample, after)) > tolerated ? { ...plain, isContradicted: true } : plain
+    const plain = spokenAgain(sample)
+    if (isContradicted(sample, index)) return { ...plain, isContradicted: true }
+    return index < samples.length - DRIFT_RUN ? plain : believedAgain(plain)
   })
+}
+
+function spokenAgain(sample: Sample): Sample {
+  const { isContradicted: _, ...plain } = sample
+  return plain
 }
 
 /** What was weighed down as implausible when it came alone. */

@@ -42,6 +42,8 @@ interface StageSettings {
   readonly dark?: boolean
   readonly url?: (running: OpenProxy) => string
   readonly script?: Script
+  /** Before the page is opened. */
+  readonly prepare?: (page: Page) => Promise<unknown>
   /** In place of a window that the user has set. */
   readonly proxy?: Partial<ProxySettings>
 }
@@ -75,6 +77,7 @@ async function stage(settings: StageSettings = {}): Promise<Stage> {
     await running.close()
     await referee.close()
   })
+  await settings.prepare?.(page)
   await page.goto(settings.url?.(running) ?? running.pageUrl)
   const send = async (body: object, session = 'run-1'): Promise<Response> => {
     const response = await fetch(`${running.proxy.url}/anthropic/v1/messages`, {
@@ -189,6 +192,48 @@ describe('the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
+  it('misses nothing that happened before it could listen, nor what was written late', async () => {
+    let listen = (): void => undefined
+    const listens = new Promise<void>((resolve) => {
+      listen = resolve
+    })
+    const { page, send } = await stage({
+      prepare: (page) =>
+        page.route('**/plimsoll/events*', async (route) => {
+          await listens
+          await route.continue()
+        }),
+    })
+    await page.getByText('export ANTHROPIC_BASE_URL').waitFor()
+    await send(toolLoop({ steps: 1 }))
+    listen()
+    const calls = page.getByRole('link', { name: /run-1/ }).locator('[data-name="calls"]')
+    await calls.filter({ hasText: '1' }).waitFor()
+    // The first look after the next call finds the list as it was.
+    const before = await page.evaluate(async () => (await fetch('plimsoll/ui/sessions?q=')).text())
+    let looks = 0
+    await page.route('**/plimsoll/ui/sessions?*', (route) =>
+      looks++ === 0 ? route.fulfill({ contentType: 'application/json', body: before }) : route.continue(),
+    )
+    await send(toolLoop({ steps: 2 }))
+    await calls.filter({ hasText: '2' }).waitFor()
+  })
+
+  it('goes where the address says, also when it changes while the page is drawn for the first time', async () => {
+    const { page } = await stage({
+      prepare: (page) =>
+        page.addInitScript(() => {
+          const drawn = new MutationObserver(() => {
+            if (document.querySelector('header.top') === null) return
+            drawn.disconnect()
+            location.hash = '#/policy'
+          })
+          drawn.observe(document, { childList: true, subtree: true })
+        }),
+    })
+    await page.getByRole('link', { name: 'policy' }).and(page.locator('[aria-current="page"]')).waitFor()
+  })
+
   it('asks again for a session that is not written yet', async () => {
     const { page, send, running } = await stage()
     await send(toolLoop({ steps: 1 }))
@@ -298,6 +343,14 @@ describe('the dashboard', () => {
     await page.goto(`${running.pageUrl}#/spending`)
     await page.getByText(/usd per session \(run-1\): \$0\.\d+ of \$5\.00/).waitFor()
     await page.getByText(/tokens per day: [\d,]+ of 2,000,000 tokens/).waitFor()
+    // Without a reload.
+    const { calls } = running.plimsoll.ledger.totals()
+    await send(toolLoop({ steps: 25, resultLength: 6_000 }))
+    expect(running.plimsoll.ledger.totals().calls).toBeGreaterThan(calls)
+    await page
+      .locator('.figures div', { hasText: 'calls' })
+      .getByText(String(running.plimsoll.ledger.totals().calls))
+      .waitFor()
     await page.goto(`${running.pageUrl}#/meter`)
     await page.getByText(WINDOW.toLocaleString('en-US')).waitFor()
     await page.getByRole('button', { name: 'Forget' }).click()

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { byteCount, memorySize } from '../../src/surfaces/cli/kit/token-count.ts'
 import { createProgram } from '../../src/surfaces/cli/program.ts'
 import { screenOf } from '../../src/surfaces/cli/kit/screen.ts'
 import { plimsoll, type Ran } from './support/binary.ts'
@@ -33,12 +34,24 @@ describe('what cannot work is said at once', () => {
     [['--ca-file', 'none.pem'], 'The certificate file none.pem cannot be read.'],
     [['--workers', '0'], 'at least 1'],
     [['--artifacts', 's3://bucket'], 'AWS_ACCESS_KEY_ID'],
-    [['--max-body', '64q'], '64KiB or 16MB'],
+    [['--max-body', '64q'], '64KiB, 16MB or 64m'],
     [['--window', '12q'], '200000 or 200k'],
-    [['--openai', 'nowhere'], '"nowhere" is no URL'],
+    [['--openai', 'nowhere'], 'The upstream "nowhere" of openai is not a URL.'],
+    [['--workers', '2', '--store', 'memory:'], '2 workers cannot share the store memory:'],
   ])('proxy %s', async (args, words) => {
     const { code, err } = await run('proxy', '--port', '0', ...args)
     expect(code).toBe(2)
+    expect(err).toContain(words)
+  })
+
+  it.each([
+    [['sessions', 'ls', '--limit', '0'], 'at least 1'],
+    [['demo', '--turns', '0'], 'at least 1'],
+    [['demo', '--window', '10'], 'at least 4k'],
+    [['inspect', 'sessions', '--list'], '--list takes no path'],
+  ])('%j', async (args, words) => {
+    const { code, out, err } = await run(...args)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(words)
   })
 
@@ -64,6 +77,15 @@ it.each(['32000', '32_000', '32,000', '32k', '32K', '0.032M'])('takes %s for a s
   const { code, out } = await run('replay', 'session.jsonl', '--window', size, '--json')
   expect(code).toBe(0)
   expect(JSON.parse(out.split('\n')[0]!)).toMatchObject({ window: 32_000 })
+})
+
+it.each([
+  ['64m', 2 ** 26],
+  ['64MiB', 2 ** 26],
+  ['64MB', 64_000_000],
+  ['67108864', 2 ** 26],
+])('takes %s for bytes, wherever bytes are given', (size, bytes) => {
+  expect([byteCount(size), memorySize(size)]).toEqual([bytes, bytes])
 })
 
 it('lists no accounts of budgets among the sessions', async () => {

@@ -2,9 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { json, MESSAGE, ODD_BODY, plainUpstream, post } from '../gateway/upstream.ts'
+import { toolLoop } from '../support/anthropic-loop.ts'
 import { BINARY, cleanEnvironment, plimsoll, temporaryHome } from './support/binary.ts'
 
 let home: Awaited<ReturnType<typeof temporaryHome>>
@@ -34,8 +36,11 @@ describe('plimsoll proxy, told something it cannot do', () => {
     { args: ['--port', '80a'], says: /port from 0 to 65535/ },
     { args: ['--policy', 'nonsense'], says: /There is no policy "nonsense"\. Known policies: plimsoll, / },
     { args: ['--window', '64x'], says: /a number of tokens such as 200000 or 200k/ },
-    { args: ['--log-level', 'loud'], says: /"loud" is no log level\. Use one of debug, info, warning, error\./ },
-    { args: ['--openai', 'ftp://there'], says: /over http or https, not ftp:/ },
+    { args: ['--log-level', 'loud'], says: /"loud" is not a log level\. Use one of debug, info, warning, error\./ },
+    {
+      args: ['--openai', 'ftp://there'],
+      says: /The upstream "ftp:\/\/there" of openai is not an http or https address\./,
+    },
   ])('refuses $args at the start, in a sentence', async ({ args, says }) => {
     const { code, out, err } = await plimsoll(home.path, ['proxy', '--store', 'memory:', '--port', '0', ...args])
     expect({ code, out }).toEqual({ code: 2, out: '' })
@@ -65,6 +70,29 @@ describe('plimsoll proxy', () => {
     expect(JSON.parse(line)).toMatchObject({ level: 'debug', event: 'request-prepared' })
     child.kill('SIGTERM')
     expect(await once(child, 'exit')).toEqual([0, null])
+  })
+
+  it('serves on when the disk is full, says so once, and exits with an error since something was not written', async () => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    // A file-size limit stops writes as a full disk does, and needs no right to mount one.
+    const proxy = [BINARY, 'proxy', '--json', '--port', '0', '--store', `sqlite:${join(home.path, 'full.db')}`]
+    const child = spawn(
+      'sh',
+      ['-c', 'ulimit -f 600; exec "$@"', 'sh', process.execPath, ...proxy, '--anthropic', upstream.url],
+      { env: cleanEnvironment(home.path), stdio: ['ignore', 'pipe', 'pipe'] },
+    )
+    let said = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
+    const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
+    const { listening } = JSON.parse(line) as { listening: string }
+    for (let i = 1; i <= 12; i++) {
+      const body = JSON.stringify(toolLoop({ steps: i, resultLength: 60_000 }))
+      expect((await post(`${listening}/anthropic/v1/messages`, body)).status).toBe(200)
+    }
+    child.kill('SIGTERM')
+    expect(await once(child, 'close')).toEqual([1, null])
+    expect(said.match(/WARNING: the session store does not work, and requests go on without it: .+/g)).toHaveLength(1)
+    expect(said).toMatch(/The store could not take what 1 session\(s\) still had to write\./)
   })
 
   it('goes on when nobody reads what it says any more', async () => {

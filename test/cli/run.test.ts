@@ -37,6 +37,8 @@ describe('an agent that is known', () => {
     expect(launch('codex', own).command.args[3]).toContain('requires_openai_auth=true')
     const { args } = launch('npx', ['-y', '@openai/codex@0.166.0', ...own]).command
     expect(args.slice(0, 5)).toEqual(['-y', '@openai/codex@0.166.0', ...flags])
+    for (const scope of ['@mariozechner', '@earendil-works'])
+      expect(launch('npx', [`${scope}/pi-coding-agent@latest`]).agent?.name).toBe('pi')
   })
 
   it('keeps the provider that a person chose', () => {
@@ -93,7 +95,9 @@ describe('plimsoll run', () => {
       plimsoll(home.path, ['run', '--store', 'memory:', '--anthropic', upstream.url, '--', file, ...args])
     const past = await run(process.execPath, '-e', 'process.exitCode = 7')
     expect(past.code).toBe(7)
-    expect(past.err).toMatch(/has ended and no model call came through the proxy\. Nothing is known about it/)
+    expect(past.err).toMatch(
+      /has ended and no model call came through the proxy\. .*start plimsoll proxy and set the base URL in its own settings/,
+    )
     const script = join(folder, 'claude')
     const call = `fetch(process.env.ANTHROPIC_BASE_URL + '/v1/messages', { method: 'POST', headers: { 'content-type': 'application/json' }, body: ${JSON.stringify(ODD_BODY)} }).then((r) => r.text())`
     writeFileSync(script, `#!${process.execPath}\n${call}\n`)

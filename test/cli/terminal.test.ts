@@ -88,7 +88,7 @@ describe('the command line', () => {
     [['replay', SESSION, '--policy', 'nonsense'], 2, 'Known policies: plimsoll'],
     [['replay', SESSION, '--window', 'big'], 2, 'a number of tokens such as 200000 or 200k'],
     [['models', 'no-such-model-anywhere'], 1, '--window sets another'],
-    [['sessions', 'ls'], 1, '--store names another'],
+    [['sessions', 'ls'], 1, 'use --store for another address'],
     [['sessions', 'ls', '--store', 'redis://x'], 2, 'Use memory:'],
     [['inspect'], 1, 'Name a file or folder'],
   ])('%j fails with %i and says what to do', async (args, code, advice) => {

@@ -135,6 +135,9 @@ describe('calls that cannot be right', () => {
       session: untyped(session),
       artifacts: untyped(plimsoll.artifacts),
       archive: untyped(plimsoll.archive),
+      limits: untyped(plimsoll.limits),
+      ledger: untyped(plimsoll.ledger),
+      tools: untyped(plimsoll.tools(session, 'openai-chat')),
       given: session,
     }
   }
@@ -186,6 +189,13 @@ describe('calls that cannot be right', () => {
       async () => face().artifacts.read('x', { range: { start: '0' } }),
       /range\.start must be a number/,
     ],
+    [
+      'a misspelt filter of learned limits, which would forget all of them',
+      async () => face().limits.forget({ endpiont: 'http://localhost:11434' }),
+      /no "endpiont" in the options of forget\(\)\. Did you mean "endpoint"/,
+    ],
+    ['a response that is text', async () => face().tools.answer('{}'), /response of answer\(\) must be the body/],
+    ['a call without a name', async () => face().tools.call(), /name of call\(\) is missing/],
     ['a session without a name', async () => face().archive.has(), /session of has\(\) is missing/],
     [
       'an import of nothing',
@@ -217,6 +227,12 @@ describe('calls that cannot be right', () => {
       /window must be a number of tokens like 128_000, not "64k"/,
     ],
     ['a listener that is none', () => face().plimsoll.on('event'), /listener of on\(\) must be a function/],
+    [
+      'a misspelt filter of the ledger, which would add up everything',
+      () => face().ledger.totals({ sesion: 'run' }),
+      /no "sesion" in the options of totals\(\)\. Did you mean "session"/,
+    ],
+    ['a split by nothing', () => face().ledger.split('model'), /by of split\(\) must be one of tenant, session/],
     ['a log of no session', () => face().archive.read(), /session of read\(\) is missing/],
   ])('%s', (_, run, message) => {
     expect(refused(run, 'bad-input')).toMatch(message)

@@ -147,6 +147,23 @@ describe('the record', () => {
     expect(text).toContain('An action that only reads can be repeated as it stands below to see its output again.')
   })
 
+  it('has what is still open of a plan, however little room there is', async () => {
+    const todos = Array.from({ length: 40 }, (_, n) => ({
+      content: `Step ${n}: move the handlers of module_${n} behind the new interface and adapt their tests`,
+      status: n < 34 ? 'completed' : n === 34 ? 'in_progress' : 'pending',
+    }))
+    const planned = { calls: [{ name: 'TodoWrite', args: { todos }, result: 'ok' }] }
+    // A task that leaves the record a few hundred tokens.
+    const text = await record(
+      [{ user: `Begin. ${SPEC.concat(SPEC).join(' ')}`, steps: [planned, ...steps(40)!] }],
+      8_000,
+    )
+    for (const { content, status } of todos) {
+      if (status !== 'completed') expect(text).toContain(`${status === 'pending' ? '[ ]' : '[~]'} ${content}`)
+    }
+    expect(text).toContain('(34 closed entries left out)')
+  })
+
   it('has the plan once, and none of the answers to the calls that wrote it', async () => {
     const text = await record([
       {

@@ -9,17 +9,17 @@ const WINDOW = 16_000
 const FINDINGS = Array.from({ length: 12 }, (_, n) => `Finding ${n}: the lock of shard ${n} is taken twice in a row.`)
 
 /** A step whose results together take `tokens`, with four characters to a token. */
-const stepOf = (tokens: number, n: number, text?: string): PlainTurn['steps'][number] => ({
+const stepOf = (tokens: number, n: number, text?: string, calls = 4): PlainTurn['steps'][number] => ({
   ...(text !== undefined && { text }),
-  calls: Array.from({ length: 4 }, (_, call) => ({
+  calls: Array.from({ length: calls }, (_, call) => ({
     args: { command: `cat part-${n}-${call}` },
     result: resultText(n * 10 + call, tokens),
   })),
 })
 
 describe.each(WIRES)('a compaction beside a step that brings much at once, on %s', (wire) => {
-  const prepare = (task: string, openTokens: number) => {
-    const steps = [...FINDINGS.map((text, n) => stepOf(1_200, n, text)), stepOf(openTokens, 90)]
+  const prepare = (task: string, openTokens: number, openCalls = 4) => {
+    const steps = [...FINDINGS.map((text, n) => stepOf(1_200, n, text)), stepOf(openTokens, 90, undefined, openCalls)]
     return testEngine()
       .session()
       .prepare({
@@ -36,9 +36,12 @@ describe.each(WIRES)('a compaction beside a step that brings much at once, on %s
     for (const finding of FINDINGS) expect(turn.text).toContain(finding)
   })
 
-  it('shows the results shorter before it cuts the task', async () => {
-    const task = Array.from({ length: 50 }, (_, n) => `Rule ${n}: no request of shard ${n} waits for another one.`)
-    const turn = await prepare(task.join('\n'), 20_000)
+  it.each([
+    { lines: 50, calls: 4 },
+    { lines: 360, calls: 12 },
+  ])('shows the results of $calls calls shorter before it cuts a task of $lines lines', async ({ lines, calls }) => {
+    const task = Array.from({ length: lines }, (_, n) => `Rule ${n}: no request of shard ${n} waits for another one.`)
+    const turn = await prepare(task.join('\n'), 20_000, calls)
     expect(turn.report.newEpoch).toBeDefined()
     expect(turn.load.count.high).toBeLessThanOrEqual(turn.limit.tokens)
     expect(turn.text).toContain(inJson(task.join('\n')))

@@ -120,3 +120,11 @@ describe.each(WIRES)('%s: a body read after an earlier one', (wire) => {
     expectSame(wire, `{"${list}":[${two},]}`, `{"${list}":[${two}]}`)
   })
 })
+
+describe('gemini: a body read after an earlier one', () => {
+  it('is not taken for the earlier one where another list counts now', () => {
+    const contents = (words: string): string => JSON.stringify([{ role: 'user', parts: [{ text: words }] }])
+    const earlier = `{"request":{"contents":${contents('wrapped')}}}`
+    expectSame('gemini', `{"request":{"contents":${contents('wrapped')}},"contents":${contents('own')}}`, earlier)
+  })
+})

@@ -5,11 +5,39 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createSseParser } from '../../src/formats/framing/sse.ts'
-import { createPlimsoll } from '../../src/index.ts'
+import { createPlimsoll, isPlimsollError } from '../../src/index.ts'
 import { startProxy } from '../../src/surfaces/gateway/proxy.ts'
 import { closeLater, json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from './upstream.ts'
 
 const TOKEN = 'tok-very-secret'
+
+describe('options that cannot be right', () => {
+  it.each<[string, object, RegExp]>([
+    ['a misspelt one', { upstreams: {}, allowedHost: ['a'] }, /no "allowedHost" in .*Did you mean "allowedHosts"/],
+    ['a port beyond the last', { upstreams: {}, port: 70_000 }, /port must be a port from 0/],
+    ['an upstream without a URL', { upstreams: { openai: { model: 'm' } } }, /url of .* is missing/],
+    [
+      'a misspelt part of an upstream',
+      { upstreams: { openai: [{ url: 'http://a', modle: 'm' }] } },
+      /Did you mean "model"/,
+    ],
+    [
+      'an upstream that is a number',
+      { upstreams: { openai: 5 } },
+      /openai must be an upstream or a list of them, not 5/,
+    ],
+    [
+      'an upstream that is no URL',
+      { upstreams: { openai: 'nowhere' } },
+      /The upstream "nowhere" of openai is not a URL/,
+    ],
+  ])('%s', async (_, options, message) => {
+    const { gateway } = createPlimsoll({ store: 'memory:' })
+    const start = startProxy as (...given: unknown[]) => Promise<unknown>
+    const error = await start(gateway, { port: 0, ...options }).catch((reason: unknown) => reason)
+    expect(isPlimsollError(error, 'bad-config') && error.message).toMatch(message)
+  })
+})
 
 describe('who may use it', () => {
   it('will not listen for others without a token', async () => {

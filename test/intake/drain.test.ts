@@ -77,7 +77,7 @@ describe('mined templates', () => {
         i,
       )
     const counted = drain.groups().reduce((sum, group) => sum + group.count, 0)
-    expect(counted + drain.unmatched).toBe(2_000)
+    expect(counted + drain.unmatched()).toBe(2_000)
     expect(drain.groups().length).toBeLessThanOrEqual(50)
   })
 })

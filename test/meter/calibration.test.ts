@@ -33,6 +33,23 @@ describe('calibration', () => {
     expect(calibration.predict(target, { code: 1000, fixed: 500 })?.tokens).toBeCloseTo(1700, -1)
   })
 
+  it('does not forget large prompts over many small answers of one shape', () => {
+    // A provider with a heavier tokenizer and lighter framing than estimated; thirty polls of a running command push nothing out.
+    const real = (text: number, fixed: number): number => text * 1.3 + fixed * 0.2
+    const calibration = createCalibration()
+    const sizes = [9_400, 730, 1_580, 6_990, 2_200, 1_080, 1_800]
+    for (const text of sizes)
+      calibration.observe({ target, estimated: { prose: text, fixed: 70 }, real: real(text, 70), at: 0 })
+    for (let i = 0; i < 30; i++) {
+      const text = 95 + (i % 7) * 6
+      calibration.observe({ target, estimated: { prose: text, fixed: 70 }, real: real(text, 70), at: 0 })
+    }
+    const { tokens, spread = 0 } = calibration.predict(target, { prose: 25_000, fixed: 150 })!
+    expect(tokens * (1 + spread)).toBeGreaterThanOrEqual(real(25_000, 150))
+    expect(Math.abs(tokens / real(25_000, 150) - 1)).toBeLessThan(0.05)
+    expect(Object.values(calibration.state().models)[0]!.samples).toHaveLength(20)
+  })
+
   it('keeps endpoints and models apart', () => {
     const calibration = createCalibration()
     calibration.observe(observation(2000, 3000))

@@ -116,6 +116,19 @@ describe('a request that was rewritten since it was measured', () => {
     expect(count.high - count.low).toBe(gone.high - gone.low)
   })
 
+  it('may be as much above its count as the measured one was', () => {
+    const own = measured({
+      count: { tokens: 26_500, low: 24_700, high: 28_300, source: 'calibrated' },
+      byClass: { prose: 26_500 },
+    })
+    // By the same count the measured prompt was 25,000, and the provider said 28,750.
+    const once = { prompt: 28_750, byClass: { code: 15_000, prose: 10_000 } }
+    const { count } = occupancyByDifference(meter, known, request([]), own, once)
+    expect(meter.countClasses(known, once.byClass).tokens).toBe(25_000)
+    expect(count.high).toBeGreaterThanOrEqual(Math.floor((26_500 * 28_750) / 25_000))
+    expect(count.low).toBeGreaterThanOrEqual(24_700)
+  })
+
   it('is counted anew where the measurement cannot be true of it', () => {
     const own = measured({})
     expect(

@@ -97,6 +97,14 @@ describe('occupancy', () => {
     expect(load.count.tokens).toBeGreaterThan(96_000)
   })
 
+  it('does not believe an output that is less than the answer holds', () => {
+    const answer = item('assistant', 'word '.repeat(3000))
+    const next = conversation([...first.items, answer])
+    const { low, tokens } = meter.measureItems(MODEL, [answer], 'anthropic-messages').count
+    const load = occupancy(meter, MODEL, next, measure(next), { ...anchor, output: Math.floor(low * 0.9) })
+    expect(load.count.tokens).toBe(Math.round(94_000 + tokens))
+  })
+
   it('follows tools and system text that change between calls', () => {
     const next = conversation(answered)
     const tools = [{ name: 't', text: 'parameter '.repeat(500) }]

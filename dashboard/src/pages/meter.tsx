@@ -2,12 +2,20 @@ import { useState } from 'preact/hooks'
 import type { LearnedRow, MeterRow } from '../../../src/surfaces/dashboard/page-types.ts'
 import { get, post } from '../api.ts'
 import { bytes, clock, tokens } from '../format.ts'
+import { useChanges, type Subscribe } from '../live.ts'
 import { useLoad } from '../load.ts'
 import { Action, Card, Problem, Table } from '../parts/basics.tsx'
 
-export function Meter() {
-  const [changes, setChanges] = useState(0)
-  const page = useLoad((signal) => get<{ models: MeterRow[]; learned: LearnedRow[] }>('meter', {}, signal), [changes])
+/** All calls are compared, so not with every event. */
+const EVERY_MS = 2_000
+
+export function Meter({ subscribe }: { subscribe: Subscribe }) {
+  const changes = useChanges(() => true, subscribe, EVERY_MS)
+  const [own, setOwn] = useState(0)
+  const page = useLoad(
+    (signal) => get<{ models: MeterRow[]; learned: LearnedRow[] }>('meter', {}, signal),
+    [changes, own],
+  )
   const value = page.value
   return (
     <>
@@ -68,7 +76,7 @@ export function Meter() {
                         name="Forget"
                         run={async () => {
                           await post('limits/forget', { id })
-                          setChanges((before) => before + 1)
+                          setOwn((before) => before + 1)
                           return ''
                         }}
                       />

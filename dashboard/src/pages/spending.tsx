@@ -1,11 +1,16 @@
 import type { SpendingPage, SpendingRow } from '../../../src/surfaces/dashboard/page-types.ts'
 import { get } from '../api.ts'
 import { dollars, percent, short, tokens } from '../format.ts'
+import { useChanges, type Subscribe } from '../live.ts'
 import { useLoad } from '../load.ts'
 import { Card, Figure, Problem, Table } from '../parts/basics.tsx'
 
-export function Spending() {
-  const page = useLoad((signal) => get<SpendingPage>('spending', {}, signal), [])
+/** All sessions are added up, so not with every event. */
+const EVERY_MS = 2_000
+
+export function Spending({ subscribe }: { subscribe: Subscribe }) {
+  const changes = useChanges(() => true, subscribe, EVERY_MS)
+  const page = useLoad((signal) => get<SpendingPage>('spending', {}, signal), [changes])
   const value = page.value
   return (
     <>

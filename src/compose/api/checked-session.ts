@@ -1,5 +1,8 @@
 import {
   FACE_ARGUMENTS,
+  LEDGER_ARGUMENTS,
+  LEDGER_READS,
+  LIMITS_ARGUMENTS,
   PREPARE,
   RECORD,
   SESSION,
@@ -14,7 +17,11 @@ import { checkedFace } from './checked-face.ts'
 export { checkOptions } from '../named-policies.ts'
 
 /** The same for what a Plimsoll does itself. */
-export const checkedPlimsoll = (plimsoll: Plimsoll): Plimsoll => checkedFace(plimsoll, FACE_ARGUMENTS, ['tools', 'on'])
+export const checkedPlimsoll = (plimsoll: Plimsoll): Plimsoll => ({
+  ...checkedFace(plimsoll, FACE_ARGUMENTS, ['tools', 'on']),
+  limits: checkedFace(plimsoll.limits, LIMITS_ARGUMENTS),
+  ledger: checkedFace(plimsoll.ledger, LEDGER_ARGUMENTS, LEDGER_READS),
+})
 
 /** Programs hold a session and compare it: one checked one for each. */
 const CHECKED = new WeakMap<Session, Session>()

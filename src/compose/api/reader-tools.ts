@@ -1,3 +1,4 @@
+import { TOOL_ARGUMENTS } from '../../config/session-shapes.ts'
 import type { NewTool } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { recordOf } from '../../core/values.ts'
@@ -15,6 +16,7 @@ import {
 } from '../../surfaces/adapters/reader-shapes.ts'
 import { runHiddenTool } from '../../surfaces/gateway/hidden/run-tool.ts'
 import type { OpenReaders } from '../open/readers.ts'
+import { checkedFace } from './checked-face.ts'
 
 /** An API format, or a framework whose tools have a shape of their own. */
 export type ToolFormat = WireFormat | FrameworkFormat
@@ -57,7 +59,7 @@ export function readerToolsOf<F extends ToolFormat>(
   const call: Answering = (name, input) =>
     runHiddenTool(deps, { owner, scope: () => session.scope() }, { id: '', name, input })
   const has = (name: string): boolean => names.includes(name)
-  return {
+  const face: ReaderTools<F> = {
     declarations: declarationsOf(format, tools, call),
     names,
     has,
@@ -69,6 +71,7 @@ export function readerToolsOf<F extends ToolFormat>(
       return Promise.all(calls.map(async (one) => steps.resultOf(one, await call(one.name, one.input))))
     },
   }
+  return checkedFace(face, TOOL_ARGUMENTS, ['has'])
 }
 
 function declarationsOf<F extends ToolFormat>(

@@ -45,8 +45,8 @@ export function firstById(entries: readonly Entry[]): Entry[] {
   return [...first.values()]
 }
 
-export function addToIndexes(tenant: Tenant, entry: Entry): void {
-  const record: LogRecord = decodeRecord(entry.text)
+/** `record` is what the entry's text says. */
+export function addToIndexes(tenant: Tenant, entry: Entry, record: LogRecord): void {
   if (record.type === 'epoch') push(tenant.epochs, record.cover, entry)
   else if (record.type === 'edit') push(tenant.edits, record.key, entry)
   else if (record.type === 'undo') addMember(tenant.undos, record.epoch, entry.session)

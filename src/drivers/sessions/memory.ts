@@ -1,4 +1,4 @@
-import type { Epoch, FirstSendEdit } from '../../core/records.ts'
+import type { Epoch, FirstSendEdit, LogRecord } from '../../core/records.ts'
 import { systemClock } from '../../ports/clock.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
@@ -39,15 +39,15 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     return tenant
   }
 
-  function write(tenant: Tenant, session: string, texts: readonly string[], now = clock.now()): number {
+  function write(tenant: Tenant, session: string, written: readonly Written[], now = clock.now()): number {
     const log = tenant.logs.get(session) ?? { createdAt: now, updatedAt: now, bytes: 0, entries: [] }
-    if (texts.length > 0) tenant.logs.set(session, log)
-    for (const text of texts) {
+    if (written.length > 0) tenant.logs.set(session, log)
+    for (const { text, record } of written) {
       const entry = { order: ++order, session, version: log.entries.length + 1, text }
       log.entries.push(entry)
       log.bytes += Buffer.byteLength(text)
       log.updatedAt = now
-      addToIndexes(tenant, entry)
+      addToIndexes(tenant, entry, record)
     }
     return log.entries.length
   }
@@ -57,10 +57,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
 
     async append(tenantName, session, records, expectedVersion, { at } = {}) {
       const tenant = tenantOf(tenantName)
-      const texts = records.map(encodeRecord)
+      const written = records.map((record) => ({ record, text: encodeRecord(record) }))
       const actual = tenant.logs.get(session)?.entries.length ?? 0
       if (expectedVersion !== undefined && actual !== expectedVersion) throw conflict(session, expectedVersion, actual)
-      return write(tenant, session, texts, at)
+      return write(tenant, session, written, at)
     },
 
     async *read(tenantName, session, afterVersion = 0) {
@@ -89,11 +89,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
       const alive = held.find((entry) => tenant.undos.get(idOf(entry))?.has(entry.session) !== true)
       const winner = alive === undefined ? same : held.find((entry) => idOf(entry) === idOf(alive))
       if (winner === undefined) {
-        write(tenant, session, [JSON.stringify(epoch)])
+        write(tenant, session, [{ record: epoch, text: JSON.stringify(epoch) }])
         return { session, epoch, undoneIn: [] }
       }
       const holds = held.some((entry) => entry.session === session && idOf(entry) === idOf(winner))
-      if (!holds) write(tenant, session, [winner.text])
+      if (!holds) write(tenant, session, [readBack(winner)])
       return find(tenant, winner)
     },
 
@@ -151,11 +151,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
       if (tenant.logs.has(to)) throw forkTargetExists(to)
       const last = version ?? source.entries.length
       if (last < 1 || last > source.entries.length) throw badForkVersion(from, last, source.entries.length)
-      return write(
-        tenant,
-        to,
-        source.entries.slice(0, last).map((entry) => entry.text),
-      )
+      return write(tenant, to, source.entries.slice(0, last).map(readBack))
     },
 
     async remove(tenantName, session) {
@@ -233,6 +229,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     },
   })
 }
+
+/** A record with its text. */
+interface Written {
+  readonly record: LogRecord
+  readonly text: string
+}
+
+const readBack = ({ text }: Entry): Written => ({ text, record: decodeRecord(text) })
 
 function removeLog(tenant: Tenant, session: string): boolean {
   if (!tenant.logs.delete(session)) return false

@@ -21,7 +21,7 @@ export function epochsInARow({ conversation, links }: PrepareContext, standing: 
   // Reasoning is no link of the chain, but it is where many an answer begins.
   const from = count === 0 ? 0 : links[count - 1]!.index + 1
   let answers = 0
-  for (let i = from; i < items.length; i++) {
+  for (let i = from; i < items.length && answers <= 1; i++) {
     if (items[i]!.role === 'assistant' && (i === from || items[i - 1]!.role !== 'assistant')) answers++
   }
   return answers <= 1 ? (standing.inARow ?? 1) : 0

@@ -121,7 +121,8 @@ async function planAndClaim(
 /** The last epoch in a row leaves room for what the next request brings, which will have to do without one. */
 function roomy(context: PrepareContext, { epoch }: Standing, draft: Draft): Draft {
   if (epochsInARow(context, epoch) < MOST_IN_A_ROW - 1) return draft
-  return { ...draft, limitTokens: draft.limitTokens * LAST_SHARE }
+  const { limitTokens, fixedTokens } = draft
+  return { ...draft, limitTokens: limitTokens - (1 - LAST_SHARE) * Math.max(0, limitTokens - fixedTokens) }
 }
 
 function aimed(draft: Draft, { requested, loadBefore, before }: Cause): Draft {
@@ -248,7 +249,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     present: (text, options) => origins(text)?.present(options) ?? deps.present(text, options).text,
     presentLong: async (text, options) =>
       origins(text)?.present(options) ?? (await (deps.presentLong ?? deps.present)(text, options)).text,
-    readers: context.epochReaders,
+    readers: context.epochReaders(),
     describeResult: deps.describeResult,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,
   }

@@ -5,6 +5,7 @@ import type { EditedItems } from '../../core/edits.ts'
 import type { Hash } from '../../core/hash.ts'
 import type { ClientProfile } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
+import { hidesContent } from '../../core/whole-prompt.ts'
 import { createPrefixes, noPrefixes, type Prefixes } from '../../lib/prefix-memo.ts'
 import { createRecentBodies, forgetfulBodies, type RecentBodies } from './recent-bodies.ts'
 
@@ -20,6 +21,8 @@ export interface Memo {
   readonly bodies: RecentBodies
   /** The content chain of a history. */
   readonly chain: (items: readonly Item[]) => readonly Link[]
+  /** Whether some item names content that stands elsewhere. */
+  readonly anyHides: (items: readonly Item[]) => boolean
   /** Work found again by the beginning of a history. */
   readonly prefixes: Prefixes<Item>
   readonly edited: EditedItems | undefined
@@ -39,6 +42,7 @@ export interface MemoOptions {
 export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
   const prefixes = createPrefixes<Item>()
   const chains = prefixes.memo<readonly Link[]>()
+  const hiding = prefixes.memo<{ readonly isHiding: boolean }>()
   return {
     bodies: createRecentBodies(prefixes, bodyBytes === undefined ? {} : { bytes: bodyBytes, least: 0 }),
     chain(items) {
@@ -49,6 +53,16 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
       const links = extendChain(kept, items, near?.shared ?? 0, hash, profile)
       chains.keep(items, links, near)
       return links
+    },
+    anyHides(items) {
+      const near = hiding.nearest(items)
+      const from = near?.shared ?? 0
+      if (near?.isOutgrown === true && from === items.length) return near.value.isHiding
+      // Of a list that hides something nobody knows where.
+      const isKnown = near !== undefined && (near.isOutgrown || !near.value.isHiding)
+      const isHiding = isKnown ? near.value.isHiding || items.slice(from).some(hidesContent) : items.some(hidesContent)
+      hiding.keep(items, { isHiding }, near)
+      return isHiding
     },
     prefixes,
     edited: new WeakMap(),
@@ -61,6 +75,7 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
 export const noMemo = ({ hash, profile }: MemoOptions): Memo => ({
   bodies: forgetfulBodies,
   chain: (items) => chainOf(items, hash, profile),
+  anyHides: (items) => items.some(hidesContent),
   prefixes: noPrefixes(),
   edited: undefined,
   wellFormed: undefined,

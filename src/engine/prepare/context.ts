@@ -33,7 +33,7 @@ export interface PrepareContext {
   /** Tools that can bring back what is shortened before its first send: the client's own, or ours. */
   readonly readers: Readers
   /** The same behind an epoch. */
-  readonly epochReaders: Readers
+  readonly epochReaders: () => Readers
   /** Tools of ours, by what a view leaves out. */
   readonly offer: OpenOffer
   /** Calls that the caller still counts on; the price gate's horizon. */

@@ -153,7 +153,7 @@ function openTurn(
       items: conversation.items.length,
       standing: measurement.parts.head + measurement.parts.tools,
       byClass: measurement.byClass,
-      ...(!showsWholePrompt(conversation) && { partial: true }),
+      ...(!showsWholePrompt(conversation, deps.memo.anyHides) && { partial: true }),
       ...(isChained(conversation.settings) && { chained: true }),
       ...(gauge.estimated !== true && { exact: true }),
     },

@@ -31,7 +31,7 @@ export interface OpenOffer {
   /** Behind a result that was shortened before its first send. */
   readonly withEdits: readonly NewTool[]
   /** Behind an epoch, which changes the prefix anyway. */
-  readonly withEpoch: readonly NewTool[]
+  readonly withEpoch: () => readonly NewTool[]
   /** Thinking issued before the epoch is bound to a prefix without the tools that came with it. */
   readonly unbinds: boolean
   /** Thinking is bound to the declarations, so they stay where the model has to answer without them: no tool may be called this once. */
@@ -46,7 +46,7 @@ export interface ToolRoom {
   readonly isCached: boolean
 }
 
-const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: [], unbinds: false, forbids: false }
+const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: () => [], unbinds: false, forbids: false }
 
 /**
  * A compact tool from the first request on where it adds at most this share: every later request is larger, so the session costs at
@@ -75,7 +75,7 @@ export function openOffer(
       ...NOTHING,
       always: standing,
       withEdits: standing,
-      withEpoch: standing,
+      withEpoch: () => standing,
       unbinds: offer.withEpoch === true,
       forbids: withheld,
     }
@@ -88,9 +88,7 @@ export function openOffer(
     always,
     // In front of a cached prompt they wait for an epoch, which changes it anyway.
     withEdits: (before === undefined || !isCached) && always.length === 0 && !isBound ? fitting() : always,
-    get withEpoch() {
-      return withEpoch()
-    },
+    withEpoch,
     unbinds: offer.withEpoch === true || (isBound && always.length < withEpoch().length),
     forbids: false,
   }
@@ -143,7 +141,7 @@ export const declared = (conversation: Conversation, tools: readonly NewTool[]):
 
 /** The tools of a view by what it leaves out. */
 export const toolsFor = (offer: OpenOffer, hasEpoch: boolean, hasEdits: boolean): readonly NewTool[] =>
-  hasEpoch ? offer.withEpoch : hasEdits ? offer.withEdits : offer.always
+  hasEpoch ? offer.withEpoch() : hasEdits ? offer.withEdits : offer.always
 
 /** Readers that a text may name, which will stand in such a view. */
 export const readersFor = (conversation: Conversation, tools: readonly NewTool[]): Readers =>

@@ -140,7 +140,7 @@ const reserving = (limit: Limit | undefined): RequestSettings => ({
 interface Measured {
   readonly draft: ResultDraft
   readonly bytes: Uint8Array
-  readonly handle: Handle
+  readonly handle: () => Handle
   readonly startedAt: number
 }
 
@@ -169,9 +169,7 @@ function draftOf(
     draft,
     bytes,
     startedAt,
-    get handle() {
-      return address()
-    },
+    handle: address,
   }
 }
 
@@ -197,7 +195,7 @@ async function keep(
   const originalBytes = bytes.length
   if (full.step === 'full') return { text, truncated: false, originalBytes, report: full }
   const { derived } = draft
-  const handle = derived?.handles[0] ?? measured.handle
+  const handle = derived?.handles[0] ?? measured.handle()
   const call = callId === undefined ? {} : { callId }
   if (derived === undefined) {
     await putArtifact(deps, branch, bytes, { tool, ...call, ...about })

@@ -3,6 +3,7 @@ import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../kit/cache-marks.ts'
 import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { itemsBehindHead } from '../kit/grown-items.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { spliceMemberOut } from '../json/splice.ts'
 import { readBlock } from './blocks.ts'
@@ -14,14 +15,14 @@ export function decode(text: string, before?: Conversation): Conversation {
   const { root, kept, from } = indexGrown(text, known, ['messages'])
   const body = recordOf(root.value)
   if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
-  const messages = body['messages']
-  if (!Array.isArray(messages)) throw badInput(FORMAT, 'messages', 'an array')
-  const resent = known?.itemsOf.slice(0, kept) ?? []
-  const toolNames = toolNamesIn(resent)
-  const itemsOf = objectsIn(messages, FORMAT, 'messages').map(
-    (message, index) => resent[index] ?? readMessage(text, root, message, index, toolNames),
-  )
-  const items = itemsOf.flat()
+  const list = body['messages']
+  if (!Array.isArray(list)) throw badInput(FORMAT, 'messages', 'an array')
+  const messages = objectsIn(list, FORMAT, 'messages', kept)
+  const itemsOf = known?.itemsOf.slice(0, kept) ?? []
+  const toolNames = toolNamesIn(itemsOf)
+  for (let index = kept; index < messages.length; index++)
+    itemsOf.push(readMessage(text, root, messages[index]!, index, toolNames))
+  const items = itemsBehindHead(itemsOf, 0, known, kept)
   const bytes = bytesOf(text, known, from)
   const marks = placesOf(text, MARK_KEYS, known?.marks, from)
   const source: Source = { text, bytes, root, marks, items, itemsOf }

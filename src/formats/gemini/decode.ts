@@ -2,6 +2,7 @@ import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { bytesOf, indexGrown, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { itemsBehindHead } from '../kit/grown-items.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { isRecursiveSchema } from '../kit/recursive-schema.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
@@ -31,14 +32,15 @@ export function decode(text: string, before?: Conversation): Conversation {
   } = indexGrown(text, known && { text: known.text, root: known.body }, contentsPath(known))
   const fields = recordOf(body.value)
   if (fields === undefined) throw badInput(FORMAT, 'the body', 'an object')
+  // What was added may be another list that counts in the place of the one before.
+  if (kept > 0 && isWrapped(body) !== isWrapped(known!.body)) return decode(text)
   const request = requestIn(fields)
-  const contents = readList(request['contents'], 'contents')
-  const resent = known?.itemsOf.slice(0, kept) ?? []
-  const toolNames = toolNamesIn(resent)
-  const itemsOf = contents.map(
-    (content, index) => resent[index] ?? withToolNames(readContent(body, content, index), toolNames),
-  )
-  const items = itemsOf.flat()
+  const contents = readList(request['contents'], 'contents', kept)
+  const itemsOf = known?.itemsOf.slice(0, kept) ?? []
+  const toolNames = toolNamesIn(itemsOf)
+  for (let index = kept; index < contents.length; index++)
+    itemsOf.push(withToolNames(readContent(body, contents[index]!, index), toolNames))
+  const items = itemsBehindHead(itemsOf, 0, known, kept)
   const bytes = bytesOf(text, known, from)
   const source: Source = { text, bytes, body, items, itemsOf }
   return {
@@ -54,12 +56,14 @@ export function decode(text: string, before?: Conversation): Conversation {
 
 /** Where the list stood in an earlier body: directly in it, or in the request that Code Assist wrapped. */
 function contentsPath(known: Source | undefined): readonly string[] {
-  return known === undefined || rootOf(known.body) === known.body ? ['contents'] : ['request', 'contents']
+  return known !== undefined && isWrapped(known.body) ? ['request', 'contents'] : ['contents']
 }
 
-function readList(value: unknown, path: string): readonly Fields[] {
+const isWrapped = (body: JsonNode): boolean => rootOf(body) !== body
+
+function readList(value: unknown, path: string, from = 0): readonly Fields[] {
   if (typeof value !== 'object' || value === null) throw badInput(FORMAT, path, 'an array')
-  return objectsIn(listOf(value), FORMAT, path)
+  return objectsIn(listOf(value), FORMAT, path, from)
 }
 
 function readSystem(text: string, body: JsonNode, system: unknown): Item[] {

@@ -128,7 +128,7 @@ export class JsonNode {
     if (rest === undefined) return undefined
     const value = parseOrNothing(text.slice(0, spans.start(elements[0]!)) + rest)
     if (value === undefined || !prepend(value, list, this.value, kept)) return undefined
-    const grown = new Spans(text, { spans, open, kept: elements.slice(0, kept) })
+    const grown = new Spans(text, { spans, open, kept: kept === elements.length ? elements : elements.slice(0, kept) })
     // A key that comes again later would make another list the list.
     if (pathIn(grown, list)?.at(-1) !== open.at(-1)) return undefined
     return { root: new JsonNode(() => grown, 0, value), kept, from: end }
@@ -241,7 +241,9 @@ function prepend(value: unknown, list: readonly string[], before: unknown, kept:
   const key = list.at(-1)!
   const [own, known] = [fieldOf(holder, key), fieldOf(at(before), key)]
   if (!Array.isArray(own) || !Array.isArray(known)) return false
-  ;(holder as Record<string, unknown>)[key] = [...(known as unknown[]).slice(0, kept), ...(own as unknown[])]
+  const all = (known as unknown[]).slice(0, kept)
+  for (const element of own as unknown[]) all.push(element)
+  ;(holder as Record<string, unknown>)[key] = all
   return true
 }
 

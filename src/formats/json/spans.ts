@@ -24,6 +24,9 @@ const MAX_DEPTH = 9
 /** Siblings that are walked over without being remembered. */
 const SMALL = 64
 
+/** More values than most turns add. */
+const ROOM = 1_024
+
 /** Numbers per value: where it starts and ends, which value comes after all of its own, where its key starts. */
 const STRIDE = 4
 
@@ -42,7 +45,7 @@ export interface Resumption {
  */
 export class Spans {
   readonly #text: string
-  #table = new Int32Array(1024)
+  #table = new Int32Array(ROOM)
   #count = 0
   /** Long lists and objects that somebody asked about. */
   readonly #lists = new Map<number, readonly number[]>()
@@ -128,7 +131,8 @@ export class Spans {
     const last = kept.at(-1)!
     this.#count = spans.#next(last)
     this.#begun = { list: open.at(-1)!, kept }
-    this.#table = spans.#table.slice(0, Math.max(this.#count, 256) * STRIDE)
+    // With room behind it, as far as there is some: a table that has to grow at once is copied twice.
+    this.#table = spans.#table.slice(0, (this.#count + ROOM) * STRIDE)
     this.#scan(spans.end(last), [...open])
   }
 

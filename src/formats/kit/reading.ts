@@ -11,10 +11,10 @@ export function arrayOf(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(value) ? value : undefined
 }
 
-/** The elements of a list, each checked to be an object. */
-export function objectsIn(list: readonly unknown[], format: string, path: string): readonly Fields[] {
-  for (const [i, value] of list.entries())
-    if (recordOf(value) === undefined) throw badInput(format, `${path}[${i}]`, 'an object')
+/** The elements of a list, each checked to be an object; those before `from` were. */
+export function objectsIn(list: readonly unknown[], format: string, path: string, from = 0): readonly Fields[] {
+  for (let i = from; i < list.length; i++)
+    if (recordOf(list[i]) === undefined) throw badInput(format, `${path}[${i}]`, 'an object')
   return list as readonly Fields[]
 }
 

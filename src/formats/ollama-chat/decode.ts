@@ -2,6 +2,7 @@ import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Role, ToolDeclaration } from '../../core/item.ts'
 import { numberOf, recordOf, stringOf, textOf, type Fields } from '../../core/values.ts'
 import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
+import { itemsBehindHead } from '../kit/grown-items.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
 import { FORMAT, nodeAt, sourceOf, type Place, type Source } from './source.ts'
@@ -13,13 +14,13 @@ export function decode(text: string, before?: Conversation): Conversation {
   if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
   const list = body['messages']
   if (!Array.isArray(list)) throw badInput(FORMAT, 'messages', 'an array')
-  const messages = objectsIn(list, FORMAT, 'messages')
+  const messages = objectsIn(list, FORMAT, 'messages', kept)
   const firstOther = messages.findIndex(({ role }) => role !== 'system')
   const headCount = firstOther < 0 ? messages.length : firstOther
-  const resent = known?.itemsOf.slice(0, kept) ?? []
-  const reader: Reader = { text, root, toolNames: toolNamesIn(resent) }
-  const itemsOf = messages.map((message, index) => resent[index] ?? readMessage(reader, message, index))
-  const items = itemsOf.slice(headCount).flat()
+  const itemsOf = known?.itemsOf.slice(0, kept) ?? []
+  const reader: Reader = { text, root, toolNames: toolNamesIn(itemsOf) }
+  for (let index = kept; index < messages.length; index++) itemsOf.push(readMessage(reader, messages[index]!, index))
+  const items = itemsBehindHead(itemsOf, headCount, known, kept)
   const bytes = bytesOf(text, known, from)
   const source: Source = { text, bytes, root, headCount, items, itemsOf }
   return {

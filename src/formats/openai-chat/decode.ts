@@ -3,6 +3,7 @@ import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../kit/cache-marks.ts'
 import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { itemsBehindHead } from '../kit/grown-items.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { kindOf, readCall, readPart, readReasoning, readResultContent, type ItemCore } from './parts.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
@@ -16,13 +17,13 @@ export function decode(text: string, before?: Conversation): Conversation {
   if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
   const list = body['messages']
   if (!Array.isArray(list)) throw badInput(FORMAT, 'messages', 'an array')
-  const messages = objectsIn(list, FORMAT, 'messages')
+  const messages = objectsIn(list, FORMAT, 'messages', kept)
   const firstOther = messages.findIndex((message) => !isInstructionRole(message['role']))
   const headCount = firstOther < 0 ? messages.length : firstOther
-  const resent = known?.itemsOf.slice(0, kept) ?? []
-  const reader: Reader = { text, root, toolNames: toolNamesIn(resent) }
-  const itemsOf = messages.map((message, index) => resent[index] ?? readMessage(reader, message, index))
-  const items = itemsOf.slice(headCount).flat()
+  const itemsOf = known?.itemsOf.slice(0, kept) ?? []
+  const reader: Reader = { text, root, toolNames: toolNamesIn(itemsOf) }
+  for (let index = kept; index < messages.length; index++) itemsOf.push(readMessage(reader, messages[index]!, index))
+  const items = itemsBehindHead(itemsOf, headCount, known, kept)
   const bytes = bytesOf(text, known, from)
   const marks = placesOf(text, MARK_KEYS, known?.marks, from)
   const source: Source = { text, bytes, root, marks, headCount, items, itemsOf }

@@ -3,6 +3,7 @@ import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../kit/cache-marks.ts'
 import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { itemsBehindHead } from '../kit/grown-items.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { kindOf, readItem, readPart, type RoledCore } from './items.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
@@ -14,13 +15,14 @@ export function decode(text: string, before?: Conversation): Conversation {
   const { root, kept, from } = indexGrown(text, known, ['input'])
   const body = recordOf(root.value)
   if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
-  const input = readInputList(body['input'])
+  const input = readInputList(body['input'], kept)
   const firstOther = input.findIndex((fields) => !isInstruction(fields))
   const headCount = firstOther < 0 ? input.length : firstOther
-  const resent = known?.itemsOf.slice(0, kept) ?? []
-  const reader: Reader = { text, root, toolNames: toolNamesIn(resent) }
-  const itemsOf = input.map((fields, index) => resent[index] ?? readElement(reader, fields, index))
-  const items = [...readInputText(body['input']), ...itemsOf.slice(headCount).flat()]
+  const itemsOf = known?.itemsOf.slice(0, kept) ?? []
+  const reader: Reader = { text, root, toolNames: toolNamesIn(itemsOf) }
+  for (let index = kept; index < input.length; index++) itemsOf.push(readElement(reader, input[index]!, index))
+  // A text in the place of the list, or the list.
+  const items = input.length === 0 ? readInputText(body['input']) : itemsBehindHead(itemsOf, headCount, known, kept)
   const bytes = bytesOf(text, known, from)
   const marks = placesOf(text, MARK_KEYS, known?.marks, from)
   const source: Source = { text, bytes, root, marks, headCount, items, itemsOf }
@@ -46,10 +48,10 @@ interface Reader {
   readonly toolNames: ToolNames
 }
 
-function readInputList(input: unknown): readonly Fields[] {
+function readInputList(input: unknown, from: number): readonly Fields[] {
   if (input === undefined || input === null || typeof input === 'string') return []
   if (!Array.isArray(input)) throw badInput(FORMAT, 'input', 'a string or an array')
-  return objectsIn(input, FORMAT, 'input')
+  return objectsIn(input, FORMAT, 'input', from)
 }
 
 function readInputText(input: unknown): Item[] {

@@ -22,7 +22,7 @@ export const KNOWN_PACKAGES: readonly KnownPackage[] = [
     name: 'Vercel AI SDK',
     lines: [CREATE, MAKE, 'const openai = createOpenAI({ fetch: plimsoll.fetch }) // any provider that takes a fetch'],
     page: page('ai-sdk'),
-    note: 'For AI Gateway and Bedrock, which take no fetch: the middleware on that page.',
+    note: 'AI Gateway and Bedrock take no fetch; use the middleware that the page below describes.',
   },
   {
     package: 'langchain',
@@ -43,6 +43,7 @@ export const KNOWN_PACKAGES: readonly KnownPackage[] = [
       'const runner = new Runner({ modelProvider: plimsollProvider(plimsoll, new OpenAIProvider(), { session }) })',
     ],
     page: page('openai-agents'),
+    note: 'session is the one of the run, for instance new MemorySession(). Agents that use only OpenAI models can use plimsoll.fetch instead; see the page below.',
   },
   {
     package: '@mastra/core',
@@ -99,18 +100,18 @@ export const KNOWN_PACKAGES: readonly KnownPackage[] = [
     package: 'openai',
     name: 'OpenAI SDK',
     lines: [CREATE, MAKE, 'const client = new OpenAI({ fetch: plimsoll.fetch })'],
-    page: 'docs/gateway.md',
+    page: 'docs/recipes/sdks.md',
   },
   {
     package: '@anthropic-ai/sdk',
     name: 'Anthropic SDK',
     lines: [CREATE, MAKE, 'const client = new Anthropic({ fetch: plimsoll.fetch })'],
-    page: 'docs/gateway.md',
+    page: 'docs/recipes/sdks.md',
   },
   {
     package: '@google/genai',
     name: 'Google Gen AI SDK',
     lines: [CREATE, MAKE, 'const client = new GoogleGenAI({ apiKey, httpOptions: { fetch: plimsoll.fetch } })'],
-    page: 'docs/gateway.md',
+    page: 'docs/recipes/sdks.md',
   },
 ]

@@ -87,7 +87,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'artifacts',
     usage: '',
-    description: 'List, read, search, query and remove what was taken out of conversations: its exact bytes.',
+    description:
+      'List, read, search, query and remove artifacts: the exact bytes of what was removed from conversations.',
     load: async () => (await import('./commands/artifacts.ts')).artifactsCommand(),
   },
   {
@@ -99,7 +100,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'count',
     usage: '[options] [files...]',
-    description: 'Count tokens of files or standard input: exact where a tokenizer is installed, else an interval.',
+    description:
+      'Count the tokens of files or standard input: exactly where a tokenizer is installed, otherwise as an interval.',
     load: async () => (await import('./commands/count.ts')).countCommand(),
   },
   {

@@ -61,11 +61,15 @@ export interface PageTexts {
   readonly settings?: () => readonly PolicyRow[]
 }
 
+/** A part of this process that does not work, while requests go on. */
+export type Trouble = Extract<PlimsollEvent, { readonly type: 'degraded' }>
+
 /** A proxy with everything around it: store, events, metrics, control routes. */
 export async function openProxy(
   settings: ProxySettings,
   onRequest: (line: ProxyLine) => void,
   page: PageTexts = {},
+  onTrouble: (trouble: Trouble) => void = () => undefined,
 ): Promise<OpenProxy> {
   const hub = createEventHub()
   const metrics = createMetrics()
@@ -106,6 +110,7 @@ export async function openProxy(
     catalogue,
     onEvent(event) {
       count(event)
+      if (event.type === 'degraded') onTrouble(event)
       bus.publish(event)
       if (cluster.isWorker) process.send?.({ plimsollEvent: event })
     },
@@ -127,7 +132,7 @@ export async function openProxy(
   const pageToken = randomBytes(12).toString('base64url')
   const operator = operatorToken === undefined || operatorToken === '' ? {} : { operatorToken }
   const proxy = await startProxy(plimsoll.gateway, {
-    ...settings,
+    ...served(settings),
     ...(token !== undefined && { token }),
     ...operator,
     control: createControl({
@@ -187,6 +192,25 @@ export async function openProxy(
       if (failures.length > 0) throw failures[0]
     },
   }
+}
+
+const SERVED = [
+  'port',
+  'host',
+  'upstreams',
+  'upstreamTimeoutMs',
+  'upstreamIdleMs',
+  'caFile',
+  'allowedHosts',
+  'allowedOrigins',
+  'drainMs',
+  'requestTimeoutMs',
+] as const
+
+/** What the settings say about the server itself. */
+const served = (settings: ProxySettings): Pick<ProxySettings, (typeof SERVED)[number]> => {
+  const { upstreams } = settings
+  return { upstreams, ...Object.fromEntries(SERVED.map((name) => [name, settings[name]])) }
 }
 
 const TELL_EVERY_MS = 60_000

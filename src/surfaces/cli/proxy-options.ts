@@ -53,7 +53,7 @@ export function addProxyOptions(command: Command): Command {
       tokenCount,
     )
     .option('--policy <name>', 'policy to apply (default: the one of --config, else plimsoll)')
-    .option('--observe', 'report what would be done and change nothing')
+    .option('--observe', 'report what would be done, but change nothing')
     .option('--no-tools', 'add no tools to requests')
     .option(
       '--store <url>',
@@ -63,15 +63,15 @@ export function addProxyOptions(command: Command): Command {
       '--artifacts <url>',
       'where large outputs go: file:./artifacts, postgres://…, s3://bucket/prefix or memory: (default: beside the store)',
     )
-    .option('--config <file>', 'settings as YAML or JSON; flags win; read again on SIGHUP')
+    .option('--config <file>', 'settings file, YAML or JSON; options on the command line win; read again on SIGHUP')
     .option(
       '--budget-usd <amount[/scope]>',
       `dollars per ${SCOPES}; repeat for another (default scope: day)`,
       budgetIn('usd'),
     )
     .option('--budget-tokens <n[/scope]>', 'the same in tokens', budgetIn('tokens'))
-    .option('--max-body <bytes>', 'largest request body, as 64MiB (default: 64MiB)', byteCount)
-    .option('--memory <size>', 'what all caches of a process may hold together, as 256m or 1g', memorySize)
+    .option('--max-body <bytes>', 'largest request body, such as 64MiB (default: 64MiB)', byteCount)
+    .option('--memory <size>', 'most that all caches of a process may hold together, such as 256m or 1g', memorySize)
     .addOption(
       new Option(
         '--log-level <level>',
@@ -84,7 +84,7 @@ export function addProxyOptions(command: Command): Command {
     .addOption(
       new Option(
         '--tenants <rule>',
-        'how tenants are told apart: credential, one or header:<name> (default: credential)',
+        'whose data a request belongs to: credential (one tenant per API key), one, or header:<name> (default: credential)',
       ).env('PLIMSOLL_TENANTS'),
     )
     .option('--allow-host <name>', 'additional host name that the proxy answers to; repeat for another', several)

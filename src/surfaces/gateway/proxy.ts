@@ -10,7 +10,7 @@ import type { Gateway } from './gateway.ts'
 import type { ProxyLine } from './operate/proxy-line.ts'
 import { refuseUpgrade, serve, type ServeDeps } from './http/serve.ts'
 import type { Sidecar } from './operate/sidecar.ts'
-import type { Upstreams } from '../../config/upstreams.ts'
+import type { UpstreamConfig, Upstreams } from '../../config/upstreams.ts'
 import { upstreamTable } from './upstream/upstreams.ts'
 
 export type { ProxyLine } from './operate/proxy-line.ts'
@@ -47,7 +47,26 @@ const TEXT: GivenShape = { kind: 'text' }
 const TEXTS: GivenShape = { kind: 'list', of: TEXT }
 const MILLISECONDS: GivenShape = { kind: 'number', words: 'a number of milliseconds', min: 0, whole: false }
 
-/** The port and the upstreams have checks of their own; whole settings may be handed over. */
+const ANY: GivenShape = { kind: 'any' }
+const UPSTREAM: GivenShape = {
+  kind: 'either',
+  words: 'a URL or { url, model, window, wire, headers }',
+  of: [
+    TEXT,
+    {
+      kind: 'object',
+      required: ['url'],
+      fields: {
+        url: TEXT,
+        model: TEXT,
+        window: { kind: 'number', words: 'a number of tokens like 128_000', min: 1 },
+        wire: TEXT,
+        headers: { kind: 'map', of: TEXT },
+      } satisfies Record<keyof UpstreamConfig, GivenShape>,
+    },
+  ],
+}
+
 const ARGUMENTS: readonly Argument[] = [
   { name: 'gateway', shape: { kind: 'driver', methods: ['handle', 'routeOf'], words: 'the gateway of a Plimsoll' } },
   {
@@ -55,9 +74,23 @@ const ARGUMENTS: readonly Argument[] = [
     shape: {
       kind: 'object',
       required: ['upstreams'],
-      rest: { kind: 'any' },
       fields: {
+        port: { kind: 'number', words: 'a port from 0, which picks one, to 65535', min: 0, max: 65_535 },
         host: TEXT,
+        upstreams: {
+          kind: 'map',
+          of: {
+            kind: 'either',
+            words: 'an upstream or a list of them',
+            of: [{ kind: 'list', of: UPSTREAM }, UPSTREAM],
+          },
+        },
+        upstreamTimeoutMs: MILLISECONDS,
+        upstreamIdleMs: MILLISECONDS,
+        caFile: TEXT,
+        control: ANY,
+        dashboard: ANY,
+        sidecar: ANY,
         token: TEXT,
         operatorToken: TEXT,
         allowedHosts: TEXTS,
@@ -65,7 +98,7 @@ const ARGUMENTS: readonly Argument[] = [
         drainMs: MILLISECONDS,
         requestTimeoutMs: MILLISECONDS,
         onRequest: { kind: 'function' },
-      },
+      } satisfies Record<keyof ProxyOptions, GivenShape>,
     },
   },
 ]
@@ -138,7 +171,7 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     await Promise.all(working)
     await dispatcher.close()
     if (cut > 0) {
-      throw new PlimsollError('timeout', `${cut} request(s) took longer than the drain time and were cut off.`, {
+      throw new PlimsollError('timeout', `${cut} request(s) took longer than the drain time and were cancelled.`, {
         advice: 'Raise drainMs if answers may take longer.',
         fields: { cut },
       })
@@ -159,10 +192,6 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
 
 /** @throws PlimsollError `bad-config` when the address cannot be had. */
 async function listen(server: Server, port: number, host: string): Promise<void> {
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new PlimsollError('bad-config', `${port} is no port.`, {
-      advice: 'Ports go from 0, which picks one, to 65535.',
-    })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
       const [problem, advice] = REFUSED[cause.code ?? ''] ?? [cause.message, undefined]

@@ -14,8 +14,8 @@ import { asyncProperty, SEED } from '../../support/property.ts'
 import { growingSession, type GrowingSession } from '../../support/sessions.ts'
 import { HABITS, scriptedSummarizer, type Habit } from './scripted-summarizer.ts'
 
-/** Per wire, so 2,500 in CI; `npm run test:long` multiplies them. */
-const RUNS = 500 * Number(process.env['PLIMSOLL_LONG'] ?? 1)
+/** Per wire, so 1,500 in CI; `npm run test:long` multiplies them. */
+const RUNS = 300 * Number(process.env['PLIMSOLL_LONG'] ?? 1)
 
 /** Far more than an idle machine needs. */
 const TIME_MS = 3_600_000

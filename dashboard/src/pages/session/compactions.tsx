@@ -44,7 +44,7 @@ export function Compactions({ page, changed }: { page: SessionPage; changed: () 
           />
         </div>
       </Card>
-      {page.compactionList.length === 0 && <Card title="No compaction yet">Everything was sent as it came.</Card>}
+      {page.compactionList.length === 0 && <Card title="No compaction yet">Every request was sent unchanged.</Card>}
       {page.compactionList.toReversed().map((each) => (
         <Compaction key={each.id} of={each} page={page} changed={changed} />
       ))}
@@ -81,7 +81,7 @@ function Compaction({ of: each, page, changed }: { of: PageCompaction; page: Ses
       {each.undone && <p>The next request after the undo carries the original bytes again.</p>}
       <h3>What the model reads instead</h3>
       {each.record === '' ? (
-        <p class="dim">No text was put in; items were left out or shortened in place.</p>
+        <p class="dim">No text was added; items were removed or shortened in place.</p>
       ) : (
         <Text text={each.record} />
       )}

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { PlimsollError } from '../../../core/errors.ts'
 import { makeFolderSync } from '../../../lib/make-folder.ts'
+import { withoutExperimentalWarning } from '../../../lib/without-experimental-warning.ts'
 import { engineError } from './engine-errors.ts'
 
 export type SqlValue = string | number | Uint8Array | null
@@ -54,7 +55,8 @@ export function openDatabase(path: string): SqliteDatabase {
 
 function library(): { engine: SqliteDatabase['engine']; open: (path: string) => NativeDatabase } {
   try {
-    const { DatabaseSync } = require('node:sqlite') as { DatabaseSync: NativeConstructor }
+    const load = () => require('node:sqlite') as { DatabaseSync: NativeConstructor }
+    const { DatabaseSync } = withoutExperimentalWarning(load)
     return { engine: 'node:sqlite', open: (path) => new DatabaseSync(path) }
   } catch {
     // Node 20 has no SQLite of its own.

@@ -2,6 +2,7 @@ import { handlesIn } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import { callReader, pathsInPatch, type CallReader } from './arguments.ts'
 import { errorLineOf, exitOf, ranCommands, type RanCommand } from './commands.ts'
+import { fileNames } from './file-names.ts'
 import { planStateOf, planText } from './plan-state.ts'
 
 /** Facts that code carries through every compaction, word for word. Newest first in line for the budget, printed in their order. */
@@ -75,13 +76,15 @@ function touchedFiles(items: readonly Item[], calls: CallReader): string {
     files.delete(path)
     files.set(path, counts)
   }
-  for (const item of items) {
-    if (item.kind !== 'call') continue
+  const touched = items.flatMap((item) => {
+    if (item.kind !== 'call') return []
     const patched = pathsInPatch(item.text)
     const path = calls.pathOf(item)
-    if (patched.length > 0) patched.forEach((one) => touch(one, true))
-    else if (path !== undefined) touch(path, isWrite(item, calls))
-  }
+    if (patched.length > 0) return patched.map((one) => ({ path: one, isWrite: true }))
+    return path === undefined ? [] : [{ path, isWrite: isWrite(item, calls) }]
+  })
+  const nameOf = fileNames(touched.map(({ path }) => path))
+  for (const { path, isWrite } of touched) touch(nameOf(path), isWrite)
   return [...files]
     .slice(-FILES)
     .map(

@@ -118,3 +118,11 @@ export function planText({ items, prose }: PlanState): string {
   )
   return [list.join('\n'), prose?.trim() ?? ''].filter((part) => part !== '').join('\n\n')
 }
+
+/** The same list without what is done or dropped, for where it has no room: what is still to do may not leave. */
+export function openPart(plan: string): string {
+  const lines = plan.split('\n')
+  const open = lines.filter((line) => !line.startsWith(MARKS.done) && !line.startsWith(MARKS.dropped))
+  const left = lines.length - open.length
+  return left === 0 ? plan : [...open, `(${left} closed ${left === 1 ? 'entry' : 'entries'} left out)`].join('\n')
+}

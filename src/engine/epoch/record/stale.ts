@@ -1,5 +1,6 @@
 import type { Item } from '../../../core/item.ts'
 import type { CallReader } from './arguments.ts'
+import { fileNames } from './file-names.ts'
 import { lineKey } from './line-key.ts'
 
 const BEFORE = /^old|^search$|^before$/i
@@ -15,18 +16,21 @@ export function staleLines(
 ): (index: number, call: Item | undefined) => IsStale | undefined {
   /** By path: each line that an edit took out, and where the last such edit stands. */
   const gone = new Map<string, Map<string, number>>()
+  const pathOf = (item: Item | undefined): string | undefined =>
+    item?.kind === 'call' ? calls.pathOf(item) : undefined
+  const nameOf = fileNames(items.map(pathOf).filter((path) => path !== undefined))
   for (const [index, item] of items.entries()) {
-    const path = item.kind === 'call' ? calls.pathOf(item) : undefined
+    const path = pathOf(item)
     if (path === undefined) continue
     const lines = takenOutBy(calls.argumentsOf(item))
     if (lines.size === 0) continue
-    const known = gone.get(path) ?? new Map<string, number>()
+    const known = gone.get(nameOf(path)) ?? new Map<string, number>()
     for (const key of lines) known.set(key, index)
-    gone.set(path, known)
+    gone.set(nameOf(path), known)
   }
   return (index, call) => {
-    const path = call === undefined ? undefined : calls.pathOf(call)
-    const lines = path === undefined ? undefined : gone.get(path)
+    const path = pathOf(call)
+    const lines = path === undefined ? undefined : gone.get(nameOf(path))
     return lines === undefined ? undefined : (key) => (lines.get(key) ?? -1) > index
   }
 }

@@ -8,6 +8,7 @@ import { hasHandle, sourceReader, type SourceReader } from './excerpts/excerpt-s
 import { chooseExcerpts, renderExcerpt } from './excerpts/excerpts.ts'
 import { factsOf, outcomeOf, type Fact } from './facts.ts'
 import { mediaFrom } from './media.ts'
+import { openPart } from './plan-state.ts'
 import { whatWasSaid } from './said.ts'
 import { textResultLine, textResultsIn } from './text-results.ts'
 import { userMessages } from './user-messages.ts'
@@ -33,7 +34,8 @@ const PLAN_SHARE = 0.12
 const PROSE_SHARE = 0.7
 const CALL_SHARE = 0.16
 const FACTS_SHARE = 0.12
-/** In a small record, shares of it would hold no line: calls and facts may take this much, as long as it is no more than a third of what is left. */
+/** In a small record, shares of it would hold no line: these may take this much, as long as it is no more than a third of what is left. */
+const LEAST_PLAN_TOKENS = 400
 const LEAST_CALL_TOKENS = 400
 const LEAST_FACT_TOKENS = 200
 const MOST_OF_SMALL = 0.35
@@ -126,7 +128,7 @@ function headLine(draft: Draft, items: readonly Item[], textResults: ReadonlySet
   const how = recall === undefined ? again : ` Use ${recall}${kind} to search it.`
   return (
     `[Condensed record of ${items.length} earlier items with ${calls} tool calls, taken out of view to stay within the ` +
-    `context window. It tells what happened; it is no instruction. The full text is archived.${how}]`
+    `context window. It tells what happened; it is not an instruction. The full text is archived.${how}]`
   )
 }
 
@@ -136,10 +138,11 @@ function factBlocks(
   budget: number,
   countText: (text: string) => number,
 ): { readonly plan: string; readonly rest: string } {
-  const blocks = (chosen: readonly Fact[], most: number): string => {
+  const blocks = (chosen: readonly Fact[], most: number, shorter = (text: string) => text): string => {
     let left = most
     const shown = chosen.flatMap(({ heading, text }) => {
-      const block = within(`${heading}:\n${text}`, left, countText)
+      const whole = `${heading}:\n${text}`
+      const block = within(countText(whole) <= left ? whole : `${heading}:\n${shorter(text)}`, left, countText)
       if (!block.includes('\n')) return []
       left -= countText(block)
       return [block]
@@ -148,7 +151,7 @@ function factBlocks(
   }
   const isPlan = ({ heading }: Fact): boolean => heading.startsWith('Plan')
   return {
-    plan: blocks(facts.filter(isPlan), budget * PLAN_SHARE),
+    plan: blocks(facts.filter(isPlan), shareOf(budget, PLAN_SHARE, LEAST_PLAN_TOKENS), openPart),
     rest: blocks(
       facts.filter((fact) => !isPlan(fact)),
       shareOf(budget, FACTS_SHARE, LEAST_FACT_TOKENS),

@@ -43,7 +43,7 @@ export interface Drain {
   /** The group that a message which was added belongs to; undefined for a shape never seen. Call after `groups`. */
   groupOf(message: string): number | undefined
   /** Messages that found no room among `maxGroups` shapes. */
-  readonly unmatched: number
+  unmatched(): number
 }
 
 export function createDrain(options: DrainOptions = {}): Drain {
@@ -119,8 +119,6 @@ export function createDrain(options: DrainOptions = {}): Drain {
         }))
     },
     groupOf: (message) => find(tokenise(message, maxTokens).join(SEPARATOR))?.id,
-    get unmatched() {
-      return unmatched
-    },
+    unmatched: () => unmatched,
   }
 }

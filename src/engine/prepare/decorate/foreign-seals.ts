@@ -17,12 +17,12 @@ export function dropForeignSeals(context: PrepareContext, view: View): readonly 
 
 function foreignIds({ branch, deps, conversation, links, target }: PrepareContext): ReadonlySet<string> {
   const ids = new Set<string>()
-  const { handedOut } = branch.log
-  if (handedOut.size === 0) return ids
+  const { handedOut, issuers } = branch.log
   const isForeign = ({ model, endpoint }: Issuer): boolean =>
     (endpoint !== undefined && target.endpoint !== undefined && endpoint !== target.endpoint) ||
     deps.meter.familyOf(model) !== deps.meter.familyOf(target.model)
-  if (!distinct(handedOut.values()).some(isForeign)) return ids
+  // Nearly every session has one: nothing of its history has to be looked at.
+  if (!issuers.some(isForeign)) return ids
   const chained = new Map(links.map(({ index, chain }) => [index, chain]))
   let issuer: Issuer | undefined
   for (const [index, item] of conversation.items.entries()) {
@@ -37,12 +37,5 @@ function foreignIds({ branch, deps, conversation, links, target }: PrepareContex
 /** Who was asked and did not answer has sealed nothing that we know of. */
 const issuerOf = (request: HandedOut | undefined): Issuer | undefined =>
   request?.isAnswered === true ? request : undefined
-
-/** A session has as many answers as calls, of one or two models. */
-function distinct(issuers: Iterable<Issuer>): Issuer[] {
-  const found = new Map<string, Issuer>()
-  for (const issuer of issuers) found.set(`${issuer.model} ${issuer.endpoint ?? ''}`, issuer)
-  return [...found.values()]
-}
 
 const isSealedThought = ({ kind, sealed }: Item): boolean => kind === 'reasoning' && sealed === true

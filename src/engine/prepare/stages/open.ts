@@ -67,9 +67,8 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     limit,
     offer,
     readers: readersFor(conversation, offer.withEdits),
-    get epochReaders() {
-      return readersFor(conversation, offer.withEpoch)
-    },
+    // No getter: an object that has one gets a shape of its own, which holds on to this request until the next full collection.
+    epochReaders: () => readersFor(conversation, offer.withEpoch()),
     ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
     ...(send !== undefined && { send }),
     pause,

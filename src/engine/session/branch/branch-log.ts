@@ -51,6 +51,8 @@ export interface BranchLog {
   readonly isExact: boolean
   /** Requests of this agent that were handed out and not refused, by the chain hash that they ended with. */
   readonly handedOut: ReadonlyMap<string, HandedOut>
+  /** Everybody who was ever asked: one or two, however long the session. */
+  readonly issuers: readonly Issuer[]
   /** What the last answer counted, to tell a server that cuts prompts from one that counts in its own way. */
   readonly counted: CountedPrompt | undefined
   /** Tokens of what answers of this session sealed, by seal. */
@@ -107,6 +109,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
   const undone = new Set<string>()
   const views = new BoundedMap<string, readonly Handle[]>(MOST_VIEWS)
   const handedOut = new Map<string, HandedOut>()
+  const issuers: Issuer[] = []
   const sealedTokens = new BoundedMap<string, number>(MOST_SEALS)
 
   function absorb(record: LogRecord): EpochChange | undefined {
@@ -159,7 +162,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     if (handedOut.get(chain)?.isAnswered === true) return
     if (refused === true) handedOut.delete(chain)
     else
-      handedOut.set(chain, {
+      handOut(chain, {
         model,
         ...(endpoint !== undefined && { endpoint }),
         ...(epoch !== undefined && { epoch }),
@@ -167,6 +170,12 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
         isClosing: closing === true,
         isAnswered: false,
       })
+  }
+
+  function handOut(chain: string, sent: HandedOut): void {
+    handedOut.set(chain, sent)
+    const { model, endpoint } = sent
+    if (!issuers.some((issuer) => issuer.model === model && issuer.endpoint === endpoint)) issuers.push(sent)
   }
 
   /** The first one in the log counts, whoever wrote it; ours may have been waiting when another process was faster. */
@@ -185,7 +194,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     const { usage, measured, epoch, endpoint } = record
     const issuer: Issuer = { model: record.model, ...(endpoint !== undefined && { endpoint }) }
     if (measured !== undefined)
-      handedOut.set(measured.chain, {
+      handOut(measured.chain, {
         ...issuer,
         ...(epoch !== undefined && { epoch }),
         ...(record.limit !== undefined && { limitTokens: record.limit.tokens }),
@@ -232,6 +241,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     measured: undefined,
     isExact: false,
     handedOut,
+    issuers,
     counted: undefined,
     sealedTokens,
     calibration: undefined,

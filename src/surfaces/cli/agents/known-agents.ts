@@ -21,8 +21,8 @@ export interface LaunchRequest {
 /** A coding agent that `plimsoll run` knows how to point at a proxy. */
 export interface KnownAgent {
   readonly name: string
-  /** Its npm package, for `npx`. */
-  readonly package?: string
+  /** Its npm packages, for `npx`. */
+  readonly packages?: readonly string[]
   /** What is done, for people. */
   readonly how: string
   readonly launch: (request: LaunchRequest) => Launch
@@ -34,11 +34,11 @@ export const baseUrls = (url: string): Record<string, string> => Object.fromEntr
 const asItIs = ({ args }: LaunchRequest): Launch => ({ args, env: {} })
 
 export const KNOWN_AGENTS: readonly KnownAgent[] = [
-  { name: 'claude', package: '@anthropic-ai/claude-code', how: 'ANTHROPIC_BASE_URL', launch: asItIs },
+  { name: 'claude', packages: ['@anthropic-ai/claude-code'], how: 'ANTHROPIC_BASE_URL', launch: asItIs },
   {
     name: 'codex',
-    package: '@openai/codex',
-    how: '-c model_provider=plimsoll, a provider that goes to the proxy with OPENAI_API_KEY or the login of codex',
+    packages: ['@openai/codex'],
+    how: 'the option -c model_provider=plimsoll, with OPENAI_API_KEY or the login of Codex',
     launch: ({ url, args, env }) => {
       // Somebody who chooses a provider means it.
       if (args.some((arg) => arg.includes('model_provider'))) return { args, env: {} }
@@ -52,13 +52,13 @@ export const KNOWN_AGENTS: readonly KnownAgent[] = [
   },
   {
     name: 'gemini',
-    package: '@google/gemini-cli',
+    packages: ['@google/gemini-cli'],
     how: 'GOOGLE_GEMINI_BASE_URL; needs GEMINI_API_KEY, since a Google login goes to another API',
     launch: asItIs,
   },
   {
     name: 'opencode',
-    package: 'opencode-ai',
+    packages: ['opencode-ai'],
     how: 'OPENCODE_CONFIG_CONTENT with the base URLs of the providers anthropic, openai and google',
     launch: ({ url, args, env }) => ({
       args,
@@ -67,8 +67,8 @@ export const KNOWN_AGENTS: readonly KnownAgent[] = [
   },
   {
     name: 'pi',
-    package: '@mariozechner/pi-coding-agent',
-    how: '--extension with the base URLs of the providers anthropic, openai and google',
+    packages: ['@earendil-works/pi-coding-agent', '@mariozechner/pi-coding-agent'],
+    how: 'the option --extension with the base URLs of the providers anthropic, openai and google',
     launch: ({ url, args, folder }) => {
       const extension = join(folder, 'plimsoll.js')
       const calls = Object.entries(providerUrls(url, '')).map(
@@ -137,6 +137,6 @@ export function launchOf(
 }
 
 const isCalled = (agent: KnownAgent, started: string): boolean =>
-  nameOf(started) === agent.name || started.replace(/(?<=.)@[^@/]+$/, '') === agent.package
+  nameOf(started) === agent.name || agent.packages?.includes(started.replace(/(?<=.)@[^@/]+$/, '')) === true
 
 const nameOf = (file: string): string => basename(file).replace(/\.(exe|cmd|bat|js|mjs)$/i, '')

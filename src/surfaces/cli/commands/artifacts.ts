@@ -13,7 +13,7 @@ import { withExamples } from '../kit/examples.ts'
 import { print, printTable, when } from '../kit/print.ts'
 import { findArtifact, tenantsOf } from '../stores/find.ts'
 import { addStoreOptions, withStores, type StoreFlags } from '../stores/open.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { oneOrMore, wholeNumber } from '../whole-number.ts'
 
 /** A handle that works in the examples is made by the test that runs them. */
 const EXAMPLE = 'art_0123456789abcdefghjkmnpqrs'
@@ -30,7 +30,7 @@ export function artifactsCommand(): Command {
 
 const onHandle = (name: string, description: string): Command =>
   addStoreOptions(
-    new Command(name).description(description).argument('<handle>', 'art_ and 26 characters, as it was shown'),
+    new Command(name).description(description).argument('<handle>', 'handle of the artifact: art_ and 26 characters'),
   )
 
 interface ListFlags extends StoreFlags {
@@ -42,9 +42,9 @@ interface ListFlags extends StoreFlags {
 const ls = (): Command =>
   withExamples(
     addStoreOptions(new Command('ls').description('List artifacts, newest first.'))
-      .option('--session <name>', 'those of one session')
-      .option('--tool <name>', 'those of one tool')
-      .option('--limit <n>', 'show at most this many', wholeNumber, 50),
+      .option('--session <name>', 'only those of this session')
+      .option('--tool <name>', 'only those of this tool')
+      .option('--limit <n>', 'show at most this many', oneOrMore, 50),
     'plimsoll artifacts ls --tool bash',
   ).action((flags: ListFlags) =>
     withStores(flags, async (stores) => {
@@ -92,12 +92,12 @@ interface ShowFlags extends StoreFlags {
 
 const show = (): Command =>
   withExamples(
-    onHandle('show', 'Write the exact bytes, or a part of them.')
+    onHandle('show', 'Print the exact bytes of an artifact, or a part of them.')
       .option('--start <n>', 'first line (from 1), byte or item (from 0)', Number)
-      .option('--count <n>', 'show at most this many', wholeNumber)
+      .option('--count <n>', 'show at most this many', oneOrMore)
       .option('--unit <what>', 'lines, bytes or items')
       .option('--out <file>', 'write the exact bytes here')
-      .option('--stat', 'only what is known about it'),
+      .option('--stat', 'show size, tool and dates instead of the bytes'),
     `plimsoll artifacts show ${EXAMPLE} --start 1 --count 20`,
     `plimsoll artifacts show ${EXAMPLE} --out result.log`,
   ).action((handle: string, flags: ShowFlags) =>
@@ -146,9 +146,9 @@ const grep = (): Command =>
       .argument('<pattern>', 'the expression')
       .option('-i, --ignore-case', 'ignore upper and lower case')
       .option('-F, --fixed', 'the pattern is plain text')
-      .option('-v, --invert', 'lines that do not match')
-      .option('-C, --context <n>', 'lines around each match', wholeNumber)
-      .option('--limit <n>', 'matches shown', wholeNumber),
+      .option('-v, --invert', 'show the lines that do not match')
+      .option('-C, --context <n>', 'lines to show around each match', wholeNumber)
+      .option('--limit <n>', 'show at most this many matches', oneOrMore),
     `plimsoll artifacts grep ${EXAMPLE} ERROR --context 2`,
   ).action((handle: string, pattern: string, flags: GrepFlags) => {
     const { ignoreCase, fixed, invert, context, limit } = flags
@@ -205,7 +205,7 @@ const rm = (): Command =>
   ).action((handle: string, flags: StoreFlags & { yes?: boolean }) =>
     withStores(flags, async (stores) => {
       const { tenant } = await findArtifact(stores, handle, flags.tenant)
-      await confirmed(`${handle} will be deleted. Go on?`, flags.yes)
+      await confirmed(`${handle} will be deleted. Continue?`, flags.yes)
       const removed = await stores.artifacts.remove(tenant, handle)
       print(flags.json, { handle, removed }, () => `${handle} is removed.`)
     }),

@@ -51,11 +51,11 @@ export function chatCommand(): Command {
       .addOption(
         new Option('--provider <name>', 'provider to use (default: by the keys that are set)').choices(PROVIDERS),
       )
-      .option('--model <id>', 'model (default: the one of the provider)')
+      .option('--model <id>', 'model to use (default: the one of the provider)')
       .option('--base-url <url>', 'address of the provider, or of a server that is compatible with one')
       .option('-c, --continue', 'continue the newest chat of this folder')
       .option('--session <name>', 'continue this chat, or begin it')
-      .option('-p, --prompt <text>', 'one turn, then leave')
+      .option('-p, --prompt <text>', 'run one turn and exit')
       .option('--policy <name>', 'policy to apply (default: the one of --config, else plimsoll)')
       .option(
         '--config <file>',
@@ -63,15 +63,19 @@ export function chatCommand(): Command {
       )
       .option('--window <tokens>', 'window of the model, when the catalogue is wrong', tokenCount)
       .option('--budget <dollars>', 'what the session may cost', budgetOf)
-      .option('--allow <tools>', 'tools that may run without asking, between commas; "all" for every one', nameList)
+      .option(
+        '--allow <tools>',
+        'tools that may run without asking, separated by commas; "all" for every tool',
+        nameList,
+      )
       .option(
         '--route-unknown-tools',
-        'run a program of that name when the model calls an unknown tool; asks each time',
+        'when the model calls an unknown tool, run the program of that name; asks each time',
       )
       .option('--store <url>', 'where to record (default: the store in the home directory)')
-      .option('--artifacts <url>', 'where results go (default: beside the store)')
+      .option('--artifacts <url>', 'where large outputs go (default: beside the store)')
       .addOption(new Option('--redact', 'take secrets out of what is recorded').env('PLIMSOLL_REDACT'))
-      .option('--json', 'with --prompt: one object at the end'),
+      .option('--json', 'with --prompt: print one object at the end'),
     'plimsoll chat --provider demo --prompt "list"',
     'plimsoll chat --provider demo --continue --prompt "echo hello" --json',
   ).action(runChat)

@@ -22,7 +22,7 @@ const init = (): Command =>
     new Command('init')
       .description('Write a settings file with the defaults.')
       .argument('[file]', `where to (default: ${POLICY_FILE}, or ${PROXY_FILE} with --proxy)`)
-      .option('--proxy', 'the settings of the proxy instead of policies')
+      .option('--proxy', 'write the settings of the proxy instead of those of policies')
       .option('--force', 'overwrite an existing file')
       .option('--json', 'machine-readable output'),
     'plimsoll config init',
@@ -38,7 +38,7 @@ const init = (): Command =>
 const check = (): Command =>
   withExamples(
     new Command('check')
-      .description('Check a settings file: names file and line of each mistake and exits with 2.')
+      .description('Check a settings file. Prints the line of each mistake, and exits with 2 if there is one.')
       .argument('[file]', 'the file', POLICY_FILE)
       .option('--json', 'machine-readable output'),
     'plimsoll config check plimsoll.config.json',

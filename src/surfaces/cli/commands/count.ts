@@ -28,8 +28,8 @@ interface Counted extends Count {
 export function countCommand(): Command {
   return withExamples(
     new Command('count')
-      .argument('[files...]', 'text files; - or nothing for standard input')
-      .option('--model <id>', 'count as this model does', 'gpt-5')
+      .argument('[files...]', 'text files; - or none for standard input')
+      .option('--model <id>', 'use the tokenizer of this model', 'gpt-5')
       .addOption(
         new Option(
           '--request <wire>',
@@ -47,7 +47,7 @@ async function runCount(files: string[], flags: CountFlags): Promise<void> {
   const { info, match } = catalogue.resolve(flags.model)
   if (match === 'default')
     printError(
-      `${flags.model} is not in the catalogue; counted as ${info.tokenizer}. plimsoll models finds known ones.`,
+      `${flags.model} is not in the catalogue; counted with the tokenizer ${info.tokenizer}. plimsoll models lists known ones.`,
     )
   const tokenizers = createTokenizers()
   await tokenizers.load(info.tokenizer)

@@ -181,7 +181,7 @@ async function serve(hub: EventHub, { port, json }: DashboardFlags, options: Das
   process.stdout.write(
     json === true
       ? `${JSON.stringify({ listening: served.url })}\n`
-      : `Listening on ${served.url}\nOpen that address in a browser; Ctrl-C ends.\n`,
+      : `Listening on ${served.url}\nOpen this address in a browser; Ctrl-C stops the server.\n`,
   )
   await new Promise<void>((resolve) => {
     process.once('SIGTERM', resolve)

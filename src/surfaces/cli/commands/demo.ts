@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import type { PlimsollEvent } from '../../../core/events.ts'
 import { handlesIn } from '../../../core/handles.ts'
 import { createPlimsoll, type Plimsoll } from '../../../compose/plimsoll.ts'
@@ -12,7 +12,7 @@ import { grouped, loadBar, loadChart, paint, type Palette } from '../demo/draw.t
 import { scriptOf, toolOutput } from '../demo/incident.ts'
 import { screenOf } from '../kit/screen.ts'
 import { tokenCount } from '../kit/token-count.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { oneOrMore } from '../whole-number.ts'
 
 interface DemoFlags {
   readonly turns: number
@@ -23,11 +23,20 @@ interface DemoFlags {
 
 export function demoCommand(): Command {
   return new Command('demo')
-    .option('--turns <n>', 'calls of the model', wholeNumber, 60)
-    .option('--window <tokens>', 'window that the demo upstream enforces', tokenCount, 32_000)
+    .option('--turns <n>', 'number of model calls', oneOrMore, 60)
+    .option('--window <tokens>', 'window that the demo upstream enforces, from 4k on', demoWindow, 32_000)
     .option('--fast', 'do not pause between turns')
     .option('--json', 'one JSON line per turn and one for the result')
     .action(runDemo)
+}
+
+/** Below this the instructions and tools of the demo leave no room for work. */
+const LEAST_WINDOW = 4_000
+
+function demoWindow(text: string): number {
+  const window = tokenCount(text)
+  if (window < LEAST_WINDOW) throw new InvalidArgumentError('It should be at least 4k: the demo needs that much room.')
+  return window
 }
 
 /** On a terminal no turn is over sooner, so that it can be watched; a pipe does not wait. Sixty of them are two seconds. */

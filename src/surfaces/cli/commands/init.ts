@@ -47,7 +47,7 @@ const block = ({ name, package: from, lines, page, note }: KnownPackage): string
     ...lines.map((line) => `  ${line}`),
     '',
     ...(note === undefined ? [] : [note]),
-    `More: ${page}`,
+    `More: ${page} in the package`,
   ].join('\n')
 
 const nothing = (project: string | undefined): string =>
@@ -56,11 +56,11 @@ const nothing = (project: string | undefined): string =>
       ? 'There is no package.json here or above.'
       : `No SDK or framework that Plimsoll knows is in ${join(project, 'package.json')}.`,
     '',
-    'Any SDK that takes a fetch:',
+    'For any SDK that takes a fetch:',
     '',
     "  import { createPlimsoll } from 'plimsoll'",
     '  const plimsoll = createPlimsoll()',
     '  // pass fetch: plimsoll.fetch where the SDK makes its requests',
     '',
-    'Agents in other languages: plimsoll proxy, and its address as their base URL.',
+    'Agents in other languages: start plimsoll proxy and set their base URL to the address that it prints.',
   ].join('\n')

@@ -17,7 +17,7 @@ import { addLoadOptions } from '../transcripts/load-options.ts'
 import { estimateFor, priceOf, windowOf } from '../transcripts/estimate.ts'
 import { findFiles, type GivenFile } from '../transcripts/find-files.ts'
 import { loadFiles } from '../transcripts/load-files.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { oneOrMore, wholeNumber } from '../whole-number.ts'
 
 interface InspectFlags extends LoadOptions {
   readonly window?: number
@@ -35,15 +35,15 @@ const HTML_FILE = 'plimsoll-inspect.html'
 export function inspectCommand(): Command {
   const command = new Command('inspect')
     .argument('[paths...]', 'session files, or folders to look through')
-    .option('--window <tokens>', 'draw this window (default: the one of the recorded model)', tokenCount)
-    .option('--model <id>', 'count as this model does (default: the recorded one)')
-    .option('--details', 'the full report of every session, also when there are many')
-    .option('--no-details', 'the overview alone')
+    .option('--window <tokens>', 'window to compare with (default: the one of the recorded model)', tokenCount)
+    .option('--model <id>', 'use the tokenizer and prices of this model (default: the recorded one)')
+    .option('--details', 'print the full report of every session, also when there are many')
+    .option('--no-details', 'print only the overview')
     .option('--html [file]', `write one self-contained page (default: ${HTML_FILE})`, htmlFile)
-    .option('--json', 'an array with one object per session')
+    .option('--json', 'print an array with one object per session')
     .option('--list', 'without a path: only list the sessions that were found')
-    .option('--limit <n>', 'without a path: the newest n sessions', wholeNumber, 10)
-    .option('--top <n>', 'largest items to name', wholeNumber, 10)
+    .option('--limit <n>', 'without a path: the newest n sessions', oneOrMore, 10)
+    .option('--top <n>', 'how many of the largest items to name', wholeNumber, 10)
   return withExamples(
     addLoadOptions(command, { resend: 'recorded' }),
     'plimsoll inspect session.jsonl',
@@ -54,6 +54,10 @@ export function inspectCommand(): Command {
 }
 
 async function runInspect(paths: string[], flags: InspectFlags): Promise<void> {
+  if (flags.list === true && paths.length > 0)
+    throw new PlimsollError('bad-input', '--list takes no path: it lists the sessions that are found without one.', {
+      advice: 'Leave out --list, or the path.',
+    })
   const out = screenOf(process.stdout)
   const found = paths.length === 0 ? await newestSessions(flags.limit) : []
   if (flags.list === true) return listSessions(found, flags.json === true, out.width)

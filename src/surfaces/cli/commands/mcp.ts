@@ -35,12 +35,12 @@ export function mcpCommand(): Command {
     )
       .option('--session <name>', 'serve one conversation only (default: all of one tenant)')
       .option('--agent <name>', 'serve one agent of that conversation only')
-      .option('--http', 'serve over streamable HTTP (default: standard input and output, for one client)')
+      .option('--http', 'serve over streamable HTTP (default: over standard input and output, for one client)')
       .option('--port <n>', 'port for --http; 0 picks one', portNumber, 4143)
       .option('--host <address>', 'address for --http; any but loopback needs PLIMSOLL_TOKEN', '127.0.0.1')
       .option('--by-credential', 'with --http: show each client what belongs to the API key that it sends')
-      .option('--allow-host <name>', 'further name that a local server is called by; again for another', several)
-      .option('--allow-origin <origin>', 'web page that may call the server; again for another', several)
+      .option('--allow-host <name>', 'additional host name that the server answers to; repeat for another', several)
+      .option('--allow-origin <origin>', 'origin of a web page that may call the server; repeat for another', several)
       .option('--config <file>', 'settings file; its summarizer answers artifact_extract'),
     'plimsoll mcp',
     'plimsoll mcp --session run-42',
@@ -50,9 +50,9 @@ export function mcpCommand(): Command {
 
 async function runMcp(flags: McpFlags): Promise<void> {
   if (flags.byCredential === true && flags.http !== true)
-    throw new PlimsollError('bad-input', '--by-credential needs --http: over standard input nobody sends a key.')
+    throw new PlimsollError('bad-input', '--by-credential needs --http: no key is sent over standard input.')
   if (flags.agent !== undefined && flags.session === undefined)
-    throw new PlimsollError('bad-input', '--agent needs --session: agents have their names within a conversation.')
+    throw new PlimsollError('bad-input', '--agent needs --session: an agent name belongs to one conversation.')
   const config = flags.config === undefined ? {} : readConfig(flags.config)
   const settings = flags.config === undefined ? undefined : optionsOf(config)
   const { store = settings?.store, artifacts = settings?.artifacts } = flags

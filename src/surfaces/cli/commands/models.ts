@@ -7,7 +7,7 @@ import { withExamples } from '../kit/examples.ts'
 import { print, printTable } from '../kit/print.ts'
 import { screenOf } from '../kit/screen.ts'
 import { rate, vendorsFirst } from '../models-view.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { oneOrMore } from '../whole-number.ts'
 import { fetchCatalogue } from '../../../drivers/catalogue/update.ts'
 import { knownModels, storeCatalogue } from '../catalogue.ts'
 
@@ -20,8 +20,8 @@ export function modelsCommand(): Command {
   return withExamples(
     new Command('models')
       .argument('[query...]', 'words that the model id contains')
-      .option('--limit <n>', 'show at most this many rows', wholeNumber, 40)
-      .option('--json', 'every match, with all that is known'),
+      .option('--limit <n>', 'show at most this many rows', oneOrMore, 40)
+      .option('--json', 'print every match with all its fields'),
     'plimsoll models sonnet',
     'plimsoll models gpt-5 mini --json',
   )
@@ -61,7 +61,7 @@ function runModels(query: string[], flags: ModelsFlags): void {
   const models = found.length > 0 || resolved.match === 'default' ? found : [resolved.info]
   if (models.length === 0)
     throw new PlimsollError('not-found', `No model matches ${JSON.stringify(words)}.`, {
-      advice: `An unknown model is taken to have a window of ${grouped(resolved.info.window)} tokens; --window sets another.`,
+      advice: `Plimsoll assumes a window of ${grouped(resolved.info.window)} tokens for unknown models; --window sets another.`,
     })
   print(flags.json, models, () => {
     const rest = models.length - flags.limit

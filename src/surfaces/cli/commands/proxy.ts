@@ -1,10 +1,13 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { keepServing } from '../kit/closed-output.ts'
+import { defaultStore } from '../../../compose/plimsoll.ts'
 import { readConfig } from '../../../config/index.ts'
+import { PlimsollError } from '../../../core/errors.ts'
+import { storeSchemeOf } from '../../../drivers/store-schemes.ts'
 import { baseUrlsAt } from '../../../formats/endpoints.ts'
 import { policySettings, proxySettings, type Setting } from '../config-settings.ts'
-import { openProxy, type OpenProxy } from '../open-proxy.ts'
+import { openProxy, type OpenProxy, type Trouble } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import type { ProxyLine } from '../../gateway/proxy.ts'
 import { harmless, harmlessJson } from '../kit/harmless.ts'
@@ -22,7 +25,7 @@ export function proxyCommand(): Command {
   return addProxyOptions(command)
     .addHelpText(
       'after',
-      `\nExample:\n  $ plimsoll proxy --port 4141\n  $ plimsoll proxy --port 4141 --budget-usd 20 --budget-usd 2/session --budget-tokens 5M/day\n  $ export ${baseUrlsAt('http://127.0.0.1:4141')[0]!.join('=')}`,
+      `\nExamples:\n  $ plimsoll proxy --port 4141\n  $ plimsoll proxy --port 4141 --budget-usd 20 --budget-usd 2/session --budget-tokens 5M/day\n  $ export ${baseUrlsAt('http://127.0.0.1:4141')[0]!.join('=')}`,
     )
     .action(runProxy)
 }
@@ -30,18 +33,27 @@ export function proxyCommand(): Command {
 async function runProxy(flags: ProxyFlags): Promise<void> {
   keepServing()
   const settings = settingsOf(flags)
-  if ((settings.workers ?? 1) > 1 && cluster.isPrimary) return runWorkers(settings.workers!)
+  const { workers = 1, store = defaultStore() } = settings
+  if (workers > 1 && cluster.isPrimary) {
+    needsSharedStore(workers, store)
+    return runWorkers(workers)
+  }
   const say = (line: object, text: string): void =>
     void process.stdout.write(flags.json === true ? `${harmlessJson(line)}\n` : harmless(`${text}\n`))
   outliveReaders()
-  const running = await openProxy(settings, (line) => say(line, textOf(line)), {
-    connect: (url) => Object.entries(baseUrls(url)).map(([name, value]) => ({ name, value })),
+  const page = {
+    connect: (url: string) => Object.entries(baseUrls(url)).map(([name, value]) => ({ name, value })),
     settings: () => settingRows(flags),
-  }).catch((error: unknown) => {
-    // A worker that cannot start would stay for the sake of its parent.
-    cluster.worker?.disconnect()
-    throw error
-  })
+  }
+  // With a log level the same is a line of that log.
+  const onTrouble = settings.logLevel === undefined ? warnOfTrouble() : undefined
+  const running = await openProxy(settings, (line) => say(line, textOf(line)), page, onTrouble).catch(
+    (error: unknown) => {
+      // A worker that cannot start would stay for the sake of its parent.
+      cluster.worker?.disconnect()
+      throw error
+    },
+  )
   const { url } = running.proxy
   const stopped = onSignals(() => reload(running, flags))
   await warnOfStore(running)
@@ -58,6 +70,14 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   await stopped
   await running.close()
   cluster.worker?.disconnect()
+}
+
+/** @throws PlimsollError `bad-config` where each worker would have a memory of its own, and a conversation another one with each request. */
+function needsSharedStore(workers: number, store: string): void {
+  if (!storeSchemeOf(store).isOfOneProcess) return
+  throw new PlimsollError('bad-config', `${workers} workers cannot share the store ${store}`, {
+    advice: 'Use a store in a file or a database, or one worker.',
+  })
 }
 
 /** What the file and the flags come to, number by number. */
@@ -85,6 +105,20 @@ async function warnOfStore({ plimsoll }: OpenProxy): Promise<void> {
       'Until that works, nothing is compacted or recorded: requests pass unchanged (x-plimsoll-verdict: bypassed).',
     ]
     process.stderr.write(harmless(warning.map((line) => `plimsoll: WARNING: ${line}\n`).join('')))
+  }
+}
+
+const WARN_AGAIN_MS = 60_000
+
+/** Says what has stopped working while agents are served on, at most once a minute for each part: a full disk fails with every request. */
+function warnOfTrouble(): (trouble: Trouble) => void {
+  const quietUntil = new Map<string, number>()
+  return ({ what, cause, at }) => {
+    if (at < (quietUntil.get(what) ?? 0)) return
+    quietUntil.set(what, at + WARN_AGAIN_MS)
+    process.stderr.write(
+      harmless(`plimsoll: WARNING: the ${what} does not work, and requests go on without it: ${cause}\n`),
+    )
   }
 }
 

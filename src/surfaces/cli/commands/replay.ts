@@ -47,23 +47,26 @@ export function replayCommand(): Command {
     .argument('<paths...>', 'session files, or folders to look through')
     .option(
       '--window <tokens>',
-      'context window to use; several between commas (default: the one of the model)',
+      'context window to use; several separated by commas (default: the one of the model)',
       tokenCounts,
     )
     .option('--policy <name>', 'policy to apply', 'plimsoll')
-    .option('--compare <names>', 'further policies, between commas', nameList)
-    .option('--model <id>', 'prices and tokenizer (default: the recorded model)')
-    .option('--reserve <tokens>', 'tokens held back for the answer', tokenCount, 1024)
+    .option('--compare <names>', 'further policies, separated by commas', nameList)
+    .option('--model <id>', 'use the prices and the tokenizer of this model (default: the recorded one)')
+    .option('--reserve <tokens>', 'tokens reserved for the answer', tokenCount, 1024)
     .option('--no-readers', 'declare no recall and artifact tools in the requests')
     .option('--clock', 'let caches expire as the recorded clock says (default: every prefix is warm)')
     .option(
       '--details',
-      'every call, every compaction, everything that was taken out, and each record as the model sees it',
+      'print every call, every compaction, everything that was removed, and each record as the model sees it',
     )
-    .option('--dump <folder>', 'write each record (what a compaction put in) to a file of its own')
+    .option('--dump <folder>', 'write each record (the text that a compaction puts in) to a file of its own')
     .option('--html [file]', `write one self-contained page (default: ${HTML_FILE})`, htmlFile)
-    .option('--check', `exit with ${EXIT.broken} when anything overflowed, was invalid, got lost or was refused`)
-    .option('--json', 'one JSON object per line: one for each file, policy and window')
+    .option(
+      '--check',
+      `exit with ${EXIT.broken} if a request overflowed, was invalid or was refused, or something was lost`,
+    )
+    .option('--json', 'print one JSON object per line, for each file, policy and window')
   return withExamples(
     addLoadOptions(command, { resend: 'everything' }),
     'plimsoll replay session.jsonl --window 32k',

@@ -19,13 +19,13 @@ interface RunFlags extends ProxyFlags {
 
 export function runCommand(): Command {
   const command = new Command('run')
-    .argument('[command...]', 'what to run')
+    .argument('[command...]', 'the command to run')
     .passThroughOptions()
     .option('--list', 'list the known agents and how each is pointed at the proxy')
   return addProxyOptions(command)
     .addHelpText(
       'after',
-      '\nExample:\n  $ plimsoll run -- claude "fix the build"\n  $ plimsoll run --window 64k -- codex exec "fix the build"\n  $ plimsoll run --list',
+      '\nExamples:\n  $ plimsoll run -- claude "fix the build"\n  $ plimsoll run --window 64k -- codex exec "fix the build"\n  $ plimsoll run --list',
     )
     .action(runUnder)
 }
@@ -73,8 +73,8 @@ function list(asJson: boolean | undefined): void {
 function nothingCame(file: string, agent: KnownAgent | undefined): string {
   const why =
     agent === undefined
-      ? `Nothing is known about it; it got ${Object.keys(baseUrls('')).join(', ')}, and may need its base URL set in another way.`
-      : `It is pointed at the proxy by ${agent.how}; a provider that is configured in another way bypasses the proxy.`
+      ? `It was started with ${Object.keys(baseUrls('')).join(', ')} set and may not read any of them: start plimsoll proxy and set the base URL in its own settings (docs/recipes/agents.md).`
+      : `It is pointed at the proxy by ${agent.how}; a provider that is configured in another way does not use the proxy.`
   return `${file} has ended and no model call came through the proxy. ${why}`
 }
 

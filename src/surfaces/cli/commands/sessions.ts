@@ -13,7 +13,7 @@ import { share100 } from '../replay/terminal.ts'
 import { listSessions, tenantOfSession } from '../stores/find.ts'
 import { addStoreOptions, withStores, type StoreFlags, type Stores } from '../stores/open.ts'
 import { readableSession, reportOf, type SessionReport } from '../../../engine/store-admin/session-report.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { oneOrMore, wholeNumber } from '../whole-number.ts'
 import { writeLines } from './store.ts'
 
 export function sessionsCommand(): Command {
@@ -35,7 +35,7 @@ const ls = (): Command =>
     addStoreOptions(new Command('ls').description('List sessions, newest first.')).option(
       '--limit <n>',
       'show at most this many',
-      wholeNumber,
+      oneOrMore,
       50,
     ),
     'plimsoll sessions ls',
@@ -167,9 +167,9 @@ const undo = (): Command =>
 
 const fork = (): Command =>
   withExamples(
-    named('fork', 'Copy a session under a new name; both go on independently.')
+    named('fork', 'Copy a session under a new name; the two are independent from then on.')
       .argument('<to>', 'name of the new one')
-      .option('--at <record>', 'only the first records (default: all)', wholeNumber),
+      .option('--at <record>', 'copy only the records up to this one (default: all)', wholeNumber),
     'plimsoll sessions fork run-42 run-43',
   ).action((from: string, to: string, flags: StoreFlags & { at?: number }) =>
     withStores(flags, async (stores) => {
@@ -192,7 +192,7 @@ const exporting = (): Command =>
   withExamples(
     named('export', 'Write one session: JSON lines that `store import` reads, or Markdown for people.')
       .option('--out <file>', 'write here (default: standard output)')
-      .option('--markdown', 'what was said, as people read it')
+      .option('--markdown', 'write the conversation as Markdown')
       .option(
         '--with-secret',
         'include the secret that handles are made with; another store needs it to open the artifacts',
@@ -219,7 +219,7 @@ interface PinFlags extends StoreFlags {
 const pin = (): Command =>
   withExamples(
     named('pin', 'Keep an item in every request, whatever is compacted. Without an item: list what can be pinned.')
-      .argument('[item]', 'identity of the item, or its beginning')
+      .argument('[item]', 'identity of the item, or the first characters of it')
       .option('--off', 'remove the pin')
       .option('--agent <name>', 'agent within the session (default: main)'),
     'plimsoll sessions pin run-42',
@@ -271,13 +271,13 @@ const rm = (): Command =>
   ).action((session: string, flags: StoreFlags & { yes?: boolean }) =>
     withStores(flags, async (stores) => {
       const tenant = await tenantOfSession(stores, session, flags.tenant)
-      await confirmed(`Session ${session} will be deleted. Go on?`, flags.yes)
+      await confirmed(`Session ${session} will be deleted. Continue?`, flags.yes)
       const removed = await stores.sessions.remove(tenant, session)
       await stores.artifacts.release(tenant, session)
       print(
         flags.json,
         { session, tenant, removed },
-        () => `${session} is removed. Its artifacts go with the next plimsoll store prune.`,
+        () => `${session} is removed. plimsoll store prune removes its artifacts.`,
       )
     }),
   )

@@ -22,8 +22,8 @@ export function simulateCommand(): Command {
       .argument('[words...]', 'scenarios whose name contains these words (default: all)')
       .option('--policy <name>', 'policy to apply', 'plimsoll')
       .option('--list', 'only list the scenarios')
-      .option('--check', `exit with ${EXIT.broken} when anything overflowed, was invalid or got lost`)
-      .option('--json', 'one JSON object per line: one for each scenario'),
+      .option('--check', `exit with ${EXIT.broken} if a request overflowed or was invalid, or something was lost`)
+      .option('--json', 'print one JSON object per line, for each scenario'),
     'plimsoll simulate --list',
     'plimsoll simulate small --json',
   ).action(runSimulate)

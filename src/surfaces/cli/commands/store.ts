@@ -39,7 +39,7 @@ const verify = (): Command =>
   withExamples(
     addStoreOptions(
       new Command('verify').description(
-        `Read everything once and report damage; exits with ${EXIT.broken} when there is some.`,
+        `Read everything once and report damage; exits with ${EXIT.broken} if there is any.`,
       ),
     ),
     'plimsoll store verify',
@@ -106,8 +106,8 @@ const exporting = (): Command =>
       new Command('export').description('Write sessions and artifacts as JSON lines that `store import` reads.'),
     )
       .option('--out <file>', 'write here (default: standard output)')
-      .option('--session <name>', 'one session, with --tenant')
-      .option('--no-artifact-bytes', 'leave the artifacts out')
+      .option('--session <name>', 'export only this session; needs --tenant')
+      .option('--no-artifact-bytes', 'export sessions without artifacts')
       .option(
         '--with-secret',
         'include the secret that tenant ids and handles are made with; needed to move to another store',
@@ -138,7 +138,7 @@ const importing = (): Command =>
   withExamples(
     addStoreOptions(
       new Command('import')
-        .description('Read an export back. Run it again if it stopped half-way.')
+        .description('Import an export. If it was interrupted, run it again.')
         .argument('<file>', 'what `store export` wrote'),
     ),
     'plimsoll store import backup.jsonl --store sqlite:./restored.db',
@@ -160,7 +160,7 @@ async function runImport(file: string, flags: StoreFlags): Promise<void> {
         flags.json,
         report,
         () =>
-          `${plural(report.sessions, 'session')}, ${plural(report.records, 'record')}, ${plural(report.artifacts, 'artifact')} read; ${grouped(report.known)} records were there already.`,
+          `${plural(report.sessions, 'session')}, ${plural(report.records, 'record')}, ${plural(report.artifacts, 'artifact')} read; ${grouped(report.known)} records were in the store already.`,
       )
     } finally {
       await artifacts.close()
@@ -180,16 +180,16 @@ const prune = (): Command =>
   withExamples(
     addStoreOptions(
       new Command('prune').description(
-        'Remove sessions that nobody touched for a while, and artifacts that no session names any more.',
+        'Remove sessions that were not used for a given time, and artifacts that no session refers to any more.',
       ),
     )
-      .requiredOption('--older-than <time>', 'sessions not touched for this long: 90m, 12h, 30d, 2w', duration)
-      .option('--keep-artifacts <n>', 'newest unreferenced artifacts that stay (default: 0)', wholeNumber)
+      .requiredOption('--older-than <time>', 'sessions not used for this long: 90m, 12h, 30d, 2w', duration)
+      .option('--keep-artifacts <n>', 'number of the newest unreferenced artifacts to keep (default: 0)', wholeNumber)
       .option('--yes', 'do not ask'),
     'plimsoll store prune --older-than 30d --yes',
   ).action((flags: PruneFlags) =>
     withStores(flags, async ({ sessions, artifacts }) => {
-      await confirmed('Sessions and artifacts will be deleted. Go on?', flags.yes)
+      await confirmed('Sessions and artifacts will be deleted. Continue?', flags.yes)
       const report = await pruneStore(sessions, {
         before: Date.now() - flags.olderThan,
         artifacts,
@@ -207,14 +207,14 @@ const prune = (): Command =>
 
 const migrate = (): Command =>
   withExamples(
-    addStoreOptions(new Command('migrate').description('Bring the schema of the store to this version.')),
+    addStoreOptions(new Command('migrate').description('Upgrade the schema of the store to that of this version.')),
     'plimsoll store migrate',
   ).action((flags: StoreFlags) =>
     withStores(flags, async ({ sessions }) => {
       const report = await migrateStore(sessions)
       print(flags.json, report, () =>
         report.applied.length === 0
-          ? `The schema is at version ${report.to}; there was nothing to do.`
+          ? `The schema is already at version ${report.to}.`
           : `Schema ${report.from} → ${report.to}: ${report.applied.join(', ')}.`,
       )
     }),

@@ -45,9 +45,7 @@ export async function checkStore(flags: StoreFlags): Promise<readonly Check[]> {
     const probe = `${process.pid} ${Date.now()}`
     await store.setValue(PROBE_TENANT, 'doctor', probe)
     if ((await store.getValue(PROBE_TENANT, 'doctor')) !== probe)
-      return [
-        fail('store', `${withoutPassword(url)} returned something else than was written`, 'Run plimsoll store verify.'),
-      ]
+      return [fail('store', `${withoutPassword(url)} did not return what was written`, 'Run plimsoll store verify.')]
     const checks = [
       ok('store', `${withoutPassword(url)} can be written: ${stats.sessions} sessions, schema ${stats.schemaVersion}`),
     ]
@@ -93,7 +91,7 @@ async function checkArtifacts(url: string, secret: Uint8Array): Promise<Check> {
       ? ok('artifacts', `${withoutPassword(url)} returns what was stored`)
       : fail(
           'artifacts',
-          `${withoutPassword(url)} returned other bytes than were stored`,
+          `${withoutPassword(url)} did not return the bytes that were stored`,
           'Choose another place with --artifacts.',
         )
   } catch (error) {
@@ -155,7 +153,7 @@ export async function checkTokenizer(): Promise<Check> {
   return (await createTokenizers().load('o200k'))
     ? ok(
         'tokenizer',
-        'counts are estimates with an interval; exact ones are there for OpenAI models (exactTokens, and where an interval cannot decide)',
+        'counts are estimates with an interval; for OpenAI models exact counts are used with exactTokens, and where the interval does not decide',
       )
     : warn('tokenizer', 'counts are estimates', 'npm install gpt-tokenizer for exact counts of OpenAI models')
 }

@@ -5,7 +5,7 @@ import { PlimsollError } from '../../../core/errors.ts'
 export async function confirmed(question: string, yes: boolean | undefined): Promise<void> {
   if (yes === true) return
   if (!process.stdin.isTTY)
-    throw new PlimsollError('bad-input', 'This deletes data.', { advice: 'Use --yes to do it without being asked.' })
+    throw new PlimsollError('bad-input', 'This deletes data.', { advice: 'Use --yes to confirm it.' })
   const asking = createInterface({ input: process.stdin, output: process.stderr })
   try {
     const answer = await asking.question(`${question} [y/N] `)

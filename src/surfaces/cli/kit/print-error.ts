@@ -11,5 +11,5 @@ export function sentenceOf(problem: unknown): string {
   if (isPlimsollError(problem)) return problem.message
   const { message, stack } = problem instanceof Error ? problem : new Error(String(problem))
   if ((process.env['PLIMSOLL_DEBUG'] ?? '') !== '') return stack ?? message
-  return `${message} (PLIMSOLL_DEBUG=1 shows where.)`
+  return `${message} (PLIMSOLL_DEBUG=1 prints the stack.)`
 }

@@ -13,30 +13,37 @@ export function tokenCount(text: string): number {
 export const tokenCounts = (text: string): number[] =>
   /^\d{1,3}(?:,\d{3})+$/.test(text) ? [tokenCount(text)] : text.split(',').map((part) => tokenCount(part.trim()))
 
-/** Reads a size in bytes: `65536`, `64KiB`, `16MB`. */
+const SHORT_UNITS: Readonly<Record<string, number>> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 }
+
+/** `65536`, `64KiB` and `16MB` as settings files have them, and `64m` or `1g` as other servers take them. */
+function bytesIn(text: string): number | undefined {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)([kmg])$/i.exec(text.trim()) ?? []
+  const value =
+    unit === undefined ? readNumber(text, 'bytes') : Math.floor(Number(number) * SHORT_UNITS[unit.toLowerCase()]!)
+  return value === undefined || !Number.isInteger(value) ? undefined : value
+}
+
+/** Reads a size in bytes. */
 export function byteCount(text: string): number {
-  const value = readNumber(text, 'bytes')
-  if (value === undefined || !Number.isInteger(value) || value < 1)
-    throw new InvalidArgumentError('It should be a number of bytes such as 65536, 64KiB or 16MB.')
+  const value = bytesIn(text)
+  if (value === undefined || value < 1)
+    throw new InvalidArgumentError('It should be a number of bytes such as 65536, 64KiB, 16MB or 64m.')
   return value
 }
 
-const MEMORY_UNITS: Readonly<Record<string, number>> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 }
 const LEAST_MEMORY = 2 ** 24
 
-/** Reads an amount of memory as other servers do: `256m`, `1g`, or a size in bytes. */
+/** Reads an amount of memory. */
 export function memorySize(text: string): number {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)([kmg])$/i.exec(text.trim()) ?? []
-  const value =
-    unit === undefined ? readNumber(text, 'bytes') : Math.floor(Number(number) * MEMORY_UNITS[unit.toLowerCase()]!)
-  if (value === undefined || !Number.isInteger(value) || value < LEAST_MEMORY)
-    throw new InvalidArgumentError('It should be an amount of memory from 16m on, such as 256m or 1g.')
+  const value = bytesIn(text)
+  if (value === undefined || value < LEAST_MEMORY)
+    throw new InvalidArgumentError('It should be an amount of memory of at least 16m, such as 256m, 1g or 256MiB.')
   return value
 }
 
 /** Names between commas. */
 export function nameList(text: string): string[] {
   const names = text.split(',').map((name) => name.trim())
-  if (names.some((name) => name === '')) throw new InvalidArgumentError('It should be names between commas.')
+  if (names.some((name) => name === '')) throw new InvalidArgumentError('It should be names separated by commas.')
   return names
 }

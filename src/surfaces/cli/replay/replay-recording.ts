@@ -27,7 +27,7 @@ import { createPlimsoll } from '../../../compose/plimsoll.ts'
 import { knownModels } from '../catalogue.ts'
 import { fateOf } from './fate.ts'
 import { partsOf } from './parts-of.ts'
-import { referenceTokens } from './reference-tokens.ts'
+import { referenceTokens, type ReferenceTokens } from './reference-tokens.ts'
 
 export interface ReplayOptions {
   readonly window: number
@@ -264,12 +264,8 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
 }
 
 /** As a provider reports it that counts by the reference; the recorded answer is what it wrote. */
-function usageOf(
-  reference: Awaited<ReturnType<typeof referenceTokens>>,
-  view: Conversation,
-  { response }: RecordedCall,
-): Usage {
-  const output = response.parts.reduce((sum, part) => sum + reference.text(readableText(part)), 0)
+function usageOf(reference: ReferenceTokens, view: Conversation, { response }: RecordedCall): Usage {
+  const output = reference.answer(response.parts)
   return { input: reference.request(view), cacheRead: 0, cacheWrite: 0, output, reasoning: 0 }
 }
 

@@ -30,7 +30,7 @@ export function addStoreOptions(command: Command): Command {
       'sqlite:./plimsoll.db or postgres://user@host/database (default: the store in the home directory)',
     )
     .option('--artifacts <url>', 'file:./artifacts, postgres://… or s3://bucket/prefix (default: beside the store)')
-    .option('--tenant <name>', 'one tenant (default: wherever the name is found)')
+    .option('--tenant <name>', 'only this tenant (default: all tenants)')
     .option('--json', 'machine-readable output')
 }
 
@@ -66,6 +66,6 @@ function assertThere(url: string): void {
   if (!url.startsWith('sqlite:')) return
   if (existsSync(sqlitePath(url))) return
   throw new PlimsollError('not-found', `There is no store at ${withoutPassword(url)}.`, {
-    advice: 'plimsoll proxy and plimsoll chat create one; --store names another.',
+    advice: 'plimsoll proxy and plimsoll chat create one; use --store for another address.',
   })
 }

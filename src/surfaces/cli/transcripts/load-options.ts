@@ -7,7 +7,7 @@ export function addLoadOptions(command: Command, defaults: Required<Pick<LoadOpt
     .addOption(
       new Option(
         '--resend <what>',
-        'what calls send after a compaction that the recorded client made itself: what was left, or everything as if it had never compacted',
+        'what is sent after a compaction that the recorded client made itself: what the client kept (recorded), or the whole history (everything)',
       )
         .choices(['recorded', 'everything'])
         .default(defaults.resend),
@@ -15,7 +15,7 @@ export function addLoadOptions(command: Command, defaults: Required<Pick<LoadOpt
     .addOption(
       new Option(
         '--thinking <what>',
-        'recorded reasoning: keep it in the history, or drop it as clients do that never resend it',
+        'recorded reasoning: keep it in the history, or drop it, as clients do that never send it again',
       )
         .choices(['keep', 'drop'])
         .default('keep'),
@@ -23,7 +23,7 @@ export function addLoadOptions(command: Command, defaults: Required<Pick<LoadOpt
     .addOption(
       new Option(
         '--parallel <how>',
-        'parallel calls that a log holds one by one: merge them as the API sent them, or keep them as written',
+        'parallel calls that the log holds one by one: merge them into one turn as the API had them, or keep them as written',
       )
         .choices(['merged', 'as-written'])
         .default('merged'),

@@ -61,13 +61,25 @@ function placeOf(provider: string, given: string | UpstreamConfig): ProxyPlace {
   try {
     base = new URL(url)
   } catch (cause) {
-    throw new PlimsollError('bad-config', `${JSON.stringify(url)} is no URL.`, { cause })
+    throw new PlimsollError('bad-config', `The upstream ${JSON.stringify(url)} of ${provider} is not a URL.`, {
+      advice: 'Use an address such as http://127.0.0.1:8080.',
+      cause,
+    })
   }
   if (base.protocol !== 'http:' && base.protocol !== 'https:') {
-    throw new PlimsollError('bad-config', `An upstream is reached over http or https, not ${base.protocol}`)
+    throw new PlimsollError(
+      'bad-config',
+      `The upstream ${JSON.stringify(url)} of ${provider} is not an http or https address.`,
+    )
   }
   if (wire !== undefined && model === undefined) {
-    throw new PlimsollError('bad-config', `${url} uses the API format ${wire}; it needs a model of its own.`)
+    throw new PlimsollError(
+      'bad-config',
+      `The upstream ${url} has the API format ${wire} and needs a model of its own.`,
+      {
+        advice: 'Add model to it.',
+      },
+    )
   }
   return {
     endpoint: base.origin + base.pathname.replace(/\/+$/, ''),

@@ -1,6 +1,7 @@
 import type { Handle } from '../../../../core/handles.ts'
 import type { Item } from '../../../../core/item.ts'
 import type { EpochEdit } from '../../../../core/records.ts'
+import { levelWithin } from '../../record/level.ts'
 import { textResultsIn } from '../../record/text-results.ts'
 import { shortenCall } from '../shorten-call.ts'
 import { canShed, shedItem } from '../shed-media.ts'
@@ -15,8 +16,10 @@ export interface SqueezeOptions {
 
 /** Texts are not shown with less than this share of the limit while a call's arguments could give way instead. */
 const COARSE_SHARE = 0.05
-/** What a person wrote stays whole up to this share of the limit, as long as results and arguments can give way. */
-const WORDS_SHARE = 0.25
+/** Nor with less than this share while what people wrote takes more than its own. */
+const FINE_SHARE = 0.02
+/** What people wrote stays whole up to this share of what instructions and tools leave of the limit, as long as results and arguments can give way. */
+const WORDS_SHARE = 0.5
 
 /** Results and what the model said; arguments of its calls; what people wrote. */
 type Group = 'texts' | 'calls' | 'words'
@@ -70,7 +73,11 @@ export async function squeeze(
   const caps = capsFor(groups, excess, [
     ['texts', level(COARSE_SHARE)],
     ['calls', level(COARSE_SHARE)],
-    ['words', level(WORDS_SHARE)],
+    ['texts', level(FINE_SHARE)],
+    [
+      'words',
+      Math.max(floor, levelWithin(sizesOf(groups.words), WORDS_SHARE * (draft.limitTokens - draft.fixedTokens))),
+    ],
     ['texts', floor],
     ['calls', floor],
     ['words', floor],

@@ -1,0 +1,32 @@
+import type { Item } from '../../core/item.ts'
+
+/** What was read of a body: the items of each message, and those behind the head in one list. */
+export interface ReadItems {
+  readonly items: readonly Item[]
+  readonly itemsOf: readonly (readonly Item[])[]
+  /** Messages of the head. @default 0 */
+  readonly headCount?: number
+}
+
+/**
+ * The items behind the head in one list. `kept` messages at the start are those of an earlier body, whose own list is taken over: put
+ * together message by message it would cost more with every turn.
+ */
+export function itemsBehindHead(
+  itemsOf: readonly (readonly Item[])[],
+  headCount: number,
+  known: ReadItems | undefined,
+  kept: number,
+): Item[] {
+  const isTakenOver = known !== undefined && kept > headCount && (known.headCount ?? 0) === headCount
+  const items = isTakenOver ? known.items.slice(0, known.items.length - countFrom(known.itemsOf, kept)) : []
+  for (let at = isTakenOver ? kept : headCount; at < itemsOf.length; at++)
+    for (const item of itemsOf[at]!) items.push(item)
+  return items
+}
+
+function countFrom(itemsOf: readonly (readonly Item[])[], from: number): number {
+  let count = 0
+  for (let at = from; at < itemsOf.length; at++) count += itemsOf[at]!.length
+  return count
+}

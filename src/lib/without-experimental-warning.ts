@@ -1,0 +1,16 @@
+/**
+ * Loads a module of Node that Node 22 calls experimental without printing that on standard error: users of a command can do nothing about it.
+ * Other warnings pass.
+ */
+export function withoutExperimentalWarning<T>(load: () => T): T {
+  const emit = process.emitWarning
+  const filtered = (...given: readonly unknown[]): void => {
+    if (given[1] !== 'ExperimentalWarning') Reflect.apply(emit, process, given)
+  }
+  Reflect.set(process, 'emitWarning', filtered)
+  try {
+    return load()
+  } finally {
+    Reflect.set(process, 'emitWarning', emit)
+  }
+}
