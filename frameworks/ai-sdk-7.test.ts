@@ -3,14 +3,12 @@ import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
 import { generateText, isStepCount, streamText, tool, wrapLanguageModel } from 'ai'
 import { describe, expect, it } from 'vitest'
-import { z } from 'zod'
 import { plimsollMiddleware, plimsollTools } from '../src/surfaces/adapters/ai-sdk.ts'
-import type { Wire } from '../src/testing/referee/index.ts'
+import { providersOf, READ_LOG } from '../test/adapters/ai-sdk-parts.ts'
 import {
   ANSWER,
   expectFinished,
   expectWhole,
-  logOf,
   MAX_OUTPUT,
   stageFor,
   STEPS,
@@ -20,18 +18,13 @@ import {
 
 type Model = Parameters<typeof wrapLanguageModel>[0]['model']
 
-const PROVIDERS: readonly [string, Wire, (fetch: typeof globalThis.fetch) => Model][] = [
-  ['anthropic', 'anthropic-messages', (fetch) => createAnthropic({ apiKey: 'k', fetch })('claude-sonnet-4-5')],
-  ['openai, chat', 'openai-chat', (fetch) => createOpenAI({ apiKey: 'k', fetch }).chat('gpt-4.1')],
-  ['openai, responses', 'openai-responses', (fetch) => createOpenAI({ apiKey: 'k', fetch }).responses('gpt-4.1')],
-  ['google', 'gemini', (fetch) => createGoogleGenerativeAI({ apiKey: 'k', fetch })('gemini-2.5-pro')],
-]
-
-const readLog = tool({
-  description: 'Reads a log.',
-  inputSchema: z.object({ step: z.number() }),
-  execute: ({ step }) => Promise.resolve(logOf(step)),
+const PROVIDERS = providersOf<Model>({
+  anthropic: createAnthropic,
+  openai: createOpenAI,
+  google: createGoogleGenerativeAI,
 })
+
+const readLog = tool(READ_LOG)
 
 describe.each(PROVIDERS)('ai 7 with a model of %s behind the middleware', (_, wire, modelOf) => {
   it.each(['generate', 'stream'] as const)('runs sixty tool steps in a 16k window: %s', async (way) => {

@@ -9,7 +9,7 @@ const planPart = (plan: string | undefined): string =>
 /** contextguard: a hand-over in four sections; its fallback is the first 200 bytes of each text. */
 export const handover: Style = {
   system: (words) =>
-    `You hand your work over to a colleague who knows nothing about it. Summarise the conversation under four headings: ` +
+    `You hand your work over to a colleague who knows nothing about it. Summarize the conversation under four headings: ` +
     `Current State; Key Information; Context & Decisions; Exact Next Steps. Name files, commands, identifiers, errors and ` +
     `decisions exactly. Use at most ${words} words. ${LANGUAGE}`,
   prompt: ({ request, plan }, transcript) =>

@@ -8,7 +8,7 @@ import { LANGUAGE, type Style } from './style.ts'
  */
 export const intent: Style = {
   system: () =>
-    `Summarise the user's intent in 2-3 sentences; where the transcript holds no words of the user, what was done for the request so far. ${LANGUAGE}`,
+    `Summarize the user's intent in 2-3 sentences; where the transcript holds no words of the user, what was done for the request so far. ${LANGUAGE}`,
   reads: (items) => {
     const said = items.filter((item) => item.kind === 'user')
     return said.length > 0 ? said : items
