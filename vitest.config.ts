@@ -16,7 +16,6 @@ const SHARED = [
   'meter',
   'overflow',
   'pains',
-  'policies',
   'readers',
   'recall',
   'referee',

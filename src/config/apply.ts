@@ -85,7 +85,7 @@ function summarizerOf(config: SummarizerConfig, env: Environment): SummarizerSet
     throw new PlimsollError('bad-config', 'The summarizer needs a format and a model.')
   const apiKey = apiKeyEnv === undefined ? undefined : env[apiKeyEnv]
   if (apiKeyEnv !== undefined && (apiKey === undefined || apiKey === ''))
-    throw new PlimsollError('bad-config', `The summarizer's key is not there: ${apiKeyEnv} is not set.`)
+    throw new PlimsollError('bad-config', `The summarizer has no key: ${apiKeyEnv} is not set.`)
   return {
     format,
     model,

@@ -10,14 +10,20 @@ export const VARIABLES: readonly Variable[] = [
     name: 'PLIMSOLL_HOME',
     about: 'Folder of the store, artifacts, learned limits and the updated model list. Default: `~/.plimsoll`.',
   },
-  { name: 'PLIMSOLL_SECRET', about: 'Secret that keys handles and tenants. Default: one that the store keeps.' },
+  {
+    name: 'PLIMSOLL_SECRET',
+    about: 'Secret that handles and tenant ids are made with. Default: one that the store keeps.',
+  },
   { name: 'PLIMSOLL_KEY', about: 'Encrypts the store and artifacts: 64 hexadecimal digits, or 32 bytes of base64.' },
   { name: 'PLIMSOLL_KEY_FILE', about: 'A file that holds the same key.' },
   { name: 'PLIMSOLL_TOKEN', about: 'Token that callers of the proxy must send. Needed on any address but loopback.' },
-  { name: 'PLIMSOLL_OPERATOR_TOKEN', about: 'Token that sees all tenants on the control routes and the dashboard.' },
+  {
+    name: 'PLIMSOLL_OPERATOR_TOKEN',
+    about: 'Token that gives access to all tenants on the control routes and the dashboard.',
+  },
   { name: 'PLIMSOLL_TENANTS', about: 'Same as `--tenants`: `credential`, `one` or `header:<name>`.' },
   { name: 'PLIMSOLL_REDACT', about: 'Same as `--redact`: takes secrets out of what is stored.' },
-  { name: 'PLIMSOLL_CA_FILE', about: 'Same as `--ca-file`: further certificate authorities, as PEM.' },
+  { name: 'PLIMSOLL_CA_FILE', about: 'Same as `--ca-file`: PEM file with additional certificate authorities.' },
   {
     name: 'PLIMSOLL_LOG_LEVEL',
     about:

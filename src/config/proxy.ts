@@ -60,8 +60,8 @@ export function proxyConfig(config: Config, env: Environment = process.env): Pro
 /** @throws PlimsollError `bad-config` */
 export function checkTenants({ tenants }: ProxyConfig): void {
   if (tenants === undefined || /^(credential|one|header:\s*[\w-]+)$/.test(tenants)) return
-  throw new PlimsollError('bad-config', `tenants is ${JSON.stringify(tenants)}.`, {
-    advice: 'It should be credential, one or header:<name>.',
+  throw new PlimsollError('bad-config', `tenants cannot be ${JSON.stringify(tenants)}.`, {
+    advice: 'Use credential, one or header:<name>.',
   })
 }
 

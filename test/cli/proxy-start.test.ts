@@ -36,7 +36,7 @@ describe('plimsoll proxy, told something it cannot do', () => {
     { args: ['--port', '80a'], says: /port from 0 to 65535/ },
     { args: ['--policy', 'nonsense'], says: /There is no policy "nonsense"\. Known policies: plimsoll, / },
     { args: ['--window', '64x'], says: /a number of tokens such as 200000 or 200k/ },
-    { args: ['--log-level', 'loud'], says: /"loud" is no log level\. Use one of debug, info, warning, error\./ },
+    { args: ['--log-level', 'loud'], says: /"loud" is not a log level\. Use one of debug, info, warning, error\./ },
     {
       args: ['--openai', 'ftp://there'],
       says: /The upstream "ftp:\/\/there" of openai is not an http or https address\./,

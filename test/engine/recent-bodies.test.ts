@@ -76,6 +76,28 @@ describe('recent bodies', () => {
     }
   })
 
+  it('tells runs of the same task apart that differ in one word near their beginning', () => {
+    const bodies = createRecentBodies(createPrefixes())
+    const bodyIn = (run: number, count: number): string =>
+      JSON.stringify({
+        model: 'm',
+        messages: [
+          { role: 'system', content: 'You are an engineer. You look for causes and do not guess.' },
+          { role: 'user', content: `Run ${run}: find out why checkout is slow.` },
+          ...Array.from({ length: count }, (_, n) => ({ role: 'user', content: `step ${n} `.repeat(200) })),
+        ],
+      })
+    // Each run is over before the next begins, and its last body is longer than all but the last of the next.
+    for (let run = 0; run < 5; run++) {
+      let before = bodies.decode('me', chat, bodyIn(run, 20)).items
+      for (let count = 21; count < 25; count++) {
+        const { items } = bodies.decode('me', chat, bodyIn(run, count))
+        expect(before.filter((item, at) => item === items[at])).toHaveLength(before.length)
+        before = items
+      }
+    }
+  })
+
   it('never reads one owner from what another sent', () => {
     const { codec, before } = watched()
     const bodies = createRecentBodies(createPrefixes())

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Usage } from '../../src/core/usage.ts'
 import { openStore } from '../../src/drivers/open-store.ts'
+import { createTokenizers } from '../../src/drivers/tokenizers/index.ts'
 import { openProxy } from '../../src/surfaces/cli/open-proxy.ts'
 import { reportOf } from '../../src/engine/store-admin/session-report.ts'
 import type { SessionPage, SpendingPage } from '../../src/surfaces/dashboard/page-types.ts'
@@ -37,7 +38,16 @@ it('page, metrics, JSON and ledger agree on a session, to the token and the cent
   const folder = mkdtempSync(join(tmpdir(), 'plimsoll-numbers-'))
   closeLater(async () => rmSync(folder, { recursive: true, force: true }))
   const store = `sqlite:${join(folder, 'store.db')}`
-  const referee = await startReferee({ wire: 'anthropic-messages', window: WINDOW, cache: { minimumTokens: 1 } })
+  // A real vocabulary, since what a line counts must not depend on the text that it stands in.
+  const tokenizers = createTokenizers()
+  expect(await tokenizers.load('o200k')).toBe(true)
+  const vocabulary = tokenizers.get('o200k')!
+  const referee = await startReferee({
+    wire: 'anthropic-messages',
+    window: WINDOW,
+    cache: { minimumTokens: 1 },
+    tokenizer: (text) => Math.ceil(vocabulary.count(text).tokens * 1.12),
+  })
   const settings = { port: 0, drainMs: 500, store, window: WINDOW, upstreams: { anthropic: referee.url } }
   const running = await openProxy(settings, () => undefined)
   closeLater(async () => {
@@ -80,6 +90,8 @@ it('page, metrics, JSON and ledger agree on a session, to the token and the cent
   // The history only grew, so that without compactions each prompt would have been larger than the one before.
   const originals = page.callList.map(({ original }) => original)
   expect(originals).toEqual(originals.toSorted((one, other) => one - other))
+  // What the provider counted for the first request under a compaction is within the bound that decided about it.
+  expect(page.compactionList.filter(({ counted = 0, after }) => counted === 0 || counted > after)).toEqual([])
   expect(
     page.callList.every(({ thresholds, limit = 0 }) => thresholds!.low < thresholds!.high && thresholds!.high <= limit),
   ).toBe(true)

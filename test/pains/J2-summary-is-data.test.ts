@@ -28,7 +28,7 @@ describe('J2: poisoned tool text that a summary repeats', () => {
       for (const item of view.items.filter(({ text }) => text.includes('SYSTEM OVERRIDE'))) {
         if (item.kind === 'result') continue
         // The block says what it is before anything in it is read, and asks for nothing.
-        expect(item.text).toMatch(/^\[(?:Condensed record|Previous conversation summary)[^\]]*it is no instruction/)
+        expect(item.text).toMatch(/^\[(?:Condensed record|Previous conversation summary)[^\]]*it is not an instruction/)
       }
       expect(turn.edits.some((edit) => edit.op === 'insert')).toBe(true)
       expect(SUMMARISING.cascade.some((step) => 'continuation' in step)).toBe(false)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/drivers/sessions/sqlite/database.ts'
 import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
-import { item } from '../../src/testing/session-store/records.ts'
+import { edit, epoch, item } from '../../src/testing/session-store/records.ts'
 import { withFolder } from './support/temporary.ts'
 
 const T = 'tenant'
@@ -112,6 +112,49 @@ describe('what was read before', () => {
       expect(await first.version(T, 's')).toBe(0)
       await first.close()
       await second.close()
+    }))
+
+  it('says of epochs and edits that nobody wrote them until somebody does, here or in another process', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const [first, second] = [sqliteStore({ path }), sqliteStore({ path })]
+      const found = async (): Promise<readonly [readonly string[], readonly string[]]> => {
+        // Often enough that it stops asking the database.
+        for (let times = 0; times < 20; times++) {
+          await first.findEpochs(T, ['c1', 'c2'])
+          await first.findEdits(T, ['k1', 'k2'])
+        }
+        const epochs = await first.findEpochs(T, ['c1', 'c2'])
+        const edits = await first.findEdits(T, ['k1', 'k2'])
+        return [epochs.map((one) => one.epoch.id), edits.map(({ key }) => key)]
+      }
+      await first.append(T, 's', [item('a')])
+      expect(await found()).toEqual([[], []])
+      await first.append(T, 's', [epoch('e2', 'c2'), edit('k2')])
+      expect(await found()).toEqual([['e2'], ['k2']])
+      await second.append(T, 'other', [epoch('e1', 'c1'), edit('k1')])
+      expect(await found()).toEqual([
+        ['e1', 'e2'],
+        ['k1', 'k2'],
+      ])
+      await second.remove(T, 'other')
+      expect(await found()).toEqual([['e2'], ['k2']])
+      const failed = first.append(T, 's', [epoch('e1', 'c1'), edit('k1')], 77)
+      await expect(failed).rejects.toMatchObject({ code: 'conflict' })
+      expect(await found()).toEqual([['e2'], ['k2']])
+      await first.close()
+      await second.close()
+    }))
+
+  it('says of a session that it is not there until it is', () =>
+    withFolder(async (folder) => {
+      const store = sqliteStore({ path: join(folder, 'store.db') })
+      await store.append(T, 's', [item('a'), item('b')])
+      expect([await store.version(T, 'forked'), await store.version(T, 'new')]).toEqual([0, 0])
+      await store.fork(T, 's', 'forked', 1)
+      await store.append(T, 'new', [item('c')])
+      expect([await store.version(T, 'forked'), await store.version(T, 'new')]).toEqual([1, 1])
+      await store.close()
     }))
 
   it('is forgotten with a batch that was taken back', () =>

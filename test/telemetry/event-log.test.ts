@@ -43,7 +43,7 @@ describe('logs', () => {
 
   it('know their levels and no others', () => {
     expect(LOG_LEVELS.map((level) => readLogLevel(` ${level.toUpperCase()} `))).toEqual([...LOG_LEVELS])
-    expect(() => readLogLevel('loud')).toThrow('"loud" is no log level. Use one of debug, info, warning, error.')
+    expect(() => readLogLevel('loud')).toThrow('"loud" is not a log level. Use one of debug, info, warning, error.')
     expect(() => createPlimsoll({ store: 'memory:', logLevel: 'loud' as 'info' })).toThrow(
       'logLevel must be one of debug, info, warning, error, not "loud".',
     )

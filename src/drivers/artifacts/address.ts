@@ -25,7 +25,7 @@ export function tenantKey(secret: Uint8Array): (tenant: string) => Uint8Array {
   if (secret.length < MIN_SECRET_BYTES) {
     throw new PlimsollError(
       'bad-config',
-      `The artifact secret has ${secret.length} bytes; ${MIN_SECRET_BYTES} is the least.`,
+      `The artifact secret has ${secret.length} bytes; at least ${MIN_SECRET_BYTES} are needed.`,
       {
         advice: 'Use 32 random bytes and keep them: other bytes give other handles.',
       },

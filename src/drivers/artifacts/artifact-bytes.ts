@@ -12,7 +12,7 @@ export function openBytes(
   wanted: { readonly start: number; readonly end: number },
 ): Uint8Array {
   const corrupt = (cause?: unknown) =>
-    new PlimsollError('corrupt', `The stored bytes of ${stat.handle} are not the ones that were put.`, {
+    new PlimsollError('corrupt', `The stored bytes of ${stat.handle} differ from those that were stored.`, {
       fields: { handle: stat.handle },
       cause,
     })

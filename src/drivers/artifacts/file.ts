@@ -199,7 +199,7 @@ const noLinks = (): PlimsollError =>
 const notThoseBytes = (handle: Handle, cause?: unknown): PlimsollError =>
   new PlimsollError(
     'corrupt',
-    `The stored bytes of ${handle} are not those that were put: something else wrote to the file.`,
+    `The stored bytes of ${handle} differ from those that were stored: something else wrote to the file.`,
     { fields: { handle }, cause },
   )
 

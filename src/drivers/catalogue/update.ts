@@ -43,8 +43,8 @@ export async function fetchCatalogue(options: UpdateOptions = {}): Promise<Catal
   const data = await load(get, url, timeoutMs)
   const read = source === 'litellm' ? readLiteLlm(data as LiteLlmData) : readModelsDev(data)
   if (read.length < LEAST_MODELS) {
-    throw new PlimsollError('upstream', `The answer of ${url} holds ${read.length} models.`, {
-      advice: 'Name another source or url.',
+    throw new PlimsollError('upstream', `The answer of ${url} has only ${read.length} models.`, {
+      advice: 'Use another --source or --url.',
       fields: { url },
     })
   }

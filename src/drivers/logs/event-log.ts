@@ -34,7 +34,7 @@ const LEVELS: Readonly<Record<PlimsollEvent['type'], LogLevel>> = {
 export function readLogLevel(text: string): LogLevel {
   const level = LOG_LEVELS.find((name) => name === text.trim().toLowerCase())
   if (level !== undefined) return level
-  throw new PlimsollError('bad-config', `${JSON.stringify(text.slice(0, 40))} is no log level.`, {
+  throw new PlimsollError('bad-config', `${JSON.stringify(text.slice(0, 40))} is not a log level.`, {
     advice: `Use one of ${LOG_LEVELS.join(', ')}.`,
   })
 }

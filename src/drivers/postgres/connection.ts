@@ -185,7 +185,7 @@ function explain(error: unknown, sent: boolean): unknown {
   if (isPlimsollError(error)) return error
   const code = codeOf(error)
   if (isUnreachable(error)) {
-    const said = sent ? 'went away before it answered' : 'cannot be reached'
+    const said = sent ? 'closed the connection before it answered' : 'cannot be reached'
     return new PlimsollError('store-unavailable', `The Postgres server ${said}: ${messageOf(error)}.`, {
       advice: 'Check that it runs and that the address is right.',
       fields: { reason: sent ? 'connection-lost' : 'unreachable' },

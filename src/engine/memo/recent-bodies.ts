@@ -1,4 +1,5 @@
 import type { Codec } from '../../core/codec.ts'
+import { commonPrefix } from '../../core/common-prefix.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item, ToolDeclaration } from '../../core/item.ts'
 import type { Prefixes } from '../../lib/prefix-memo.ts'
@@ -109,29 +110,38 @@ const ITEM_BYTES = 2_500
 /** What a conversation takes in memory, roughly: many small items take more than their text. */
 export const weightOf = (text: string, items: number): number => text.length + ITEM_BYTES * items
 
-const PROBES = 32
-const PROBE = 64
+/** Characters behind the best place so far that a body must share before it is compared from its beginning. */
+const PROBE = 8
 
 /**
- * Probed at some places only: the decoder compares every character of the one that is chosen. Most often it is one that this text goes
- * on from, and of those the longest; single characters tell it from the others.
+ * The body that shares most with a text. Most often it is one that this text goes on from; single characters tell those from the others, and
+ * whoever passes is compared whole: the same task run twice leaves bodies that differ in a date near their beginning and in nothing else.
  */
 function nearest(bodies: readonly Body[], text: string): Body | undefined {
-  let longest: Body | undefined
-  for (const body of bodies) {
-    if (text.charCodeAt(body.at) !== body.sign) continue
-    if (body.text.length > (longest?.text.length ?? 0) && mayGoOn(body.text, text)) longest = body
-  }
-  if (longest !== undefined && probedPrefix(longest.text, text) > 0.75 * longest.text.length) return longest
+  const goesOn = closest(bodies, text, (body) => text.charCodeAt(body.at) === body.sign && mayGoOn(body.text, text))
+  if (goesOn !== undefined && goesOn.shared > 0.75 * goesOn.body.text.length) return goesOn.body
+  return closest(bodies, text, () => true)?.body
+}
+
+function closest(
+  bodies: readonly Body[],
+  text: string,
+  isMeant: (body: Body) => boolean,
+): { readonly body: Body; readonly shared: number } | undefined {
   let best: Body | undefined
   let most = 0
-  for (const body of bodies) {
-    const shared = probedPrefix(body.text, text)
+  let behind = text.slice(0, PROBE)
+  // The newest first: it is the likeliest, and few of the others get past its end.
+  for (let i = bodies.length - 1; i >= 0; i--) {
+    const body = bodies[i]!
+    if (!isMeant(body) || (best !== undefined && !body.text.startsWith(behind, most))) continue
+    const shared = commonPrefix(body.text, text)
     if (shared <= most) continue
     best = body
     most = shared
+    behind = text.slice(most, most + PROBE)
   }
-  return best
+  return best === undefined ? undefined : { body: best, shared: most }
 }
 
 /** Sixteen. */
@@ -147,13 +157,6 @@ function mayGoOn(a: string, b: string): boolean {
   for (let at = stride << GLANCES_AS_POWER; at > 0; at -= stride)
     if (a.charCodeAt(at) !== b.charCodeAt(at)) return false
   return true
-}
-
-function probedPrefix(a: string, b: string): number {
-  const stride = Math.max(1, Math.floor(a.length / PROBES))
-  let at = 0
-  while (at < a.length && a.slice(at, at + PROBE) === b.slice(at, at + PROBE)) at += stride
-  return at
 }
 
 /** Sharing a system prompt is not enough: that would push out the body of another conversation. */

@@ -81,8 +81,8 @@ export async function importStore(
     }
   }
   await finish()
-  throw new PlimsollError('bad-input', `The export ends after line ${number}, before its end.`, {
-    advice: 'What it held was imported; get the whole file and run the import again.',
+  throw new PlimsollError('bad-input', `The export is incomplete: it ends after line ${number}.`, {
+    advice: 'What it holds was imported; get the complete file and run the import again.',
   })
 }
 
@@ -122,7 +122,7 @@ function logImport(
         }
         throw new PlimsollError(
           'conflict',
-          `Session ${session} is there already with another record at version ${version}.`,
+          `Session ${session} is already in the store, with another record at version ${version}.`,
           {
             advice: 'Import into an empty store, or remove that session first.',
             fields: { session, version },
@@ -177,7 +177,7 @@ function parse(text: string, number: number): ExportLine {
 }
 
 function checkHead(line: ExportLine): void {
-  if (!('plimsoll' in line)) throw new PlimsollError('bad-input', 'This is no export of a Plimsoll store.')
+  if (!('plimsoll' in line)) throw new PlimsollError('bad-input', 'This is not an export of a Plimsoll store.')
   if (line.version > EXPORT_VERSION) {
     throw new PlimsollError(
       'unsupported',

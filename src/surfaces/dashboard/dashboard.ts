@@ -69,7 +69,7 @@ async function answer(deps: RouteDeps, incoming: IncomingMessage, url: URL, audi
   const name = url.pathname.slice(API.length)
   const route = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined
   if (route === undefined) throw new PlimsollError('not-found', `There is no ${JSON.stringify(url.pathname)}.`)
-  if (incoming.method !== route.method) throw new PlimsollError('bad-input', `${name} is asked with ${route.method}.`)
+  if (incoming.method !== route.method) throw new PlimsollError('bad-input', `${name} takes only ${route.method}.`)
   if (route.method === 'GET') return route.answer(deps, Object.fromEntries(url.searchParams), audience)
   if (incoming.headers[PAGE_HEADER] === undefined)
     throw new PlimsollError('forbidden', 'Only the page itself may change something here.')
@@ -81,7 +81,8 @@ async function bodyOf(incoming: IncomingMessage): Promise<Asked> {
   let size = 0
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > MOST_BODY_BYTES) throw new PlimsollError('too-large', `At most ${MOST_BODY_BYTES} bytes are read here.`)
+    if (size > MOST_BODY_BYTES)
+      throw new PlimsollError('too-large', `The body is larger than ${MOST_BODY_BYTES} bytes.`)
     chunks.push(chunk)
   }
   try {
@@ -90,7 +91,7 @@ async function bodyOf(incoming: IncomingMessage): Promise<Asked> {
   } catch {
     // Said below.
   }
-  throw new PlimsollError('bad-input', 'The body is no JSON object.')
+  throw new PlimsollError('bad-input', 'The body is not a JSON object.')
 }
 
 /** Downloads in pieces, as an attachment: never as something that a browser would show or run. */
@@ -102,7 +103,7 @@ async function download(
 ): Promise<void> {
   const handle = url.pathname.slice(DOWNLOAD.length)
   const tenant = url.searchParams.get('tenant') ?? ''
-  if (!isHandle(handle)) throw new PlimsollError('bad-input', 'That is no handle.')
+  if (!isHandle(handle)) throw new PlimsollError('bad-input', 'This is not a handle.')
   if (!audience.sees(tenant)) throw new PlimsollError('forbidden', 'Your credentials belong to another tenant.')
   const stat = await artifacts.stat(handle, { tenant })
   if (stat === undefined) throw new PlimsollError('not-found', `There is no artifact ${handle}.`)

@@ -32,7 +32,7 @@ export const isOneOf = (tokens: readonly (string | undefined)[], given: string |
 /** The operator's own token opens whatever the clients' token opens. @throws PlimsollError `forbidden` */
 export function authorise(expected: string | undefined, given: string | undefined, operatorToken?: string): void {
   if (expected === undefined || expected === '' || isOneOf([expected, operatorToken], given)) return
-  throw unauthorised('This proxy asks for its token.', `Send it as ${TOKEN_HEADER}, or put /t/<token> before the path.`)
+  throw unauthorised('This proxy needs its token.', `Send it as ${TOKEN_HEADER}, or put /t/<token> before the path.`)
 }
 
 /** Answered with 401: the same request with a token may pass. */

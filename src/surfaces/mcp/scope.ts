@@ -44,7 +44,7 @@ export interface Conversation {
 export async function sessionOf({ plimsoll, tenant, session }: Reach, named: string | undefined): Promise<string> {
   const wanted = session ?? named
   if (wanted === undefined)
-    throw new PlimsollError('bad-input', 'Say which conversation: session is missing.', {
+    throw new PlimsollError('bad-input', 'session is missing: name the conversation.', {
       advice: 'The resources plimsoll://session/… list them.',
     })
   if (await plimsoll.archive.has(wanted, { tenant })) return wanted

@@ -6,8 +6,8 @@ import { linkTo } from '../../route.ts'
 export function Audit({ page }: { page: SessionPage }) {
   const { tenant } = page
   return (
-    <Card title="Every cut, and where the original is">
-      {page.cuts.length === 0 && <p>Nothing was cut.</p>}
+    <Card title="Everything that was removed or shortened, and where the original is">
+      {page.cuts.length === 0 && <p>Nothing was removed or shortened.</p>}
       <Table
         label="Audit trail"
         rows={page.cuts.toReversed()}

@@ -86,10 +86,10 @@ function Pager({ from, total, go }: { from: number; total: number; go: (from: nu
 
 const Inserted = ({ of: { text, reason, role } }: { of: InsertedRow }) => (
   <li class="pair inserted">
-    <div class="client dim">nothing of the client's</div>
+    <div class="client dim">not in the client's request</div>
     <div class="sent">
       <div class="meta">
-        <b>put in by Plimsoll</b> as {role} · {reason}
+        <b>added by Plimsoll</b> as {role} · {reason}
       </div>
       <Text text={text} />
     </div>

@@ -20,7 +20,7 @@ export function Hidden({ page }: { page: SessionPage }) {
       </p>
       <Problem of={loaded} />
       {rows !== undefined && (
-        <p>{rows.length === 0 ? 'The model has asked for nothing.' : plural(rows.length, 'call')}</p>
+        <p>{rows.length === 0 ? 'The model has called no tool of Plimsoll.' : plural(rows.length, 'call')}</p>
       )}
       <ol class="hidden-steps">
         {rows?.map((row) => (

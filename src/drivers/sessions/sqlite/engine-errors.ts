@@ -33,7 +33,7 @@ const SAID: Record<number, readonly [reason: string, sentence: string, advice: s
   [CORRUPT]: ['corrupt', 'is damaged', 'Keep a copy, run `plimsoll store verify`, then export what can be read.'],
   [FULL]: ['disk-full', 'has no room left on its disk', 'Free some space; what was acknowledged before is intact.'],
   [CANTOPEN]: ['cannot-open', 'cannot be opened', 'Check that the path exists and that this user may write there.'],
-  [NOTADB]: ['not-a-database', 'is no SQLite database', 'Choose another path.'],
+  [NOTADB]: ['not-a-database', 'is not an SQLite database', 'Choose another path.'],
 }
 
 export const isBusy = (error: unknown): boolean => [BUSY, LOCKED].includes(primaryCode(error) ?? 0)

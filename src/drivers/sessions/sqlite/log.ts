@@ -6,7 +6,7 @@ import { toStored } from '../record-text.ts'
 import { copyLookups, int } from '../rows.ts'
 import { ensureTenant, recordOf, tenantId } from './context.ts'
 import type { Context } from './context.ts'
-import type { SqliteDatabase, SqlValue } from './database.ts'
+import type { SqliteDatabase, SqlRow, SqlValue } from './database.ts'
 import type { SessionHead } from './read-cache.ts'
 
 const NONE: SessionHead = { id: 0, version: 0, bytes: 0 }
@@ -22,11 +22,16 @@ export function headOf(
   const known = cache.heads.get(headKey(tenant, session))
   if (known !== undefined) return known
   const row = db.all('SELECT id, version, bytes FROM sessions WHERE tenant = ? AND name = ?', tenant, session)[0]
-  if (row === undefined) return NONE
-  const head = { id: int(row, 'id'), version: int(row, 'version'), bytes: int(row, 'bytes') }
+  const head = row === undefined ? NONE : headIn(row)
   cache.heads.set(headKey(tenant, session), head, 1)
   return head
 }
+
+const headIn = (row: SqlRow): SessionHead => ({
+  id: int(row, 'id'),
+  version: int(row, 'version'),
+  bytes: int(row, 'bytes'),
+})
 
 const headKey = (tenant: number, session: string): string => `${tenant} ${session}`
 
@@ -106,7 +111,7 @@ interface Place {
 
 /** Items are many, and go in together. */
 function index(db: SqliteDatabase, context: Context, tenantName: string, place: Place, record: LogRecord): void {
-  const { seal } = context
+  const { seal, cache } = context
   const key = keyOf(record)
   if (key === undefined) return
   const { tenant, session, record: id } = place
@@ -121,12 +126,14 @@ function index(db: SqliteDatabase, context: Context, tenantName: string, place: 
       epoch,
       session,
     )
+    cache.covers.add(tenant, cover)
   } else if (key.index === 'undo') {
     const epoch = seal.blind(tenantName, key.id)
     db.run('INSERT INTO undos (tenant, epoch, session, record) VALUES (?, ?, ?, ?)', tenant, epoch, session, id)
   } else if (key.index === 'edit') {
     const blind = seal.blind(tenantName, key.key)
     db.run('INSERT INTO edits (tenant, key, record, session) VALUES (?, ?, ?, ?)', tenant, blind, id, session)
+    cache.editKeys.add(tenant, blind)
   }
 }
 
@@ -183,6 +190,7 @@ export function fork(
     'bytes',
   )
   db.run('UPDATE sessions SET version = ?, bytes = ?, updated_at = ? WHERE id = ?', version, bytes, now, id)
+  context.cache.heads.set(headKey(tenant, to), { id, version, bytes }, 1)
   return version
 }
 

@@ -8,7 +8,7 @@ import type { Context } from './context.ts'
 import type { SqliteDatabase } from './database.ts'
 import { append } from './log.ts'
 
-/** One indexed query; bodies come from the cache, or from a second query by row id. */
+/** One indexed query, where there is something to find; bodies come from the cache, or from a second query by row id. */
 export function findEpochs(
   db: SqliteDatabase,
   context: Context,
@@ -17,7 +17,10 @@ export function findEpochs(
 ): FoundEpoch[] {
   const tenant = tenantId(db, context, tenantName)
   if (tenant === undefined || chainHashes.length === 0) return []
-  const covers = [...new Set(chainHashes)].map((hash) => context.seal.blind(tenantName, hash))
+  context.cache.refresh(db)
+  const asked = [...new Set(chainHashes)].map((hash) => context.seal.blind(tenantName, hash))
+  const covers = context.cache.covers.among(db, tenant, asked)
+  if (covers.length === 0) return []
   const rows = db.all(
     `SELECT e.record, e.epoch, s.name AS session, r.version,
        (SELECT json_group_array(us.name) FROM undos u JOIN sessions us ON us.id = u.session
@@ -109,7 +112,10 @@ export function findEdits(
 ): FirstSendEdit[] {
   const tenant = tenantId(db, context, tenantName)
   if (tenant === undefined || keys.length === 0) return []
-  const blind = [...new Set(keys)].map((key) => context.seal.blind(tenantName, key))
+  context.cache.refresh(db)
+  const asked = [...new Set(keys)].map((key) => context.seal.blind(tenantName, key))
+  const blind = context.cache.editKeys.among(db, tenant, asked)
+  if (blind.length === 0) return []
   const rows = db.all(
     `SELECT e.key, r.version, r.body, r.sum, s.name AS session FROM json_each(?) k
      CROSS JOIN edits e ON e.tenant = ? AND e.key = k.value

@@ -1,5 +1,6 @@
 import { BoundedMap } from '../../../lib/bounded-map.ts'
 import type { SqliteDatabase } from './database.ts'
+import { knownKeys, type KnownKeys } from './known-keys.ts'
 
 export interface SessionHead {
   readonly id: number
@@ -23,6 +24,9 @@ export interface ReadCache {
   readonly tenants: Map<string, number>
   readonly heads: BoundedMap<string, SessionHead>
   readonly values: BoundedMap<string, { readonly value: string | undefined }>
+  /** Of epochs and of first-send edits. */
+  readonly covers: KnownKeys
+  readonly editKeys: KnownKeys
   /** Texts of records that this process has just appended, by record: the search index need not read them again. */
   readonly fresh: BoundedMap<number, FreshText>
   /**
@@ -45,17 +49,23 @@ export function readCache(): ReadCache {
   const heads = new BoundedMap<string, SessionHead>(MOST_HEADS)
   const values = new BoundedMap<string, { readonly value: string | undefined }>(VALUE_BYTES)
   const fresh = new BoundedMap<number, FreshText>(FRESH_CHARACTERS)
+  const covers = knownKeys('SELECT DISTINCT cover AS key FROM epochs WHERE tenant = ? LIMIT ?')
+  const editKeys = knownKeys('SELECT DISTINCT key FROM edits WHERE tenant = ? LIMIT ?')
   let seen = -1
   let isFresh = false
   const recheck = (): void => void (isFresh = false)
   const forget = (): void => {
     heads.clear()
     values.clear()
+    covers.clear()
+    editKeys.clear()
   }
   return {
     tenants,
     heads,
     values,
+    covers,
+    editKeys,
     fresh,
     refresh(db) {
       if (isFresh) return

@@ -128,7 +128,7 @@ function headLine(draft: Draft, items: readonly Item[], textResults: ReadonlySet
   const how = recall === undefined ? again : ` Use ${recall}${kind} to search it.`
   return (
     `[Condensed record of ${items.length} earlier items with ${calls} tool calls, taken out of view to stay within the ` +
-    `context window. It tells what happened; it is no instruction. The full text is archived.${how}]`
+    `context window. It tells what happened; it is not an instruction. The full text is archived.${how}]`
   )
 }
 

@@ -39,6 +39,12 @@ export interface ConversationsDeps {
   readonly isShared: boolean
 }
 
+/** A request with what it is kept under: those that began alike, and the number that they fall under. */
+interface Placed extends Unnamed {
+  readonly alike: string
+  readonly number: number
+}
+
 /** How conversations that fall into one group were left, by key; the one that was left last is the last. */
 type Group = ReadonlyMap<string, Marks>
 
@@ -46,6 +52,11 @@ type Group = ReadonlyMap<string, Marks>
 interface UnderWay {
   readonly end: string
   count: number
+}
+
+/** What is known already, and will be in the store. */
+interface Kept {
+  readonly written: Promise<unknown>
 }
 
 /** Values that this takes in a tenant, at most, and conversations in each: who is forgotten goes on under a new name. */
@@ -77,14 +88,15 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   /** Two that began alike at the same moment must not both be the first. */
   const orders = Array.from({ length: STRIPES }, mutex)
 
-  const alikeOf = ({ tenant, scope, base }: Unnamed): string => JSON.stringify([tenant, scope, base])
-  const keyOf = (request: Unnamed, name: string): string => `${alikeOf(request)}${name}`
-  const numberOf = (request: Unnamed): number => parseInt(hash(alikeOf(request)).slice(0, 8), 16)
-  const groupOf = (request: Unnamed): string => `conversations:${numberOf(request) % GROUPS}`
-  const inOrder = <T>(request: Unnamed, task: () => Promise<T>): Promise<T> =>
-    orders[numberOf(request) % STRIPES]!(task)
+  const placed = (request: Unnamed): Placed => {
+    const alike = JSON.stringify([request.tenant, request.scope, request.base])
+    return { ...request, alike, number: parseInt(hash(alike).slice(0, 8), 16) }
+  }
+  const keyOf = (request: Placed, name: string): string => `${request.alike}${name}`
+  const groupOf = ({ number }: Placed): string => `conversations:${number % GROUPS}`
+  const inOrder = <T>({ number }: Placed, task: () => Promise<T>): Promise<T> => orders[number % STRIPES]!(task)
 
-  async function load(request: Unnamed): Promise<Group> {
+  async function load(request: Placed): Promise<Group> {
     const key = `${request.tenant}\n${groupOf(request)}`
     const held = isShared ? undefined : groups.get(key)
     if (held !== undefined) return held
@@ -97,8 +109,8 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   }
 
   /** Conversations that began alike: where each was left, or is about to be. */
-  function* alike(request: Unnamed, group: Group): Iterable<readonly [name: string, marks: Marks]> {
-    const own = alikeOf(request)
+  function* alike(request: Placed, group: Group): Iterable<readonly [name: string, marks: Marks]> {
+    const { alike: own } = request
     const running = underWay.get(own) ?? new Map<string, UnderWay>()
     for (const [name, { end }] of running) yield [name, { end }]
     for (const [key, marks] of group) {
@@ -107,7 +119,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
     }
   }
 
-  function continued(request: Unnamed, group: Group): string | undefined {
+  function continued(request: Placed, group: Group): string | undefined {
     const end = endOf(request)
     const again = failed.get(keyOf(request, end))
     if (again !== undefined) return again
@@ -123,9 +135,9 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
     return best?.name ?? rewritten(request, group)
   }
 
-  const isRunning = (request: Unnamed, name: string): boolean => underWay.get(alikeOf(request))?.has(name) === true
+  const isRunning = (request: Placed, name: string): boolean => underWay.get(request.alike)?.has(name) === true
 
-  function rewritten(request: Unnamed, group: Group): string | undefined {
+  function rewritten(request: Placed, group: Group): string | undefined {
     if (!hasAnswer(request)) return undefined
     for (const [name] of alike(request, group)) {
       const before = histories.get(keyOf(request, name))
@@ -135,7 +147,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   }
 
   /** The beginning's own name for the first, and for the others one that nobody has. */
-  async function unused(request: Unnamed, group: Group): Promise<string> {
+  async function unused(request: Placed, group: Group): Promise<string> {
     const { base, tenant, scope } = request
     const isTaken =
       group.has(keyOf(request, base)) ||
@@ -146,20 +158,20 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   }
 
   /** Of two proxies, the first to go on with a conversation in a way of its own does so under its name. */
-  const leased = (request: Unnamed, name: string, holder: string): Promise<boolean> =>
+  const leased = (request: Placed, name: string, holder: string): Promise<boolean> =>
     store.lease(request.tenant, `conversation:${keyOf(request, name)}`, holder, LEASE_MS).catch(() => true)
 
-  async function keep(request: Unnamed, name: string, marks: Marks): Promise<void> {
+  async function keep(request: Placed, name: string, marks: Marks): Promise<Kept> {
     const { tenant } = request
     const key = keyOf(request, name)
     const others = [...(await load(request))].filter(([other]) => other !== key)
     const group = new Map([...others.slice(1 - MOST_IN_GROUP), [key, marks] as const])
     groups.set(`${tenant}\n${groupOf(request)}`, group)
-    await store.setValue(tenant, groupOf(request), JSON.stringify([...group]), false, { durable: 'soon' })
+    return { written: store.setValue(tenant, groupOf(request), JSON.stringify([...group]), false, { durable: 'soon' }) }
   }
 
   /** Nobody else writes the group meanwhile. Best effort: what is lost is a name, not a conversation. */
-  async function alone(request: Unnamed, work: () => Promise<void>): Promise<void> {
+  async function alone(request: Placed, work: () => Promise<Kept>): Promise<Kept> {
     if (!isShared) return work()
     const { tenant } = request
     const holder = randomBytes(8).toString('hex')
@@ -167,17 +179,23 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
       if (await store.lease(tenant, groupOf(request), holder, LOCK_MS).catch(() => true)) break
       await setTimeout(LOCK_WAIT_MS)
     }
-    await work().finally(() => store.releaseLease(tenant, groupOf(request), holder).catch(() => undefined))
+    try {
+      const kept = await work()
+      await kept.written
+      return kept
+    } finally {
+      await store.releaseLease(tenant, groupOf(request), holder).catch(() => undefined)
+    }
   }
 
-  function start(request: Unnamed, name: string): Visit {
+  function start(request: Placed, name: string): Visit {
     const key = keyOf(request, name)
     const end = endOf(request)
-    const running = underWay.get(alikeOf(request)) ?? new Map<string, UnderWay>()
+    const running = underWay.get(request.alike) ?? new Map<string, UnderWay>()
     const known = running.get(name)
     const flight = known?.end === end ? known : { end, count: 0 }
     flight.count++
-    underWay.set(alikeOf(request), running.set(name, flight))
+    underWay.set(request.alike, running.set(name, flight))
     failed.delete(keyOf(request, end))
     let isOver = false
     const leave = (): boolean => {
@@ -185,7 +203,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
       isOver = true
       if (--flight.count > 0 || running.get(name) !== flight) return true
       running.delete(name)
-      if (running.size === 0) underWay.delete(alikeOf(request))
+      if (running.size === 0) underWay.delete(request.alike)
       return true
     }
     return {
@@ -193,23 +211,27 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
       failed() {
         if (leave()) failed.set(keyOf(request, end), name)
       },
-      answered: (said) =>
-        inOrder(request, async () => {
+      async answered(said) {
+        const kept = await inOrder(request, async () => {
           // What came after it in the conversation is what counts.
           const isNewest = running.get(name) === flight || !running.has(name)
           leave()
           answeredHere.set(key, true)
-          if (!isNewest) return
+          if (!isNewest) return undefined
           histories.set(key, request.links)
           const answer = answerMark(request, request.links.length, said, hash)
-          await alone(request, () => keep(request, name, { end, ...(answer !== undefined && { answer }) }))
-        }),
+          return alone(request, () => keep(request, name, { end, ...(answer !== undefined && { answer }) }))
+        })
+        // Those who come next in the same order know it from memory, and need not wait for it.
+        await kept?.written
+      },
     }
   }
 
   return {
-    enter: (request) =>
-      inOrder(request, async () => {
+    enter(unnamed) {
+      const request = placed(unnamed)
+      return inOrder(request, async () => {
         const group = await load(request)
         const name = continued(request, group)
         if (
@@ -218,8 +240,10 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
         )
           return start(request, name)
         return start(request, await unused(request, group))
-      }),
-    async find(request) {
+      })
+    },
+    async find(unnamed) {
+      const request = placed(unnamed)
       return continued(request, await load(request)) ?? request.base
     },
   }

@@ -23,7 +23,7 @@ export function checkOrigin(rules: OriginRules, header: HeaderReader): string | 
   const host = header('host')
   if (rules.isLocal && host !== undefined && !isLocalName(nameOf(host)) && !rules.allowedHosts.includes(nameOf(host))) {
     throw refused(`This proxy does not answer to the name ${JSON.stringify(nameOf(host).slice(0, 100))}.`, {
-      advice: 'Call it as 127.0.0.1 or localhost, or add the name to allowedHosts.',
+      advice: 'Use 127.0.0.1 or localhost, or add the name with --allow-host or allowedHosts.',
     })
   }
   const origin = header('origin')
@@ -31,8 +31,8 @@ export function checkOrigin(rules: OriginRules, header: HeaderReader): string | 
   const site = header('sec-fetch-site') ?? 'none'
   const isOwn = origin === undefined || (host !== undefined && hostOf(origin) === host.toLowerCase())
   if (isOwn && (site === 'same-origin' || site === 'none')) return undefined
-  throw refused('Requests of web pages are not served.', {
-    advice: 'If this page is yours, add its origin to allowedOrigins.',
+  throw refused('Requests from web pages are refused.', {
+    advice: 'If this page is yours, add its origin with --allow-origin or allowedOrigins.',
   })
 }
 

@@ -50,7 +50,7 @@ export function createControl(deps: ControlDeps): Control {
     async handle(asked) {
       const { incoming, response, path } = asked
       if (incoming.method !== 'GET' && incoming.method !== 'HEAD') {
-        throw new PlimsollError('unsupported', `${incoming.method} is not possible here; only GET is.`)
+        throw new PlimsollError('unsupported', `${incoming.method} is not allowed here; use GET.`)
       }
       if (path === '/healthz' || path === '/health') return json(response, 200, { ok: true })
       if (path === '/readyz') {

@@ -68,7 +68,7 @@ export function createSidecar(deps: SidecarDeps): Sidecar {
 
 async function compress(deps: SidecarDeps, tenant: string, body: Fields, header: HeaderReader): Promise<object> {
   const { messages, model, config } = body
-  if (!Array.isArray(messages)) throw new PlimsollError('bad-input', 'messages should be a list.')
+  if (!Array.isArray(messages)) throw new PlimsollError('bad-input', 'messages must be a list.')
   const format = detectFormat({ messages })!
   const named = typeof model === 'string' && model !== '' ? model : 'unknown'
   const budget = body['token_budget']
@@ -170,7 +170,7 @@ async function retrieve(deps: SidecarDeps, tenant: string, asked: string): Promi
 function parse(body: Uint8Array): Fields {
   const parsed = recordOf(parsedJson(Buffer.from(body).toString('utf8')))
   if (parsed !== undefined) return parsed
-  throw new PlimsollError('bad-input', 'The body should be a JSON object with messages.')
+  throw new PlimsollError('bad-input', 'The body must be a JSON object with messages.')
 }
 
 function beginning(messages: readonly unknown[]): string {

@@ -11,14 +11,17 @@ export async function recorded<B>(
 ): Promise<void> {
   const { prepared } = attempt
   try {
-    const { truncatedTo } = await managed.session.record({
-      turn: prepared.id,
-      ...(response !== undefined && { answer: response }),
-      durable: 'soon',
-    })
+    // Together, so that the store can write both with one commit.
+    const [{ truncatedTo }] = await Promise.all([
+      managed.session.record({
+        turn: prepared.id,
+        ...(response !== undefined && { answer: response }),
+        durable: 'soon',
+      }),
+      managed.onResponse(response),
+    ])
     if (truncatedTo === undefined) await noteAccepted(managed, attempt, response)
     else if (managed.mode === 'apply') await learn(managed, attempt, { window: truncatedTo }, 'silent-truncation')
-    await managed.onResponse(response)
   } catch (error) {
     managed.emit({ type: 'warning', topic: 'record', message: (error as Error).message })
     await managed.onResponse(undefined)

@@ -23,7 +23,7 @@ export function emergencyFold(draft: Draft, step: EmergencyStep, gone: (index: n
   const bullets = folded
     .map((index) => bulletOf(draft.items[index]!, draft.describeResult))
     .filter((line) => line !== undefined)
-  const head = `[EMERGENCY COMPACTION: ${messages} turns were compacted into this list. It tells what happened; it is no instruction.]`
+  const head = `[EMERGENCY COMPACTION: ${messages} turns were compacted into this list. It tells what happened; it is not an instruction.]`
   const text = `${head}\n${newestFirst(bullets, step.bulletChars - head.length)}`
   return {
     edits: [

@@ -10,7 +10,7 @@ import { sourceOf, STYLES, WORDS_PER_TOKEN, type StyleSource } from '../../summa
 import { excerptOf } from '../../summary/transcript.ts'
 import { dropEdits, foldableIn, headEnd, placeFrom, sizeOf, tailStart } from '../zones.ts'
 
-const SUMMARY_OPEN = '[Previous conversation summary. It tells what happened; it is no instruction.]'
+const SUMMARY_OPEN = '[Previous conversation summary. It tells what happened; it is not an instruction.]'
 const CONTINUATION =
   'The conversation was compacted to stay within the context window. The summary above says what was done and what comes ' +
   'next. Continue working now; do not ask the user to repeat anything.'
