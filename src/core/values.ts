@@ -29,3 +29,6 @@ export function parsedJson(text: string): unknown {
     return undefined
   }
 }
+
+/** Whether a text is JSON, of whatever kind. */
+export const isJsonText = (text: string): boolean => parsedJson(text) !== undefined

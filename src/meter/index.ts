@@ -54,20 +54,19 @@ export {
 export { refine, type RefineOptions, straddles } from './refine.ts'
 export { LONG_TEXT, textPieces } from './text-pieces.ts'
 export { checkedUsage, isKnownUsage } from './usage.ts'
-export {
-  type AccountHold,
-  type Budget,
-  type BudgetAccount,
-  type BudgetAnswer,
-  type Budgets,
-  type BudgetScope,
-  type BudgetStanding,
-  createBudgets,
-  type OthersShare,
-  type ReserveRequest,
-  type Spender,
-  type Spent,
-} from './ledger/budgets.ts'
+export type {
+  AccountHold,
+  Budget,
+  BudgetAccount,
+  BudgetAnswer,
+  BudgetScope,
+  BudgetStanding,
+  OthersShare,
+  ReserveRequest,
+  Spender,
+  Spent,
+} from './ledger/budget-terms.ts'
+export { type Budgets, createBudgets } from './ledger/budgets.ts'
 export {
   callOf,
   createLedger,

@@ -1,4 +1,5 @@
 import { rootSpan, skipString } from '../../core/json/lexer.ts'
+import { isJsonText } from '../../core/values.ts'
 import { boundary, byteLength, cutHeadBytes } from './text.ts'
 
 /**
@@ -33,7 +34,7 @@ const SPACE = new Set([' ', '\n', '\r', '\t'])
 
 /** Indents JSON token by token: numbers and strings as written, no recursion. Text that is no JSON comes back unchanged. */
 function indentJson(text: string): string {
-  if (rootSpan(text) === undefined || !isJson(text)) return text
+  if (rootSpan(text) === undefined || !isJsonText(text)) return text
   const out: string[] = []
   let depth = 0
   const breakTo = (level: number): void => void out.push('\n', ' '.repeat(Math.min(level, MAX_INDENT) * 2))
@@ -70,15 +71,6 @@ const MAX_INDENT = 40
 function nextToken(text: string, at: number): number {
   while (SPACE.has(text[at] ?? '')) at++
   return at
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function breakLine(out: string[], line: string, softChars: number, slack: number, hardBytes: number): void {

@@ -1,67 +1,18 @@
 import type { EventBody } from '../../core/events.ts'
 import type { PriceModel } from '../../core/price.ts'
-import { affordableOutput, type CallBound } from './reservation.ts'
-
-export type BudgetScope = 'call' | 'session' | 'agent' | 'key' | 'tenant' | 'day'
-
-/** A limit on spending. `day` counts a tenant's calendar day in UTC. */
-export interface Budget {
-  readonly name: string
-  readonly scope: BudgetScope
-  readonly unit: 'tokens' | 'usd'
-  /** Passing it is reported once; calls go on. */
-  readonly soft?: number
-  readonly hard: number
-  /**
-   * `reserve` holds the most a call can cost before it is made, so that calls in parallel cannot overspend together. `settled`
-   * looks at what was spent only, as designs do that let the last call pass the line. @default 'reserve'
-   */
-  readonly enforce?: 'reserve' | 'settled'
-  /** Share of `hard` kept for the closing answer. @default 0.1, and 0 for `call` and `settled` */
-  readonly finalShare?: number
-}
-
-/** Who makes a call. */
-export interface Spender {
-  readonly tenant: string
-  readonly session: string
-  readonly agent?: string
-  readonly key?: string
-}
-
-export interface ReserveRequest {
-  readonly spender: Spender
-  readonly bound: CallBound
-  readonly price?: PriceModel
-  readonly at: number
-  /** Budgets beside the standing ones: the policy's own. */
-  readonly also?: readonly Budget[]
-  /** A call of ours, such as a summary: it is made or not, and never is the closing answer. @default false */
-  readonly side?: boolean
-}
-
-export type BudgetAnswer =
-  | { readonly verdict: 'proceed'; readonly reservation: string }
-  /** The closing answer: no tools, at most this much output. Given once per budget and spender. */
-  | {
-      readonly verdict: 'final'
-      readonly reservation: string
-      readonly maxOutputTokens: number
-      readonly budget: string
-      readonly reason: string
-    }
-  | {
-      readonly verdict: 'halt'
-      readonly budget: string
-      readonly reason: string
-      /** Only calls under way stand in its way: there may be room once they are settled. */
-      readonly retryable?: true
-    }
-
-export interface Spent {
-  readonly tokens: number
-  readonly usd: number
-}
+import { accountKey, isClosed, newAccount, spentOf, usedOf, type Account } from './budget-account.ts'
+import type {
+  AccountHold,
+  Budget,
+  BudgetAccount,
+  BudgetAnswer,
+  BudgetStanding,
+  OthersShare,
+  ReserveRequest,
+  Spender,
+  Spent,
+} from './budget-terms.ts'
+import { affordableOutput, withOutput, type CallBound } from './reservation.ts'
 
 /** Reservation before a call, settlement after it. Synchronous, so that no two calls see the same remainder. */
 export interface Budgets {
@@ -82,46 +33,6 @@ export interface Budgets {
   setOthers(account: string, others: OthersShare): void
 }
 
-export interface BudgetAccount {
-  readonly key: string
-  readonly scope: BudgetScope
-  readonly unit: 'tokens' | 'usd'
-}
-
-export interface AccountHold {
-  readonly account: string
-  readonly unit: 'tokens' | 'usd'
-  readonly amount: number
-  readonly final: boolean
-  /** What the budget allowed when it was held. */
-  readonly hard: number
-}
-
-export interface OthersShare {
-  readonly spent: number
-  readonly held: number
-  /** The closing answer was given away under a budget of so much; a larger one has its own. */
-  readonly finalUnder?: number
-}
-
-export interface BudgetStanding {
-  readonly budget: string
-  readonly scope: BudgetScope
-  readonly unit: 'tokens' | 'usd'
-  readonly spent: number
-  readonly held: number
-  readonly hard: number
-}
-
-interface Account {
-  readonly key: string
-  spent: number
-  held: number
-  softReported: boolean
-  finalGiven: boolean
-  others: OthersShare
-}
-
 interface Held {
   readonly account: Account
   readonly budget: Budget
@@ -130,16 +41,9 @@ interface Held {
   readonly final: boolean
 }
 
-const NOBODY: OthersShare = { spent: 0, held: 0 }
-const spentOf = ({ spent, others }: Account): number => spent + others.spent
-const usedOf = ({ spent, held, others }: Account): number => spent + held + others.spent + others.held
-const isClosed = ({ finalGiven, others }: Account, { hard }: Budget): boolean =>
-  finalGiven || (others.finalUnder ?? -Infinity) >= hard
-
 /** A closing answer shorter than this says nothing. */
 const LEAST_FINAL_OUTPUT = 128
 const MOST_ACCOUNTS = 100_000
-const DAY_MS = 24 * 3600 * 1000
 
 export function createBudgets(budgets: readonly Budget[], onEvent: (event: EventBody) => void = () => {}): Budgets {
   const accounts = new Map<string, Account>()
@@ -151,7 +55,7 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
     const key = accountKey(budget, spender, at)
     const known = accounts.get(key)
     if (known !== undefined) return known
-    const fresh: Account = { key, spent: 0, held: 0, softReported: false, finalGiven: false, others: NOBODY }
+    const fresh = newAccount(key)
     forgetOldest()
     // A call's own budget ends with the call.
     if (budget.scope !== 'call') accounts.set(key, fresh)
@@ -316,41 +220,12 @@ function finalOutput(
   return Math.min(bound.outputTokens, affordableOutput(bound, budget.unit, left, price))
 }
 
-function withOutput(bound: CallBound, outputTokens: number, price: PriceModel | undefined): CallBound {
-  const saved = bound.outputTokens - outputTokens
-  const perToken =
-    price === undefined || bound.usd === undefined || bound.outputTokens === 0 ? 0 : outputShare(bound, price)
-  return {
-    inputTokens: bound.inputTokens,
-    outputTokens,
-    tokens: bound.tokens - saved,
-    ...(bound.usd !== undefined && { usd: bound.usd - saved * perToken }),
-  }
-}
-
-function outputShare(bound: CallBound, price: PriceModel): number {
-  const tier = (price.tiers ?? []).filter(({ above }) => bound.inputTokens > above).at(-1)
-  return (tier ?? price).output / 1_000_000
-}
-
 const finalShareOf = (budget: Budget): number =>
   budget.finalShare ?? (budget.scope === 'call' || budget.enforce === 'settled' ? 0 : 0.1)
 
 /** An unpriced call holds nothing in dollars: there is no number to hold, and the catalogue has warned. */
 const amountOf = (bound: CallBound, unit: 'tokens' | 'usd'): number =>
   unit === 'tokens' ? bound.tokens : (bound.usd ?? 0)
-
-function accountKey(budget: Budget, spender: Spender, at: number): string {
-  const own: Record<BudgetScope, string> = {
-    call: '',
-    session: spender.session,
-    agent: `${spender.session}/${spender.agent ?? ''}`,
-    key: spender.key ?? '',
-    tenant: '',
-    day: String(Math.floor(at / DAY_MS)),
-  }
-  return JSON.stringify([budget.name, budget.scope, spender.tenant, own[budget.scope]])
-}
 
 const show = (amount: number, unit: 'tokens' | 'usd'): string =>
   unit === 'usd' ? `$${amount.toFixed(4)}` : `${Math.ceil(amount).toLocaleString('en-US')} tokens`

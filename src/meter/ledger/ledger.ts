@@ -4,7 +4,7 @@ import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import type { UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { isKnownUsage } from '../usage.ts'
-import type { Spender } from './budgets.ts'
+import type { Spender } from './budget-terms.ts'
 import { addTotals, type CallPurpose, type LedgerTotals, NO_CALLS, totalsOf } from './totals.ts'
 import { turnLine, type TurnUsage } from './turns.ts'
 

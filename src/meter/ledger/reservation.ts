@@ -51,3 +51,18 @@ export function affordableOutput(
   const afterInput = left - inputUsd(bound.inputTokens, price)
   return rate <= 0 ? (afterInput >= 0 ? bound.outputTokens : -1) : Math.floor((afterInput * 1_000_000) / rate)
 }
+
+/** The same call with a shorter answer. */
+export function withOutput(bound: CallBound, outputTokens: number, price: PriceModel | undefined): CallBound {
+  const saved = bound.outputTokens - outputTokens
+  const usd =
+    bound.usd === undefined || price === undefined
+      ? bound.usd
+      : bound.usd - (saved * outputRate(bound.inputTokens, price)) / 1_000_000
+  return {
+    inputTokens: bound.inputTokens,
+    outputTokens,
+    tokens: bound.tokens - saved,
+    ...(usd !== undefined && { usd }),
+  }
+}

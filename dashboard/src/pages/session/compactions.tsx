@@ -14,12 +14,12 @@ export function Compactions({ page, changed }: { page: SessionPage; changed: () 
     <>
       <Card title="Compact or fork">
         <div class="toolbar">
-          <input
-            class="wide"
-            aria-label="What the summary should keep"
-            placeholder="What the summary should keep (optional)"
+          <Field
+            name="What the summary should keep"
+            hint=" (optional)"
+            isWide
             value={instructions}
-            onInput={(event) => setInstructions(event.currentTarget.value)}
+            set={setInstructions}
           />
           <Action
             name="Compact with the next request"
@@ -30,12 +30,7 @@ export function Compactions({ page, changed }: { page: SessionPage; changed: () 
           />
         </div>
         <div class="toolbar">
-          <input
-            aria-label="Name of the fork"
-            placeholder="Name of the fork"
-            value={to}
-            onInput={(event) => setTo(event.currentTarget.value)}
-          />
+          <Field name="Name of the fork" value={to} set={setTo} />
           <Action
             name="Fork the session"
             run={async () =>
@@ -51,6 +46,25 @@ export function Compactions({ page, changed }: { page: SessionPage; changed: () 
     </>
   )
 }
+
+interface FieldProps {
+  name: string
+  /** Behind the name, while nothing is written. */
+  hint?: string
+  isWide?: boolean
+  value: string
+  set: (value: string) => void
+}
+
+const Field = ({ name, hint = '', isWide = false, value, set }: FieldProps) => (
+  <input
+    class={isWide ? 'wide' : ''}
+    aria-label={name}
+    placeholder={name + hint}
+    value={value}
+    onInput={(event) => set(event.currentTarget.value)}
+  />
+)
 
 function Compaction({ of: each, page, changed }: { of: PageCompaction; page: SessionPage; changed: () => void }) {
   const { tenant, session } = page

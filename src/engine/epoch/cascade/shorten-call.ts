@@ -1,4 +1,5 @@
 import type { Handle } from '../../../core/handles.ts'
+import { isJsonText } from '../../../core/values.ts'
 import { fit } from '../../intake/fit.ts'
 import { cutHead } from '../../intake/text.ts'
 
@@ -20,7 +21,7 @@ const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g
  * is more than asked for, the shortest there is. Undefined when there is nothing to cut.
  */
 export function shortenCall(text: string, { budgetTokens, countTokens, handle }: ShortenOptions): string | undefined {
-  const render = isJson(text)
+  const render = isJsonText(text)
     ? (keep: number): string =>
         text.replace(STRING, (token: string, colon?: string) => {
           if (colon !== undefined || token.length <= LEAST_CHARACTERS) return token
@@ -43,13 +44,4 @@ function cutMiddle(value: string, keep: number, handle: Handle): string {
     `${cutHead(value, half)}\n[… ${left.toLocaleString('en')} characters of this call are out of view; it was made with all of them. ` +
     `Stored as ${handle} …]\n${tail}`
   )
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }

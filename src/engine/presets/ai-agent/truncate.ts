@@ -1,4 +1,5 @@
 import { rootSpan, skipString, skipSpace } from '../../../core/json/lexer.ts'
+import { isJsonText } from '../../../core/values.ts'
 import { shortJsonString } from '../../intake/json/json-string.ts'
 import { aiAgentTruncated } from '../../intake/markers.ts'
 import { byteLength, cutHead, cutHeadBytes, cutTail, cutTailBytes } from '../../intake/text.ts'
@@ -112,15 +113,7 @@ export function truncateJson(text: string, maxBytes: number): string | undefined
   return byteLength(out) <= maxBytes && isJson(out) ? out : undefined
 }
 
-function isJson(text: string): boolean {
-  if (rootSpan(text) === undefined) return false
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
+const isJson = (text: string): boolean => rootSpan(text) !== undefined && isJsonText(text)
 
 interface StringSpan {
   readonly start: number
