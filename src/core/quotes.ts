@@ -72,6 +72,7 @@ export function createLineMatcher(lines: readonly string[], window = MIN_QUOTE_L
     lines,
     scan(text) {
       const found = new Set<number>()
+      const tried = new Map<Anchor, Tried>()
       if (anchors.size === 0 || text.length < window) return []
       let hash = hashAt(text, 0, window)
       for (let end = window; ; end++) {
@@ -80,7 +81,7 @@ export function createLineMatcher(lines: readonly string[], window = MIN_QUOTE_L
           for (const anchor of anchors.get(hash) ?? []) {
             if (found.has(anchor.index)) continue
             const start = end - window - anchor.offset
-            if (start >= 0 && text.startsWith(anchor.line, start)) found.add(anchor.index)
+            if (start >= 0 && standsAt(text, start, anchor, tried)) found.add(anchor.index)
           }
         }
         if (end >= text.length) break
@@ -96,6 +97,52 @@ interface Anchor {
   readonly index: number
   readonly offset: number
   readonly line: string
+  /** How much of its own beginning stands at each of its places; known once somebody asks. */
+  ownBeginnings?: Int32Array
+}
+
+/** Where a line did not stand after all, and how much of it did. */
+interface Tried {
+  readonly start: number
+  readonly matched: number
+}
+
+/** Shorter lines are compared anew each time. */
+const LONG_LINE = 256
+
+/**
+ * Whether a line stands at a place. Text that repeats itself has nearly all of a long line at each of thousands of places, and what was
+ * compared at one is not compared again at the next: places come in order, and no character is looked at twice for one line.
+ */
+function standsAt(text: string, start: number, anchor: Anchor, tried: Map<Anchor, Tried>): boolean {
+  const { line } = anchor
+  if (line.length <= LONG_LINE) return text.startsWith(line, start)
+  const before = tried.get(anchor)
+  let matched = 0
+  if (before !== undefined && start < before.start + before.matched) {
+    const shift = start - before.start
+    const known = before.matched - shift
+    const own = (anchor.ownBeginnings ??= ownBeginnings(line))[shift]!
+    if (own < known) return false
+    matched = known
+  }
+  while (matched < line.length && text.charCodeAt(start + matched) === line.charCodeAt(matched)) matched++
+  if (matched === line.length) return true
+  tried.set(anchor, { start, matched })
+  return false
+}
+
+/** The Z function: for each place of a text, how many characters from there on are its first ones. */
+function ownBeginnings(text: string): Int32Array {
+  const own = new Int32Array(text.length)
+  let [from, to] = [0, 0]
+  for (let at = 1; at < text.length; at++) {
+    let same = at < to ? Math.min(to - at, own[at - from]!) : 0
+    while (at + same < text.length && text.charCodeAt(same) === text.charCodeAt(at + same)) same++
+    own[at] = same
+    if (at + same > to) [from, to] = [at, at + same]
+  }
+  return own
 }
 
 function hashAt(text: string, from: number, window: number): number {

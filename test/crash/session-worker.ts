@@ -28,7 +28,7 @@ const prepare = (steps: number): Promise<PreparedTurn> =>
   session.prepare({
     format: 'anthropic-messages',
     body: bodyOf(steps),
-    targets: [{ model: 'claude-sonnet-4-5', window: 8_000 }],
+    targets: [{ model: 'claude-sonnet-4-5', window: 7_000 }],
     archive: 'meanwhile',
   })
 

@@ -25,8 +25,8 @@ const NAMES = [
   '\ud83d\ude00',
 ]
 const MOST_STORED = 50_000
-/** Before names were bounded it was six hundred; what remains is a vocabulary that some names make it load. */
-const MOST_RATIO = 40
+/** Before names were bounded it was six hundred; while their bytes still passed for prompt, some made it load a vocabulary. */
+const MOST_RATIO = 3
 
 const long = (unit: string): string => unit.repeat(Math.ceil(CHARACTERS / unit.length))
 

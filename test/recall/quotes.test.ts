@@ -63,6 +63,36 @@ describe('createLineMatcher', () => {
     fc.assert(property, { seed: SEED, numRuns: 2000 })
   })
 
+  it('agrees with a plain search on long lines that repeat themselves', () => {
+    const line = fc.tuple(fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 6 }), fc.nat(600))
+    const property = fc.property(fc.array(line, { minLength: 1, maxLength: 6 }), fc.nat(400), (parts, cut) => {
+      const text = parts.map(([unit, times]) => unit.repeat(times)).join('c')
+      const start = text.length === 0 ? 0 : (cut * 7) % text.length
+      const lines = [text.slice(start, start + 300), `${text.slice(start, start + 300)}b`, `b${text.slice(0, 400)}`]
+      const expected = lines.flatMap((one, index) => (one.length >= 20 && text.includes(one) ? [index] : []))
+      expect([...createLineMatcher(lines).scan(text)].sort((a, b) => a - b)).toEqual(expected)
+    })
+    fc.assert(property, { seed: SEED, numRuns: 2000 })
+  })
+
+  it('looks at text that repeats itself once for each line, however many places nearly have the line', () => {
+    const text = 'word '.repeat(16_000)
+    const shortest = (line: string): number => {
+      const matcher = createLineMatcher([line])
+      const times = Array.from({ length: 3 }, () => {
+        const startedAt = performance.now()
+        expect(matcher.scan(text)).toEqual([])
+        return performance.now() - startedAt
+      })
+      return Math.min(...times)
+    }
+    const nowhere = shortest('a line that stands nowhere in it')
+    // Another word, but neither at the ends nor in the middle, where lines are told apart.
+    const nearlyEverywhere = shortest(`${'word '.repeat(6_000)}end ${'word '.repeat(2_000)}`)
+    // Compared anew at each place it is several hundred times as long.
+    expect(nearlyEverywhere / nowhere).toBeLessThan(50)
+  })
+
   it('finds a ruler inside a longer one, and not one that ends otherwise', () => {
     const matcher = createLineMatcher([`${'-'.repeat(500)}x`, '-'.repeat(500)])
     expect(matcher.scan('-'.repeat(20_000))).toEqual([1])

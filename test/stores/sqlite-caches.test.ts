@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { setImmediate as turn } from 'node:timers/promises'
+import { describe, expect, it, vi } from 'vitest'
 import { openDatabase } from '../../src/drivers/sessions/sqlite/database.ts'
 import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
 import { edit, epoch, item } from '../../src/testing/session-store/records.ts'
@@ -184,6 +185,38 @@ describe('a write that does not wait for the disk', () => {
       expect(await second.setValue(T, 'k', 'other', true)).toBe('v')
       await first.close()
       expect(await second.version(T, 's')).toBe(1)
+      await second.close()
+    }))
+
+  it('waits for others where nobody waits for it, and for no longer than somebody does', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const [first, second] = [sqliteStore({ path }), sqliteStore({ path })]
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+      try {
+        const batched = { durable: 'batched' } as const
+        const visible = async (): Promise<number> => {
+          for (let turns = 0; turns < 5; turns++) await turn()
+          return second.version(T, 's')
+        }
+        // The first after a pause is there at once.
+        expect(await first.append(T, 's', [item('a')], undefined, batched)).toBe(1)
+        const two = first.append(T, 's', [item('b')], undefined, batched)
+        expect(await visible()).toBe(1)
+        const three = first.append(T, 's', [item('c')], undefined, batched)
+        expect(await visible()).toBe(1)
+        await vi.advanceTimersByTimeAsync(8)
+        expect([await two, await three, await visible()]).toEqual([2, 3, 3])
+        const four = first.append(T, 's', [item('d')], undefined, batched)
+        expect(await visible()).toBe(3)
+        expect(await first.append(T, 's', [item('e')])).toBe(5)
+        expect(await four).toBe(4)
+        const last = first.append(T, 's', [item('f')], undefined, batched)
+        await first.close()
+        expect([await last, await second.version(T, 's')]).toEqual([6, 6])
+      } finally {
+        vi.useRealTimers()
+      }
       await second.close()
     }))
 })

@@ -85,7 +85,7 @@ export function loadsOf(
   const { deps, target, gauge } = context
   const { design } = deps.meter
   const counted = occupancyOf(context, conversation, measurement, anchor, epoch)
-  const careful = (load: CountedLoad): Load => loadWithMargin(load, conversation.items, marginFor(context))
+  const careful = (load: CountedLoad): Load => loadWithMargin(load, conversation, marginFor(context))
   if (design === undefined) return { estimate: counted, load: careful(counted) }
   const input = { target, gauge, conversation, measurement, occupancy: counted, last: lastOn(context), anchor }
   const load = design.load(input)
@@ -102,7 +102,7 @@ export function fixedCountOf(context: PrepareContext): Count {
   const measurement = deps.meter.measure(gauge, bare, 0)
   const factor = deps.meter.design?.factor(lastOn(context))
   const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)
-  return loadWithMargin(load, [], marginFor(context)).count
+  return loadWithMargin(load, bare, marginFor(context)).count
 }
 
 const scaled = (measurement: Measurement, factor: number): Measurement => ({

@@ -1,4 +1,6 @@
+import type { Conversation } from '../../core/conversation.ts'
 import { mediaBytes, type Item } from '../../core/item.ts'
+import { modelName } from '../../core/model-name.ts'
 import type { Load } from '../../core/target.ts'
 import type { CountedLoad, Weighing } from './context.ts'
 
@@ -28,12 +30,16 @@ export function marginFor({ deps, branch, target, gauge }: Weighing): UnknownMod
 }
 
 /** The margin is about what nobody has counted: the part that the provider measured stands as it is. */
-export function loadWithMargin(load: CountedLoad, items: readonly Item[], margin: UnknownModelMargin): Load {
+export function loadWithMargin(
+  load: CountedLoad,
+  { items, settings }: Pick<Conversation, 'items' | 'settings'>,
+  margin: UnknownModelMargin,
+): Load {
   if (margin.text === 1 && margin.media === 1) return load
   const { measured, measuredItems = 0, mediaHigh = 0, count, bytes } = load
   const guessed =
     measured === undefined
-      ? bytes - items.reduce((sum, item) => sum + mediaBytes(item), 0)
+      ? bytes - nameBytes(settings) - items.reduce((sum, item) => sum + mediaBytes(item), 0)
       : items.slice(measuredItems).reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
   const known = measured ?? 0
   const words = Math.max(0, count.high - known - mediaHigh)
@@ -42,6 +48,10 @@ export function loadWithMargin(load: CountedLoad, items: readonly Item[], margin
     count: { ...count, high: known + worst(words, guessed, margin.text) + mediaHigh * margin.media },
   }
 }
+
+/** What a client wrote beyond any name of a model is sent, and no part of the prompt. */
+const nameBytes = ({ model = '' }: Conversation['settings']): number =>
+  Buffer.byteLength(model) - Buffer.byteLength(modelName(model))
 
 /** An item's upper bound; a picture has no text to be careful about. */
 export function itemWithMargin(item: Item, high: number, margin: UnknownModelMargin): number {

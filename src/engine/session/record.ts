@@ -4,6 +4,7 @@ import type { Item } from '../../core/item.ts'
 import type { UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { hidesContent } from '../../core/whole-prompt.ts'
+import type { Durable } from '../../ports/session-store.ts'
 import { checkedUsage, isKnownUsage, looksTruncated } from '../../meter/index.ts'
 import type { Branch } from './branch/branch.ts'
 import type { OpenTurn } from './branch/open-turns.ts'
@@ -31,9 +32,10 @@ export interface RecordRequest {
   readonly status?: number
   /**
    * `soon`: nobody waits for the disk. What is recorded survives a kill, and a power cut a moment later; decisions, which are always
-   * flushed before their request leaves, take along whatever was recorded before them. @default 'flushed'
+   * flushed before their request leaves, take along whatever was recorded before them. `batched`: the same, a few milliseconds later where that
+   * lets several share a commit. @default 'flushed'
    */
-  readonly durable?: 'flushed' | 'soon'
+  readonly durable?: Durable
 }
 
 export interface RecordedTurn {
@@ -114,7 +116,7 @@ function closed({ turns }: Branch, id: string): OpenTurn {
   })
 }
 
-async function takeBack(deps: EngineDeps, branch: Branch, turn: OpenTurn, durable: 'flushed' | 'soon'): Promise<void> {
+async function takeBack(deps: EngineDeps, branch: Branch, turn: OpenTurn, durable: Durable): Promise<void> {
   const unwritten = (await turn.unwritten?.records()) ?? []
   if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
   const records = [...unwritten, ...refusalOf(deps, branch, turn)]

@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Durable } from '../../../ports/session-store.ts'
 import type { SqliteDatabase } from './database.ts'
 import { endsTransaction, isBusy } from './engine-errors.ts'
 
 /**
- * When a write is acknowledged. `flushed`: on disk. `soon`: committed, so it survives a kill, and on disk a moment later. `passing`:
- * committed; worth nothing after a power cut.
+ * When a write is acknowledged. `flushed`: on disk. `soon`: committed, so it survives a kill, and on disk a moment later. `batched`: the same,
+ * and it may wait for others. `passing`: committed; worth nothing after a power cut.
  */
-export type Durability = 'flushed' | 'soon' | 'passing'
+export type Durability = Durable | 'passing'
 
 interface Job {
   readonly durability: Durability
@@ -40,12 +41,9 @@ const MAX_BATCH = 64
 const SLICE_MS = 10
 const FIRST_WAIT_MS = 1
 const LONGEST_WAIT_MS = 50
-/** `soon`. One flush for all that was committed meanwhile. */
+/** `soon` and `batched`. One flush for all that was committed meanwhile. */
 const SOON_MS = 50
-/**
- * `soon`. As many may share a transaction as come within this time after the last one: a commit costs as much as the rows of five requests. The
- * first after a pause does not wait.
- */
+/** `batched`. As many share a transaction as come within this time after the last one; the first after a pause does not wait. */
 const GATHER_MS = 8
 
 /**
@@ -64,7 +62,11 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
   /** Ends the time that others have to join. */
   let hurry: (() => void) | undefined
 
-  const mayWait = (): boolean => waiting.length < MAX_BATCH && waiting.every(({ durability }) => durability === 'soon')
+  /** Who waits until all is written. */
+  let idling = 0
+
+  const mayWait = (): boolean =>
+    idling === 0 && waiting.length < MAX_BATCH && waiting.every(({ durability }) => durability === 'batched')
 
   async function gather(): Promise<void> {
     const ms = committedAt + GATHER_MS - performance.now()
@@ -108,8 +110,10 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
         if (!mayWait()) hurry?.()
       }),
     async idle() {
+      idling++
       hurry?.()
       await running
+      idling--
       if (soon !== undefined || owed !== undefined) flushSoon()
       await Promise.all(flushing)
       if (owed !== undefined) throw explain(owed.cause)
@@ -179,7 +183,7 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
     for (const { job, settle } of outcomes) if (job.durability !== 'flushed') settle()
     const durable = outcomes.filter(({ job }) => job.durability === 'flushed')
     if (durable.length > 0) return flush(durable)
-    if (outcomes.some(({ job }) => job.durability === 'soon')) soon ??= setTimeout(flushSoon, SOON_MS)
+    if (outcomes.some(({ job }) => job.durability !== 'passing')) soon ??= setTimeout(flushSoon, SOON_MS)
   }
 
   function flushSoon(): void {

@@ -167,7 +167,8 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
     const others = [...(await load(request))].filter(([other]) => other !== key)
     const group = new Map([...others.slice(1 - MOST_IN_GROUP), [key, marks] as const])
     groups.set(`${tenant}\n${groupOf(request)}`, group)
-    return { written: store.setValue(tenant, groupOf(request), JSON.stringify([...group]), false, { durable: 'soon' }) }
+    const durable = isShared ? 'soon' : 'batched'
+    return { written: store.setValue(tenant, groupOf(request), JSON.stringify([...group]), false, { durable }) }
   }
 
   /** Nobody else writes the group meanwhile. Best effort: what is lost is a name, not a conversation. */

@@ -26,9 +26,16 @@ export const endOf = ({ links }: History): string => links.at(-1)?.chain ?? ''
 export const hasAnswer = ({ items }: History): boolean => items.some(({ role }) => role === 'assistant')
 
 /** The marks that a request's conversation may have been left with, each with how much of the history it speaks for. */
-export function marksIn(history: History, hash: Hash): ReadonlyMap<string, number> {
+export interface HistoryMarks {
+  get(mark: string): number | undefined
+}
+
+/** Links that are looked at before all of them are put into a map: a conversation was left a call and its results ago. */
+const NEWEST_LINKS = 8
+
+export function marksIn(history: History, hash: Hash): HistoryMarks {
   const { items, links } = history
-  const marks = new Map(links.map(({ chain }, place) => [chain, place]))
+  const answers = new Map<string, number>()
   let found = 0
   for (let place = links.length - 1; place >= 0 && found < NEWEST_ANSWERS; place--) {
     if (items[links[place]!.index]!.role !== 'assistant') continue
@@ -36,22 +43,32 @@ export function marksIn(history: History, hash: Hash): ReadonlyMap<string, numbe
     while (place > 0 && items[links[place - 1]!.index]!.role === 'assistant') place--
     const said = links.slice(place, last + 1).map(({ index }) => items[index]!)
     // What was answered tells more than where the request ended.
-    marks.set(answerMark(history, place, said, hash), last + 0.5)
+    answers.set(answerMark(history, place, said, hash), last + 0.5)
     found++
   }
-  return marks
+  let places: ReadonlyMap<string, number> | undefined
+  const placeOf = (chain: string): number | undefined => {
+    for (let place = links.length - 1; place >= Math.max(0, links.length - NEWEST_LINKS); place--)
+      if (links[place]!.chain === chain) return place
+    places ??= new Map(links.map((link, place) => [link.chain, place]))
+    return places.get(chain)
+  }
+  return { get: (mark) => (isAnswer(mark) ? answers.get(mark) : placeOf(mark)) }
 }
 
 /** Shorter answers (“Done.”) are given to anybody. */
 const LEAST_SIGN = 40
 const COMMON = 'c:'
+const OWN = 'a:'
+/** Where a request ended is the hash of a chain. */
+const isAnswer = (mark: string): boolean => mark.startsWith(COMMON) || mark.startsWith(OWN)
 
 /** Of an answer that stands, or will stand, at a place of the history: what it is, and everything up to the answer before it. */
 export function answerMark({ items, links }: History, place: number, said: readonly Item[], hash: Hash): string {
   const sign = signOf(said)
   let before = place - 1
   while (before >= 0 && items[links[before]!.index]!.role !== 'assistant') before--
-  return `${sign.length < LEAST_SIGN ? COMMON : 'a:'}${hash(JSON.stringify([links[before]?.chain ?? '', sign])).slice(0, 16)}`
+  return `${sign.length < LEAST_SIGN ? COMMON : OWN}${hash(JSON.stringify([links[before]?.chain ?? '', sign])).slice(0, 16)}`
 }
 
 /** Fewer items than this say nothing about who rewrote what. */
@@ -70,9 +87,9 @@ export function isRewritten(before: readonly Link[], now: readonly Link[]): bool
 }
 
 /** How much of the history in `marks` a conversation that was left like this speaks for; negative when it does not. */
-export function rankOf({ end, answer = '' }: Marks, marks: ReadonlyMap<string, number>): number {
+export function rankOf({ end, answer = '' }: Marks, marks: HistoryMarks): number {
   const atEnd = marks.get(end) ?? -1
   // Who holds both is meant before who holds the answer alone, and a common answer alone is nobody's.
-  const told = atEnd < 0 && answer.startsWith(COMMON) ? -1 : (marks.get(answer) ?? -1)
+  const told = answer === '' || (atEnd < 0 && answer.startsWith(COMMON)) ? -1 : (marks.get(answer) ?? -1)
   return told < 0 || atEnd < 0 ? Math.max(atEnd, told) : told + 0.25
 }

@@ -16,7 +16,8 @@ export async function recorded<B>(
       managed.session.record({
         turn: prepared.id,
         ...(response !== undefined && { answer: response }),
-        durable: 'soon',
+        // Where others serve the same sessions, the answer ends when it is recorded.
+        durable: managed.isShared ? 'soon' : 'batched',
       }),
       managed.onResponse(response),
     ])
