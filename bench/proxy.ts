@@ -10,7 +10,7 @@
  *
  *   npm run bench:proxy                the table of added latency
  *   npm run bench:proxy -- --memory    memory over 10,000 requests; --sessions 240 for 24,000
- *   npm run bench:proxy -- --streams   500 event streams at once, beside the bare proxy
+ *   npm run bench:proxy -- --streams 1000   as many event streams at once, beside the bare proxy (500 where no number is given)
  *   npm run bench:proxy -- --size 150 --connections 1 --rounds 4   one row, with more of it
  *   npm run bench:proxy -- --telemetry   beside itself with an OpenTelemetry SDK that exports nowhere
  *   npm run bench:proxy -- --store memory:   without the embedded store's disk
@@ -228,14 +228,16 @@ async function memory(system: System): Promise<void> {
   }
 }
 
+const STREAMS = Number(optionOf('streams')) || 500
+
 async function streams(systems: readonly System[]): Promise<void> {
   // Twice, the second time counts.
   for (const round of ['warm', 'measured']) for (const system of systems) await streamsOf(system, round)
 }
 
 async function streamsOf(system: System, round: string): Promise<void> {
-  const dispatcher = new Agent({ connections: 500, pipelining: 1 })
-  const bodies = bodiesOf(1_000, 500, 1)
+  const dispatcher = new Agent({ connections: STREAMS, pipelining: 1 })
+  const bodies = bodiesOf(1_000, STREAMS, 1)
   const startedAt = performance.now()
   const ends = await Promise.all(
     bodies.map(async ([body]) => {
@@ -251,7 +253,9 @@ async function streamsOf(system: System, round: string): Promise<void> {
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   const rss =
     system.name !== 'plimsoll' ? '' : `, ${((await ask<{ rss: number }>(system.child!)).rss / 1e6).toFixed(0)} MB`
-  console.log(`${system.name} (${round}): ${ends.filter(Boolean).length} of 500 streams complete in ${seconds} s${rss}`)
+  console.log(
+    `${system.name} (${round}): ${ends.filter(Boolean).length} of ${STREAMS} streams complete in ${seconds} s${rss}`,
+  )
   await dispatcher.close()
 }
 
