@@ -8,8 +8,8 @@ export function stream(): StreamReducer {
   let message: Fields = {}
   let usage: Fields = {}
   const blocks = new Numbered<{ start: Fields; pieces: Map<string, string[]> }>()
-  let done = false
-  let error: unknown
+  // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
+  const seen: { done: boolean; error?: unknown } = { done: false }
 
   const append = (index: number, field: string, piece: unknown): void => {
     const block = blocks.get(index)
@@ -28,7 +28,7 @@ export function stream(): StreamReducer {
     else if (delta['type'] === 'input_json_delta') append(index, 'input', delta['partial_json'])
   }
 
-  return {
+  return Object.assign(seen, {
     push({ data }: StreamEvent): void {
       const event = parseEvent(data)
       const type = stringOf(event?.['type'])
@@ -45,17 +45,11 @@ export function stream(): StreamReducer {
         // The closing usage is cumulative and may leave out what the opening one already said.
         for (const [key, value] of Object.entries(recordOf(event['usage']) ?? {}))
           if (value !== null) usage[key] = value
-      } else if (type === 'message_stop') done = true
-      else if (type === 'error') error = event['error'] ?? event
+      } else if (type === 'message_stop') seen.done = true
+      else if (type === 'error') seen.error = event['error'] ?? event
     },
     response: (): ModelResponse => readResponse({ ...message, usage, content: blocks.inOrder().map(finishBlock) }),
-    get done() {
-      return done
-    },
-    get error() {
-      return error
-    },
-  }
+  })
 }
 
 function finishBlock({ start, pieces }: { start: Fields; pieces: Map<string, string[]> }): Fields {

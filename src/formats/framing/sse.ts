@@ -6,8 +6,6 @@ export interface SseParser {
   push(chunk: Uint8Array | string): StreamEvent[]
   /** The event that was open when the stream ended, if it has data: some servers forget the last blank line. */
   end(): StreamEvent[]
-  /** Comment lines seen so far; servers send them to keep a connection open. */
-  readonly comments: number
 }
 
 export interface SseParserOptions {
@@ -28,7 +26,6 @@ export function createSseParser(options: SseParserOptions = {}): SseParser {
   let eventName: string | undefined
   let data: string[] = []
   let size = 0
-  let comments = 0
   let afterCarriageReturn = false
 
   const grow = (chars: number): void => {
@@ -46,10 +43,8 @@ export function createSseParser(options: SseParserOptions = {}): SseParser {
 
   const takeLine = (line: string): StreamEvent | undefined => {
     if (line === '') return dispatch()
-    if (line.startsWith(':')) {
-      comments += 1
-      return undefined
-    }
+    // A comment; servers send them to keep a connection open.
+    if (line.startsWith(':')) return undefined
     const colon = line.indexOf(':')
     const field = colon === -1 ? line : line.slice(0, colon)
     const start = line[colon + 1] === ' ' ? colon + 2 : colon + 1
@@ -90,9 +85,6 @@ export function createSseParser(options: SseParserOptions = {}): SseParser {
   }
 
   return {
-    get comments() {
-      return comments
-    },
     push: (chunk) => takeText(typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })),
     end() {
       const events = takeText(decoder.decode())

@@ -18,8 +18,8 @@ export function stream(): StreamReducer {
   const head: Fields = {}
   const candidate: Fields = {}
   const parts: Growing[] = []
-  let done = false
-  let error: unknown
+  // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
+  const seen: { done: boolean; error?: unknown } = { done: false }
 
   const onPart = (part: Readonly<Fields>): void => {
     const last = parts.at(-1)
@@ -49,12 +49,12 @@ export function stream(): StreamReducer {
     if (!isContinued) parts.push({ start: { ...part }, call: grown })
   }
 
-  return {
+  return Object.assign(seen, {
     push({ data }: StreamEvent): void {
       const event = parseEvent(data)
       if (event === undefined) return
       if (event['error'] !== undefined) {
-        error = event['error']
+        seen.error = event['error']
         return
       }
       const chunk = unwrap(event)
@@ -68,20 +68,14 @@ export function stream(): StreamReducer {
       const finish = valueAt(next, 'finishReason')
       if (finish !== undefined) candidate['finishReason'] = finish
       const isBlocked = valueAt(recordOf(head['promptFeedback']), 'blockReason') !== undefined
-      if (finish !== undefined || isBlocked) done = true
+      if (finish !== undefined || isBlocked) seen.done = true
     },
     response: (): ModelResponse =>
       readResponse({
         ...head,
         candidates: [{ ...candidate, content: { role: 'model', parts: parts.map(finishPart) } }],
       }),
-    get done() {
-      return done
-    },
-    get error() {
-      return error
-    },
-  }
+  })
 }
 
 const isPlainText = (part: Readonly<Fields>): boolean =>

@@ -8,14 +8,14 @@ export function stream(): StreamReducer {
   const text = new Pieces()
   const calls: unknown[] = []
   let head: Fields = {}
-  let done = false
-  let error: unknown
-  return {
+  // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
+  const seen: { done: boolean; error?: unknown } = { done: false }
+  return Object.assign(seen, {
     push({ data }: StreamEvent): void {
       const event = parseEvent(data)
       if (event === undefined) return
       if (event['error'] !== undefined && event['error'] !== null) {
-        error = event['error']
+        seen.error = event['error']
         return
       }
       const message = recordOf(event['message']) ?? {}
@@ -25,15 +25,9 @@ export function stream(): StreamReducer {
       calls.push(...listOf(message['tool_calls']))
       const { message: _, ...rest } = event
       head = { ...head, ...rest }
-      if (event['done'] === true) done = true
+      if (event['done'] === true) seen.done = true
     },
     response: (): ModelResponse =>
       readResponse({ ...head, message: { ...text.under(''), ...(calls.length > 0 && { tool_calls: calls }) } }),
-    get done() {
-      return done
-    },
-    get error() {
-      return error
-    },
-  }
+  })
 }

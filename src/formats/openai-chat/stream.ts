@@ -9,8 +9,8 @@ export function stream(): StreamReducer {
   let head: Fields = {}
   let usage: unknown
   let finish: unknown = null
-  let done = false
-  let error: unknown
+  // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
+  const seen: { done: boolean; error?: unknown } = { done: false }
   const text = new Pieces()
   const details: unknown[] = []
   const sources: Fields = {}
@@ -59,16 +59,16 @@ export function stream(): StreamReducer {
     return out
   }
 
-  return {
+  return Object.assign(seen, {
     push({ data }: StreamEvent): void {
       if (data.trim() === '[DONE]') {
-        done = true
+        seen.done = true
         return
       }
       const event = parseEvent(data)
       if (event === undefined) return
       if (event['error'] !== undefined && event['error'] !== null) {
-        error = event['error']
+        seen.error = event['error']
         return
       }
       for (const key of ['id', 'model', ...RESPONSE_SOURCES]) if (event[key] !== undefined) head[key] ??= event[key]
@@ -83,13 +83,7 @@ export function stream(): StreamReducer {
     },
     response: (): ModelResponse =>
       readResponse({ ...head, usage, choices: [{ index: 0, message: message(), finish_reason: finish }] }),
-    get done() {
-      return done
-    },
-    get error() {
-      return error
-    },
-  }
+  })
 }
 
 /** Pieces of one entry share its index; their texts are joined, everything else is taken from where it came last. */

@@ -29,8 +29,8 @@ const ENDS = new Set(['response.completed', 'response.incomplete', 'response.fai
 export function stream(): StreamReducer {
   let response: Readonly<Fields> = {}
   const items = new Numbered<Growing>()
-  let done = false
-  let error: unknown
+  // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
+  const seen: { done: boolean; error?: unknown } = { done: false }
 
   const indexOf = (event: Readonly<Fields>): number => numberOf(event['output_index']) ?? items.size
   const itemAt = (event: Readonly<Fields>): Growing =>
@@ -47,18 +47,18 @@ export function stream(): StreamReducer {
     } else if (type === 'response.output_item.done') {
       const item = recordOf(event['item'])
       if (item !== undefined) itemAt(event).done = item
-    } else if (type === 'error') error = event['error'] ?? event
+    } else if (type === 'error') seen.error = event['error'] ?? event
     else if (recordOf(event['response']) !== undefined) {
       response = { ...response, ...recordOf(event['response']) }
-      if (type === 'response.failed') error = response['error'] ?? response
-      if (ENDS.has(type)) done = true
+      if (type === 'response.failed') seen.error = response['error'] ?? response
+      if (ENDS.has(type)) seen.done = true
     }
   }
 
-  return {
+  return Object.assign(seen, {
     push({ event: name, data }: StreamEvent): void {
       if (data.trim() === '[DONE]') {
-        done = true
+        seen.done = true
         return
       }
       const event = parseEvent(data)
@@ -70,13 +70,7 @@ export function stream(): StreamReducer {
       const output = closing.length > 0 ? closing : items.inOrder().map(finishItem)
       return readResponse({ ...response, output })
     },
-    get done() {
-      return done
-    },
-    get error() {
-      return error
-    },
-  }
+  })
 }
 
 function finishItem({ start, pieces, done }: Growing): Readonly<Fields> {

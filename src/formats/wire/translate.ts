@@ -10,7 +10,7 @@ import type { Wire } from './wire.ts'
 export interface StreamTranslation {
   push(event: StreamEvent): readonly StreamEvent[]
   /** The error that the stream reported; nothing follows on it. */
-  readonly error: unknown
+  error(): unknown
   /** The events that end the answer, with its usage. */
   end(): readonly StreamEvent[]
 }
@@ -70,9 +70,7 @@ export function translateStream(
       const fields = parseEvent(event.data)
       return [...begin(), ...(fields === undefined ? [] : from.answers.pieces(fields).flatMap(take))]
     },
-    get error() {
-      return reducer.error
-    },
+    error: () => reducer.error,
     end() {
       const { stop, usage } = reducer.response()
       return [...begin(), ...closeOpen(), ...writer.end(head, { parts, stop, ...(usage !== undefined && { usage }) })]

@@ -164,12 +164,12 @@ function streamRewrite(from: Codec, to: Codec, head: AnswerHead): Rewrite {
   const take = (data: string, event?: string): string => {
     if (isOver) return ''
     const written = translation.push({ data, ...(event !== undefined && { event }) })
-    if (translation.error === undefined) {
+    if (translation.error() === undefined) {
       // What has no counterpart still tells the client that somebody is there.
       return written.length === 0 ? client.framing.keepAlive : written.map(write).join('')
     }
     isOver = true
-    const error = clientError(from, 400, { error: translation.error })
+    const error = clientError(from, 400, { error: translation.error() })
     return write(client.answers.errorEvent(error))
   }
   return {
