@@ -107,7 +107,10 @@ async function planAndClaim(
     if (isCertainlyOver(view.estimate, context.limit) && !mayClose)
       return { nothing: 'no compaction made the request fit', view }
     const isForBytes = cause.bytesBefore > context.limit.bytes
-    if (isForBytes ? load.bytes >= cause.bytesBefore : load.count.high >= cause.loadBefore)
+    // What a provider has counted is surer than what we wrote: a smaller request may have the higher bound.
+    const isSmaller =
+      load.count.high < cause.loadBefore || (cause.forced && load.count.tokens < (cause.before?.load.count.tokens ?? 0))
+    if (isForBytes ? load.bytes >= cause.bytesBefore : !isSmaller)
       return { nothing: 'the compacted request would not be smaller' }
     await pause()
     await storeTexts(deps, branch, ownTexts(context, proposal))
