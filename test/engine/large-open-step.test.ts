@@ -38,6 +38,8 @@ describe.each(WIRES)('a compaction beside a step that brings much at once, on %s
 
   it.each([
     { lines: 50, calls: 4 },
+    { lines: 300, calls: 12 },
+    { lines: 360, calls: 12 },
     { lines: 440, calls: 10 },
   ])('shows the results of $calls calls shorter before it cuts a task of $lines lines', async ({ lines, calls }) => {
     const task = Array.from({ length: lines }, (_, n) => `Rule ${n}: no request of shard ${n} waits for another one.`)

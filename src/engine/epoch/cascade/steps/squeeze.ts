@@ -69,15 +69,13 @@ export async function squeeze(
     words: largest.filter(({ item }) => canShorten(item) && isWords(item)),
   }
   const floor = options.floorTokens
-  const level = (share: number): number => Math.max(floor, share * draft.limitTokens)
+  const level = (share: number): number => Math.max(floor, Math.floor(share * draft.limitTokens))
+  const ownShare = WORDS_SHARE * (draft.limitTokens - draft.fixedTokens)
   const caps = capsFor(groups, excess, [
     ['texts', level(COARSE_SHARE)],
     ['calls', level(COARSE_SHARE)],
     ['texts', level(FINE_SHARE)],
-    [
-      'words',
-      Math.max(floor, levelWithin(sizesOf(groups.words), WORDS_SHARE * (draft.limitTokens - draft.fixedTokens))),
-    ],
+    ['words', Math.max(floor, Math.floor(levelWithin(sizesOf(groups.words), ownShare)))],
     ['texts', floor],
     ['calls', floor],
     ['words', floor],
@@ -161,14 +159,17 @@ const canShorten = ({ kind, sealed, serverSide }: Item): boolean =>
 
 const placeOfEdit = (edit: EpochEdit): number => ('at' in edit ? edit.at : edit.from)
 
-/** The common height to cut the largest down to, so that together they give up the excess: like levelling a pile of sand. */
+/**
+ * The common height to cut the largest down to, so that together they give up the excess: like levelling a pile of sand. In whole tokens:
+ * a billionth that is left over would cut the next group too.
+ */
 function levelFor(sizes: readonly number[], excess: number, floor: number): number {
   let level = sizes[0] ?? 0
   let freed = 0
   for (let n = 0; n < sizes.length; n++) {
     const next = Math.max(floor, sizes[n + 1] ?? floor)
     const gain = (level - next) * (n + 1)
-    if (freed + gain >= excess) return Math.max(floor, level - (excess - freed) / (n + 1))
+    if (freed + gain >= excess) return Math.max(floor, Math.floor(level - (excess - freed) / (n + 1)))
     freed += gain
     level = next
   }
