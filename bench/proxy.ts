@@ -204,7 +204,9 @@ async function table(systems: readonly System[]): Promise<void> {
       }
       const direct = results.get('direct')!
       for (const [system, found] of results) {
-        const cpu = (found.cpuMs / (found.first.length + found.next.length)).toFixed(2)
+        const perCall = found.cpuMs / (found.first.length + found.next.length)
+        // The direct calls have no process of their own.
+        const cpu = Number.isFinite(perCall) ? perCall.toFixed(2) : ''
         console.log(`| ${name} | ${connections} | ${system} | ${rowOf(found.next, direct.next)} | ${cpu} |`)
         console.log(`| ${name}, first | ${connections} | ${system} | ${rowOf(found.first, direct.first)} | |`)
       }
