@@ -99,6 +99,14 @@ describe('the line', () => {
     expect(sent.contents.map(({ role }) => role)).toEqual(['user'])
   })
 
+  it('quotes a long task whole where it is a small part of the window', async () => {
+    const task = Array.from({ length: 90 }, (_, n) => `Rule ${n}: no request of shard ${n} waits for another one.`)
+    const pairs = Array.from({ length: 60 }, (_, n) => [call(`c${n}`), result(`c${n}`, chars(3_000))]).flat()
+    const { contents, report } = await session(32_000).prepare([user(task.join('\n')), ...pairs])
+    expect(report.newEpoch).toBeDefined()
+    expect(contents.map(textOf).join('\n')).toContain(task.join('\n'))
+  })
+
   it('bounds the quote of a pasted request and keeps all of it behind a handle', async () => {
     const preset = session(8_000)
     const request = chars(30_000, 'pasted')

@@ -8,7 +8,7 @@ import type { Policy } from '../../../core/policy.ts'
  * 2.5 (2.0 and 1.5 are also written), three passes; the line itself compacts.
  *
  * Deviations, with the promise that each keeps: the open tool step and pending calls stay (7); the continuation quotes the request
- * up to 2,000 bytes instead of all of it (1) and stays in place afterwards (5); arguments and results reach the summarizer (8);
+ * whole up to a quarter of the limit, and its first and last 2,000 bytes beyond (1) and stays in place afterwards (5); arguments and results reach the summarizer (8);
  * a later summary is written from the archive, not from its predecessor, so that no mistake is summarised again (8);
  * code carries task, plan, refusals and files through (8); a summary that is rejected or does not fit gives way to the excerpts,
  * which are capped (1, 6); the third compaction in a row does not happen (6); a result of the open step that is larger than the

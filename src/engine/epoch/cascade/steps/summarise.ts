@@ -15,7 +15,9 @@ const CONTINUATION =
   'The conversation was compacted to stay within the context window. The summary above says what was done and what comes ' +
   'next. Continue working now; do not ask the user to repeat anything.'
 
-/** A quoted request is at most this long; the rest is behind a handle. */
+/** A quoted request is whole up to this share of the limit, */
+const QUOTE_SHARE = 0.25
+/** and beyond it at most this long; the rest is behind a handle. */
 const QUOTE_BYTES = 2_000
 const FACTS_SHARE = 0.3
 const TASK_LINE_BYTES = 120
@@ -150,7 +152,7 @@ interface Continuation {
 
 function continuation(draft: Draft, request: string): Continuation {
   if (request === '') return { text: CONTINUATION, stored: new Map() }
-  const quote = excerptOf(request, QUOTE_BYTES)
+  const quote = draft.countText(request) <= QUOTE_SHARE * draft.limitTokens ? request : excerptOf(request, QUOTE_BYTES)
   const isCut = quote !== request
   const handle = draft.handleOf(request)
   const whole: Item = { id: '', kind: 'user', role: 'user', text: request, message: -1 }
