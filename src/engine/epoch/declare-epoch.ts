@@ -258,6 +258,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     readers: context.epochReaders(),
     describeResult: deps.describeResult,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,
+    asksInBand: deps.policy.summaries?.via === 'in-band' && context.send !== undefined,
   }
 }
 

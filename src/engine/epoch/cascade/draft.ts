@@ -51,6 +51,8 @@ export interface Draft {
   readonly instructions?: string
   /** There is a model that may be asked for summaries. */
   readonly hasModel: boolean
+  /** It is asked behind the history itself, which has to leave room for the question and its answer. @default false */
+  readonly asksInBand?: boolean
 }
 
 /** What a step proposes: edits in places of the chain, and the texts that its handles must open. */

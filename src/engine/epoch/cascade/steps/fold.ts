@@ -14,6 +14,8 @@ export interface FoldOptions {
   readonly modelShare?: number
 }
 
+/** A summary in band is asked for in place of the newest steps: so much of the limit is room for the question and its answer. */
+const IN_BAND_TAIL = 0.15
 /** Less than this says nothing; the squeeze after the fold makes room for it. */
 const MIN_SUMMARY_TOKENS = 200
 /** Below this share of the budget, what is unused is left alone. */
@@ -48,7 +50,8 @@ export async function fold(whole: Draft, options: FoldOptions, pause: Pause): Pr
   const budget = draft.lowTokens - fixed
   const limit = draft.limitTokens * likelyShare(whole)
   const room: Room = { budget, most: FIT_SHARE * limit - fixed, rest: limit - fixed }
-  let tail = Math.min(options.tailShare * draft.limitTokens, budget * 0.5)
+  const tailShare = Math.max(options.tailShare, draft.asksInBand === true ? IN_BAND_TAIL : 0)
+  let tail = Math.min(tailShare * draft.limitTokens, budget * 0.5)
   const write = recordWriter(draft, pause)
   await pause()
   let best = await foldBefore(draft, options, write, room, tail)

@@ -21,7 +21,7 @@ export interface ExcerptSource {
 /** Half of what a line is worth is gone after this many model calls. One round number: 10 and 40 measure the same. */
 const HALF_AGE = 20
 /** A passage with fewer lines is shown with its neighbours. */
-const FEWEST = 4
+const FEWEST = 2
 /** A longer line is data, not text; it has a handle. */
 const MAX_LENGTH = 1_000
 /** Lines below this length (`}`, `return nil`) say little by themselves. */
