@@ -85,7 +85,8 @@ function propose(
       const { above = 1, to, tokens = Infinity, minimum = 0 } = step
       const level = (share: number): number => Math.min(tokens, draft.limitTokens * share)
       if (draft.items.length < minimum || projected <= level(above)) return NOTHING
-      const aim = to === undefined ? Math.min(tokens, draft.limitTokens - SQUEEZED_FREE * workingRoom(draft)) : level(to)
+      const aim =
+        to === undefined ? Math.min(tokens, draft.limitTokens - SQUEEZED_FREE * workingRoom(draft)) : level(to)
       // Only what would not leave otherwise may cost a person's words their middle.
       const options = { floorTokens: step.floorTokens, spareUser: !isLastResort(step) }
       return squeeze(draft, projected - aim, goneIn(draft, before), options, shownIn(draft, before))
