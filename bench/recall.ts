@@ -7,7 +7,7 @@
  *                           [--head 20000]   about so many tokens of instructions and tools in front of each request
  *                           [--times 1,1.12,1.35]  overflows by a provider that counts so many times what o200k does
  *                           [--usage none,reported]  whether answers report that count
- *                           [--write]  the tables of these folders in docs/handover-tables.md
+ *                           [--write]  the tables of these folders in docs/handover-tables.md; with --files, beside those of all sessions
  */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
@@ -242,5 +242,9 @@ for (const folder of values.folders.split(',')) {
     tables.push({ window, rows })
   }
   const calls = recordings.reduce((sum, recording) => sum + recording.calls.length, 0)
-  if (values.write) writeHandoverTables(folder, `${recordings.length} sessions, ${calls} calls.`, tables, WRITTEN)
+  if (values.write) {
+    const part = values.files === undefined ? '' : ` (\`--files ${values.files}\`)`
+    const about = `${recordings.length} sessions, ${calls} calls${part}.`
+    writeHandoverTables(folder, values.files !== undefined, about, tables, WRITTEN)
+  }
 }

@@ -29,18 +29,20 @@ Written by \`npm run bench:recall -- --folders <corpus> --policies plimsoll,cont
 - Refused calls have no price: a policy that refuses many is cheap for that reason.
 `
 
-/** Puts the tables of one corpus into the page, in the place of those that it had. */
+/** Puts the tables of one corpus, or of chosen sessions of it, into the page, in the place of those that it had. */
 export function writeHandoverTables(
   folder: string,
+  isPart: boolean,
   about: string,
   tables: readonly HandoverTable[],
   head: readonly string[],
 ): void {
-  const [begin, end] = [`<!-- ${folder}:begin -->`, `<!-- ${folder}:end -->`]
+  const key = isPart ? `${folder}-part` : folder
+  const [begin, end] = [`<!-- ${key}:begin -->`, `<!-- ${key}:end -->`]
   const text = existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : INTRO
   const section = [
     begin,
-    `## ${NAMES[folder] ?? folder}`,
+    `## ${NAMES[folder] ?? folder}${isPart ? ', chosen sessions' : ''}`,
     about,
     ...tables.map((table) => tableOf(table, head)),
     end,
