@@ -1,20 +1,30 @@
-/**
- * Of many entries some are forgotten at a time: a map from which the first one was taken again and again looks longer and longer for its first.
- */
-const MANY = 1_000
-const AIM = 0.98
+interface Entry<K, V> {
+  readonly key: K
+  value: V
+  weight: number
+  /** Neighbours in the order of use. */
+  older: Entry<K, V> | undefined
+  newer: Entry<K, V> | undefined
+}
 
-/** A map that forgets the entries that were not used for longest, once their weights together pass a bound. */
-export class BoundedMap<K, V> extends Map<K, V> {
+/**
+ * A map that forgets the entries that were not used for longest, once their weights together pass a bound. The order of use is a list
+ * through the entries: to use one costs a lookup, where taking it out of a map and putting it back would hash its key three times.
+ */
+export class BoundedMap<K, V> implements ReadonlyMap<K, V> {
   readonly #most: number
-  readonly #weights = new Map<K, number>()
+  readonly #entries = new Map<K, Entry<K, V>>()
+  #oldest: Entry<K, V> | undefined
+  #newest: Entry<K, V> | undefined
   #weight = 0
-  #newest: K | undefined
 
   /** `most` bounds the sum of the weights; where none are given each entry weighs 1. */
   constructor(most: number) {
-    super()
     this.#most = most
+  }
+
+  get size(): number {
+    return this.#entries.size
   }
 
   /** Of all entries together. */
@@ -22,52 +32,102 @@ export class BoundedMap<K, V> extends Map<K, V> {
     return this.#weight
   }
 
+  /** The one that was not used for longest. */
+  get oldest(): K | undefined {
+    return this.#oldest?.key
+  }
+
+  has(key: K): boolean {
+    return this.#entries.has(key)
+  }
+
   /** The entry counts as used. */
-  override get(key: K): V | undefined {
-    const value = super.get(key)
-    if (value === undefined || key === this.#newest) return value
-    // A Map keeps the order of insertion: the first entry is the one that was not used for longest.
-    super.delete(key)
-    super.set(key, value)
-    this.#newest = key
-    return value
+  get(key: K): V | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    this.#use(entry)
+    return entry.value
   }
 
   /** The same, and the entry rests where it was. */
   peek(key: K): V | undefined {
-    return super.get(key)
+    return this.#entries.get(key)?.value
   }
 
-  override set(key: K, value: V, weight = 1): this {
-    this.delete(key)
-    super.set(key, value)
-    this.#newest = key
-    if (weight !== 1) this.#weights.set(key, weight)
-    this.#weight += weight
-    if (this.#weight > this.#most) this.#forget()
+  set(key: K, value: V, weight = 1): this {
+    const known = this.#entries.get(key)
+    if (known === undefined) {
+      const entry: Entry<K, V> = { key, value, weight, older: undefined, newer: undefined }
+      this.#entries.set(key, entry)
+      this.#append(entry)
+      this.#weight += weight
+    } else {
+      this.#weight += weight - known.weight
+      known.value = value
+      known.weight = weight
+      this.#use(known)
+    }
+    while (this.#weight > this.#most && this.#oldest !== undefined) this.delete(this.#oldest.key)
     return this
   }
 
-  #forget(): void {
-    const aim = this.size < MANY ? this.#most : this.#most * AIM
-    for (const oldest of this.keys()) {
-      if (this.#weight <= aim) return
-      this.delete(oldest)
-    }
-  }
-
-  override delete(key: K): boolean {
-    if (!super.delete(key)) return false
-    this.#weight -= this.#weights.get(key) ?? 1
-    this.#weights.delete(key)
-    if (key === this.#newest) this.#newest = undefined
+  delete(key: K): boolean {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return false
+    this.#entries.delete(key)
+    this.#unlink(entry)
+    this.#weight -= entry.weight
     return true
   }
 
-  override clear(): void {
-    super.clear()
-    this.#weights.clear()
-    this.#weight = 0
+  clear(): void {
+    this.#entries.clear()
+    this.#oldest = undefined
     this.#newest = undefined
+    this.#weight = 0
+  }
+
+  /** Those that were not used for longest first, as they are now: what changes while somebody looks at them is not seen. */
+  entries(): MapIterator<[K, V]> {
+    const all: [K, V][] = []
+    for (let entry = this.#oldest; entry !== undefined; entry = entry.newer) all.push([entry.key, entry.value])
+    return all.values()
+  }
+
+  keys(): MapIterator<K> {
+    return Array.from(this.entries(), ([key]) => key).values()
+  }
+
+  values(): MapIterator<V> {
+    return Array.from(this.entries(), ([, value]) => value).values()
+  }
+
+  [Symbol.iterator](): MapIterator<[K, V]> {
+    return this.entries()
+  }
+
+  forEach(visit: (value: V, key: K, map: ReadonlyMap<K, V>) => void): void {
+    for (const [key, value] of this) visit(value, key, this)
+  }
+
+  #use(entry: Entry<K, V>): void {
+    if (entry === this.#newest) return
+    this.#unlink(entry)
+    this.#append(entry)
+  }
+
+  #append(entry: Entry<K, V>): void {
+    entry.older = this.#newest
+    entry.newer = undefined
+    if (this.#newest === undefined) this.#oldest = entry
+    else this.#newest.newer = entry
+    this.#newest = entry
+  }
+
+  #unlink({ older, newer }: Entry<K, V>): void {
+    if (older === undefined) this.#oldest = newer
+    else older.newer = newer
+    if (newer === undefined) this.#newest = older
+    else newer.older = older
   }
 }

@@ -1,3 +1,4 @@
+import type { Writable } from '../lib/writable.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 
 /** One measurement, by the parts that have factors of their own. */
@@ -123,20 +124,17 @@ function bestOf(starts: readonly number[], samples: readonly Sample[], clamp: re
 function descend(start: Factors, samples: readonly Sample[], clamp: readonly [number, number]): Factors {
   const hasMedia = samples.some((sample) => speaks(sample, 'media'))
   const hasTools = samples.some((sample) => speaks(sample, 'tools'))
-  let factors = start
+  const factors: Writable<Factors> = { ...start }
   for (let round = 0; round < ROUNDS; round++) {
-    const before = factors
-    const text = textFactor(samples, factors, clamp)
-    factors = { ...factors, text }
-    const framing = partFactor(samples, factors, 'fixed', FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP)
-    factors = { ...factors, framing }
-    const tools = hasTools ? partFactor(samples, factors, 'tools', TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP) : framing
-    factors = { ...factors, tools }
-    if (hasMedia) {
-      factors = { ...factors, media: partFactor(samples, factors, 'media', MEDIA_PRIOR_WEIGHT, MEDIA_CLAMP) }
-    }
+    const { text, framing, tools, media } = factors
+    factors.text = textFactor(samples, factors, clamp)
+    factors.framing = partFactor(samples, factors, 'fixed', FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP)
+    factors.tools = hasTools ? partFactor(samples, factors, 'tools', TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP) : factors.framing
+    if (hasMedia) factors.media = partFactor(samples, factors, 'media', MEDIA_PRIOR_WEIGHT, MEDIA_CLAMP)
+    const isSame =
+      text === factors.text && framing === factors.framing && tools === factors.tools && media === factors.media
     // A further round would find the same again.
-    if (isSame(before, factors)) break
+    if (isSame) break
   }
   return factors
 }
@@ -144,9 +142,6 @@ function descend(start: Factors, samples: readonly Sample[], clamp: readonly [nu
 /** Share of a sample that the factors leave unexplained. */
 const farOff = (sample: Sample, factors: Factors): number =>
   Math.abs(sample.real - predictedOf(sample, factors)) / sample.real
-
-const isSame = (a: Factors, b: Factors): boolean =>
-  a.text === b.text && a.framing === b.framing && a.tools === b.tools && a.media === b.media
 
 function textFactor(samples: readonly Sample[], factors: Factors, clamp: readonly [number, number]): number {
   return partFactor(samples, factors, 'text', PRIOR_WEIGHT, clamp)

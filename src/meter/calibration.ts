@@ -105,17 +105,13 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
   return {
     observe({ target, estimated, real, epoch, currentEpoch, at }) {
       if (epoch !== currentEpoch) return
-      const parts = splitOf(estimated)
-      const { text, fixed, tools, media } = parts
+      const { text, fixed, tools, media, kind } = splitOf(estimated)
       if (text + tools + media < LEAST_TOKENS || !(real > fixed / 4)) return
       const key = keyOf(target)
       const before = models.peek(key)
       const aged = before === undefined ? [] : age(before, at)
-      const sample: Sample = {
-        ...parts,
-        real,
-        weight: Math.min(1, Math.sqrt((text + fixed + tools + media) / FULL_WEIGHT_TOKENS)),
-      }
+      const weight = Math.min(1, Math.sqrt((text + fixed + tools + media) / FULL_WEIGHT_TOKENS))
+      const sample: Sample = { text, fixed, tools, media, kind, real, weight }
       const samples = mostTelling([...aged, believed(sample, fitOf(target))], window)
       const changed = changedSamples(samples, clamp)
       if (changed !== undefined) {
@@ -128,13 +124,14 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
       const learned = fitOf(target)
       if (learned === undefined) return undefined
       let tokens = 0
-      for (const [kind, count] of Object.entries(estimated)) {
+      for (const kind of Object.keys(estimated) as (keyof typeof estimated)[]) {
+        const count = estimated[kind] ?? 0
         if (kind === 'fixed') tokens += count * learned.framing
         else if (kind === 'tools') tokens += count * learned.tools
         else if (kind === 'media') tokens += count * (learned.media ?? 1)
-        else tokens += count * (learned.byKind[kind as ContentKind] ?? learned.text)
+        else tokens += count * (learned.byKind[kind] ?? learned.text)
       }
-      return { tokens, ...(learned.spread !== undefined && { spread: learned.spread }) }
+      return learned.spread === undefined ? { tokens } : { tokens, spread: learned.spread }
     },
     mediaFactorOf(target) {
       const learned = fitOf(target)
@@ -162,15 +159,17 @@ function splitOf(estimated: Observation['estimated']): Pick<Sample, 'text' | 'fi
   tools: number
   media: number
 } {
-  const { fixed = 0, tools = 0, media = 0, ...texts } = estimated
+  const { fixed = 0, tools = 0, media = 0 } = estimated
   let text = 0
   let kind: ContentKind = 'prose'
   let most = 0
-  for (const [name, tokens] of Object.entries(texts)) {
+  for (const name of Object.keys(estimated) as (keyof typeof estimated)[]) {
+    if (name === 'fixed' || name === 'tools' || name === 'media') continue
+    const tokens = estimated[name] ?? 0
     text += tokens
     if (tokens > most) {
       most = tokens
-      kind = name as ContentKind
+      kind = name
     }
   }
   return { text, fixed: Math.max(0, fixed), tools: Math.max(0, tools), media: Math.max(0, media), kind }

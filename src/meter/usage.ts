@@ -1,4 +1,5 @@
 import type { Usage } from '../core/usage.ts'
+import type { Writable } from '../lib/writable.ts'
 
 /** Usage that says nothing is no usage. */
 export const isKnownUsage = (usage: Usage | undefined): usage is Usage =>
@@ -10,16 +11,18 @@ export const isKnownUsage = (usage: Usage | undefined): usage is Usage =>
  */
 export function checkedUsage(usage: Partial<Record<keyof Usage, unknown>> | undefined): Usage | undefined {
   if (usage === undefined || usage === null || !isAmount(usage.input) || !isAmount(usage.output)) return undefined
-  const part = (value: unknown): number => (isAmount(value) ? value : 0)
   const { input, output } = usage
-  return {
+  const checked: Writable<Usage> = {
     input,
-    cacheRead: Math.min(input, part(usage.cacheRead)),
-    cacheWrite: Math.min(input, part(usage.cacheWrite)),
-    ...(isAmount(usage.cacheWriteLong) && { cacheWriteLong: usage.cacheWriteLong }),
+    cacheRead: Math.min(input, amountOf(usage.cacheRead)),
+    cacheWrite: Math.min(input, amountOf(usage.cacheWrite)),
     output,
-    reasoning: Math.min(output, part(usage.reasoning)),
+    reasoning: Math.min(output, amountOf(usage.reasoning)),
   }
+  if (isAmount(usage.cacheWriteLong)) checked.cacheWriteLong = usage.cacheWriteLong
+  return checked
 }
+
+const amountOf = (value: unknown): number => (isAmount(value) ? value : 0)
 
 const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0

@@ -41,6 +41,34 @@ describe('the cache in front of epochs', () => {
     expect([cache.get('huge'), cache.weight]).toEqual([undefined, 0])
   })
 
+  it(`keeps the order of use, whatever is asked of it (seed ${SEED})`, () => {
+    const step = fc.record({
+      does: fc.constantFrom('get', 'set', 'delete'),
+      key: fc.nat(9),
+      weight: fc.integer({ min: 1, max: 4 }),
+    })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const cache = new BoundedMap<number, number>(12)
+        let model: { key: number; value: number; weight: number }[] = []
+        for (const [value, { does, key, weight }] of steps.entries()) {
+          const known = model.find((entry) => entry.key === key)
+          model = model.filter((entry) => entry !== known)
+          if (does === 'get') expect(cache.get(key)).toBe(known?.value)
+          else if (does === 'set') cache.set(key, value, weight)
+          else expect(cache.delete(key)).toBe(known !== undefined)
+          if (does === 'get' && known !== undefined) model.push(known)
+          else if (does === 'set') model.push({ key, value, weight })
+          while (model.reduce((sum, entry) => sum + entry.weight, 0) > 12) model.shift()
+        }
+        expect([...cache]).toEqual(model.map((entry) => [entry.key, entry.value]))
+        expect(cache.weight).toBe(model.reduce((sum, entry) => sum + entry.weight, 0))
+        expect([cache.size, cache.oldest]).toEqual([model.length, model[0]?.key])
+      }),
+      { seed: SEED, numRuns: 300 },
+    )
+  })
+
   it('changes no answer, whatever its size', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'store.db')

@@ -5,10 +5,11 @@ import { checkName, checkSession } from './checks.ts'
 export function checkedStore(store: MaintainedStore): MaintainedStore {
   return {
     ...store,
-    async append(tenant, session, records, expectedVersion, options) {
-      checkSession(tenant, session)
-      return store.append(tenant, session, records, expectedVersion, options)
-    },
+    append: (tenant, session, records, expectedVersion, options) =>
+      judged(
+        () => checkSession(tenant, session),
+        () => store.append(tenant, session, records, expectedVersion, options),
+      ),
     // Judged when it is read from, like every other call that answers later; passed on as it is, since records are many.
     read: (tenant, session, afterVersion) => ({
       [Symbol.asyncIterator]() {
@@ -16,22 +17,25 @@ export function checkedStore(store: MaintainedStore): MaintainedStore {
         return store.read(tenant, session, afterVersion)[Symbol.asyncIterator]()
       },
     }),
-    async version(tenant, session) {
-      checkSession(tenant, session)
-      return store.version(tenant, session)
-    },
-    async findEpochs(tenant, chainHashes) {
-      checkName('tenant', tenant)
-      return store.findEpochs(tenant, chainHashes)
-    },
+    version: (tenant, session) =>
+      judged(
+        () => checkSession(tenant, session),
+        () => store.version(tenant, session),
+      ),
+    findEpochs: (tenant, chainHashes) =>
+      judged(
+        () => checkName('tenant', tenant),
+        () => store.findEpochs(tenant, chainHashes),
+      ),
     async claimEpoch(tenant, session, epoch) {
       checkSession(tenant, session)
       return store.claimEpoch(tenant, session, epoch)
     },
-    async findEdits(tenant, keys) {
-      checkName('tenant', tenant)
-      return store.findEdits(tenant, keys)
-    },
+    findEdits: (tenant, keys) =>
+      judged(
+        () => checkName('tenant', tenant),
+        () => store.findEdits(tenant, keys),
+      ),
     async seen(tenant, identities, options = {}) {
       checkName('tenant', tenant)
       if (options.session !== undefined) checkSession(tenant, options.session)
@@ -68,18 +72,33 @@ export function checkedStore(store: MaintainedStore): MaintainedStore {
       checkLease(tenant, work, holder)
       return store.releaseLease(tenant, work, holder)
     },
-    async getValue(tenant, key) {
-      checkName('tenant', tenant)
-      checkName('key', key)
-      return store.getValue(tenant, key)
-    },
-    async setValue(tenant, key, value, ifAbsent, options) {
-      checkName('tenant', tenant)
-      checkName('key', key)
-      if (options?.session !== undefined) checkSession(tenant, options.session)
-      return store.setValue(tenant, key, value, ifAbsent, options)
-    },
+    getValue: (tenant, key) =>
+      judged(
+        () => checkValue(tenant, key),
+        () => store.getValue(tenant, key),
+      ),
+    setValue: (tenant, key, value, ifAbsent, options) =>
+      judged(
+        () => checkValue(tenant, key, options?.session),
+        () => store.setValue(tenant, key, value, ifAbsent, options),
+      ),
   }
+}
+
+/** A name that is refused rejects, like every other failure. What is asked with every request costs no promise more for it. */
+function judged<T>(judge: () => void, ask: () => Promise<T>): Promise<T> {
+  try {
+    judge()
+  } catch (error) {
+    return Promise.reject(error as Error)
+  }
+  return ask()
+}
+
+function checkValue(tenant: string, key: string, session?: string): void {
+  checkName('tenant', tenant)
+  checkName('key', key)
+  if (session !== undefined) checkSession(tenant, session)
 }
 
 function checkLease(tenant: string, work: string, holder: string): void {

@@ -1,5 +1,6 @@
 import { SYSTEM_TENANT } from '../../core/system-tenant.ts'
 import { BoundedMap } from '../../lib/bounded-map.ts'
+import { jointKey } from '../../lib/joint-key.ts'
 import type { LearnedLimit } from '../../core/target.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
@@ -91,7 +92,7 @@ export function learnedLimits(
         ? found.lessons
         : readLessons(await store.getValue(tenant, KEY))
     if (lessons !== found?.lessons) remember(tenant, lessons)
-    return lessons.filter((lesson) => clock.now() <= endOf(lesson))
+    return lessons.length === 0 ? lessons : lessons.filter((lesson) => clock.now() <= endOf(lesson))
   }
 
   async function keep(tenant: string, lessons: readonly Lesson[]): Promise<void> {
@@ -133,10 +134,11 @@ export function learnedLimits(
     },
     async accepted(place, { tokens = 0, bytes = 0 }) {
       const { tenant, endpoint, model } = place
-      const before = largest.get(keyOf(place)) ?? { tokens: 0, bytes: 0 }
+      const key = keyOf(place)
+      const before = largest.get(key) ?? { tokens: 0, bytes: 0 }
       if (tokens <= before.tokens && bytes <= before.bytes) return
       const most = { tokens: Math.max(tokens, before.tokens), bytes: Math.max(bytes, before.bytes) }
-      largest.set(keyOf(place), most)
+      largest.set(key, most)
       const lessons = await lessonsOf(tenant)
       const isRefuted = (lesson: Lesson): boolean =>
         lesson.endpoint === endpoint &&
@@ -170,7 +172,7 @@ export function learnedLimits(
   }
 }
 
-const keyOf = ({ tenant, endpoint, model }: LearnedPlace): string => JSON.stringify([tenant, endpoint, model])
+const keyOf = ({ tenant, endpoint, model }: LearnedPlace): string => jointKey(tenant, jointKey(endpoint, model))
 
 const limitIn = ({ window, bodyBytes }: Lesson): LearnedLimit => ({
   ...(window !== undefined && { window }),

@@ -29,8 +29,9 @@ export function teach(calibration: Calibration, last: Measured | undefined, reco
     last.items <= measured.items
   // Far below what was sent: a whole prompt like that may have been cut. What it grows by next tells.
   if (!continues && measured.suspect === true) return
+  const estimated = measured.exact !== true
   calibration.observe({
-    target: { model, estimated: measured.exact !== true, ...(endpoint !== undefined && { endpoint }) },
+    target: endpoint === undefined ? { model, estimated } : { model, estimated, endpoint },
     estimated: continues ? difference(measured.byClass, last.byClass) : measured.byClass,
     real: realTokens(usage, continues ? last.prompt : 0),
     at,
@@ -44,6 +45,6 @@ function difference(
   before: Readonly<Record<string, number>>,
 ): Record<string, number> {
   const out: Record<string, number> = {}
-  for (const [kind, tokens] of Object.entries(after)) out[kind] = Math.max(0, tokens - (before[kind] ?? 0))
+  for (const kind of Object.keys(after)) out[kind] = Math.max(0, after[kind]! - (before[kind] ?? 0))
   return out
 }

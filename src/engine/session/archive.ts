@@ -17,6 +17,7 @@ import { handlesOfRecord } from '../store-admin/record-handles.ts'
 import { appendTo } from './restore.ts'
 import type { Standing } from '../prepare/standing.ts'
 import { putArtifact } from '../store-admin/retention.ts'
+import type { Writable } from '../../lib/writable.ts'
 import { yieldNow } from '../../lib/yield-now.ts'
 
 /** Makes texts durable behind their handles, before any view mentions them. */
@@ -34,8 +35,11 @@ export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterab
 /** Everything of a request that the session's own log does not hold: its items, and what was decided about it. */
 export function unwrittenOf(context: PrepareContext, decided: Decided, items: readonly Archivable[]): LogRecord[] {
   const at = context.deps.clock.now()
+  const seen = newItems(context, items, at)
+  // Nearly always there is nothing else.
+  if (!isNews(context, decided)) return seen
   return [
-    ...newItems(context, items, at),
+    ...seen,
     ...adopted(context, decided.standing),
     ...decided.edits.map((edit) => edit.record),
     ...decided.edits.map((edit) => auditOf(edit, at)),
@@ -72,11 +76,12 @@ export async function logRequest(
  * builds on is copied into its own log.
  */
 function adopted({ branch }: PrepareContext, { epoch, firstSend }: Standing): (Epoch | FirstSendEdit)[] {
-  const edits = new Map([...firstSend.values()].map((edit) => [edit.key, edit]))
-  return [
-    ...(epoch === undefined || branch.log.epochs.has(epoch.id) ? [] : [{ ...epoch, agent: branch.agent }]),
-    ...[...edits.values()].filter(({ key }) => !branch.log.editKeys.has(key)),
-  ]
+  const found: (Epoch | FirstSendEdit)[] = []
+  if (epoch !== undefined && !branch.log.epochs.has(epoch.id)) found.push({ ...epoch, agent: branch.agent })
+  const edits = new Map<string, FirstSendEdit>()
+  for (const edit of firstSend.values()) if (!branch.log.editKeys.has(edit.key)) edits.set(edit.key, edit)
+  found.push(...edits.values())
+  return found
 }
 
 /** Nothing that these records name may go while the session lives. */
@@ -121,11 +126,11 @@ export async function archivable(context: PrepareContext): Promise<readonly Arch
   for (let index = from; index < items.length; index++) {
     const link = links[next]?.index === index ? links[next++]! : undefined
     const fragment = codec.fragment(conversation, items[index]!)
-    const bytes = { fragment, form: formOf(deps, fragment) }
+    const form = formOf(deps, fragment)
     // By its bytes: two thoughts of equal text differ in their signatures.
     const identity = link?.identity ?? deps.hash(`outside:${fragment}`)
     chain = link?.chain ?? chain
-    found.push({ index, identity, chain, ...bytes })
+    found.push({ index, identity, chain, fragment, form })
     if (found.length % PAUSE_EVERY === 0) await pause()
   }
   return found
@@ -143,7 +148,7 @@ function newItems({ branch, conversation }: PrepareContext, items: readonly Arch
     if (archived.holds(identity, form) || fresh.holds(identity, form)) continue
     const isFurtherForm = archived.has(identity) || fresh.has(identity)
     fresh.add(identity, form)
-    const record: ItemSeen = {
+    const record: Writable<ItemSeen> = {
       v: RECORD_VERSION,
       at,
       agent: branch.agent,
@@ -152,11 +157,11 @@ function newItems({ branch, conversation }: PrepareContext, items: readonly Arch
       chain,
       kind: item.kind,
       role: item.role,
-      ...(item.callId !== undefined && { callId: item.callId }),
-      ...(item.toolName !== undefined && { toolName: item.toolName }),
       text: isFurtherForm ? '' : item.text,
       fragment,
     }
+    if (item.callId !== undefined) record.callId = item.callId
+    if (item.toolName !== undefined) record.toolName = item.toolName
     noteForm(record, form)
     records.push(record)
   }

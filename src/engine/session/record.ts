@@ -1,9 +1,10 @@
 import type { ModelResponse } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
-import type { UsageSeen } from '../../core/records.ts'
+import type { MeasuredRequest } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { hidesContent } from '../../core/whole-prompt.ts'
+import type { Writable } from '../../lib/writable.ts'
 import type { Durable } from '../../ports/session-store.ts'
 import { checkedUsage, isKnownUsage, looksTruncated } from '../../meter/index.ts'
 import type { Branch } from './branch/branch.ts'
@@ -59,35 +60,30 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     await takeBack(deps, branch, turn, durable)
     return {}
   }
-  const unwritten = (await turn.unwritten?.records()) ?? []
+  const unwritten = turn.unwritten === undefined ? [] : await turn.unwritten.records()
   const answer = request.answer ?? answerOf(deps, request.format ?? turn.format, request.response)
   const usage = checkedUsage(request.usage ?? answer?.usage)
-  const hidden = answer && sealedTokensIn({ ...answer, ...(usage !== undefined && { usage }) }, countFor(deps, turn))
+  const hidden = answer && sealedTokensIn(answer.items, usage, countFor(deps, turn))
   const { window: truncatedTo, isSuspect } = truncationOf(branch, turn, usage)
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
   const isPartial = turn.measured.partial === true || (answer !== undefined && answersWithUnseen(answer))
   // Only where the provider holds the history: a client that resends it shows in its next request what it makes of the compaction.
   const isCompacted = turn.isChained && answer?.items.some(({ standsForPrefix }) => standsForPrefix === true) === true
-  const at = deps.clock.now()
-  const entry: UsageSeen = {
-    ...callRecord(deps, branch, { model: turn.model, purpose: 'turn', usage, durationMs: at - turn.startedAt }),
-    turn: turn.id,
-    estimated: turn.estimated,
-    // A number for a part of the prompt measures nothing that the next request could build on.
-    ...(isCompacted && { compacted: true as const }),
-    ...(truncatedTo === undefined && !isCompacted
-      ? { measured: { ...turn.measured, ...(isPartial && { partial: true }), ...(isSuspect && { suspect: true }) } }
-      : truncatedTo === undefined
-        ? {}
-        : { cut: true }),
-    limit: turn.limit,
-    thresholds: turn.thresholds,
-    ...(turn.isClosing && { closing: true }),
-    ...(turn.endpoint !== undefined && { endpoint: turn.endpoint }),
-    ...(turn.epoch !== undefined && { epoch: turn.epoch }),
-    ...(hidden !== undefined && { hidden }),
-  }
-  await settleCall(deps, turn.reservation, entry)
+  const durationMs = deps.clock.now() - turn.startedAt
+  const entry = callRecord(deps, branch, { model: turn.model, purpose: 'turn', usage, durationMs })
+  entry.turn = turn.id
+  entry.estimated = turn.estimated
+  // A number for a part of the prompt measures nothing that the next request could build on.
+  if (isCompacted) entry.compacted = true
+  if (truncatedTo !== undefined) entry.cut = true
+  else if (!isCompacted) entry.measured = measuredBy(turn, { isPartial, isSuspect })
+  entry.limit = turn.limit
+  entry.thresholds = turn.thresholds
+  if (turn.isClosing) entry.closing = true
+  if (turn.endpoint !== undefined) entry.endpoint = turn.endpoint
+  if (turn.epoch !== undefined) entry.epoch = turn.epoch
+  if (hidden !== undefined) entry.hidden = hidden
+  if (turn.reservation !== undefined) await settleCall(deps, turn.reservation, entry)
   tellCall(deps, branch, entry)
   if (deps.calibrations !== undefined) {
     teach(await deps.calibrations.of(branch.tenant), branch.log.measured, entry)
@@ -95,13 +91,21 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   }
   // One write for the request and its answer: what is acknowledged here is durable as a whole.
   await appendTo(deps, branch, [...unwritten, entry], { durable })
-  await turn.unwritten?.written()
-  const { costUsd } = entry
-  return {
-    ...(usage !== undefined && { usage }),
-    ...(costUsd !== undefined && { costUsd }),
-    ...(truncatedTo !== undefined && { truncatedTo }),
-  }
+  if (turn.unwritten !== undefined) await turn.unwritten.written()
+  const recorded: Writable<RecordedTurn> = {}
+  if (usage !== undefined) recorded.usage = usage
+  if (entry.costUsd !== undefined) recorded.costUsd = entry.costUsd
+  if (truncatedTo !== undefined) recorded.truncatedTo = truncatedTo
+  return recorded
+}
+
+/** What the answer's numbers measure. */
+function measuredBy(
+  { measured }: OpenTurn,
+  { isPartial, isSuspect }: { readonly isPartial: boolean; readonly isSuspect: boolean },
+): MeasuredRequest {
+  if (!isPartial && !isSuspect) return measured
+  return { ...measured, ...(isPartial && { partial: true }), ...(isSuspect && { suspect: true }) }
 }
 
 /** Closes a turn that nobody sent: what it held of the budgets is let go. */
@@ -135,7 +139,8 @@ function truncationOf(
 ): { readonly window?: number; readonly isSuspect: boolean } {
   if (!isKnownUsage(usage) || refusesOverflow || limit.source === 'config') return { isSuspect: false }
   const { window } = cutEvidence(log.counted, { usage, estimated, epoch })
-  return { isSuspect: looksTruncated({ count }, usage), ...(window !== undefined && { window }) }
+  const isSuspect = looksTruncated({ count }, usage)
+  return window === undefined ? { isSuspect } : { isSuspect, window }
 }
 
 function warnOfTruncation(deps: EngineDeps, branch: Branch, turn: OpenTurn, { input }: Usage): void {

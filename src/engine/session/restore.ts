@@ -24,6 +24,7 @@ export async function appendTo(
 ): Promise<void> {
   const { log } = branch
   const records = log.seed === undefined ? added : [log.seed, ...added]
+  if (records.length <= BATCH) return appendBatch(deps, branch, records, options)
   for (const batch of batchesOf(records)) await appendBatch(deps, branch, batch, options)
 }
 
@@ -35,7 +36,6 @@ const BATCH = 500
  * without the decision about them would pass for sent as they are, and a client sends them again.
  */
 function batchesOf(records: readonly LogRecord[]): readonly (readonly LogRecord[])[] {
-  if (records.length <= BATCH) return [records]
   const items = records.filter(({ type }) => type === 'item-seen')
   const batches: (readonly LogRecord[])[] = [records.filter(({ type }) => type !== 'item-seen')]
   for (let from = 0; from < items.length; from += BATCH) batches.push(items.slice(from, from + BATCH))

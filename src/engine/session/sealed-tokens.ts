@@ -1,16 +1,19 @@
-import type { ModelResponse } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
+import type { Usage } from '../../core/usage.ts'
 
 /**
  * What an answer sealed, in tokens by seal. The provider says how many its reasoning took, and several thoughts share them by the length of
  * their ciphertexts; a compaction took what is left of the output beside what can be read.
  */
 export function sealedTokensIn(
-  { items, usage }: Pick<ModelResponse, 'items' | 'usage'>,
+  items: readonly Item[],
+  usage: Usage | undefined,
   count: (item: Item) => number,
 ): Readonly<Record<string, number>> | undefined {
   if (usage === undefined) return undefined
   const sealed = items.filter(({ seal }) => seal !== undefined)
+  // Hardly any answer seals anything, and then nobody need count it.
+  if (sealed.length === 0) return undefined
   const thoughts = sealed.filter(({ kind }) => kind === 'reasoning')
   const compactions = sealed.filter(({ standsForPrefix }) => standsForPrefix === true)
   const readable = items.filter(({ kind, seal }) => seal === undefined && kind !== 'reasoning')

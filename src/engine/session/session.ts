@@ -105,9 +105,9 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const tolerant = tolerating
       tolerant.begin()
       const { deps: engine } = tolerant
-      await flushOutbox(tolerant, branch)
+      if (!branch.outbox.isEmpty) await flushOutbox(tolerant, branch)
       await catchUp(engine, branch)
-      await seedCalibration(engine, branch)
+      if (branch.log.calibration === undefined) await seedCalibration(engine, branch)
       try {
         return await work(tolerant.isDown() ? modelFree(engine) : engine, branch)
       } finally {

@@ -2,6 +2,7 @@ import type { EventOf } from '../../core/events.ts'
 import { costOfUsage } from '../../core/price.ts'
 import { RECORD_VERSION, type UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
+import type { Writable } from '../../lib/writable.ts'
 import type { Branch } from '../session/branch/branch.ts'
 import type { EngineDeps } from '../deps.ts'
 
@@ -12,11 +13,11 @@ export interface FinishedCall {
   readonly durationMs: number
 }
 
-/** A call as the log keeps it: priced by the model that answered, the summarizer's by its own. */
-export function callRecord(deps: EngineDeps, branch: Branch, call: FinishedCall): UsageSeen {
+/** A call as the log keeps it: priced by the model that answered, the summarizer's by its own. Whoever asks may say more about it. */
+export function callRecord(deps: EngineDeps, branch: Branch, call: FinishedCall): Writable<UsageSeen> {
   const { model, purpose, usage, durationMs } = call
   const { price } = deps.catalogue.resolve(model).info
-  return {
+  const record: Writable<UsageSeen> = {
     v: RECORD_VERSION,
     at: deps.clock.now(),
     agent: branch.agent,
@@ -26,10 +27,13 @@ export function callRecord(deps: EngineDeps, branch: Branch, call: FinishedCall)
     estimated: 0,
     purpose,
     durationMs: Math.max(0, durationMs),
-    ...(branch.key !== undefined && { key: branch.key }),
-    ...(usage !== undefined && { usage }),
-    ...(usage !== undefined && price !== undefined && { costUsd: costOfUsage(usage, price) }),
   }
+  if (branch.key !== undefined) record.key = branch.key
+  if (usage !== undefined) {
+    record.usage = usage
+    if (price !== undefined) record.costUsd = costOfUsage(usage, price)
+  }
+  return record
 }
 
 /** What was held becomes what it cost. Without usage the whole of it counts: the provider may have billed it all. */
@@ -52,17 +56,14 @@ export function tellRefused(
 /** The event that every counter, header and dashboard adds up. */
 export function tellCall(deps: EngineDeps, branch: Branch, call: UsageSeen): void {
   const { model, purpose, usage, costUsd, durationMs, key, at, turn } = call
-  const about = {
-    at,
-    tenant: branch.tenant,
-    session: branch.session,
-    agent: branch.agent,
-    ...(purpose === 'turn' && { turn }),
-    model,
-    purpose,
-    ...(durationMs !== undefined && { durationMs }),
-    ...(key !== undefined && { key }),
-  }
-  if (usage === undefined) deps.emit({ type: 'usage-missing', ...about })
-  else deps.emit({ type: 'usage-recorded', usage, ...about, ...(costUsd !== undefined && { costUsd }) })
+  const { tenant, session, agent } = branch
+  const event: Writable<EventOf<'usage-recorded'>> | Writable<EventOf<'usage-missing'>> =
+    usage === undefined
+      ? { type: 'usage-missing', at, tenant, session, agent, model, purpose }
+      : { type: 'usage-recorded', at, tenant, session, agent, model, purpose, usage }
+  if (purpose === 'turn') event.turn = turn
+  if (durationMs !== undefined) event.durationMs = durationMs
+  if (key !== undefined) event.key = key
+  if (event.type === 'usage-recorded' && costUsd !== undefined) event.costUsd = costUsd
+  deps.emit(event)
 }

@@ -1,11 +1,21 @@
 import { BoundedMap } from '../../lib/bounded-map.ts'
+import { jointKey } from '../../lib/joint-key.ts'
+import type { Writable } from '../../lib/writable.ts'
 import type { PlimsollEvent } from '../../core/events.ts'
 import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import type { UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { isKnownUsage } from '../usage.ts'
 import type { Spender } from './budget-terms.ts'
-import { addTotals, type CallPurpose, type LedgerTotals, NO_CALLS, totalsOf } from './totals.ts'
+import {
+  addCall,
+  addTotals,
+  type CallPurpose,
+  type LedgerTotals,
+  NO_CALLS,
+  noCallsYet,
+  type RunningTotals,
+} from './totals.ts'
 import { turnLine, type TurnUsage } from './turns.ts'
 
 /** One model call, side calls included: whoever summarises spends too. */
@@ -52,7 +62,7 @@ export interface Ledger {
 
 interface Sheet {
   readonly spender: Spender
-  totals: LedgerTotals
+  totals: RunningTotals
   turns: number
   turnTokens: number
   last: TurnUsage | undefined
@@ -63,6 +73,14 @@ interface Sheet {
 export interface LedgerOptions {
   /** When this ledger begins, by the clock that stamps the records. @default the beginning of time: nothing is restored */
   readonly startedAt?: number
+  /** Newest calls that are kept one by one. @default 500 */
+  readonly keep?: number
+}
+
+/** Sheets of a tenant, by session. */
+interface TenantSheets {
+  readonly sessions: Map<string, Sheet[]>
+  count: number
 }
 
 /** Sessions that are kept apart; older ones go on in their tenant's totals under this name, those of tenants with no other in one sum. */
@@ -72,39 +90,54 @@ const OLDER_TENANTS = '(older tenants)'
 const MOST_CALLS = 500
 
 export function createLedger(options: LedgerOptions = {}): Ledger {
-  const { startedAt = 0 } = options
-  const sheets = new Map<string, Sheet>()
-  const bySession = new Map<string, Set<Sheet>>()
-  const byTenant = new Map<string, number>()
+  const { startedAt = 0, keep = MOST_CALLS } = options
+  /** In the order of their last call. */
+  const sheets = new BoundedMap<Sheet, true>(Infinity)
+  const tenants = new Map<string, TenantSheets>()
   const restored = new BoundedMap<string, number>(MOST_SHEETS)
   const newest: LedgerCall[] = []
   let clock = 0
 
+  const sheetsOf = (tenant: string, session: string): readonly Sheet[] =>
+    tenants.get(tenant)?.sessions.get(session) ?? []
+
   function sheetOf(spender: Spender): Sheet {
-    const key = JSON.stringify([spender.tenant, spender.session, spender.agent ?? '', spender.key ?? ''])
-    const known = sheets.get(key)
-    // Moved to the end on use, so that the first sheet is the one that rested longest.
-    if (known !== undefined) sheets.delete(key)
-    else byTenant.set(spender.tenant, (byTenant.get(spender.tenant) ?? 0) + 1)
-    const sheet = known ?? { spender, totals: NO_CALLS, turns: 0, turnTokens: 0, last: undefined, lastAt: 0 }
-    sheets.set(key, sheet)
-    const place = placeOf(spender.tenant, spender.session)
-    const beside = bySession.get(place) ?? new Set<Sheet>()
-    bySession.set(place, beside.add(sheet))
+    const beside = sheetsOf(spender.tenant, spender.session)
+    const sheet = beside.find((known) => isSame(known.spender, spender)) ?? newSheet(spender)
+    sheets.set(sheet, true)
     return sheet
+  }
+
+  function newSheet(spender: Spender): Sheet {
+    const { tenant, session } = spender
+    const sheet: Sheet = { spender, totals: noCallsYet(), turns: 0, turnTokens: 0, last: undefined, lastAt: 0 }
+    const own = tenants.get(tenant) ?? { sessions: new Map<string, Sheet[]>(), count: 0 }
+    tenants.set(tenant, own)
+    own.count++
+    const beside = own.sessions.get(session)
+    if (beside === undefined) own.sessions.set(session, [sheet])
+    else beside.push(sheet)
+    return sheet
+  }
+
+  /** How many of its tenant are left. */
+  function removeSheet(sheet: Sheet): number {
+    const { tenant, session } = sheet.spender
+    sheets.delete(sheet)
+    const own = tenants.get(tenant)
+    if (own === undefined) return 0
+    const beside = (own.sessions.get(session) ?? []).filter((other) => other !== sheet)
+    if (beside.length > 0) own.sessions.set(session, beside)
+    else own.sessions.delete(session)
+    if (--own.count === 0) tenants.delete(tenant)
+    return own.count
   }
 
   function foldOldest(): void {
     if (sheets.size <= MOST_SHEETS) return
-    const [key, sheet] = sheets.entries().next().value!
+    const sheet = sheets.oldest!
     const { spender, totals } = sheet
-    sheets.delete(key)
-    const place = placeOf(spender.tenant, spender.session)
-    bySession.get(place)?.delete(sheet)
-    if (bySession.get(place)?.size === 0) bySession.delete(place)
-    const others = (byTenant.get(spender.tenant) ?? 1) - 1
-    if (others > 0) byTenant.set(spender.tenant, others)
-    else byTenant.delete(spender.tenant)
+    const others = removeSheet(sheet)
     const { agent: _, ...rest } = spender
     const isLast = others === 0 || spender.session === FOLDED
     const rests = sheetOf(
@@ -115,8 +148,7 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
 
   function matching(filter: LedgerFilter): Sheet[] {
     const { tenant, session } = filter
-    const among =
-      tenant === undefined || session === undefined ? sheets.values() : (bySession.get(placeOf(tenant, session)) ?? [])
+    const among = tenant === undefined || session === undefined ? sheets.keys() : sheetsOf(tenant, session)
     return [...among].filter(({ spender }) => isOf(spender, filter))
   }
 
@@ -125,15 +157,15 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
     const sheet = sheetOf(spender)
     const known = isKnownUsage(usage)
     const cost = call.costUsd ?? (known && price !== undefined ? costOfUsage(usage, price) : undefined)
-    sheet.totals = addTotals(sheet.totals, totalsOf(call, cost))
+    addCall(sheet.totals, call, cost)
     if (call.purpose === 'turn' && known) {
       sheet.turns++
       sheet.turnTokens += usage.input + usage.output
       sheet.last = { input: usage.input, output: usage.output }
       sheet.lastAt = ++clock
     }
-    newest.push(cost === undefined ? call : { ...call, costUsd: cost })
-    if (newest.length > MOST_CALLS * 2) newest.splice(0, newest.length - MOST_CALLS)
+    if (keep > 0) newest.push(cost === call.costUsd ? call : { ...call, costUsd: cost! })
+    if (newest.length > keep * 2) newest.splice(0, newest.length - keep)
     // Folding may begin a sheet for what is folded: twice is enough to get smaller.
     foldOldest()
     foldOldest()
@@ -164,19 +196,10 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
     record,
     take(event) {
       if (event.type !== 'usage-recorded' && event.type !== 'usage-missing') return
-      const { tenant, session, agent, key, model, purpose, durationMs, at } = event
-      record({
-        spender: { tenant, session, key: key ?? tenant, ...(agent !== undefined && { agent }) },
-        model,
-        purpose,
-        at,
-        ...(event.type === 'usage-recorded' && { usage: event.usage }),
-        ...(event.type === 'usage-recorded' && event.costUsd !== undefined && { costUsd: event.costUsd }),
-        ...(durationMs !== undefined && { durationMs }),
-      })
+      record(callOf(event.tenant, event.session, event))
     },
     restore({ tenant, session, version }, call) {
-      const place = placeOf(tenant, session)
+      const place = jointKey(tenant, session)
       if (call.at >= startedAt || version <= (restored.get(place) ?? 0)) return
       restored.set(place, version)
       record(callOf(tenant, session, call))
@@ -186,7 +209,7 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
     byAgent: (tenant, session) => split('agent', { tenant, session }),
     calls: (filter = {}) =>
       newest
-        .slice(-MOST_CALLS)
+        .slice(-keep)
         .filter(({ spender }) => isOf(spender, filter))
         .toReversed(),
     report(tenant, session) {
@@ -200,21 +223,24 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
   }
 }
 
-/** A call as a session's log holds it. */
-export function callOf(tenant: string, session: string, record: UsageSeen): LedgerCall {
-  const { agent, key, model, purpose, usage, costUsd, durationMs, at } = record
-  return {
-    spender: { tenant, session, key: key ?? tenant, ...(agent !== undefined && { agent }) },
-    model,
-    purpose,
-    at,
-    ...(usage !== undefined && { usage }),
-    ...(costUsd !== undefined && { costUsd }),
-    ...(durationMs !== undefined && { durationMs }),
-  }
+/** A call as a session's log holds it, or as an event tells of it. */
+export function callOf(
+  tenant: string,
+  session: string,
+  told: Pick<UsageSeen, 'agent' | 'key' | 'model' | 'purpose' | 'usage' | 'costUsd' | 'durationMs' | 'at'>,
+): LedgerCall {
+  const { agent, key, model, purpose, usage, costUsd, durationMs, at } = told
+  const spender: Writable<Spender> = { tenant, session, key: key ?? tenant }
+  if (agent !== undefined) spender.agent = agent
+  const call: Writable<LedgerCall> = { spender, model, purpose, at }
+  if (usage !== undefined) call.usage = usage
+  if (costUsd !== undefined) call.costUsd = costUsd
+  if (durationMs !== undefined) call.durationMs = durationMs
+  return call
 }
 
-const placeOf = (tenant: string, session: string): string => JSON.stringify([tenant, session])
+const isSame = (a: Spender, b: Spender): boolean =>
+  (a.agent ?? '') === (b.agent ?? '') && (a.key ?? '') === (b.key ?? '')
 
 const isOf = (spender: Spender, filter: LedgerFilter): boolean =>
   (Object.keys(filter) as (keyof Spender)[]).every(

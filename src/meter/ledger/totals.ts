@@ -1,5 +1,6 @@
 import type { UsageSeen } from '../../core/records.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
+import type { Writable } from '../../lib/writable.ts'
 import { isKnownUsage } from '../usage.ts'
 
 export type CallPurpose = UsageSeen['purpose']
@@ -28,24 +29,45 @@ export const NO_CALLS: LedgerTotals = {
   byPurpose: {},
 }
 
-/** The totals of one call. */
-export function totalsOf(
-  call: { readonly purpose: CallPurpose; readonly usage?: Usage; readonly durationMs?: number },
-  costUsd: number | undefined,
-): LedgerTotals {
-  const known = isKnownUsage(call.usage)
-  return {
-    calls: 1,
-    unmeasured: known ? 0 : 1,
-    unpriced: known && costUsd === undefined ? 1 : 0,
-    usage: known ? call.usage : NO_USAGE,
-    costUsd: costUsd ?? 0,
-    durationMs: call.durationMs ?? 0,
-    byPurpose: { [call.purpose]: costUsd ?? 0 },
-  }
+/** Totals that calls are added to. Whoever is shown them gets a copy, by `addTotals`. */
+export interface RunningTotals extends Writable<LedgerTotals> {
+  readonly usage: Writable<Usage>
+  readonly byPurpose: Partial<Record<CallPurpose, number>>
 }
 
-export function addTotals(a: LedgerTotals, b: LedgerTotals): LedgerTotals {
+export const noCallsYet = (): RunningTotals => ({ ...NO_CALLS, usage: { ...NO_USAGE }, byPurpose: {} })
+
+export function addCall(
+  totals: RunningTotals,
+  call: { readonly purpose: CallPurpose; readonly usage?: Usage; readonly durationMs?: number },
+  costUsd: number | undefined,
+): void {
+  const { purpose, usage, durationMs = 0 } = call
+  totals.calls++
+  if (!isKnownUsage(usage)) totals.unmeasured++
+  else {
+    if (costUsd === undefined) totals.unpriced++
+    addTokens(totals.usage, usage)
+  }
+  totals.durationMs += durationMs
+  totals.costUsd += costUsd ?? 0
+  totals.byPurpose[purpose] = (totals.byPurpose[purpose] ?? 0) + (costUsd ?? 0)
+}
+
+function addTokens(
+  sum: Writable<Usage>,
+  { input, cacheRead, cacheWrite, cacheWriteLong = 0, output, reasoning }: Usage,
+): void {
+  sum.input += input
+  sum.cacheRead += cacheRead
+  sum.cacheWrite += cacheWrite
+  if (cacheWriteLong > 0) sum.cacheWriteLong = (sum.cacheWriteLong ?? 0) + cacheWriteLong
+  sum.output += output
+  sum.reasoning += reasoning
+}
+
+/** A sum of its own: it shares nothing with either. */
+export function addTotals(a: LedgerTotals, b: LedgerTotals): RunningTotals {
   const byPurpose: Partial<Record<CallPurpose, number>> = { ...a.byPurpose }
   for (const purpose of Object.keys(b.byPurpose) as CallPurpose[]) {
     byPurpose[purpose] = (byPurpose[purpose] ?? 0) + (b.byPurpose[purpose] ?? 0)
@@ -54,7 +76,7 @@ export function addTotals(a: LedgerTotals, b: LedgerTotals): LedgerTotals {
     calls: a.calls + b.calls,
     unmeasured: a.unmeasured + b.unmeasured,
     unpriced: a.unpriced + b.unpriced,
-    usage: addUsage(a.usage, b.usage),
+    usage: { ...addUsage(a.usage, b.usage) },
     costUsd: a.costUsd + b.costUsd,
     durationMs: a.durationMs + b.durationMs,
     byPurpose,

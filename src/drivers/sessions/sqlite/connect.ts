@@ -50,18 +50,32 @@ function checkSeal(db: SqliteDatabase, seal: Seal, path: string): void {
 }
 
 /** Readers wait only for a log that is being recovered; they do so without holding up the process. */
-export async function reading<T>(
+export function reading<T>(
   open: () => SqliteDatabase,
   job: (db: SqliteDatabase) => T,
   options: { readonly lockTimeoutMs: number; readonly explain: (error: unknown) => unknown },
 ): Promise<T> {
-  const deadline = performance.now() + options.lockTimeoutMs
-  for (;;) {
+  try {
+    return Promise.resolve(job(open()))
+  } catch (error) {
+    return readingAgain(open, job, options, error)
+  }
+}
+
+async function readingAgain<T>(
+  open: () => SqliteDatabase,
+  job: (db: SqliteDatabase) => T,
+  { lockTimeoutMs, explain }: { readonly lockTimeoutMs: number; readonly explain: (error: unknown) => unknown },
+  failure: unknown,
+): Promise<T> {
+  const deadline = performance.now() + lockTimeoutMs
+  for (let error = failure; ;) {
+    if (!isBusy(error) || performance.now() > deadline) throw explain(error)
+    await delay(READ_RETRY_MS)
     try {
       return job(open())
-    } catch (error) {
-      if (!isBusy(error) || performance.now() > deadline) throw options.explain(error)
+    } catch (again) {
+      error = again
     }
-    await delay(READ_RETRY_MS)
   }
 }

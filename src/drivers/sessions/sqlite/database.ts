@@ -79,7 +79,7 @@ function library(): { engine: SqliteDatabase['engine']; open: (path: string) => 
 function wrap(engine: SqliteDatabase['engine'], native: NativeDatabase): SqliteDatabase {
   const statements = new Map<string, NativeStatement>()
   // libsql takes a lone object for named parameters and aborts the process on a lone Buffer; one array is always positional.
-  const bind = (values: readonly SqlValue[]): unknown[] => (engine === 'libsql' ? [[...values]] : [...values])
+  const bind = (values: readonly SqlValue[]): readonly unknown[] => (engine === 'libsql' ? [values] : values)
   const prepared = (sql: string): NativeStatement => {
     let statement = statements.get(sql)
     if (statement === undefined) {

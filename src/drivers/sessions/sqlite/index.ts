@@ -9,6 +9,7 @@ import { checkedStore } from '../checked-store.ts'
 import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
 import { warnOfDamage } from '../damage.ts'
 import { BoundedMap } from '../../../lib/bounded-map.ts'
+import { jointKey } from '../../../lib/joint-key.ts'
 import { pagedLog } from '../paged-log.ts'
 import { check } from './check.ts'
 import { connect, reading } from './connect.ts'
@@ -91,11 +92,11 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   return checkedStore({
     name: 'sqlite',
 
-    async append(tenant, session, records, expectedVersion, { durable = 'flushed', at } = {}) {
-      const version = await write((db) => append(db, context, tenant, session, records, expectedVersion, at), durable)
-      words.note()
-      return version
-    },
+    append: (tenant, session, records, expectedVersion, { durable = 'flushed', at } = {}) =>
+      write((db) => {
+        words.note()
+        return append(db, context, tenant, session, records, expectedVersion, at)
+      }, durable),
 
     read(tenant, session, afterVersion = 0) {
       let id = 0
@@ -109,17 +110,15 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
       )
     },
 
-    async version(tenant, session) {
-      return (await find(tenant, session)).version
-    },
+    version: (tenant, session) => ask((db) => headOf(db, context, tenantId(db, context, tenant), session).version),
 
-    findEpochs: async (tenant, hashes) => ask((db) => findEpochs(db, context, tenant, hashes)),
+    findEpochs: (tenant, hashes) => ask((db) => findEpochs(db, context, tenant, hashes)),
 
     async claimEpoch(tenant, session, epoch) {
       return write((db) => claimEpoch(db, context, tenant, session, epoch))
     },
 
-    findEdits: async (tenant, keys) => ask((db) => findEdits(db, context, tenant, keys)),
+    findEdits: (tenant, keys) => ask((db) => findEdits(db, context, tenant, keys)),
     seen: async (tenant, identities, { session } = {}) => ask((db) => seen(db, context, tenant, identities, session)),
 
     async list(tenant, { limit = DEFAULT_LIST_LIMIT, after = '' } = {}) {
@@ -202,10 +201,10 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
       )
     },
 
-    getValue: async (tenant, key) => ask((db) => valueOf(db, tenant, key)),
+    getValue: (tenant, key) => ask((db) => valueOf(db, tenant, key)),
 
-    async setValue(tenant, key, value, ifAbsent = false, { durable = 'flushed', session = null } = {}) {
-      return write((db) => {
+    setValue: (tenant, key, value, ifAbsent = false, { durable = 'flushed', session = null } = {}) =>
+      write((db) => {
         const existing = ifAbsent ? valueOf(db, tenant, key) : undefined
         if (existing !== undefined) return existing
         db.run(
@@ -217,8 +216,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
         )
         remember(tenant, key, value)
         return value
-      }, durable)
-    },
+      }, durable),
 
     tenants,
 
@@ -261,7 +259,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
 
   function valueOf(db: SqliteDatabase, tenant: string, key: string): string | undefined {
     context.cache.refresh(db)
-    const known = context.cache.values.get(valueKey(tenant, key))
+    const known = context.cache.values.get(jointKey(tenant, key))
     if (known !== undefined) return known.value
     const row = db.all(
       'SELECT value FROM vals WHERE tenant = ? AND key = ?',
@@ -274,12 +272,9 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   }
 
   function remember(tenant: string, key: string, value: string | undefined): void {
-    context.cache.values.set(valueKey(tenant, key), { value }, ENTRY_BYTES + (value?.length ?? 0))
+    context.cache.values.set(jointKey(tenant, key), { value }, ENTRY_BYTES + (value?.length ?? 0))
   }
 }
-
-/** Either name may hold any character. */
-const valueKey = (tenant: string, key: string): string => JSON.stringify([tenant, key])
 
 /** What was removed must not live on in the log of changes. Skipped when others are reading; the next checkpoint does it. */
 function forgetWal(db: SqliteDatabase): void {

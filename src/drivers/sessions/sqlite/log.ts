@@ -52,21 +52,22 @@ export function append(
   if (records.length === 0) return head.version
   const id = head.id === 0 ? createSession(db, tenant, session, now) : head.id
   let { version, bytes } = head
-  const rows = records.map((record): readonly SqlValue[] => {
+  const rows: SqlValue[] = []
+  for (const record of records) {
     const stored = toStored(context.seal, tenantName, record)
     bytes += stored.bytes
-    return [id, ++version, stored.body, stored.sum]
-  })
-  const first = insertRows(db, 'INSERT INTO records (session, version, body, sum)', rows)
-  const items: (readonly SqlValue[])[] = []
-  for (const [i, record] of records.entries()) {
-    const place = { tenant, session: id, record: first + i }
-    const text = record.type === 'item-seen' ? record.text : ''
-    context.cache.fresh.set(place.record, { owner: tenantName, tenant, text }, FRESH_WEIGHT + text.length)
-    if (record.type === 'item-seen') items.push(itemRow(context, tenantName, place, record.identity))
-    else index(db, context, tenantName, place, record)
+    rows.push(id, ++version, stored.body, stored.sum)
   }
-  insertRows(db, 'INSERT INTO items (tenant, identity, session, record)', items)
+  const first = insertRecords(db, rows)
+  const items: SqlValue[] = []
+  for (let i = 0; i < records.length; i++) {
+    const record = records[i]!
+    const text = record.type === 'item-seen' ? record.text : ''
+    context.cache.fresh.set(first + i, { owner: tenantName, tenant, text }, FRESH_WEIGHT + text.length)
+    if (record.type === 'item-seen') items.push(tenant, context.seal.blind(tenantName, record.identity), id, first + i)
+    else index(db, context, tenantName, { tenant, session: id, record: first + i }, record)
+  }
+  insertItems(db, items)
   db.run('UPDATE sessions SET version = ?, bytes = ?, updated_at = ? WHERE id = ?', version, bytes, now, id)
   context.cache.heads.set(headKey(tenant, session), { id, version, bytes }, 1)
   return version
@@ -78,19 +79,23 @@ const FRESH_WEIGHT = 100
 /** Rows of one statement: a call of the engine costs about as much as the row that it inserts. */
 const MOST_ROWS = 16
 
-/** Inserts rows, and gives the id of the first: nobody else writes meanwhile, so those of the others follow on it. */
-function insertRows(db: SqliteDatabase, into: string, rows: readonly (readonly SqlValue[])[]): number {
-  let last = 0
-  for (let from = 0; from < rows.length; from += MOST_ROWS) {
-    const some = rows.slice(from, from + MOST_ROWS)
-    const places = some.map((row) => `(${row.map(() => '?').join(', ')})`).join(', ')
-    last = db.insert(`${into} VALUES ${places}`, ...some.flat())
-  }
-  return last - rows.length + 1
-}
+const insertRecords = rowInsert('INSERT INTO records (session, version, body, sum)', 4)
+const insertItems = rowInsert('INSERT INTO items (tenant, identity, session, record)', 4)
 
-function itemRow({ seal }: Context, tenantName: string, place: Place, identity: string): readonly SqlValue[] {
-  return [place.tenant, seal.blind(tenantName, identity), place.session, place.record]
+/** Inserts rows, given as their values one after the other, and gives the id of the first: nobody else writes meanwhile, so those of the others follow on it. */
+function rowInsert(into: string, columns: number): (db: SqliteDatabase, values: readonly SqlValue[]) => number {
+  const row = `(${Array<string>(columns).fill('?').join(', ')})`
+  const statements = Array.from({ length: MOST_ROWS + 1 }, (_, rows) => {
+    return `${into} VALUES ${Array<string>(rows).fill(row).join(', ')}`
+  })
+  return (db, values) => {
+    let last = 0
+    for (let from = 0; from < values.length; from += MOST_ROWS * columns) {
+      const some = values.length <= MOST_ROWS * columns ? values : values.slice(from, from + MOST_ROWS * columns)
+      last = db.insert(statements[some.length / columns]!, ...some)
+    }
+    return last - values.length / columns + 1
+  }
 }
 
 function createSession(db: SqliteDatabase, tenant: number, session: string, now: number): number {

@@ -21,7 +21,7 @@ export interface FreshText {
  */
 export interface ReadCache {
   /** Numbers of tenants never change. */
-  readonly tenants: Map<string, number>
+  readonly tenants: BoundedMap<string, number>
   readonly heads: BoundedMap<string, SessionHead>
   readonly values: BoundedMap<string, { readonly value: string | undefined }>
   /** Of epochs and of first-send edits. */

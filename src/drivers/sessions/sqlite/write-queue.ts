@@ -107,7 +107,7 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
       new Promise((resolve, reject) => {
         waiting.push({ run, durability, resolve: resolve as (value: unknown) => void, reject })
         running ??= drain()
-        if (!mayWait()) hurry?.()
+        if (hurry !== undefined && !mayWait()) hurry()
       }),
     async idle() {
       idling++
@@ -144,14 +144,14 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
     const outcomes: Outcome[] = []
     const startedAt = performance.now()
     try {
-      for (const [done, job] of batch.entries()) {
+      for (let done = 0; done < batch.length; done++) {
         // What is left goes into the next transaction.
         if (done > 0 && performance.now() - startedAt > SLICE_MS) {
           waiting.unshift(...batch.splice(done))
           break
         }
-        const outcome = isCareful ? runCarefully(db, job) : resolved(job, job.run(db))
-        outcomes.push(outcome)
+        const job = batch[done]!
+        outcomes.push(isCareful ? runCarefully(db, job) : resolved(job, job.run(db)))
       }
       db.run('COMMIT')
       committedAt = performance.now()
@@ -173,17 +173,23 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
       if (endsTransaction(error)) throw error
       db.run('ROLLBACK TO job')
       onRollback()
-      outcome = { job, settle: () => job.reject(explain(error)) }
+      outcome = { job, error: explain(error) }
     }
     db.run('RELEASE job')
     return outcome
   }
 
   function settleAll(outcomes: readonly Outcome[]): void {
-    for (const { job, settle } of outcomes) if (job.durability !== 'flushed') settle()
-    const durable = outcomes.filter(({ job }) => job.durability === 'flushed')
+    const durable: Outcome[] = []
+    let isOwed = false
+    for (const outcome of outcomes) {
+      const { durability } = outcome.job
+      if (durability === 'flushed') durable.push(outcome)
+      else settle(outcome)
+      isOwed ||= durability !== 'passing'
+    }
     if (durable.length > 0) return flush(durable)
-    if (outcomes.some(({ job }) => job.durability !== 'passing')) soon ??= setTimeout(flushSoon, SOON_MS)
+    if (isOwed) soon ??= setTimeout(flushSoon, SOON_MS)
   }
 
   function flushSoon(): void {
@@ -197,7 +203,7 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
     const done = flushed().then(
       () => {
         owed = undefined
-        durable.forEach(({ settle }) => settle())
+        durable.forEach(settle)
       },
       (error: unknown) => {
         owed = { cause: error }
@@ -212,12 +218,14 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
   }
 }
 
-interface Outcome {
-  readonly job: Job
-  settle(): void
-}
+type Outcome = { readonly job: Job; readonly value: unknown } | { readonly job: Job; readonly error: unknown }
 
-const resolved = (job: Job, value: unknown): Outcome => ({ job, settle: () => job.resolve(value) })
+const resolved = (job: Job, value: unknown): Outcome => ({ job, value })
+
+function settle(outcome: Outcome): void {
+  if ('error' in outcome) outcome.job.reject(outcome.error)
+  else outcome.job.resolve(outcome.value)
+}
 
 /** The engine may have rolled back already; then there is nothing left to do. */
 function rollback(db: SqliteDatabase): void {

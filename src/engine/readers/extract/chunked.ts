@@ -22,7 +22,10 @@ export interface ChunkPlan {
 }
 
 /** What was said about chunks so far, so that none is asked about twice: not when another one failed, nor when the question comes again. */
-export type ChunkAnswers = Map<string, readonly string[]>
+export interface ChunkAnswers {
+  get(chunk: string): readonly string[] | undefined
+  set(chunk: string, said: readonly string[]): unknown
+}
 
 /** How many chunks an artifact needs, judged by samples from its beginning, middle and end. */
 export async function planChunks(reader: Reader, stat: ArtifactStat, model: ExtractionModel): Promise<ChunkPlan> {

@@ -2,6 +2,7 @@ import type { Handle } from '../../../core/handles.ts'
 import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, RequestSent, UsageSeen } from '../../../core/records.ts'
 import type { Limit } from '../../../core/target.ts'
 import { BoundedMap } from '../../../lib/bounded-map.ts'
+import type { Writable } from '../../../lib/writable.ts'
 import {
   callOf,
   createCalibration,
@@ -74,15 +75,15 @@ export type EpochChange = { readonly stands: Epoch } | { readonly undone: string
 /** Who answered a request: only that provider can read what it sealed. */
 export interface Issuer {
   readonly model: string
-  readonly endpoint?: string
+  readonly endpoint?: string | undefined
 }
 
 /** How a request was sent, as far as we know. */
 export interface HandedOut extends Issuer {
   /** The epoch that stood. */
-  readonly epoch?: string
+  readonly epoch: string | undefined
   /** What fitted then. */
-  readonly limitTokens?: number
+  readonly limitTokens: number | undefined
   /** It was made a closing turn. */
   readonly isClosing: boolean
   readonly isAnswered: boolean
@@ -94,11 +95,9 @@ const MOST_SEALS = 10_000
 /** Characters of first-send edits that are kept for the time when nobody can be asked for them. */
 const MOST_EDIT_CHARACTERS = 1024 * 1024
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] }
-
 /** Empty; `restore.ts` fills it. `formOf` is what the bytes of an item are known by. */
 export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragment: string) => string): BranchLog {
-  const calls = createLedger()
+  const calls = createLedger({ keep: 0 })
   const sent = new Set<string>()
   const archived = new ArchivedForms()
   const epochs = new Set<string>()
@@ -129,7 +128,8 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
       if (!edits.has(record.key)) edits.set(record.key, record, record.text.length)
     } else if (record.type === 'epoch') epochs.add(record.id)
     else if (record.type === 'usage') {
-      for (const [seal, tokens] of Object.entries(record.hidden ?? {})) sealedTokens.set(seal, tokens)
+      if (record.hidden !== undefined)
+        for (const [seal, tokens] of Object.entries(record.hidden)) sealedTokens.set(seal, tokens)
       calls.record(callOf(tenant, session, record))
     }
   }
@@ -161,15 +161,7 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
   function takeSent({ chain, model, endpoint, epoch, limit, closing, refused }: RequestSent): void {
     if (handedOut.get(chain)?.isAnswered === true) return
     if (refused === true) handedOut.delete(chain)
-    else
-      handOut(chain, {
-        model,
-        ...(endpoint !== undefined && { endpoint }),
-        ...(epoch !== undefined && { epoch }),
-        limitTokens: limit,
-        isClosing: closing === true,
-        isAnswered: false,
-      })
+    else handOut(chain, { model, endpoint, epoch, limitTokens: limit, isClosing: closing === true, isAnswered: false })
   }
 
   function handOut(chain: string, sent: HandedOut): void {
@@ -190,17 +182,19 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     if (log.calibration !== undefined) teach(log.calibration, log.measured, record)
     log.turns = Math.max(log.turns, Number(record.turn.split('-')[1] ?? 0))
     const limit = record.limit ?? log.lastCall?.limit
-    log.lastCall = { model: record.model, ...(limit !== undefined && { limit }) }
-    const { usage, measured, epoch, endpoint } = record
-    const issuer: Issuer = { model: record.model, ...(endpoint !== undefined && { endpoint }) }
-    if (measured !== undefined)
+    const { model, usage, measured, epoch, endpoint } = record
+    log.lastCall = limit === undefined ? { model } : { model, limit }
+    if (measured !== undefined) {
+      const limitTokens = record.limit?.tokens
       handOut(measured.chain, {
-        ...issuer,
-        ...(epoch !== undefined && { epoch }),
-        ...(record.limit !== undefined && { limitTokens: record.limit.tokens }),
+        model,
+        endpoint,
+        epoch,
+        limitTokens,
         isClosing: record.closing === true,
         isAnswered: true,
       })
+    }
     if (measured?.exact === true) log.isExact = true
     if (isKnownUsage(usage)) log.counted = cutEvidence(log.counted, { usage, estimated: record.estimated, epoch }).seen
     // What was measured before has less in common with the next request than our own count of it.
@@ -208,16 +202,18 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     // Some servers report zeros for what they did not count; as a measurement that would be an empty window.
     if (!isKnownUsage(usage) || measured === undefined) return
     log.cacheIsWarm = usage.cacheRead > 0
-    log.measured = {
+    const last: Writable<Measured> = {
+      ...measured,
       at: record.at,
       prompt: usage.input,
       output: usage.output,
       reasoning: usage.reasoning,
       rawTokens: record.estimated,
-      ...measured,
-      ...issuer,
-      ...(epoch !== undefined && { epoch }),
+      model,
     }
+    if (endpoint !== undefined) last.endpoint = endpoint
+    if (epoch !== undefined) last.epoch = epoch
+    log.measured = last
   }
 
   const log: Writable<BranchLog> = {

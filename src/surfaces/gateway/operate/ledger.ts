@@ -1,4 +1,6 @@
 import { BoundedMap } from '../../../lib/bounded-map.ts'
+import { jointKey } from '../../../lib/joint-key.ts'
+import type { Writable } from '../../../lib/writable.ts'
 import type { PlimsollEvent } from '../../../core/events.ts'
 import type { Usage } from '../../../core/usage.ts'
 import {
@@ -32,8 +34,8 @@ export interface Ledger extends CallLedger {
   sessions(tenant?: string): readonly SessionSummary[]
 }
 
-/** What a session's events say beside its calls. */
-type Standing = Omit<SessionSummary, 'usage' | 'costUsd'>
+/** What a session's events say beside its calls, so far. */
+type Standing = Writable<Omit<SessionSummary, 'usage' | 'costUsd'>>
 
 const MOST_SESSIONS = 10_000
 
@@ -50,12 +52,13 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
     take(event) {
       calls.take(event)
       if (event.session === '') return
-      const key = keyOf(event.tenant, event.session)
-      const next = reduce(known.get(key) ?? begin(event), event)
-      known.set(key, next)
+      const key = jointKey(event.tenant, event.session)
+      let standing = known.get(key)
+      if (standing === undefined) known.set(key, (standing = begin(event)))
+      take(standing, event)
     },
     session(tenant, session) {
-      const standing = known.peek(keyOf(tenant, session))
+      const standing = known.peek(jointKey(tenant, session))
       return standing === undefined ? undefined : summaryOf(standing)
     },
     sessions: (tenant) =>
@@ -65,8 +68,6 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
         .map(summaryOf),
   }
 }
-
-const keyOf = (tenant: string, session: string): string => JSON.stringify([tenant, session])
 
 const begin = ({ tenant, session, at }: PlimsollEvent): Standing => ({
   tenant,
@@ -81,18 +82,23 @@ const begin = ({ tenant, session, at }: PlimsollEvent): Standing => ({
   recovered: 0,
 })
 
-function reduce(before: Standing, event: PlimsollEvent): Standing {
-  const summary = { ...before, lastAt: event.at }
+function take(standing: Standing, event: PlimsollEvent): void {
+  standing.lastAt = event.at
   switch (event.type) {
     case 'request-prepared':
-      return { ...summary, requests: before.requests + 1, load: event.load, limit: event.limit, verdict: event.verdict }
+      standing.requests++
+      standing.load = event.load
+      standing.limit = event.limit
+      standing.verdict = event.verdict
+      break
     case 'epoch-declared':
-      return { ...summary, epochs: before.epochs + 1, epoch: event.epoch }
+      standing.epochs++
+      standing.epoch = event.epoch
+      break
     case 'item-offloaded':
-      return { ...summary, offloaded: before.offloaded + 1 }
+      standing.offloaded++
+      break
     case 'overflow-recovered':
-      return { ...summary, recovered: before.recovered + 1 }
-    default:
-      return summary
+      standing.recovered++
   }
 }

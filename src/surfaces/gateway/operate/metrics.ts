@@ -37,28 +37,59 @@ const FAMILIES: Readonly<Record<string, Family>> = {
 const DURATION_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const LOAD_SHARES = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1]
 
+/** Kinds of tokens, each with its label. */
+const TOKENS = (['input', 'cacheRead', 'cacheWrite', 'output', 'reasoning'] as const).map(
+  (kind) => [kind, `kind="${kind}"`] as const,
+)
+
+/** How often values were at most as large as each bound. */
+interface Histogram {
+  readonly bounds: readonly number[]
+  readonly counts: number[]
+  count: number
+  sum: number
+}
+
+const histogram = (bounds: readonly number[]): Histogram => ({ bounds, counts: bounds.map(() => 0), count: 0, sum: 0 })
+
+function observe(into: Histogram, value: number): void {
+  for (let i = 0; i < into.bounds.length; i++) if (value <= into.bounds[i]!) into.counts[i]!++
+  into.count++
+  into.sum += value
+}
+
+function linesOf(family: string, { bounds, counts, count, sum }: Histogram): string[] {
+  if (count === 0) return []
+  return [
+    ...bounds.map((bound, i) => `${family}_bucket{le="${bound}"} ${counts[i]}`),
+    `${family}_bucket{le="+Inf"} ${count}`,
+    `${family}_sum ${sum}`,
+    `${family}_count ${count}`,
+  ]
+}
+
 export function createMetrics(): Metrics {
   const values = new Map<string, Map<string, number>>()
+  const load = histogram(LOAD_SHARES)
+  const duration = histogram(DURATION_SECONDS)
+  const histograms: Readonly<Record<string, Histogram>> = {
+    plimsoll_load_ratio: load,
+    plimsoll_request_duration_seconds: duration,
+  }
   const add = (family: string, labels: string, by = 1): void => {
     const series = values.get(family) ?? new Map<string, number>()
     values.set(family, series)
     series.set(labels, (series.get(labels) ?? 0) + by)
-  }
-  const spread = (family: string, bounds: readonly number[], value: number): void => {
-    for (const bound of bounds) add(`${family}_bucket`, `le="${bound}"`, value <= bound ? 1 : 0)
-    add(`${family}_bucket`, 'le="+Inf"')
-    add(`${family}_sum`, '', value)
-    add(`${family}_count`, '')
   }
   return {
     take(event) {
       switch (event.type) {
         case 'request-prepared':
           add('plimsoll_requests_prepared_total', `verdict="${event.verdict}"`)
-          return spread('plimsoll_load_ratio', LOAD_SHARES, event.load / Math.max(1, event.limit))
+          return observe(load, event.load / Math.max(1, event.limit))
         case 'request-forwarded':
           add('plimsoll_requests_forwarded_total', `status="${Math.floor(event.status / 100)}xx"`)
-          return spread('plimsoll_request_duration_seconds', DURATION_SECONDS, event.durationMs / 1000)
+          return observe(duration, event.durationMs / 1000)
         case 'epoch-declared':
           add('plimsoll_epochs_total', `forced="${event.forced}"`)
           return add('plimsoll_epoch_tokens_saved_total', '', Math.max(0, event.before - event.after))
@@ -68,9 +99,7 @@ export function createMetrics(): Metrics {
         case 'overflow-recovered':
           return add('plimsoll_overflows_recovered_total', '')
         case 'usage-recorded':
-          for (const kind of ['input', 'cacheRead', 'cacheWrite', 'output', 'reasoning'] as const) {
-            add('plimsoll_tokens_total', `kind="${kind}"`, event.usage[kind])
-          }
+          for (const [kind, label] of TOKENS) add('plimsoll_tokens_total', label, event.usage[kind])
           return add('plimsoll_cost_usd_total', '', event.costUsd ?? 0)
         case 'usage-missing':
           return add('plimsoll_usage_missing_total', '')
@@ -86,12 +115,10 @@ export function createMetrics(): Metrics {
       const lines: string[] = []
       for (const [family, { type, help }] of Object.entries(FAMILIES)) {
         lines.push(`# HELP ${family} ${help}`, `# TYPE ${family} ${type}`)
-        const names = type === 'histogram' ? [`${family}_bucket`, `${family}_sum`, `${family}_count`] : [family]
-        for (const name of names) {
-          for (const [labels, value] of values.get(name) ?? []) {
-            lines.push(`${name}${labels === '' ? '' : `{${labels}}`} ${value}`)
-          }
-        }
+        const spread = histograms[family]
+        if (spread !== undefined) lines.push(...linesOf(family, spread))
+        for (const [labels, value] of values.get(family) ?? [])
+          lines.push(`${family}${labels === '' ? '' : `{${labels}}`} ${value}`)
       }
       return `${lines.join('\n')}\n`
     },

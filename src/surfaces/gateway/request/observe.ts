@@ -60,8 +60,15 @@ function whole(codec: Codec): Reading {
   const chunks: Uint8Array[] = []
   return {
     push: (bytes) => void chunks.push(bytes),
-    response: () => readWhole(codec, Buffer.concat(chunks).toString('utf8')),
+    response: () => readWhole(codec, textOf(chunks)),
   }
+}
+
+/** Short answers come in one piece. */
+function textOf(chunks: readonly Uint8Array[]): string {
+  const [first, ...others] = chunks
+  if (first === undefined || others.length > 0) return Buffer.concat(chunks).toString('utf8')
+  return Buffer.from(first.buffer, first.byteOffset, first.byteLength).toString('utf8')
 }
 
 /** A stream may come as one JSON array of chunks; each is read as an event. */

@@ -9,16 +9,13 @@ export async function recorded<B>(
   attempt: Attempt,
   response: ModelResponse | undefined,
 ): Promise<void> {
-  const { prepared } = attempt
+  const turn = attempt.prepared.id
+  // Where others serve the same sessions, the answer ends when it is recorded.
+  const durable = managed.isShared ? 'soon' : 'batched'
   try {
     // Together, so that the store can write both with one commit.
     const [{ truncatedTo }] = await Promise.all([
-      managed.session.record({
-        turn: prepared.id,
-        ...(response !== undefined && { answer: response }),
-        // Where others serve the same sessions, the answer ends when it is recorded.
-        durable: managed.isShared ? 'soon' : 'batched',
-      }),
+      managed.session.record(response === undefined ? { turn, durable } : { turn, durable, answer: response }),
       managed.onResponse(response),
     ])
     if (truncatedTo === undefined) await noteAccepted(managed, attempt, response)
@@ -36,9 +33,7 @@ async function noteAccepted<B>(
   response: ModelResponse | undefined,
 ): Promise<void> {
   if (response === undefined || response.stop === 'error') return
+  const { bytes } = prepared.load
   const tokens = response.usage?.input
-  await learned.accepted(
-    { tenant, endpoint, model },
-    { bytes: prepared.load.bytes, ...(tokens !== undefined && { tokens }) },
-  )
+  await learned.accepted({ tenant, endpoint, model }, tokens === undefined ? { bytes } : { bytes, tokens })
 }

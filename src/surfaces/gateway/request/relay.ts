@@ -2,6 +2,7 @@ import type { ModelResponse } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { Framing } from '../../../formats/framing/framing.ts'
 import { wireOf } from '../../../formats/registry.ts'
+import type { Writable } from '../../../lib/writable.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import { close, deliver, type Sent } from './deliver.ts'
 import type { Place, Reply, Rewrite, Tap, UpstreamAnswer } from '../exchange-types.ts'
@@ -16,12 +17,14 @@ import { observeResponse } from './observe.ts'
 import { recorded } from './record-answer.ts'
 import { localAnswer } from './local-answer.ts'
 
+type Relayed<B> = Extract<Reply<B>, { kind: 'relay' }>
+
 export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, startedAt: number): Promise<Reply<B>> {
   const { answer, attempt, errorBody, refusal, recovered } = sent
   const { prepared, place } = attempt
   const { sessionId: session, agent, mode, hidden } = managed
-  const reply = {
-    kind: 'relay' as const,
+  const reply: Writable<Relayed<B>> = {
+    kind: 'relay',
     from: answer,
     headers: reportHeaders({
       session,
@@ -38,9 +41,13 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
   if (refusal !== undefined) {
     await close(managed, attempt, answer)
     finished()
-    return errorBody === undefined ? reply : { ...reply, body: errorBody }
+    if (errorBody !== undefined) reply.body = errorBody
+    return reply
   }
-  if (hidden === undefined) return { ...reply, tap: plainTap(managed, sent, finished) }
+  if (hidden === undefined) {
+    reply.tap = plainTap(managed, sent, finished)
+    return reply
+  }
   let current = attempt
   const steps = {
     codec: managed.codec,
