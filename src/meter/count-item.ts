@@ -1,5 +1,6 @@
 import { type Count, countFrom, exactly, NO_TOKENS, sumCounts, unknownCount } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
+import type { ContentKind } from './estimator/kinds.ts'
 import type { Overhead } from './overhead.ts'
 import { countMedia } from './media/count-media.ts'
 
@@ -23,6 +24,12 @@ const SEALED_UNSEEN: Count = unknownCount(400, 0, 4000)
 export interface ItemCount {
   readonly words: Count
   readonly media: Count
+}
+
+export interface CountedItem extends ItemCount {
+  readonly kind: ContentKind
+  /** Share of the words that is text: the rest is framing. */
+  readonly text: number
 }
 
 /** Tokens of one item, its framing as a call or result included; the framing of its message is counted with the whole. */

@@ -5,7 +5,7 @@ import { modelName } from '../core/model-name.ts'
 import type { Prefixes } from '../lib/prefix-memo.ts'
 import type { Overhead } from './overhead.ts'
 import { createContentCache } from './content-cache.ts'
-import { countItem, type ItemContext, type ItemCount } from './count-item.ts'
+import { type CountedItem, countItem, type ItemContext } from './count-item.ts'
 import { estimateTokens } from './estimator/estimate.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 import { createTally } from './tally.ts'
@@ -45,12 +45,6 @@ export interface LensFormat {
   readonly seen: WeakMap<Item, CountedItem>
   /** Histories that were added up. */
   readonly tally: ReturnType<typeof createTally>
-}
-
-export interface CountedItem extends ItemCount {
-  readonly kind: ContentKind
-  /** Share of the words that is text: the rest is framing. */
-  readonly text: number
 }
 
 /** Counts before calibration. Content is counted once: by item object, and by text for clients that resend new objects. */

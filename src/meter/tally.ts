@@ -1,9 +1,8 @@
 import { type Count, countFrom, type CountSource, NO_TOKENS, weaker } from '../core/count.ts'
 import type { Near, Prefixes } from '../lib/prefix-memo.ts'
 import type { Item } from '../core/item.ts'
-import { addMedia } from './count-item.ts'
+import { addMedia, type CountedItem } from './count-item.ts'
 import type { ContentKind } from './estimator/kinds.ts'
-import type { CountedItem } from './raw-counter.ts'
 
 /**
  * Raw tokens by what they are: kinds of text; `tools`, whose declarations a vendor rewrites; `media`, counted by rules of size;
