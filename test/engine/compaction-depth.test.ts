@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createPlimsoll } from '../../src/index.ts'
-import { toolLoop } from '../support/anthropic-loop.ts'
+import { resultText, toolLoop } from '../support/anthropic-loop.ts'
 import { ANTHROPIC, MODEL } from '../pains/support/loop.ts'
 
 interface Depth {
@@ -37,5 +37,35 @@ describe('how deep a compaction cuts', () => {
     const [unsure, sure] = [await secondCompaction(false), await secondCompaction(true)]
     expect(unsure.width).toBeGreaterThan(sure.width * 1.1)
     expect(Math.abs(unsure.tokens - sure.tokens)).toBeLessThan(0.05 * sure.tokens)
+  })
+})
+
+describe('a request that the provider’s own count says is too long', () => {
+  it('is compacted, although the bound of what is left is wider than that count', async () => {
+    const plimsoll = createPlimsoll({ store: 'memory:', secret: new Uint8Array(32).fill(5) })
+    const session = plimsoll.session({ id: 'wide' })
+    // Most of the window is instructions of a model that nobody has measured: after a compaction nothing of the count is known but these bounds.
+    const target = { model: 'some-model', window: 32_000 }
+    const system = resultText(1, 58_000)
+    for (let steps = 1, reported = 0; ; steps++) {
+      const turn = await session.prepare({
+        format: ANTHROPIC,
+        body: { ...toolLoop({ steps, resultLength: 900 }), model: target.model, system },
+        targets: [target],
+      })
+      const { tokens, high } = turn.load.count
+      const usage = { input: Math.round(tokens), cacheRead: 0, cacheWrite: 0, output: 20, reasoning: 0 }
+      await session.record({ turn: turn.id, usage })
+      // The first request is compacted too, before anybody has reported anything.
+      if (steps === 1 || turn.report.loadBefore <= turn.limit.tokens) {
+        reported = usage.input
+        continue
+      }
+      expect(turn.report.newEpoch).toBeDefined()
+      expect(high).toBeGreaterThan(turn.report.loadBefore)
+      expect(tokens).toBeLessThan(0.75 * reported)
+      break
+    }
+    await plimsoll.close()
   })
 })

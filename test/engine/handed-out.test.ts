@@ -9,7 +9,7 @@ import { testEngine } from '../support/engine.ts'
 const prepare = (session: Session, steps: number): Promise<PreparedTurn> =>
   session.prepare({
     format: 'anthropic-messages',
-    body: JSON.stringify(toolLoop({ steps, resultLength: () => 900 })),
+    body: JSON.stringify(toolLoop({ steps, resultLength: () => 200 })),
     targets: [{ model: 'm', window: 5_000 }],
   })
 

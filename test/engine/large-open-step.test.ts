@@ -48,4 +48,27 @@ describe.each(WIRES)('a compaction beside a step that brings much at once, on %s
     expect(turn.load.count.high).toBeLessThanOrEqual(turn.limit.tokens)
     expect(turn.text).toContain(inJson(task.join('\n')))
   })
+
+  it('keeps a long task whole behind long instructions, request by request', async () => {
+    // Of 15,580 tokens the instructions take 7,000 and the task two thirds of what they leave.
+    const system = 'Answer in whole sentences. '.repeat(1_037)
+    const rules = Array.from({ length: 420 }, (_, n) => `Rule ${n}: no request of shard ${n} waits for another one.`)
+    const task = rules.join('\n')
+    const session = testEngine().session()
+    let compactions = 0
+    for (let count = 1; count <= 12; count++) {
+      const steps = FINDINGS.slice(0, count).map((text, n) => stepOf(n % 3 === 0 ? 4_000 : 1_000, n, text, 3))
+      const turn = await session.prepare({
+        format: wire,
+        body: JSON.stringify(plainBody(wire, [{ user: task, steps }], system)),
+        targets: [{ model: 'm', window: WINDOW }],
+      })
+      if (turn.report.newEpoch !== undefined) compactions++
+      expect(turn.load.count.high).toBeLessThanOrEqual(turn.limit.tokens)
+      expect(turn.text).toContain(inJson(task))
+      // What was found stays as long as it is as short as this.
+      for (const finding of FINDINGS.slice(0, count)) expect(turn.text).toContain(finding)
+    }
+    expect(compactions).toBeGreaterThan(2)
+  })
 })

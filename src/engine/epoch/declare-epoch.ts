@@ -4,7 +4,7 @@ import type { Item } from '../../core/item.ts'
 import { RECORD_VERSION, type Epoch } from '../../core/records.ts'
 import { turnsOf } from '../../core/turns.ts'
 import { referenceHandles, storeTexts } from '../session/archive.ts'
-import type { Draft, Proposal, StoredText } from './cascade/draft.ts'
+import { keptTokens, workingRoom, type Draft, type Proposal, type StoredText } from './cascade/draft.ts'
 import { coverage } from './cascade/plan-epoch.ts'
 import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
@@ -29,8 +29,8 @@ const AIM_STEP = 0.2
 /** A person who asks for a reduction below low water means less than there is: this share of it. */
 const ASKED_SHARE = 0.5
 
-/** What the last epoch in a row is squeezed to, of the limit. */
-const LAST_SHARE = 0.8
+/** What the last epoch in a row leaves free, of the room to work in. */
+const FREE_SHARE = 0.2
 
 /** Plans a reduction and makes it an epoch; without one, why there is nothing to gain. */
 export async function declareEpoch(
@@ -124,8 +124,7 @@ async function planAndClaim(
 /** The last epoch in a row leaves room for what the next request brings, which will have to do without one. */
 function roomy(context: PrepareContext, { epoch }: Standing, draft: Draft): Draft {
   if (epochsInARow(context, epoch) < MOST_IN_A_ROW - 1) return draft
-  const { limitTokens, fixedTokens } = draft
-  return { ...draft, limitTokens: limitTokens - (1 - LAST_SHARE) * Math.max(0, limitTokens - fixedTokens) }
+  return { ...draft, limitTokens: draft.limitTokens - FREE_SHARE * workingRoom(draft) }
 }
 
 function aimed(draft: Draft, { requested, loadBefore, before }: Cause): Draft {
@@ -224,6 +223,12 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
   const likely = deps.policy.water.lowBy === 'tokens' ? likelyOf(context, fixed.tokens) : undefined
   const turns = turnsOf(items)
   const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.log.pins, ...preserve]))
+  const bound = {
+    tokensOf: once(tokensOf(context)),
+    countText: onceForShort(textTokensOf(context)),
+    fixedTokens: fixed.high,
+  }
+  const counts = likely ?? bound
   return {
     items,
     links,
@@ -231,15 +236,13 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     keep,
     pinned,
     openFrom,
-    tokensOf: once(tokensOf(context)),
-    countText: onceForShort(textTokensOf(context)),
-    fixedTokens: fixed.high,
+    ...bound,
     limitTokens: limit.tokens,
     windowTokens: limit.window,
     ...(design?.estimate !== undefined && {
       estimate: (left: readonly Item[]) => design.estimate!({ ...conversation, items: left }, context.target.model),
     }),
-    lowTokens: lowWater(deps.policy, limit, likely?.fixedTokens ?? fixed.high),
+    lowTokens: lowWater(deps.policy, limit, counts.fixedTokens, keptTokens({ items, keep, openFrom, ...counts })),
     ...(likely !== undefined && { likely }),
     marginTokens: marginOf(deps.policy, limit),
     mayStrip: context.codec.traits.mayStrip,
@@ -255,6 +258,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     readers: context.epochReaders(),
     describeResult: deps.describeResult,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,
+    asksInBand: deps.policy.summaries?.via === 'in-band' && context.send !== undefined,
   }
 }
 

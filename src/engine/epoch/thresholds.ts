@@ -26,16 +26,24 @@ export function highWater(policy: Policy, limit: Limit, cacheIsWarm = false): nu
   return Math.min(line, water.highTokens ?? Infinity, limit.tokens)
 }
 
-/** The load that a reduction aims at. `fixedTokens`: instructions and tools, which no reduction touches. */
-export function lowWater(policy: Policy, limit: Limit, fixedTokens = 0): number {
+/** Of what everything that stays leaves of the limit, a reduction does not aim below this share: it would leave no room for its record. */
+const LEAST_OF_REST = 0.4
+
+/**
+ * The load that a reduction aims at. `fixedTokens`: instructions and tools, which no reduction touches; `keptTokens`: these and all else that stays,
+ * such as a long task.
+ */
+export function lowWater(policy: Policy, limit: Limit, fixedTokens = 0, keptTokens = fixedTokens): number {
   const { water } = policy
-  const fixed = water.lowOf === 'history' ? Math.min(fixedTokens, limit.tokens) : 0
+  const ofHistory = water.lowOf === 'history'
+  const fixed = ofHistory ? Math.min(fixedTokens, limit.tokens) : 0
   const base = baseOf(policy, limit)
   // A head is read from the cache with every call anyway: the more there is of it, the less a deep cut behind it saves, until it leaves so little
   // that only depth brings calls between two cuts.
   const share = fixed / base
   const low = water.low + (1 - water.low) * share * (1 - share)
-  return Math.min(fixed + low * (base - fixed), water.lowTokens ?? Infinity)
+  const least = ofHistory ? keptTokens + LEAST_OF_REST * Math.max(0, base - keptTokens) : 0
+  return Math.min(Math.max(fixed + low * (base - fixed), least), water.lowTokens ?? Infinity)
 }
 
 /** Whether a load has reached high water. */

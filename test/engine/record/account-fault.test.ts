@@ -6,6 +6,7 @@ const HISTORY = [
   user('The login page loses its session after a redirect. Find out why.'),
   ...step('read', { path: 'src/auth/session-store.ts' }, 'export function restoreSession(token) {}'),
   said('`restoreSession` in src/auth/session-store.ts drops the token when `SameSite` is Strict.'),
+  said('The recording of it is on YouTube.'),
   ...step('bash', { command: 'npm test' }, 'FAIL E1042 redirect drops cookie\nexit code 1'),
 ]
 
@@ -19,6 +20,10 @@ describe('a model’s account', () => {
     [
       'is in another language and names nothing',
       'Der Login verliert die Session beim Redirect; der Test ist noch rot.',
+    ],
+    [
+      'is long, in another language, and names several things',
+      'Auftrag: herausfinden, warum die Anmeldung nach einer Weiterleitung verloren geht. Befund: restoreSession in src/auth/session-store.ts verwirft den Wert, sobald SameSite streng eingestellt ist. Entscheidung: noch keine getroffen. Stand: Prüfungen schlagen weiterhin fehl, E1042. Nächster Schritt: Einstellung lockern, danach erneut prüfen.',
     ],
     [
       'has headings in capitals, products and common compounds',
@@ -44,6 +49,11 @@ describe('a model’s account', () => {
       'names what never occurred',
       'Changed src/db/pool.ts, src/db/migrate.ts and src/cache/redis_client.ts; see restoreSession.',
       /does not occur.*src\/db\/pool\.ts/,
+    ],
+    [
+      'speaks of something else at length with one name of the conversation in it',
+      'The Amazon rainforest covers most of the basin of the river, as a film on YouTube shows, which belongs to nine nations. Brazil holds the largest part of it, with sixty percent of the forest, followed by Peru and Colombia. It represents over half of the remaining tropical woods on the planet.',
+      /names nothing of what happened/,
     ],
   ])('that %s is not', (_, account, reason) => {
     expect(accountFault(account, HISTORY)).toMatch(reason)

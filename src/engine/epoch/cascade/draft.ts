@@ -51,6 +51,8 @@ export interface Draft {
   readonly instructions?: string
   /** There is a model that may be asked for summaries. */
   readonly hasModel: boolean
+  /** It is asked behind the history itself, which has to leave room for the question and its answer. @default false */
+  readonly asksInBand?: boolean
 }
 
 /** What a step proposes: edits in places of the chain, and the texts that its handles must open. */
@@ -94,6 +96,23 @@ export interface StoredText {
   /** What is known about the content. */
   readonly about?: ArtifactMeta
 }
+
+/** Tokens that stay in view whatever is cut, before the open step: instructions and tools, the task, the newest message, pins. */
+export function keptTokens(draft: Pick<Draft, 'items' | 'keep' | 'openFrom' | 'tokensOf' | 'fixedTokens'>): number {
+  let sum = draft.fixedTokens
+  for (const index of draft.keep) if (index < draft.openFrom) sum += draft.tokensOf(draft.items[index]!)
+  return sum
+}
+
+/** What people wrote stays whole up to this share of what instructions and tools leave of the limit: the rest is room to work in. */
+export const WORDS_SHARE = 0.8
+
+/**
+ * The part of the limit that work goes on in: what everything that stays leaves of it. What is to be left free is a share of this: taken from all
+ * of the limit, it would cost a long task its middle.
+ */
+export const workingRoom = (draft: Draft): number =>
+  Math.max(draft.limitTokens - keptTokens(draft), (1 - WORDS_SHARE) * (draft.limitTokens - draft.fixedTokens), 0)
 
 export function storedText(item: Item): StoredText {
   const { text, toolName: tool, callId } = item

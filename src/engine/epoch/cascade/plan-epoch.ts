@@ -6,7 +6,7 @@ import type { Pause } from '../../../lib/yield-now.ts'
 import { behindCompaction } from './behind-compaction.ts'
 import { collapseDuplicates } from './steps/collapse-duplicates.ts'
 import { compressResults } from './steps/compress-results.ts'
-import { nextPlaces, NOTHING, type Draft, type Proposal, type StoredText } from './draft.ts'
+import { nextPlaces, NOTHING, workingRoom, type Draft, type Proposal, type StoredText } from './draft.ts'
 import { emergencyFold } from './steps/emergency.ts'
 import { fold } from './steps/fold.ts'
 import { offload } from './steps/offload.ts'
@@ -35,6 +35,9 @@ export async function planEpoch(whole: Draft, steps: readonly CascadeStep[], pau
   }
   return proposal
 }
+
+/** What a squeeze leaves free where its policy does not say it, of the room to work in. */
+const SQUEEZED_FREE = 0.05
 
 /** What only makes a request fit that would not leave otherwise. */
 const isLastResort = (step: CascadeStep): boolean => step.step === 'squeeze' && (step.above ?? 1) >= 1
@@ -79,12 +82,14 @@ function propose(
     case 'fold':
       return fold(draft, step, pause)
     case 'squeeze': {
-      const { above = 1, to = 0.95, tokens = Infinity, minimum = 0 } = step
+      const { above = 1, to, tokens = Infinity, minimum = 0 } = step
       const level = (share: number): number => Math.min(tokens, draft.limitTokens * share)
       if (draft.items.length < minimum || projected <= level(above)) return NOTHING
+      const aim =
+        to === undefined ? Math.min(tokens, draft.limitTokens - SQUEEZED_FREE * workingRoom(draft)) : level(to)
       // Only what would not leave otherwise may cost a person's words their middle.
       const options = { floorTokens: step.floorTokens, spareUser: !isLastResort(step) }
-      return squeeze(draft, projected - level(to), goneIn(draft, before), options, shownIn(draft, before))
+      return squeeze(draft, projected - aim, goneIn(draft, before), options, shownIn(draft, before))
     }
     case 'collapse-duplicates':
       return collapseDuplicates(draft, step)

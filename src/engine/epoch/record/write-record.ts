@@ -31,7 +31,7 @@ export type RecordWriter = (folded: readonly number[], budgetTokens: number) => 
 const USER_SHARE = 0.5
 const MEDIA_SHARE = 0.5
 const PLAN_SHARE = 0.12
-const PROSE_SHARE = 0.7
+const PROSE_SHARE = 0.65
 const CALL_SHARE = 0.16
 const FACTS_SHARE = 0.12
 /** In a small record, shares of it would hold no line: these may take this much, as long as it is no more than a third of what is left. */

@@ -13,6 +13,8 @@ const FEW_TERMS = 12
  */
 const SHARE_OF_FEW = 0.34
 const SHARE_OF_MANY = 0.6
+/** Names of the conversation that show what a longer account is about: a single one, such as a product's, stands in many texts. */
+const NAMES_OF_MANY = 2
 /** A history that uses fewer names than this has none to remind of. */
 const NAMES_LEAST = 5
 const QUOTED = 8
@@ -26,8 +28,9 @@ export function accountFault(account: string, items: readonly Item[]): string | 
   const invented = claims.filter((name) => !known.has(name) && !isMadeOf(name, words))
   if (invented.length >= INVENTED_LEAST && invented.length > INVENTED_SHARE * claims.length)
     return `it names what does not occur in the conversation: ${invented.slice(0, QUOTED).join(', ')}`
-  if ([...used].some(([name, kind]) => (kind === 'symbol' || isClaim(name, kind)) && known.has(name))) return undefined
+  const named = [...used].filter(([name, kind]) => (kind === 'symbol' || isClaim(name, kind)) && known.has(name)).length
   const said = [...termsOf([account])]
+  if (named >= (said.length <= FEW_TERMS ? 1 : NAMES_OF_MANY)) return undefined
   const spoken = termsOf(items.filter(({ kind }) => kind !== 'result' && kind !== 'opaque').map(({ text }) => text))
   const shared = said.filter((term) => spoken.has(term)).length
   if (shared > 0 && shared >= (said.length <= FEW_TERMS ? SHARE_OF_FEW : SHARE_OF_MANY) * said.length) return undefined

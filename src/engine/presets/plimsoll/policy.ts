@@ -17,7 +17,7 @@ export const plimsoll: Policy = {
   intake: { maxShare: 0.25, previewShare: 0.06, budget: { turnShare: 0.75 } },
   cascade: [
     // Without a model the whole record is code's: passages keep what an account would lose.
-    { step: 'fold', tailShare: 0.15, summaryShare: 0.52, modelShare: 0.2 },
+    { step: 'fold', tailShare: 0.05, summaryShare: 0.52, modelShare: 0.2 },
     { step: 'squeeze', floorTokens: 120 },
   ],
 }

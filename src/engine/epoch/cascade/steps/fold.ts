@@ -2,7 +2,7 @@ import { rangesOf } from '../../../../core/epochs.ts'
 import type { EpochEdit } from '../../../../core/records.ts'
 import type { Pause } from '../../../../lib/yield-now.ts'
 import { recordWriter, type RecordWriter } from '../../record/write-record.ts'
-import { linkPlaces, NOTHING, type Draft, type Proposal, type SummaryAsk } from '../draft.ts'
+import { keptTokens, linkPlaces, NOTHING, type Draft, type Proposal, type SummaryAsk } from '../draft.ts'
 import { account, sourceOf, WORDS_PER_TOKEN } from '../../summary/styles/index.ts'
 
 export interface FoldOptions {
@@ -14,13 +14,19 @@ export interface FoldOptions {
   readonly modelShare?: number
 }
 
+/** A summary in band is asked for in place of the newest steps: so much of the limit is room for the question and its answer. */
+const IN_BAND_TAIL = 0.15
 /** Less than this says nothing; the squeeze after the fold makes room for it. */
 const MIN_SUMMARY_TOKENS = 200
 /** Below this share of the budget, what is unused is left alone. */
 const FILL_SLACK = 0.05
 const FILL_TRIES = 4
-/** The upper bound of what a fold aims at is no more than this share of the limit: behind it the next steps have to come. */
+/**
+ * The upper bound of what a fold aims at is no more than this share of the limit, since behind it the next steps have to come; or, where a long
+ * task and instructions take most of it, than this share of what they leave.
+ */
 const MOST_SHARE = 0.8
+const MOST_BESIDE_KEPT = 0.5
 /**
  * Where the open step alone is above low water, the record still has this share of the limit as far as both fit together, and a little of it
  * even where they do not: what the step brought can be shown shorter and read again, and what was said and done before stands nowhere else.
@@ -29,7 +35,7 @@ const MOST_SHARE = 0.8
 const LEAST_SHARE = 0.15
 const FIT_SHARE = 0.8
 const LAST_SHARE = 0.1
-const LAST_OF_REST = 0.25
+const LAST_OF_REST = 0.35
 const MOST_OF_REST = 0.5
 /** Of what it stands for: the record of little is short. */
 const LEAST_OF_SOURCE = 0.3
@@ -40,11 +46,12 @@ const LEAST_OF_SOURCE = 0.3
  */
 export async function fold(whole: Draft, options: FoldOptions, pause: Pause): Promise<Proposal> {
   const draft = inLikelyTokens(whole)
-  const fixed = draft.fixedTokens + keptTokens(draft)
+  const fixed = keptTokens(draft)
   const budget = draft.lowTokens - fixed
   const limit = draft.limitTokens * likelyShare(whole)
   const room: Room = { budget, most: FIT_SHARE * limit - fixed, rest: limit - fixed }
-  let tail = Math.min(options.tailShare * draft.limitTokens, budget * 0.5)
+  const tailShare = Math.max(options.tailShare, draft.asksInBand === true ? IN_BAND_TAIL : 0)
+  let tail = Math.min(tailShare * draft.limitTokens, budget * 0.5)
   const write = recordWriter(draft, pause)
   await pause()
   let best = await foldBefore(draft, options, write, room, tail)
@@ -69,7 +76,9 @@ export async function fold(whole: Draft, options: FoldOptions, pause: Pause): Pr
 function inLikelyTokens(draft: Draft): Draft {
   const { likely, limitTokens, lowTokens } = draft
   if (likely === undefined) return draft
-  return { ...draft, ...likely, lowTokens: Math.min(lowTokens, MOST_SHARE * limitTokens * likelyShare(draft)) }
+  const kept = keptTokens(draft)
+  const most = Math.max(MOST_SHARE * limitTokens, kept + MOST_BESIDE_KEPT * (limitTokens - kept))
+  return { ...draft, ...likely, lowTokens: Math.min(lowTokens, most * likelyShare(draft)) }
 }
 
 /** Likely tokens for each token of the upper bound. */
@@ -232,9 +241,6 @@ function dropEdits(draft: Draft, folded: readonly number[]): EpochEdit[] {
       .filter(({ place }) => place >= 0),
   )
 }
-
-const keptTokens = (draft: Draft): number =>
-  [...draft.keep].filter((i) => i < draft.openFrom).reduce((sum, i) => sum + draft.tokensOf(draft.items[i]!), 0)
 
 function rangeTokens(draft: Draft, from: number, to: number): number {
   let sum = 0

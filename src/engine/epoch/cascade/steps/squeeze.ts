@@ -5,7 +5,7 @@ import { levelWithin } from '../../record/level.ts'
 import { textResultsIn } from '../../record/text-results.ts'
 import { shortenCall } from '../shorten-call.ts'
 import { canShed, shedItem } from '../shed-media.ts'
-import { linkPlaces, storedText, type Draft, type Proposal, type StoredText } from '../draft.ts'
+import { linkPlaces, storedText, WORDS_SHARE, type Draft, type Proposal, type StoredText } from '../draft.ts'
 
 export interface SqueezeOptions {
   /** No item is shown with fewer tokens than this. */
@@ -18,8 +18,6 @@ export interface SqueezeOptions {
 const COARSE_SHARE = 0.05
 /** Nor with less than this share while what people wrote takes more than its own. */
 const FINE_SHARE = 0.02
-/** What people wrote stays whole up to this share of what instructions and tools leave of the limit, as long as results and arguments can give way. */
-const WORDS_SHARE = 0.5
 
 /** Results and what the model said; arguments of its calls; what people wrote. */
 type Group = 'texts' | 'calls' | 'words'
@@ -70,7 +68,9 @@ export async function squeeze(
   }
   const floor = options.floorTokens
   const level = (share: number): number => Math.max(floor, Math.floor(share * draft.limitTokens))
-  const ownShare = WORDS_SHARE * (draft.limitTokens - draft.fixedTokens)
+  const instructions = draft.items.filter(({ kind }, index) => kind === 'instruction' && !gone(index))
+  const head = instructions.reduce((sum, item) => sum + draft.tokensOf(item), draft.fixedTokens)
+  const ownShare = WORDS_SHARE * Math.max(0, draft.limitTokens - head)
   const caps = capsFor(groups, excess, [
     ['texts', level(COARSE_SHARE)],
     ['calls', level(COARSE_SHARE)],

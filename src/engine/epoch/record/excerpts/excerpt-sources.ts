@@ -11,8 +11,8 @@ import { isReplaced, staleLines } from '../stale.ts'
 
 /** Results below this size are quoted without a handle: the handle would cost more than it could bring back. */
 const HANDLE_FROM_CHARACTERS = 2_000
-/** What the model wrote itself is needed again twice as often as what it read. */
-const CALL_WEIGHT = 2
+/** What the model wrote itself is needed again more often than what it read. */
+const CALL_WEIGHT = 3
 /** A shorter argument stands on the call's line. */
 const LINE_CHARACTERS = 120
 const LABEL_CHARACTERS = 240

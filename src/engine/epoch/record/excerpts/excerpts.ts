@@ -20,8 +20,8 @@ export interface ExcerptSource {
 
 /** Half of what a line is worth is gone after this many model calls. One round number: 10 and 40 measure the same. */
 const HALF_AGE = 20
-/** A passage with fewer lines is shown with its neighbours. */
-const FEWEST = 4
+/** A passage with fewer lines that say something is shown with its neighbours. */
+const FEWEST = 2
 /** A longer line is data, not text; it has a handle. */
 const MAX_LENGTH = 1_000
 /** Lines below this length (`}`, `return nil`) say little by themselves. */
@@ -74,7 +74,7 @@ function candidatesOf(sources: readonly ExcerptSource[], shown: ReadonlySet<stri
       worths[l] = recency * (key.length < TELLING ? SHORT_WORTH : 1)
     }
     for (const passage of passagesOf(lines)) {
-      const { from, to } = trimmed(passage, worths, lines.length)
+      const { from, to } = trimmed(passage, worths, lines)
       let worth = 0
       let characters = 0
       for (let l = from; l < to; l++) {
@@ -95,16 +95,19 @@ const labelTokens = ({ label, tokensPerCharacter }: ExcerptSource): number =>
   label.length * Math.max(0.3, tokensPerCharacter)
 
 /** Without the lines at both ends that add nothing, as long as a few are left: a line alone says little. */
-function trimmed({ from, to }: Passage, worths: Float64Array, end: number): Passage {
+function trimmed({ from, to }: Passage, worths: Float64Array, lines: readonly string[]): Passage {
   let [first, last] = [from, to]
   while (first < last && worths[first] === 0) first++
   while (last > first && worths[last - 1] === 0) last--
   if (first === last) return { from: first, to: last }
-  while (last - first < FEWEST && (last < to || first > from)) {
-    if (last < to) last++
-    if (last - first < FEWEST && first > from) first--
+  const says = (l: number): number => (lines[l]!.trim() === '' ? 0 : 1)
+  let telling = 0
+  for (let l = first; l < last && telling < FEWEST; l++) telling += says(l)
+  while (telling < FEWEST && (last < to || first > from)) {
+    if (last < to) telling += says(last++)
+    if (telling < FEWEST && first > from) telling += says(--first)
   }
-  return { from: first, to: Math.min(end, last) }
+  return { from: first, to: last }
 }
 
 /** In order, runs that touch or nearly touch made one. */
