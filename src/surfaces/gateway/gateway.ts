@@ -297,7 +297,7 @@ async function manage<B>(
     writeOut: chain?.writeOut,
     emit,
     now: () => deps.clock.now(),
-    costUsd: () => deps.ledger.session(tenant, sessionId)?.costUsd,
+    costUsd: () => deps.ledger.costOf(tenant, sessionId),
     async onResponse(response) {
       if (response === undefined) return opened.visit?.failed()
       const { id, items } = response
