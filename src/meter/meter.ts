@@ -23,9 +23,9 @@ export interface MeterOptions {
   readonly framingOf?: (format: string) => PromptFraming | undefined
   /** What was learned from reported usage. */
   readonly calibration?: Calibration
-  /** Texts whose count is remembered. @default 20000 */
+  /** Texts whose count is remembered. @default 10000 */
   readonly cachedTexts?: number
-  /** Characters of all of them together. @default 32 million */
+  /** Characters of all of them together, and 400 more for each. @default 8 million */
   readonly cachedCharacters?: number
   /** What was added up before, found again by the beginning of a history. @default a memory of the meter's own */
   readonly prefixes?: Prefixes<Item>
@@ -93,7 +93,7 @@ export interface Meter {
 }
 
 export function createMeter(options: MeterOptions): Meter {
-  const { catalogue, tokenizerFor, calibration, cachedTexts = 20_000, onEvent = ignoreEvents } = options
+  const { catalogue, tokenizerFor, calibration, cachedTexts = 10_000, onEvent = ignoreEvents } = options
   const { prefixes = createPrefixes<Item>() } = options
   const overheadFor = ({ model, family }: Pick<Lens, 'model' | 'family'>, format: string): Overhead =>
     overheadOf(options.framingOf?.(format) ?? 'messages', model, family)
