@@ -19,7 +19,7 @@ export async function storeSecret(store: SessionStore): Promise<Uint8Array> {
 }
 
 /** The name of the tenant behind a credential. The credential itself is never stored and cannot be found from the name. */
-export function tenantName(secret: Uint8Array, credential: string): string {
+export const tenantName = (secret: Uint8Array, credential: string): string => {
   // UTF-16, since UTF-8 would give two credentials that differ in a lone surrogate one name.
   const bytes = Buffer.from(credential, 'utf16le')
   const names = known.get(secret) ?? new BoundedMap<string, string>(MOST_KNOWN)
