@@ -43,34 +43,25 @@ export function sumCounts(counts: Iterable<Count>): Count {
     above += (count.high - count.tokens) ** 2
     source = weaker(source, count.source)
   }
-  return {
-    tokens,
-    low: Math.max(0, tokens - Math.sqrt(below)),
-    high: tokens + Math.sqrt(above),
-    ...withUnsure(unsure),
-    source,
-  }
+  return countFrom(tokens, Math.max(0, tokens - Math.sqrt(below)), tokens + Math.sqrt(above), unsure, source)
 }
 
-export const withUnsure = (unsure: number): Pick<Count, 'unsure'> => (unsure > 0 ? { unsure } : {})
+/** Counts are made for every item of every request: a literal takes a fraction of what spreading an optional member into one does. */
+export const countFrom = (tokens: number, low: number, high: number, unsure: number, source: CountSource): Count =>
+  unsure > 0 ? { tokens, low, high, unsure, source } : { tokens, low, high, source }
 
 /** Content whose size nobody can see: a likely number, and an interval that decides nothing. */
-export const unknownCount = (tokens: number, low: number, most: number): Count => ({
-  tokens,
-  low: Math.min(low, tokens),
-  high: tokens,
-  ...withUnsure(most - tokens),
-  source: 'unknown',
-})
+export const unknownCount = (tokens: number, low: number, most: number): Count =>
+  countFrom(tokens, Math.min(low, tokens), tokens, most - tokens, 'unknown')
 
 /** Scales a count by a learned factor; `spread` widens it by the factor's own relative uncertainty. */
 export function scaleCount(count: Count, factor: number, spread = 0): Count {
   const tokens = count.tokens * factor
-  return {
+  return countFrom(
     tokens,
-    low: Math.max(0, count.low * factor - tokens * spread),
-    high: count.high * factor + tokens * spread,
-    ...withUnsure((count.unsure ?? 0) * factor),
-    source: count.source === 'estimate' || count.source === 'exact' ? 'calibrated' : count.source,
-  }
+    Math.max(0, count.low * factor - tokens * spread),
+    count.high * factor + tokens * spread,
+    (count.unsure ?? 0) * factor,
+    count.source === 'estimate' || count.source === 'exact' ? 'calibrated' : count.source,
+  )
 }

@@ -2,8 +2,10 @@
 export function mutex(): <T>(task: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return (task) => {
-    const run = last.then(task, task)
-    last = run.catch(() => undefined)
+    const run = last.then(task)
+    last = run.then(nothing, nothing)
     return run
   }
 }
+
+const nothing = (): undefined => undefined

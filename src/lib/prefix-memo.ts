@@ -84,13 +84,19 @@ function createPrefixMemo<Item extends object, T>(shared: Prefixes<Item>['shared
       for (let at = items.length - 1; at >= 0; at--) {
         for (const known of byEnd.get(items[at]!) ?? []) {
           if (known.items.length === at + 1 && shared(known.items, items) === at + 1)
-            return { ...known, shared: at + 1, isOutgrown: true }
+            return { items: known.items, value: known.value, shared: at + 1, isOutgrown: true }
         }
       }
       let best: Near<Item, T> | undefined
       for (const known of (items[0] !== undefined && byBeginning.get(items[0])) || []) {
         const common = shared(known.items, items)
-        if (common > (best?.shared ?? 0)) best = { ...known, shared: common, isOutgrown: common === known.items.length }
+        if (common > (best?.shared ?? 0))
+          best = {
+            items: known.items,
+            value: known.value,
+            shared: common,
+            isOutgrown: common === known.items.length,
+          }
       }
       return best
     },

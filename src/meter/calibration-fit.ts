@@ -75,12 +75,11 @@ export const UNLEARNED: Factors = { text: 1, framing: 1, tools: 1 }
  * weighted median, so a sample with something in it that nobody showed moves nothing.
  */
 export function fit(samples: readonly Sample[], clamp: readonly [number, number]): Fit {
-  const weighted = samples.map((sample, index) => ({
-    ...sample,
-    weight:
-      sample.weight * RECENCY ** (samples.length - 1 - index) * (sample.isContradicted === true ? CONTRADICTED : 1),
-  }))
-  const speaking = weighted.filter(({ isContradicted }) => isContradicted !== true)
+  const weighted = samples.map(({ text, fixed, tools = 0, media = 0, real, kind, weight, isContradicted }, index) => {
+    const recent = weight * RECENCY ** (samples.length - 1 - index)
+    return { text, fixed, tools, media, real, kind, weight: recent * (isContradicted === true ? CONTRADICTED : 1) }
+  })
+  const speaking = weighted.filter((_, index) => samples[index]!.isContradicted !== true)
   const hasTools = weighted.some((sample) => speaks(sample, 'tools'))
   const factors = bestOf(FRAMING_STARTS, weighted, clamp)
   const byKind: Partial<Record<ContentKind, number>> = {}
@@ -88,9 +87,7 @@ export function fit(samples: readonly Sample[], clamp: readonly [number, number]
     const own = speaking.filter((sample) => sample.kind === kind)
     if (own.length >= SAMPLES_FOR_CLASS) byKind[kind] = textFactor(own, factors, clamp)
   }
-  const misses = speaking
-    .map((sample) => Math.abs(missOf(sample, { ...factors, text: byKind[sample.kind] ?? factors.text })))
-    .sort((a, b) => a - b)
+  const misses = speaking.map((sample) => Math.abs(missOf(sample, factors, byKind[sample.kind]))).sort((a, b) => a - b)
   const usual =
     misses[misses.length < SAMPLES_FOR_OUTLIERS ? misses.length - 1 : Math.floor((misses.length - 1) * 0.9)]!
   return {
@@ -169,18 +166,23 @@ function partFactor(
 
 const bounded = (value: number, [low, high]: readonly [number, number]): number => Math.min(high, Math.max(low, value))
 
-function predictedOf({ text, fixed, tools = 0, media = 0 }: Sample, factors: Factors, without?: string): number {
+function predictedOf(
+  { text, fixed, tools = 0, media = 0 }: Sample,
+  factors: Factors,
+  without?: string,
+  textFactor = factors.text,
+): number {
   return (
-    (without === 'text' ? 0 : text * factors.text) +
+    (without === 'text' ? 0 : text * textFactor) +
     (without === 'fixed' ? 0 : fixed * factors.framing) +
     (without === 'tools' ? 0 : tools * factors.tools) +
     (without === 'media' ? 0 : media * (factors.media ?? 1))
   )
 }
 
-/** log(real / predicted) */
-export const missOf = (sample: Sample, factors: Factors): number =>
-  Math.log(sample.real / Math.max(1, predictedOf(sample, factors)))
+/** log(real / predicted); `text` is the factor of the sample's class, where it has one of its own. */
+export const missOf = (sample: Sample, factors: Factors, text?: number): number =>
+  Math.log(sample.real / Math.max(1, predictedOf(sample, factors, undefined, text)))
 
 /** Weighted values in order. Few of them, for each fit of each answer: plain numbers in lists that are used again. */
 interface SortedValues {

@@ -7,9 +7,9 @@ export interface ContentCache<V> {
 }
 
 export interface ContentCacheOptions {
-  /** @default 20000 */
+  /** @default 10000 */
   readonly entries?: number
-  /** Characters of all texts together; longer ones would otherwise be held in memory without a bound. @default 32 million */
+  /** Characters of all texts together, and what each takes beside its own; longer ones would otherwise be held in memory without a bound. @default 8 million */
   readonly characters?: number
 }
 
@@ -29,14 +29,14 @@ const EVICT_TO = 0.9
  * count some of them.
  */
 export function createContentCache<V>(options: ContentCacheOptions = {}): ContentCache<V> {
-  const { entries = 20_000, characters = 32_000_000 } = options
+  const { entries = 10_000, characters = 8_000_000 } = options
   const alike = new Map<string, Entry<V>[]>()
   let size = 0
   let held = 0
 
   function forget(group: Entry<V>[], count: number): void {
     for (const { text } of group.splice(0, count)) {
-      held -= text.length
+      held -= weightOf(text)
       size--
     }
   }
@@ -74,7 +74,7 @@ export function createContentCache<V>(options: ContentCacheOptions = {}): Conten
       // A copy: a stretch of a longer text would keep all of that in memory.
       group.push({ text: ` ${text}`.slice(1), value })
       size++
-      held += text.length
+      held += weightOf(text)
       if (group.length > MOST_ALIKE) forget(group, 1)
       alike.set(probe, group)
       evict()
@@ -84,6 +84,11 @@ export function createContentCache<V>(options: ContentCacheOptions = {}): Conten
     },
   }
 }
+
+/** What an entry takes beside its text, as characters: its count, its place in the map and the probe. */
+const ENTRY_CHARACTERS = 400
+
+const weightOf = (text: string): number => text.length + ENTRY_CHARACTERS
 
 const PROBE = 16
 

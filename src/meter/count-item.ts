@@ -1,5 +1,6 @@
-import { type Count, exactly, NO_TOKENS, sumCounts, unknownCount, withUnsure } from '../core/count.ts'
+import { type Count, countFrom, exactly, NO_TOKENS, sumCounts, unknownCount } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
+import type { ContentKind } from './estimator/kinds.ts'
 import type { Overhead } from './overhead.ts'
 import { countMedia } from './media/count-media.ts'
 
@@ -25,6 +26,12 @@ export interface ItemCount {
   readonly media: Count
 }
 
+export interface CountedItem extends ItemCount {
+  readonly kind: ContentKind
+  /** Share of the words that is text: the rest is framing. */
+  readonly text: number
+}
+
 /** Tokens of one item, its framing as a call or result included; the framing of its message is counted with the whole. */
 export function countItem(item: Item, context: ItemContext): ItemCount {
   return {
@@ -36,13 +43,13 @@ export function countItem(item: Item, context: ItemContext): ItemCount {
 /** What is wrong about one picture is wrong about the next: their errors add up. */
 export function addMedia(counts: readonly Count[]): Count {
   const sum = (of: (count: Count) => number): number => counts.reduce((total, count) => total + of(count), 0)
-  return {
-    tokens: sum(({ tokens }) => tokens),
-    low: sum(({ low }) => low),
-    high: sum(({ high }) => high),
-    ...withUnsure(sum(({ unsure = 0 }) => unsure)),
-    source: sumCounts(counts).source,
-  }
+  return countFrom(
+    sum(({ tokens }) => tokens),
+    sum(({ low }) => low),
+    sum(({ high }) => high),
+    sum(({ unsure = 0 }) => unsure),
+    sumCounts(counts).source,
+  )
 }
 
 function countWords(item: Item, context: ItemContext): Count {

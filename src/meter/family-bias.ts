@@ -1,4 +1,4 @@
-import { type Count, withUnsure } from '../core/count.ts'
+import { type Count, countFrom } from '../core/count.ts'
 
 /**
  * How far whole requests of a family have really been off, downwards and upwards, as shares of the estimate. It is wrong in one direction for
@@ -21,11 +21,5 @@ export function widened(count: Count, family: string, doubt: number): Count {
   const [below, above] = BIAS[family] ?? BIAS_ELSE
   if (doubt <= 0 || (below === 0 && above === 0)) return count
   const { tokens, low, high, unsure = 0, source } = count
-  return {
-    tokens,
-    low: Math.max(0, low - tokens * below * doubt),
-    high: high + tokens * above * doubt,
-    ...withUnsure(unsure),
-    source,
-  }
+  return countFrom(tokens, Math.max(0, low - tokens * below * doubt), high + tokens * above * doubt, unsure, source)
 }

@@ -1,6 +1,5 @@
-import { BoundedMap } from '../lib/bounded-map.ts'
 import type { Conversation } from '../core/conversation.ts'
-import { type Count, NO_TOKENS, scaleCount, sumCounts, withUnsure } from '../core/count.ts'
+import { type Count, countFrom, NO_TOKENS, scaleCount, sumCounts } from '../core/count.ts'
 import type { Item, ToolDeclaration } from '../core/item.ts'
 import type { Load, Target } from '../core/target.ts'
 import type { Usage } from '../core/usage.ts'
@@ -12,7 +11,7 @@ import { ignoreEvents, type MeterEvents, type ModelFacts, type ModelLookup, type
 import type { PromptFraming } from '../core/wire-traits.ts'
 import { framingOf, itemFramingOf, type Overhead, overheadOf } from './overhead.ts'
 import { createRawCounter, type Lens } from './raw-counter.ts'
-import { addItem, addSums, type ClassTokens, countOf, createTally, NOTHING, type Tally, withTokens } from './tally.ts'
+import { addItem, addSums, type ClassTokens, countOf, NOTHING, type Tally, withTokens } from './tally.ts'
 import { keepsOlderThinking } from './thinking.ts'
 import { isKnownUsage } from './usage.ts'
 
@@ -24,16 +23,15 @@ export interface MeterOptions {
   readonly framingOf?: (format: string) => PromptFraming | undefined
   /** What was learned from reported usage. */
   readonly calibration?: Calibration
-  /** Texts whose count is remembered. @default 20000 */
+  /** Texts whose count is remembered. @default 10000 */
   readonly cachedTexts?: number
-  /** Characters of all of them together. @default 32 million */
+  /** Characters of all of them together, and 400 more for each. @default 8 million */
   readonly cachedCharacters?: number
   /** What was added up before, found again by the beginning of a history. @default a memory of the meter's own */
   readonly prefixes?: Prefixes<Item>
   readonly onEvent?: MeterEvents
 }
 
-const MOST_TALLIES = 64
 /** What is left of a declaration's JSON in the form that models read, where nobody wrote it in that form. */
 const READ_SHARE = 0.62
 /** Recorded schemas that refer to themselves took up to two and a half times their text. */
@@ -95,18 +93,26 @@ export interface Meter {
 }
 
 export function createMeter(options: MeterOptions): Meter {
-  const { catalogue, tokenizerFor, calibration, cachedTexts = 20_000, onEvent = ignoreEvents } = options
+  const { catalogue, tokenizerFor, calibration, cachedTexts = 10_000, onEvent = ignoreEvents } = options
   const { prefixes = createPrefixes<Item>() } = options
   const overheadFor = ({ model, family }: Pick<Lens, 'model' | 'family'>, format: string): Overhead =>
     overheadOf(options.framingOf?.(format) ?? 'messages', model, family)
   const { cachedCharacters } = options
-  const raw = createRawCounter({ catalogue, tokenizerFor, cachedTexts, cachedCharacters, onEvent, overheadFor })
+  const raw = createRawCounter({
+    catalogue,
+    tokenizerFor,
+    cachedTexts,
+    cachedCharacters,
+    onEvent,
+    overheadFor,
+    prefixes,
+  })
 
   const lensFor = (target: TargetRef): Lens => {
     const lens = raw.lensOf(refOf(target).model, typeof target === 'string' || target.estimated !== true)
     if (typeof target === 'string') return lens
-    const { hidden, owner } = target
-    return { ...lens, ...(hidden !== undefined && { hidden }), ...(owner !== undefined && { owner }) }
+    const { model, facts, family, isKnown, exact, key, formats } = lens
+    return { model, facts, family, isKnown, exact, key, hidden: target.hidden, owner: target.owner, formats }
   }
 
   function calibrated(
@@ -125,8 +131,7 @@ export function createMeter(options: MeterOptions): Meter {
   function calibratedWords(own: Calibration | undefined, target: TargetRef, count: Count, byClass: ClassTokens): Count {
     if (count.tokens === 0) return count
     const family = raw.familyOf(refOf(target).model)
-    const { media: _, ...words } = byClass
-    const learned = own?.predict(refOf(target), words)
+    const learned = own?.predict(refOf(target), withoutMedia(byClass))
     if (own === undefined || learned === undefined) return widened(count, family, 1)
     const { tokens, spread } = learned
     const doubt = 1 - own.evidenceOf(refOf(target)) / SAMPLES_WITHOUT_DOUBT
@@ -144,28 +149,25 @@ export function createMeter(options: MeterOptions): Meter {
     if (learned === undefined) return count
     const tokens = count.tokens * learned.factor
     const half = tokens * learned.spread
-    const unsure = withUnsure((count.unsure ?? 0) * learned.factor)
-    return { tokens, low: Math.max(0, tokens - half), high: tokens + half, ...unsure, source: 'calibrated' }
+    const unsure = (count.unsure ?? 0) * learned.factor
+    return countFrom(tokens, Math.max(0, tokens - half), tokens + half, unsure, 'calibrated')
   }
 
   /** Lists are added up once for each way of counting their items. */
-  const tallies = new BoundedMap<string, ReturnType<typeof createTally>>(MOST_TALLIES)
   function tallyOf(lens: Lens, format: string, items: readonly Item[]): Tally {
-    const key = `${lens.key}|${lens.model}|${format}`
-    const tally = tallies.get(key) ?? createTally(prefixes)
-    tallies.set(key, tally)
+    const { tally, overhead } = raw.formatOf(lens, format)
     return tally(items, {
       count: (item) => raw.item(lens, item, format),
       forgetsThinking: !keepsOlderThinking(lens.model, lens.family),
-      callsInMessages: overheadFor(lens, format).callsInMessages,
+      callsInMessages: overhead.callsInMessages,
       hidden: lens.hidden,
     })
   }
 
   function measureWhole(target: TargetRef, conversation: Conversation, bytes: number): Measurement {
     const lens = lensFor(target)
-    const overhead = overheadFor(lens, conversation.format)
     const { format } = conversation
+    const { overhead } = raw.formatOf(lens, format)
     const before = conversation.head.reduce((sum, item) => addItem(sum, raw.item(lens, item, format)), NOTHING)
     const history = tallyOf(lens, format, conversation.items)
     const [head, own] = [countOf(before), countOf(history.sum)]
@@ -208,7 +210,7 @@ export function createMeter(options: MeterOptions): Meter {
 
   /** What is declared beside the messages: tools, a forced choice among them, the schema of the answer, thinking. */
   function countDeclared(lens: Lens, conversation: Conversation): Count {
-    const overhead = overheadFor(lens, conversation.format)
+    const { overhead } = raw.formatOf(lens, conversation.format)
     const { answerSchema, reasoning } = conversation.settings
     const parts: Count[] = []
     if (conversation.tools.length > 0) parts.push(countTools(lens, conversation, overhead))
@@ -245,13 +247,8 @@ export function createMeter(options: MeterOptions): Meter {
     const [below, above] = toolsSlack
     const recursive = tools.filter(({ isRecursive }) => isRecursive === true)
     const writtenOut = recursive.reduce((sum, { text }) => sum + raw.text(lens, text).count.tokens * WRITTEN_OUT, 0)
-    return {
-      tokens,
-      low: Math.max(0, tokens - half - below),
-      high: tokens + half + above,
-      ...withUnsure(Math.ceil(writtenOut)),
-      source: 'estimate',
-    }
+    const [low, high] = [Math.max(0, tokens - half - below), tokens + half + above]
+    return countFrom(tokens, low, high, Math.ceil(writtenOut), 'estimate')
   }
 
   function countSchema(lens: Lens, schema: string, overhead: Overhead): Count {
@@ -265,19 +262,21 @@ export function createMeter(options: MeterOptions): Meter {
   return {
     countText(target, text) {
       const { count, kind } = raw.text(lensFor(target), text)
-      return calibrated(target, count, NO_TOKENS, { [kind]: count.tokens }).count
+      return calibrated(target, count, NO_TOKENS, withTokens(NOTHING.byClass, kind, count.tokens)).count
     },
     countItem(target, item, format = '') {
       const { words, media, kind, text } = raw.item(lensFor(target), item, format)
-      return calibrated(target, words, media, { [kind]: text, fixed: words.tokens - text }).count
+      const byClass = withTokens(withTokens(NOTHING.byClass, kind, text), 'fixed', words.tokens - text)
+      return calibrated(target, words, media, byClass).count
     },
     measureItems(target, items, format = '') {
       const lens = lensFor(target)
       const own = items.reduce((sum, item) => addItem(sum, raw.item(lens, item, format)), NOTHING)
-      const overhead = overheadFor(lens, format)
+      const { overhead } = raw.formatOf(lens, format)
       const framing = slackened(itemFramingOf(overhead, items), overhead)
       const byClass = withTokens(own.byClass, 'fixed', framing.tokens)
-      return { ...calibrated(target, sumCounts([countOf(own), framing]), own.media, byClass), byClass }
+      const { count, mediaHigh } = calibrated(target, sumCounts([countOf(own), framing]), own.media, byClass)
+      return { count, mediaHigh, byClass }
     },
     measure(target, conversation, bytes, lastUsage) {
       try {
@@ -292,7 +291,7 @@ export function createMeter(options: MeterOptions): Meter {
       const parts = Object.entries(rest).map(([name, tokens]) => guess(tokens, CLASS_SPREAD[name] ?? TEXT_SPREAD))
       return whole(calibrated(target, sumCounts(parts), guess(pictures, MEDIA_CLASS_SPREAD), byClass).count)
     },
-    perAnswer: (target, format) => overheadFor(lensFor(target), format).perAnswer,
+    perAnswer: (target, format) => raw.formatOf(lensFor(target), format).overhead.perAnswer,
     factsOf: (model) => raw.lensOf(model).facts,
     familyOf: raw.familyOf,
     contentKindOf: (target, item) => raw.item(lensFor(target), item, '').kind,
@@ -319,12 +318,11 @@ function slackened(tokens: number, { framingSlack }: Overhead): Count {
 const refOf = (target: TargetRef): Pick<Target, 'model' | 'endpoint'> & { readonly estimated?: boolean } =>
   typeof target === 'string' ? { model: target } : target
 
-function whole({ tokens, low, high, unsure = 0, source }: Count): Count {
-  return {
-    tokens: Math.round(tokens),
-    low: Math.floor(low),
-    high: Math.ceil(high),
-    ...withUnsure(Math.ceil(unsure)),
-    source,
-  }
+const whole = ({ tokens, low, high, unsure = 0, source }: Count): Count =>
+  countFrom(Math.round(tokens), Math.floor(low), Math.ceil(high), Math.ceil(unsure), source)
+
+function withoutMedia(byClass: ClassTokens): ClassTokens {
+  if (byClass.media === undefined) return byClass
+  const { media: _, ...words } = byClass
+  return words
 }

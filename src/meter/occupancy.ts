@@ -1,5 +1,5 @@
 import type { Conversation } from '../core/conversation.ts'
-import { type Count, exactly, sumCounts, withUnsure } from '../core/count.ts'
+import { type Count, countFrom, exactly, sumCounts } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import type { Usage } from '../core/usage.ts'
 import type { ClassTokens, Measurement, Meter, TargetRef, TokenClass } from './meter.ts'
@@ -82,7 +82,8 @@ export function growthSince(
     measured: anchor.prompt + (reported ?? 0),
     items: conversation.items.length - counted.length,
     mediaHigh,
-    byClass: { ...byClass, fixed: (byClass.fixed ?? 0) + standing },
+    byClass:
+      standing === 0 && byClass.fixed !== undefined ? byClass : { ...byClass, fixed: (byClass.fixed ?? 0) + standing },
     count: standing === 0 ? count : sumCounts([count, exactly(standing, 'estimate')]),
   }
 }
@@ -113,14 +114,14 @@ export function occupancy(
   const { tokens, low, high, unsure = 0, source } = sumCounts([exactly(growth.measured, 'provider'), growth.count])
   return {
     ...measurement,
-    count: {
-      tokens: Math.round(tokens),
+    count: countFrom(
+      Math.round(tokens),
       // What the provider added may be there again or not; what the request shows is there.
-      low: anchor?.partial === true ? Math.min(Math.floor(low), measurement.count.low) : Math.floor(low),
-      high: Math.ceil(high),
-      ...withUnsure(Math.ceil(unsure)),
-      source: anchor?.partial === true ? 'unknown' : source,
-    },
+      anchor?.partial === true ? Math.min(Math.floor(low), measurement.count.low) : Math.floor(low),
+      Math.ceil(high),
+      Math.ceil(unsure),
+      anchor?.partial === true ? 'unknown' : source,
+    ),
     measured: growth.measured,
     measuredItems: growth.items,
     mediaHigh: growth.mediaHigh,
@@ -144,13 +145,13 @@ export function occupancyOfChained(
   const { count, mediaHigh = 0 } = meter.measureItems(target, conversation.items, conversation.format)
   return {
     ...measurement,
-    count: {
-      tokens: Math.round(measured + count.tokens),
-      low: measurement.count.low,
-      high: Math.ceil(measured + count.high),
-      ...withUnsure(count.unsure ?? 0),
-      source: 'unknown',
-    },
+    count: countFrom(
+      Math.round(measured + count.tokens),
+      measurement.count.low,
+      Math.ceil(measured + count.high),
+      count.unsure ?? 0,
+      'unknown',
+    ),
     measured,
     measuredItems: 0,
     mediaHigh,

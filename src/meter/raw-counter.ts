@@ -2,11 +2,13 @@ import { BoundedMap } from '../lib/bounded-map.ts'
 import { type Count, NO_TOKENS } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import { modelName } from '../core/model-name.ts'
+import type { Prefixes } from '../lib/prefix-memo.ts'
 import type { Overhead } from './overhead.ts'
 import { createContentCache } from './content-cache.ts'
-import { countItem, type ItemContext, type ItemCount } from './count-item.ts'
+import { type CountedItem, countItem, type ItemContext } from './count-item.ts'
 import { estimateTokens } from './estimator/estimate.ts'
 import type { ContentKind } from './estimator/kinds.ts'
+import { createTally } from './tally.ts'
 import { LONG_TEXT, textPieces } from './text-pieces.ts'
 import type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './needs.ts'
 
@@ -16,7 +18,8 @@ export interface RawCounterOptions {
   readonly cachedTexts: number
   readonly cachedCharacters: number | undefined
   readonly onEvent: MeterEvents
-  readonly overheadFor: (lens: Lens, format: string) => Overhead
+  readonly overheadFor: (lens: Pick<Lens, 'model' | 'family'>, format: string) => Overhead
+  readonly prefixes: Prefixes<Item>
 }
 
 /** How a model counts: its facts and, when loaded, its exact tokenizer. `key` tells counts of different lenses apart. */
@@ -29,21 +32,26 @@ export interface Lens {
   readonly exact: TextCounter | undefined
   readonly key: string
   /** Tokens of sealed content by its seal. */
-  readonly hidden?: ReadonlyMap<string, number>
+  readonly hidden: ReadonlyMap<string, number> | undefined
   /** Whose texts: how long a count takes must not tell one tenant what another has sent. */
-  readonly owner?: string
+  readonly owner: string | undefined
+  /** What belongs to counting so in one API format, made when it is asked for. */
+  readonly formats: Map<string, LensFormat>
 }
 
-export interface CountedItem extends ItemCount {
-  readonly kind: ContentKind
-  /** Share of the words that is text: the rest is framing. */
-  readonly text: number
+export interface LensFormat {
+  readonly overhead: Overhead
+  /** Items that were counted. */
+  readonly seen: WeakMap<Item, CountedItem>
+  /** Histories that were added up. */
+  readonly tally: ReturnType<typeof createTally>
 }
 
 /** Counts before calibration. Content is counted once: by item object, and by text for clients that resend new objects. */
 export interface RawCounter {
   /** `mayBeExact`: by a loaded vocabulary, where there is one. @default true */
   lensOf(model: string, mayBeExact?: boolean): Lens
+  formatOf(lens: Lens, format: string): LensFormat
   /** Tokenizer family of a model. */
   familyOf(model: string): string
   text(lens: Lens, text: string): { readonly count: Count; readonly kind: ContentKind }
@@ -52,14 +60,16 @@ export interface RawCounter {
 
 const MOST_MODELS = 1000
 const MOST_LENSES = 64
+const MOST_FORMATS = 32
 
 export function createRawCounter(options: RawCounterOptions): RawCounter {
-  const { catalogue, tokenizerFor, cachedTexts, cachedCharacters, onEvent, overheadFor } = options
+  const { catalogue, tokenizerFor, cachedTexts, cachedCharacters, onEvent, overheadFor, prefixes } = options
   const texts = createContentCache<{ count: Count; kind: ContentKind }>({
     entries: cachedTexts,
     ...(cachedCharacters !== undefined && { characters: cachedCharacters }),
   })
-  const items = new BoundedMap<string, WeakMap<Item, CountedItem>>(MOST_LENSES)
+  /** By model: of those that may be exact, and of those that may not. */
+  const lenses = [true, false].map(() => new BoundedMap<string, Lens>(MOST_LENSES))
   const facts = new BoundedMap<string, { readonly info: ModelFacts; readonly isKnown: boolean }>(MOST_MODELS)
   const failed = new Set<string>()
 
@@ -115,12 +125,19 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
     return counted
   }
 
-  function seenItems(key: string): WeakMap<Item, CountedItem> {
-    const known = items.get(key)
+  function formatOf(lens: Lens, format: string): LensFormat {
+    const known = lens.formats.get(format)
     if (known !== undefined) return known
-    const fresh = new WeakMap<Item, CountedItem>()
-    items.set(key, fresh)
-    return fresh
+    const overhead = overheadFor(lens, format)
+    // Formats around which the same is added count alike.
+    const found = [...lens.formats.values()].find((other) => other.overhead === overhead) ?? {
+      overhead,
+      seen: new WeakMap<Item, CountedItem>(),
+      tally: createTally(prefixes),
+    }
+    if (lens.formats.size >= MOST_FORMATS) lens.formats.clear()
+    lens.formats.set(format, found)
+    return found
   }
 
   return {
@@ -128,19 +145,28 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
       const model = modelName(given)
       const { info, isKnown } = factsOf(model)
       const exact = !mayBeExact || failed.has(info.tokenizer) ? undefined : tokenizerFor?.(info.tokenizer)
-      return {
+      const known = lenses[mayBeExact ? 0 : 1]!.get(model)
+      // A vocabulary may have been loaded since, and the catalogue may have forgotten a model and looked it up again.
+      if (known !== undefined && known.exact === exact && known.facts === info) return known
+      const lens: Lens = {
         model,
         facts: info,
         family: info.tokenizer,
         isKnown,
         exact,
         key: `${info.tokenizer}/${exact?.name ?? 'estimate'}`,
+        hidden: undefined,
+        owner: undefined,
+        formats: new Map(),
       }
+      lenses[mayBeExact ? 0 : 1]!.set(model, lens)
+      return lens
     },
+    formatOf,
     familyOf: (model) => factsOf(modelName(model)).info.tokenizer,
     text: countText,
     item(lens, item, format) {
-      const seen = seenItems(`${lens.key}|${lens.model}|${format}`)
+      const { seen, overhead } = formatOf(lens, format)
       const known = seen.get(item)
       if (known !== undefined) return known
       let text = 0
@@ -149,7 +175,7 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
         model: lens.model,
         family: lens.family,
         isKnown: lens.isKnown,
-        overhead: overheadFor(lens, format),
+        overhead,
         countText(part) {
           const counted = countText(lens, part)
           if (part === item.text) kind = counted.kind

@@ -1,9 +1,8 @@
-import { type Count, type CountSource, NO_TOKENS, weaker, withUnsure } from '../core/count.ts'
+import { type Count, countFrom, type CountSource, NO_TOKENS, weaker } from '../core/count.ts'
 import type { Near, Prefixes } from '../lib/prefix-memo.ts'
 import type { Item } from '../core/item.ts'
-import { addMedia } from './count-item.ts'
+import { addMedia, type CountedItem } from './count-item.ts'
 import type { ContentKind } from './estimator/kinds.ts'
-import type { CountedItem } from './raw-counter.ts'
 
 /**
  * Raw tokens by what they are: kinds of text; `tools`, whose declarations a vendor rewrites; `media`, counted by rules of size;
@@ -36,7 +35,10 @@ export const NOTHING: Sum = {
 }
 
 export function addItem(sum: Sum, { words, media, kind, text }: CountedItem): Sum {
-  const byClass = withTokens(withTokens(sum.byClass, kind, text), 'fixed', words.tokens - text)
+  const byClass = { ...sum.byClass }
+  put(byClass, kind, text)
+  put(byClass, 'fixed', words.tokens - text)
+  put(byClass, 'media', media.tokens)
   return {
     tokens: sum.tokens + words.tokens,
     below: sum.below + (words.tokens - words.low) ** 2,
@@ -44,36 +46,40 @@ export function addItem(sum: Sum, { words, media, kind, text }: CountedItem): Su
     unsure: sum.unsure + (words.unsure ?? 0),
     source: weaker(sum.source, words.source),
     media: media.tokens === 0 ? sum.media : addMedia([sum.media, media]),
-    byClass: withTokens(byClass, 'media', media.tokens),
+    byClass,
   }
 }
 
 export function addSums(a: Sum, b: Sum): Sum {
   if (a === NOTHING) return b
   if (b === NOTHING) return a
-  let byClass = a.byClass
-  for (const [kind, tokens] of Object.entries(b.byClass)) byClass = withTokens(byClass, kind as TokenClass, tokens)
+  const byClass = { ...a.byClass }
+  for (const kind of Object.keys(b.byClass) as TokenClass[]) put(byClass, kind, b.byClass[kind] ?? 0)
   return {
     tokens: a.tokens + b.tokens,
     below: a.below + b.below,
     above: a.above + b.above,
     unsure: a.unsure + b.unsure,
     source: weaker(a.source, b.source),
-    media: addMedia([a.media, b.media]),
+    media: b.media.tokens === 0 ? a.media : a.media.tokens === 0 ? b.media : addMedia([a.media, b.media]),
     byClass,
   }
 }
 
-export const countOf = ({ tokens, below, above, unsure, source }: Sum): Count => ({
-  tokens,
-  low: Math.max(0, tokens - Math.sqrt(below)),
-  high: tokens + Math.sqrt(above),
-  ...withUnsure(unsure),
-  source,
-})
+export const countOf = ({ tokens, below, above, unsure, source }: Sum): Count =>
+  countFrom(tokens, Math.max(0, tokens - Math.sqrt(below)), tokens + Math.sqrt(above), unsure, source)
 
-export const withTokens = (byClass: ClassTokens, kind: TokenClass, tokens: number): ClassTokens =>
-  tokens === 0 ? byClass : { ...byClass, [kind]: (byClass[kind] ?? 0) + tokens }
+export function withTokens(byClass: ClassTokens, kind: TokenClass, tokens: number): ClassTokens {
+  if (tokens === 0) return byClass
+  const sum = { ...byClass }
+  put(sum, kind, tokens)
+  return sum
+}
+
+/** Set behind the copy: a computed key within a literal takes the runtime of the language several times as long. */
+function put(sum: Partial<Record<TokenClass, number>>, kind: TokenClass, tokens: number): void {
+  if (tokens !== 0) sum[kind] = (sum[kind] ?? 0) + tokens
+}
 
 /** A history counted up to some item. */
 interface Running {

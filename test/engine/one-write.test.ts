@@ -59,6 +59,27 @@ describe('writes of a request', () => {
     expect(types.filter((type) => type === 'usage')).toHaveLength(5)
   })
 
+  it('an answer asks the log nothing, and takes in what another process wrote since its request', async () => {
+    const store = memoryStore()
+    let asked = 0
+    const counting: SessionStore = { ...store, version: async (...place) => (asked++, store.version(...place)) }
+    const own = createPlimsoll({ store: counting }).session({ id: 's' })
+    const other = createPlimsoll({ store }).session({ id: 's' })
+    const first = await own.prepare(request(1))
+    const before = asked
+    await own.record({ turn: first.id, usage })
+    expect(asked).toBe(before)
+    const mine = await own.prepare(request(2))
+    const theirs = await other.prepare(request(3))
+    await other.record({ turn: theirs.id, usage: { ...usage, input: 2_000 } })
+    await own.record({ turn: mine.id, usage: { ...usage, input: 3_000 } })
+    const { spent, report } = await own.status()
+    expect(spent.usage.input).toBe(1_000 + 2_000 + 3_000)
+    // The same as for a process that reads the log from its beginning.
+    const late = await createPlimsoll({ store }).session({ id: 's' }).status()
+    expect([late.spent, late.report]).toEqual([spent, report])
+  })
+
   it('one under a standing epoch decides nothing new, so it does not wait either', async () => {
     const { store, take } = watched()
     const session = createPlimsoll({ store }).session({ id: 's' })

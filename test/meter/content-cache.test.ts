@@ -32,10 +32,17 @@ describe('a content cache', () => {
     few.get('', 'a')
     few.set('', 'c', 3)
     expect([few.get('', 'a'), few.get('', 'b'), few.get('', 'c'), few.size]).toEqual([1, undefined, 3, 2])
-    const small = createContentCache<number>({ characters: 1_000 })
+    const small = createContentCache<number>({ characters: 2_000 })
     small.set('', 'x'.repeat(900), 1)
     small.set('', 'y'.repeat(900), 2)
     expect([small.get('', 'x'.repeat(900)), small.get('', 'y'.repeat(900)), small.size]).toEqual([undefined, 2, 1])
+  })
+
+  it('counts what an entry takes beside its text: many short ones are no less than a few long ones', () => {
+    const cache = createContentCache<number>({ characters: 100_000 })
+    for (let n = 0; n < 10_000; n++) cache.set('', `${n}`, n)
+    expect(cache.size).toBeLessThan(500)
+    expect(cache.get('', '9999')).toBe(9_999)
   })
 
   it('takes another value for the same text without growing', () => {

@@ -22,6 +22,40 @@ const usageOf = (input: number, output: number, more: Partial<Usage> = {}): Usag
 })
 const priceOf = (model: string) => catalogue.resolve(model).info.price!
 
+describe('cost of a session', () => {
+  it('is that of its agents together, and unknown until one call has a price', () => {
+    const ledger = createLedger()
+    const call = { model: 'm', purpose: 'turn' as const, usage: usageOf(10, 2) }
+    expect(ledger.costOf('t', 's')).toBeUndefined()
+    ledger.record({ ...call, spender })
+    expect(ledger.costOf('t', 's')).toBeUndefined()
+    ledger.record({ ...call, spender: { ...spender, agent: 'a' }, costUsd: 2 })
+    ledger.record({ ...call, spender: { ...spender, agent: 'b' }, costUsd: 3 })
+    ledger.record({ ...call, spender: { tenant: 't', session: 'other' }, costUsd: 7 })
+    expect(ledger.costOf('t', 's')).toBe(5)
+    expect(ledger.costOf('t', 's')).toBe(ledger.totals(spender).costUsd)
+  })
+
+  it('is told in totals that later calls leave alone', () => {
+    const ledger = createLedger()
+    ledger.record({ model: 'm', purpose: 'turn', usage: usageOf(10, 2), spender, costUsd: 1 })
+    const [before, parts] = [ledger.totals(spender), ledger.split('session')]
+    ledger.record({ model: 'm', purpose: 'summary', usage: usageOf(5, 1, { cacheWriteLong: 3 }), spender, costUsd: 1 })
+    expect(before).toEqual({
+      calls: 1,
+      unmeasured: 0,
+      unpriced: 0,
+      usage: usageOf(10, 2),
+      costUsd: 1,
+      durationMs: 0,
+      byPurpose: { turn: 1 },
+    })
+    expect(parts.get('s')).toEqual(before)
+    expect(ledger.totals(spender).byPurpose).toEqual({ turn: 1, summary: 1 })
+    expect(ledger.totals(spender).usage).toEqual(usageOf(15, 3, { cacheWriteLong: 3 }))
+  })
+})
+
 describe('cost of a call', () => {
   it.each([
     ['Anthropic uncached', 'claude-sonnet-4-5', { input_tokens: 10_000, output_tokens: 1000 }, 0.03 + 0.015],

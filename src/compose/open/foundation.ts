@@ -2,7 +2,7 @@ import { SYSTEM_TENANT } from '../../core/system-tenant.ts'
 import type { EventBody, EventSink, PlimsollEvent } from '../../core/events.ts'
 import type { Hash } from '../../core/hash.ts'
 import { CLAUDE_CODE } from '../../core/identity.ts'
-import { sha256Text } from '../../drivers/crypto/sha256.ts'
+import { shortSha256 } from '../../drivers/crypto/sha256.ts'
 import { designLogFile, printDebugTopics } from '../../drivers/logs/design-log.ts'
 import { eventLog, readLogLevel } from '../../drivers/logs/event-log.ts'
 import { openStore } from '../../drivers/open-store.ts'
@@ -57,7 +57,7 @@ export function layFoundation(options: PlimsollOptions): Foundation {
   const level = options.logLevel ?? process.env['PLIMSOLL_LOG_LEVEL']
   if (level !== undefined && level !== '')
     listeners.add(eventLog(readLogLevel(level), (line) => process.stderr.write(line)))
-  const hash: Hash = (text) => sha256Text(text, 'hex').slice(0, 40)
+  const hash: Hash = (text) => shortSha256(text, 40)
   return {
     clock,
     sessions,

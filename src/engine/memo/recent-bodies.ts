@@ -91,7 +91,7 @@ function sharing(now: Conversation, before: Conversation | undefined): Conversat
 }
 
 const isSame = <T>(now: readonly T[], before: readonly T[], isAlike: (a: T, b: T) => boolean): boolean =>
-  now.length === before.length && now.every((one, i) => isAlike(one, before[i]!))
+  now === before || (now.length === before.length && now.every((one, i) => isAlike(one, before[i]!)))
 
 const isSameInstruction = (a: Item, b: Item): boolean =>
   a.text === b.text &&

@@ -37,9 +37,9 @@ export interface PrepareContext {
   /** Tools of ours, by what a view leaves out. */
   readonly offer: OpenOffer
   /** Calls that the caller still counts on; the price gate's horizon. */
-  readonly expectedCalls?: number
+  readonly expectedCalls: number | undefined
   /** Asks the model at hand, for a summary in band. */
-  readonly send?: SendToModel
+  readonly send: SendToModel | undefined
   readonly emit: (body: EventBody) => void
   /** Between parts of the work that may be long: other requests get their turn. */
   readonly pause: Pause

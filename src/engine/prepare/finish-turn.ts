@@ -115,6 +115,7 @@ function thresholdsOf({ context, permission }: Permitted): Thresholds {
 /** A design's own number may lie outside the bounds of our meter, which decide what may leave; who reads the load gets one interval that holds both. */
 function told(load: Load): Load {
   const { tokens, low, high } = load.count
+  if (low <= tokens && tokens <= high) return load
   return { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } }
 }
 

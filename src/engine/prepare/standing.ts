@@ -11,7 +11,7 @@ import type { PrepareContext } from './context.ts'
 
 /** The edits that already stand for a transcript: its epoch, if one applies, and the first-send edits of its items. */
 export interface Standing {
-  readonly epoch?: Epoch
+  readonly epoch: Epoch | undefined
   /** Every epoch that covers a part of the transcript, that one included. */
   readonly epochs: readonly FoundEpoch[]
   readonly anchors: Anchors
@@ -37,21 +37,18 @@ export async function findStanding(context: PrepareContext): Promise<Standing> {
     (chains) => deps.sessions.findEpochs(tenant, chains),
     pause,
   )
-  const epochs = [...(trail?.epochs ?? []).filter(({ epoch }) => epoch.count <= known.links), ...found]
+  const kept = (trail?.epochs ?? []).filter(({ epoch }) => epoch.count <= known.links)
+  const epochs = found.length === 0 ? kept : [...kept, ...found]
   const spares = sparesOpenStep(items, links)
   const epoch = epochFor(
     branch,
     links,
     epochs.filter(({ epoch: one, undoneIn }) => !undoneIn.includes(session) && spares(one)),
   )
-  const firstSend = new Map([...(trail?.firstSend ?? [])].filter(([index]) => index < known.items))
+  const firstSend = new Map<number, FirstSendEdit>()
+  for (const [index, edit] of trail?.firstSend ?? []) if (index < known.items) firstSend.set(index, edit)
   for (const [index, edit] of await editsOf(context, fresh)) firstSend.set(index, edit)
-  return {
-    ...(epoch !== undefined && { epoch }),
-    epochs,
-    anchors: epoch === undefined ? [] : exactAnchors(epoch),
-    firstSend,
-  }
+  return { epoch, epochs, anchors: epoch === undefined ? [] : exactAnchors(epoch), firstSend }
 }
 
 /**
@@ -72,11 +69,13 @@ async function editsOf(
   links: readonly Link[],
 ): Promise<(readonly [number, FirstSendEdit])[]> {
   const editable = links.filter((link) => isEditable(items[link.index]!))
+  if (editable.length === 0) return []
   const edits = await inParts(
     editable.flatMap((link) => keysOf(items, link)),
     (keys) => deps.sessions.findEdits(branch.tenant, keys),
     pause,
   )
+  if (edits.length === 0) return []
   const byKey = new Map(edits.map((edit) => [edit.key, edit]))
   return editable.flatMap((link) => {
     const edit = keysOf(items, link)

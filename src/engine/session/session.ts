@@ -97,7 +97,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       return work(engine, branch)
     })
   /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
-  const runAnyway = <T>(work: Work<T>): Promise<T> =>
+  const runAnyway = <T>(work: Work<T>, isGoingOn = false): Promise<T> =>
     inOrder(async () => {
       const all = await deps()
       const branch = branchOf(all)
@@ -106,8 +106,10 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       tolerant.begin()
       const { deps: engine } = tolerant
       if (!branch.outbox.isEmpty) await flushOutbox(tolerant, branch)
-      await catchUp(engine, branch)
-      if (branch.log.calibration === undefined) await seedCalibration(engine, branch)
+      if (!isGoingOn) {
+        await catchUp(engine, branch)
+        if (branch.log.calibration === undefined) await seedCalibration(engine, branch)
+      }
       try {
         return await work(tolerant.isDown() ? modelFree(engine) : engine, branch)
       } finally {
@@ -130,7 +132,8 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     prepare: <Body extends string | object>(request: PrepareRequest<Body>) =>
       runAnyway((engine, branch) => prepare(engine, branch, request)) as Promise<PreparedTurn<Body>>,
     standing: (request) => runAnyway((engine, branch) => standingView(engine, branch, request)),
-    record: (request) => runAnyway((engine, branch) => record(engine, branch, request)),
+    // From what its request knew: what another process wrote since is taken in with the append, in the order of the log.
+    record: (request) => runAnyway((engine, branch) => record(engine, branch, request), true),
     status: () => runAnyway((engine, branch) => statusOf(engine, branch)),
     compact: (options = {}) => runAnyway((engine, branch) => compact(engine, branch, options)),
     undo: () => run((engine, branch) => undo(engine, branch)),

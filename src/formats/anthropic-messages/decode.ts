@@ -1,7 +1,7 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../kit/cache-marks.ts'
-import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
+import { bytesOf, indexGrown, isWrittenAlike, member, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { itemsBehindHead } from '../kit/grown-items.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
@@ -26,11 +26,12 @@ export function decode(text: string, before?: Conversation): Conversation {
   const bytes = bytesOf(text, known, from)
   const marks = placesOf(text, MARK_KEYS, known?.marks, from)
   const source: Source = { text, bytes, root, marks, items, itemsOf }
+  const isAgain = (key: string): boolean => kept > 0 && isWrittenAlike(source, known!, [key])
   return {
     format: FORMAT,
-    head: readSystem(text, root, body['system']),
+    head: isAgain('system') ? before!.head : readSystem(text, root, body['system']),
     items,
-    tools: readTools(text, root, body['tools']),
+    tools: isAgain('tools') ? before!.tools : readTools(text, root, body['tools']),
     settings: readSettings(body),
     bytes,
     source: { format: FORMAT, value: source },

@@ -191,6 +191,14 @@ export function indexGrown(text: string, before: Indexed | undefined, list: read
   return before?.root.grownTo(text, before.text, list) ?? { root: indexJson(text), kept: 0, from: 0 }
 }
 
+/** Whether these members of two bodies are written alike: whatever was read of them in one holds for the other. */
+export const isWrittenAlike = (now: Indexed, before: Indexed, keys: readonly string[]): boolean =>
+  keys.every((key) => {
+    const [here, there] = [member(now.root, key), member(before.root, key)]
+    if (here === undefined || there === undefined) return here === there
+    return now.text.slice(here.start, here.end) === before.text.slice(there.start, there.end)
+  })
+
 /** UTF-8 length of a text, counted behind `from` only where an earlier text and its length are known. */
 export function bytesOf(
   text: string,

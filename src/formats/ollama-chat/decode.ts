@@ -1,7 +1,7 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Role, ToolDeclaration } from '../../core/item.ts'
 import { numberOf, recordOf, stringOf, textOf, type Fields } from '../../core/values.ts'
-import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
+import { bytesOf, indexGrown, isWrittenAlike, member, rawText, type JsonNode } from '../json/json-index.ts'
 import { itemsBehindHead } from '../kit/grown-items.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
@@ -27,7 +27,7 @@ export function decode(text: string, before?: Conversation): Conversation {
     format: FORMAT,
     head: itemsOf.slice(0, headCount).flatMap((read) => read.map((item) => ({ ...item, message: -1 }))),
     items,
-    tools: readTools(text, root, body),
+    tools: kept > 0 && isWrittenAlike(source, known!, ['tools']) ? before!.tools : readTools(text, root, body),
     settings: readSettings(body),
     bytes,
     source: { format: FORMAT, value: source },

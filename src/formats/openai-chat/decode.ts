@@ -1,7 +1,7 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../kit/cache-marks.ts'
-import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
+import { bytesOf, indexGrown, isWrittenAlike, member, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { itemsBehindHead } from '../kit/grown-items.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
@@ -27,11 +27,12 @@ export function decode(text: string, before?: Conversation): Conversation {
   const bytes = bytesOf(text, known, from)
   const marks = placesOf(text, MARK_KEYS, known?.marks, from)
   const source: Source = { text, bytes, root, marks, headCount, items, itemsOf }
+  const isSame = kept > 0 && isWrittenAlike(source, known!, TOOL_KEYS)
   return {
     format: FORMAT,
     head: itemsOf.slice(0, headCount).flatMap((read) => read.map((item) => ({ ...item, message: -1 }))),
     items,
-    tools: readTools(text, root, body),
+    tools: isSame ? before!.tools : readTools(text, root, body),
     settings: readSettings(body),
     bytes,
     source: { format: FORMAT, value: source },
@@ -151,8 +152,10 @@ function readResult(message: Fields, toolNames: Pick<ToolNames, 'get'>): ItemCor
   }
 }
 
+const TOOL_KEYS = ['tools', 'functions']
+
 function readTools(text: string, root: JsonNode, body: Fields): ToolDeclaration[] {
-  return ['tools', 'functions'].flatMap((key) => {
+  return TOOL_KEYS.flatMap((key) => {
     const tools = body[key]
     if (tools === undefined || tools === null) return []
     if (!Array.isArray(tools)) throw badInput(FORMAT, key, 'an array')

@@ -1,7 +1,7 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../kit/cache-marks.ts'
-import { bytesOf, indexGrown, member, rawText, type JsonNode } from '../json/json-index.ts'
+import { bytesOf, indexGrown, isWrittenAlike, member, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { itemsBehindHead } from '../kit/grown-items.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
@@ -33,7 +33,7 @@ export function decode(text: string, before?: Conversation): Conversation {
       ...itemsOf.slice(0, headCount).flatMap((one) => one.map((item) => ({ ...item, message: -1 }))),
     ],
     items,
-    tools: readTools(reader, body['tools']),
+    tools: kept > 0 && isWrittenAlike(source, known!, ['tools']) ? before!.tools : readTools(reader, body['tools']),
     settings: readSettings(body),
     bytes,
     source: { format: FORMAT, value: source },

@@ -1,3 +1,5 @@
+import { BoundedMap } from '../../lib/bounded-map.ts'
+
 /**
  * Hosts of vendors, which refuse a prompt that is too long. Whatever else answers may be a server that drops the front of it without a word.
  */
@@ -6,6 +8,15 @@ const VENDOR_HOSTS =
 
 /** Whether a base URL is a vendor's. */
 export function isVendor(endpoint: string): boolean {
+  const known = judged.get(endpoint) ?? isVendorHost(endpoint)
+  judged.set(endpoint, known)
+  return known
+}
+
+/** Asked for every request, of the few endpoints that there are. */
+const judged = new BoundedMap<string, boolean>(100)
+
+function isVendorHost(endpoint: string): boolean {
   try {
     return VENDOR_HOSTS.test(new URL(endpoint).hostname)
   } catch {

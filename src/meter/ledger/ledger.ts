@@ -50,6 +50,8 @@ export interface Ledger {
   totals(filter?: LedgerFilter): LedgerTotals
   /** Totals of each agent, session, key or tenant among the calls. */
   split(by: LedgerSplit, filter?: LedgerFilter): ReadonlyMap<string, LedgerTotals>
+  /** What the calls of a session have cost, where a price was known for one of them. */
+  costOf(tenant: string, session: string): number | undefined
   /** Totals of each agent of a session. */
   byAgent(tenant: string, session: string): ReadonlyMap<string, LedgerTotals>
   /** The newest calls, newest first; at most some hundreds are kept. */
@@ -206,6 +208,12 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
     },
     totals: (filter = {}) => matching(filter).reduce((sum, { totals }) => addTotals(sum, totals), NO_CALLS),
     split,
+    costOf(tenant, session) {
+      let costUsd: number | undefined
+      for (const { totals } of sheetsOf(tenant, session))
+        if (totals.calls > totals.unmeasured + totals.unpriced) costUsd = (costUsd ?? 0) + totals.costUsd
+      return costUsd
+    },
     byAgent: (tenant, session) => split('agent', { tenant, session }),
     calls: (filter = {}) =>
       newest

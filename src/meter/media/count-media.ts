@@ -1,4 +1,4 @@
-import { type Count, unknownCount, withUnsure } from '../../core/count.ts'
+import { type Count, unknownCount, countFrom } from '../../core/count.ts'
 import type { Media } from '../../core/item.ts'
 import { audioSeconds, pdfPages } from './documents.ts'
 import { imageSize } from './image-size.ts'
@@ -101,13 +101,7 @@ function document(media: Media, model: string, family: string): Count {
   const pages = pdfPages(media.data)
   if (pages !== undefined) {
     const { tokens, low, high, most } = rule
-    return {
-      tokens: tokens * pages,
-      low: low * pages,
-      high: high * pages,
-      ...withUnsure((most - high) * pages),
-      source: 'estimate',
-    }
+    return countFrom(tokens * pages, low * pages, high * pages, (most - high) * pages, 'estimate')
   }
   const most = Math.min(MOST_PAGES, Math.max(1, Math.ceil(bytes / LEAST_PAGE_BYTES)))
   const likely = Math.min(most, MOST_ASSUMED_PAGES, Math.max(1, Math.ceil(bytes / PAGE_BYTES)))

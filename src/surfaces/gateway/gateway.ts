@@ -172,12 +172,12 @@ export interface OpenedRequest {
   readonly mode: 'apply' | 'observe'
   readonly settings: GatewaySettings
   /** The policy that the client asks for. */
-  readonly policy?: string
+  readonly policy: string | undefined
   readonly owner: StepOwner
   /** Who pays, where that is not what tells tenants apart. */
-  readonly key?: string
+  readonly key: string | undefined
   /** The conversation of a client that sent no name for it. */
-  readonly visit?: Visit
+  readonly visit: Visit | undefined
 }
 
 async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): Promise<OpenedRequest> {
@@ -217,10 +217,10 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
     decode,
     mode,
     settings,
-    ...(asked !== undefined && mode === 'apply' && { policy: asked }),
-    owner: { tenant, ...speaker },
-    ...(request.tenants !== undefined && { key: tenantOf(await deps.secret(), request.header, request.path) }),
-    ...(visit !== undefined && { visit }),
+    policy: mode === 'apply' ? asked : undefined,
+    owner: { tenant, session: speaker.session, agent: speaker.agent },
+    key: request.tenants === undefined ? undefined : tenantOf(await deps.secret(), request.header, request.path),
+    visit,
   }
 }
 
@@ -282,7 +282,8 @@ async function manage<B>(
     decode,
     clientText: text,
     conversation: hidden?.conversation ?? conversation,
-    ...(hidden !== undefined && { hidden, offer: hidden.offer }),
+    hidden,
+    offer: hidden?.offer,
     tenant,
     sessionId,
     agent,
@@ -292,11 +293,11 @@ async function manage<B>(
     held,
     isShared: deps.isShared,
     learned: deps.learned,
-    ...(settings.window !== undefined && { window: settings.window }),
-    ...(chain !== undefined && { writeOut: chain.writeOut }),
+    window: settings.window,
+    writeOut: chain?.writeOut,
     emit,
     now: () => deps.clock.now(),
-    costUsd: () => deps.ledger.session(tenant, sessionId)?.costUsd,
+    costUsd: () => deps.ledger.costOf(tenant, sessionId),
     async onResponse(response) {
       if (response === undefined) return opened.visit?.failed()
       const { id, items } = response

@@ -20,13 +20,17 @@ const HOP_BY_HOP = new Set([
 ])
 
 /** Names that a `Connection` header says are for this connection only. */
-export const namedIn = (connection: string | readonly string[] | null | undefined): ReadonlySet<string> =>
-  new Set(
-    String(connection ?? '')
+export function namedIn(connection: string | readonly string[] | null | undefined): ReadonlySet<string> {
+  if (connection === undefined || connection === null || connection === 'keep-alive') return NO_NAMES
+  return new Set(
+    String(connection)
       .toLowerCase()
       .split(',')
       .map((name) => name.trim()),
   )
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set()
 
 /** Whether a client's header goes to the upstream. What is addressed to us, or to this connection, stays here. */
 export const goesUpstream = (name: string, connection: ReadonlySet<string>): boolean =>

@@ -28,7 +28,12 @@ export const OBSERVED = 'observed-'
 export type TenantRule = string
 
 /** The vendors' own, and what gateways in front of them take. */
-const CREDENTIAL_HEADERS = [...VENDOR_CREDENTIALS.headers, 'x-auth-token', 'ocp-apim-subscription-key', 'cookie']
+const OTHER_CREDENTIAL_HEADERS = [
+  ...VENDOR_CREDENTIALS.headers,
+  'x-auth-token',
+  'ocp-apim-subscription-key',
+  'cookie',
+].filter((name) => name !== 'authorization')
 const CREDENTIAL_PARAMETERS = [...VENDOR_CREDENTIALS.parameters, 'api_key', 'api-key', 'access_token']
 
 /**
@@ -41,15 +46,16 @@ export function tenantOf(secret: Uint8Array, header: HeaderReader, path = '', ru
     const named = header(rule.slice('header:'.length).trim().toLowerCase())?.trim() ?? ''
     if (named !== '') return tenantName(secret, `named:${named}`)
   }
+  const sent = [bearerIn(header)]
+  for (const name of OTHER_CREDENTIAL_HEADERS) sent.push(header(name))
   const at = path.indexOf('?')
-  const query = at < 0 ? undefined : new URLSearchParams(path.slice(at + 1))
-  const sent = [
-    bearerIn(header),
-    ...CREDENTIAL_HEADERS.filter((name) => name !== 'authorization').map(header),
-    ...CREDENTIAL_PARAMETERS.flatMap((name) => query?.getAll(name) ?? []),
-  ]
+  if (at >= 0) {
+    const query = new URLSearchParams(path.slice(at + 1))
+    sent.push(...CREDENTIAL_PARAMETERS.flatMap((name) => query.getAll(name)))
+  }
+  const given = sent.flatMap((one) => (one === undefined || one.trim() === '' ? [] : [one.trim()]))
   // SDKs moved from one header to another between versions, and some send theirs twice: the same key is the same tenant.
-  const credentials = [...new Set(sent.map((one) => one?.trim() ?? ''))].filter((one) => one !== '').sort()
+  const credentials = given.length < 2 ? given : [...new Set(given)].sort()
   if (credentials.length === 0) return NOBODY
   return tenantName(secret, credentials.length === 1 ? credentials[0]! : JSON.stringify(credentials))
 }
@@ -153,8 +159,13 @@ const conversationIn = (conversation: unknown): string | undefined => {
 function beginningOf(items: readonly Item[], hash: Hash): string {
   for (const item of items) {
     if (item.kind !== 'user' && item.kind !== 'media') continue
-    const identity = identityOf(item, hash, CLAUDE_CODE)
-    if (identity !== undefined) return identity
+    const known = beginnings.get(item) ?? identityOf(item, hash, CLAUDE_CODE) ?? NOBODY_SAID
+    beginnings.set(item, known)
+    if (known !== NOBODY_SAID) return known
   }
   return ''
 }
+
+/** The same item begins every request of a conversation. */
+const beginnings = new WeakMap<Item, string>()
+const NOBODY_SAID = ''

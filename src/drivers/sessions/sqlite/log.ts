@@ -63,7 +63,7 @@ export function append(
   for (let i = 0; i < records.length; i++) {
     const record = records[i]!
     const text = record.type === 'item-seen' ? record.text : ''
-    context.cache.fresh.set(first + i, { owner: tenantName, tenant, text }, FRESH_WEIGHT + text.length)
+    context.cache.fresh.set(first + i, { owner: tenantName, tenant, text }, FRESH_BYTES + text.length)
     if (record.type === 'item-seen') items.push(tenant, context.seal.blind(tenantName, record.identity), id, first + i)
     else index(db, context, tenantName, { tenant, session: id, record: first + i }, record)
   }
@@ -73,8 +73,8 @@ export function append(
   return version
 }
 
-/** What an entry takes beside its text. */
-const FRESH_WEIGHT = 100
+/** What an entry takes beside its text, in its map and its list. */
+const FRESH_BYTES = 200
 
 /** Rows of one statement: a call of the engine costs about as much as the row that it inserts. */
 const MOST_ROWS = 16

@@ -42,13 +42,13 @@ export interface ReadCache {
 const MOST_TENANTS = 10_000
 const MOST_HEADS = 20_000
 const VALUE_BYTES = 4 * 1024 * 1024
-const FRESH_CHARACTERS = 8 * 1024 * 1024
+const FRESH_BYTES = 4 * 1024 * 1024
 
 export function readCache(): ReadCache {
   const tenants = new BoundedMap<string, number>(MOST_TENANTS)
   const heads = new BoundedMap<string, SessionHead>(MOST_HEADS)
   const values = new BoundedMap<string, { readonly value: string | undefined }>(VALUE_BYTES)
-  const fresh = new BoundedMap<number, FreshText>(FRESH_CHARACTERS)
+  const fresh = new BoundedMap<number, FreshText>(FRESH_BYTES)
   const covers = knownKeys('SELECT DISTINCT cover AS key FROM epochs WHERE tenant = ? LIMIT ?')
   const editKeys = knownKeys('SELECT DISTINCT key FROM edits WHERE tenant = ? LIMIT ?')
   let seen = -1

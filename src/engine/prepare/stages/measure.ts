@@ -15,11 +15,11 @@ export interface Measured extends TakenIn {
 
 /** Measures the view. The output cap gives way before history does, where the policy permits and it is enough. */
 export async function measure(taken: TakenIn): Promise<Measured> {
-  const { standing } = taken
+  const { request, moved, found, standing, edits } = taken
   const { context, view } = await refinedView(taken.context, standing, viewOf(taken.context, standing))
   noteHighWater(context, view)
   const roomier = context.branch.wish.request === undefined ? withLessOutput(context, view) : undefined
-  if (roomier === undefined) return { ...taken, context, view, isOutputLowered: false }
+  if (roomier === undefined) return { request, context, moved, found, standing, edits, view, isOutputLowered: false }
   return { ...taken, context: roomier, view: viewOf(roomier, standing), isOutputLowered: true }
 }
 

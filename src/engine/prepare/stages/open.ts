@@ -69,8 +69,8 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     readers: readersFor(conversation, offer.withEdits),
     // No getter: an object that has one gets a shape of its own, which holds on to this request until the next full collection.
     epochReaders: () => readersFor(conversation, offer.withEpoch()),
-    ...(request.expectedCalls !== undefined && { expectedCalls: request.expectedCalls }),
-    ...(send !== undefined && { send }),
+    expectedCalls: request.expectedCalls,
+    send,
     pause,
     emit: (body) =>
       deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),

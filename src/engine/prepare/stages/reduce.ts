@@ -25,7 +25,7 @@ export interface Reduced extends Measured {
 
 /** Above a threshold: an epoch, from a summary that is ready or from a new plan; where there is none, the new items alone give way. */
 export async function reduce(measured: Measured): Promise<Reduced> {
-  const { context, standing, view: before, edits, moved, found } = measured
+  const { request, context, standing, view: before, edits, moved, found, isOutputLowered } = measured
   const decided = { standing: moved === undefined ? found : withoutEpoch(found), edits }
   const journal = journalOf(context, decided)
   // What is folded here would not be folded there, and a call's only output has to arrive: at most it is shown shorter.
@@ -37,9 +37,24 @@ export async function reduce(measured: Measured): Promise<Reduced> {
     : undefined
   const view = squeezed?.view ?? before
   if (moved !== undefined) await keepMoved(context, moved, view)
-  const kept = { ...measured, before, epoch: undefined, smallest }
-  if (squeezed === undefined) return { ...kept, view, journal }
-  return { ...kept, ...squeezed, journal: journalOf(context, { ...decided, edits: squeezed.edits }) }
+  if (squeezed !== undefined) {
+    const shorter = journalOf(context, { ...decided, edits: squeezed.edits })
+    return { ...measured, before, epoch: undefined, smallest, ...squeezed, journal: shorter }
+  }
+  return {
+    request,
+    context,
+    moved,
+    found,
+    standing,
+    edits,
+    isOutputLowered,
+    before,
+    view,
+    epoch: undefined,
+    smallest,
+    journal,
+  }
 }
 
 async function epochFor(
@@ -54,7 +69,12 @@ async function epochFor(
   return makeEpoch(context, standing, leaving, write)
 }
 
-const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({ epochs, anchors, firstSend })
+const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({
+  epoch: undefined,
+  epochs,
+  anchors,
+  firstSend,
+})
 
 /** An epoch that was moved, and stands: from here on it is found by what the client sends now. */
 async function keepMoved({ deps, branch }: PrepareContext, moved: Epoch, { load }: View): Promise<void> {

@@ -11,15 +11,17 @@ import type { Opened } from './open.ts'
 export interface Resolved extends Opened {
   readonly standing: Standing
   /** The epoch, where it had to be moved to fit what the client sends now. Not recorded yet: a request that declares its own does not need it. */
-  readonly moved?: Epoch
+  readonly moved: Epoch | undefined
 }
 
 /** Finds the standing edits; where the client rewrote what our epoch covers, moves the epoch or lets it go, never silently. */
 export async function resolveStanding(opened: Opened): Promise<Resolved> {
-  return { ...opened, ...(await standingOf(opened.context)) }
+  const { request, context } = opened
+  const { standing, moved } = await standingOf(context)
+  return { request, context, standing, moved }
 }
 
-async function standingOf(context: PrepareContext): Promise<Pick<Resolved, 'standing' | 'moved'>> {
+async function standingOf(context: PrepareContext): Promise<{ readonly standing: Standing; readonly moved?: Epoch }> {
   const { deps, branch, links, emit } = context
   const { items } = context.conversation
   const standing = await findStanding(context)

@@ -16,9 +16,13 @@ export interface TakenIn extends Resolved {
 
 /** Shortens new results that are too large. Their exact bytes are stored before any view mentions them. */
 export async function takeIn(resolved: Resolved): Promise<TakenIn> {
-  const { context, standing: found } = resolved
+  const { request, context, standing: found, moved } = resolved
   const { deps, branch, conversation } = context
   const edits = await newFirstSendEdits(context, found)
+  if (edits.length === 0) {
+    await keepAlive(deps, branch, found)
+    return { request, context, moved, found, standing: found, edits }
+  }
   const originals = edits.flatMap(({ index, about }) =>
     about === undefined ? [] : [{ ...storedText(conversation.items[index]!), about }],
   )
@@ -26,5 +30,5 @@ export async function takeIn(resolved: Resolved): Promise<TakenIn> {
   const added = edits.map(({ index, record }) => [index, record] as const)
   const standing = { ...found, firstSend: new Map([...found.firstSend, ...added]) }
   await keepAlive(deps, branch, standing)
-  return { ...resolved, found, standing, edits }
+  return { request, context, moved, found, standing, edits }
 }

@@ -30,7 +30,7 @@ export class ArchivedForms {
 
 /** What a form is known by: its bytes as the archive holds them. */
 export const formOf = ({ hash, redact }: Pick<EngineDeps, 'hash' | 'redact'>, fragment: string): string =>
-  hash(redact?.(fragment) ?? fragment).slice(0, 16)
+  hash(redact?.(fragment) ?? fragment)
 
 /** Forms of records that this process has just made: nobody has to hash their bytes again to take them in. */
 const made = new WeakMap<ItemSeen, string>()

@@ -202,17 +202,25 @@ export function branchLog({ tenant, session, agent }: LogOwner, formOf: (fragmen
     // Some servers report zeros for what they did not count; as a measurement that would be an empty window.
     if (!isKnownUsage(usage) || measured === undefined) return
     log.cacheIsWarm = usage.cacheRead > 0
+    const { chain, items, standing, byClass, exact, partial, chained, suspect } = measured
     const last: Writable<Measured> = {
-      ...measured,
       at: record.at,
+      model,
+      chain,
+      items,
+      standing,
+      byClass,
       prompt: usage.input,
       output: usage.output,
       reasoning: usage.reasoning,
       rawTokens: record.estimated,
-      model,
     }
     if (endpoint !== undefined) last.endpoint = endpoint
     if (epoch !== undefined) last.epoch = epoch
+    if (exact !== undefined) last.exact = exact
+    if (partial !== undefined) last.partial = partial
+    if (chained !== undefined) last.chained = chained
+    if (suspect !== undefined) last.suspect = suspect
     log.measured = last
   }
 

@@ -63,7 +63,7 @@ async function runDemo(flags: DemoFlags): Promise<void> {
   const proxy = await startProxy(plimsoll.gateway, { port: 0, upstreams: { [DEMO_WIRE.endpoint.name]: referee.url } })
   if (!json) process.stdout.write(`${introduction(palette, proxy.url, referee.url, turns, window)}\n`)
 
-  const loads: number[] = []
+  const sent: number[] = []
   let limit = window
   let firstTooLarge: number | undefined
   let wholeTokens = 0
@@ -72,17 +72,17 @@ async function runDemo(flags: DemoFlags): Promise<void> {
     for await (const turn of runAgent(`${proxy.url}/${DEMO_WIRE.endpoint.name}`)) {
       const load = Number(turn.headers.get('x-plimsoll-load'))
       limit = Number(turn.headers.get('x-plimsoll-limit'))
-      loads.push(load)
       wholeTokens = referee.countTokens(JSON.parse(turn.body))
-      // What the provider counted, beside our upper bound that the bar shows.
+      // What the provider counted: our own number is an upper bound, and wide right behind a compaction.
       const sentTokens = referee.log.at(-1)?.inputTokens ?? load
       for (const event of events.splice(0)) {
-        const line = eventLine(palette, event)
+        const line = eventLine(palette, event, { before: sent.at(-1) ?? 0, after: sentTokens })
         if (line !== undefined) show(line, event)
       }
+      sent.push(sentTokens)
       show(
-        `${String(turn.number).padStart(4)} ${loadBar(palette, load, limit)} ${grouped(sentTokens).padStart(6)} sent, history ${grouped(wholeTokens).padStart(7)}  ${paint(palette, 'dim', turn.tool ?? 'answer')}`,
-        { turn: turn.number, load, limit, transcript: wholeTokens, tool: turn.tool ?? null },
+        `${String(turn.number).padStart(4)} ${loadBar(palette, sentTokens, limit)} ${grouped(sentTokens).padStart(6)} sent, history ${grouped(wholeTokens).padStart(7)}  ${paint(palette, 'dim', turn.tool ?? 'answer')}`,
+        { turn: turn.number, sent: sentTokens, load, limit, transcript: wholeTokens, tool: turn.tool ?? null },
       )
       if (wholeTokens + 1_024 > window && firstTooLarge === undefined) {
         firstTooLarge = turn.number
@@ -101,22 +101,22 @@ async function runDemo(flags: DemoFlags): Promise<void> {
     }
     const { overflows, invalid, cacheBreaks, peakInputTokens, inputTokens, cacheRead } = referee.summary()
     const tenant = tenantOf(secret, (name) => DEMO_WIRE.endpoint.headers('demo')[name])
-    const sent = referee.log.map((exchange) => Buffer.from(exchange.raw).toString())
-    const restored = await readBack(plimsoll, tenant, sent, turns)
+    const bodies = referee.log.map((exchange) => Buffer.from(exchange.raw).toString())
+    const restored = await readBack(plimsoll, tenant, bodies, turns)
     const cached = Math.round((100 * cacheRead) / Math.max(1, inputTokens))
     show(
       [
         '',
-        loadChart(palette, loads, limit),
+        loadChart(palette, sent, limit),
         '',
-        `  ${loads.length} calls, ${overflows} overflows, ${invalid} invalid requests; largest prompt ${grouped(peakInputTokens)} of ${grouped(window)} tokens`,
+        `  ${sent.length} calls, ${overflows} overflows, ${invalid} invalid requests; largest prompt ${grouped(peakInputTokens)} of ${grouped(window)} tokens`,
         `  the history grew to ${grouped(wholeTokens)} tokens; ${cacheBreaks === 1 ? 'one compaction' : `${cacheBreaks} compactions`}; ${cached} % of all prompt tokens came from the cache`,
         `  ${restored.artifacts} large outputs are stored outside the window; read back: ${restored.identical} of ${restored.artifacts} byte-identical`,
         '',
         `  Put it in front of your own agent:  ${paint(palette, 'bold', 'npx plimsoll proxy')}`,
       ].join('\n'),
       {
-        calls: loads.length,
+        calls: sent.length,
         overflows,
         invalid,
         peakInputTokens,
@@ -166,12 +166,16 @@ function introduction(palette: Palette, proxy: string, upstream: string, turns: 
   ].join('\n')
 }
 
-function eventLine(palette: Palette, event: PlimsollEvent): string | undefined {
+function eventLine(
+  palette: Palette,
+  event: PlimsollEvent,
+  sent: { readonly before: number; readonly after: number },
+): string | undefined {
   if (event.type === 'epoch-declared') {
     return paint(
       palette,
       'yellow',
-      `     ▼ compaction: ${grouped(event.before)} → ${grouped(event.after)} tokens; what left can be read back`,
+      `     ▼ compaction: ${grouped(sent.before)} → ${grouped(sent.after)} tokens; what left can be read back`,
     )
   }
   if (event.type === 'item-offloaded') {

@@ -63,8 +63,8 @@ interface Kept {
 const GROUPS = 4_096
 const MOST_IN_GROUP = 64
 const MOST_KNOWN = 2_000
-/** Histories that are kept to recognise a client that rewrites its own. */
-const MOST_HISTORIES = 200
+/** Links of the histories that are kept to recognise a client that rewrites its own. */
+const MOST_LINKS = 20_000
 const STRIPES = 64
 const LEASE_MS = 60_000
 const LOCK_MS = 2_000
@@ -84,7 +84,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   const failed = new BoundedMap<string, string>(MOST_KNOWN)
   /** Answered by this process: the same request once more is no retry. */
   const answeredHere = new BoundedMap<string, true>(MOST_KNOWN)
-  const histories = new BoundedMap<string, readonly Link[]>(MOST_HISTORIES)
+  const histories = new BoundedMap<string, readonly Link[]>(MOST_LINKS)
   /** Two that began alike at the same moment must not both be the first. */
   const orders = Array.from({ length: STRIPES }, mutex)
 
@@ -219,7 +219,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
           leave()
           answeredHere.set(key, true)
           if (!isNewest) return undefined
-          histories.set(key, request.links)
+          histories.set(key, request.links, request.links.length)
           const answer = answerMark(request, request.links.length, said, hash)
           return alone(request, () => keep(request, name, { end, ...(answer !== undefined && { answer }) }))
         })

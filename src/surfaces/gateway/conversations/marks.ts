@@ -36,15 +36,18 @@ const NEWEST_LINKS = 8
 export function marksIn(history: History, hash: Hash): HistoryMarks {
   const { items, links } = history
   const answers = new Map<string, number>()
-  let found = 0
-  for (let place = links.length - 1; place >= 0 && found < NEWEST_ANSWERS; place--) {
-    if (items[links[place]!.index]!.role !== 'assistant') continue
-    const last = place
-    while (place > 0 && items[links[place - 1]!.index]!.role === 'assistant') place--
-    const said = links.slice(place, last + 1).map(({ index }) => items[index]!)
-    // What was answered tells more than where the request ended.
-    answers.set(answerMark(history, place, said, hash), last + 0.5)
-    found++
+  let next = links.length - 1
+  /** Most often the newest is meant, so each is worked out when those behind it were not. */
+  function answerOf(mark: string): number | undefined {
+    for (; next >= 0 && !answers.has(mark) && answers.size < NEWEST_ANSWERS; next--) {
+      if (items[links[next]!.index]!.role !== 'assistant') continue
+      const last = next
+      while (next > 0 && items[links[next - 1]!.index]!.role === 'assistant') next--
+      const said = links.slice(next, last + 1).map(({ index }) => items[index]!)
+      // What was answered tells more than where the request ended.
+      answers.set(answerMark(history, next, said, hash), last + 0.5)
+    }
+    return answers.get(mark)
   }
   let places: ReadonlyMap<string, number> | undefined
   const placeOf = (chain: string): number | undefined => {
@@ -53,7 +56,7 @@ export function marksIn(history: History, hash: Hash): HistoryMarks {
     places ??= new Map(links.map((link, place) => [link.chain, place]))
     return places.get(chain)
   }
-  return { get: (mark) => (isAnswer(mark) ? answers.get(mark) : placeOf(mark)) }
+  return { get: (mark) => (isAnswer(mark) ? answerOf(mark) : placeOf(mark)) }
 }
 
 /** Shorter answers (“Done.”) are given to anybody. */

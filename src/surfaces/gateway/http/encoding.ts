@@ -41,7 +41,8 @@ export const isEncoded = (encoding: string | undefined): encoding is string =>
  * @throws PlimsollError `unsupported`
  */
 function encodingOf(header: string | undefined): string | undefined {
-  const names = (header ?? '')
+  if (!isEncoded(header)) return undefined
+  const names = header
     .toLowerCase()
     .split(',')
     .map((name) => name.trim())

@@ -44,8 +44,9 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
   const known = new BoundedMap<string, Standing>(MOST_SESSIONS)
   const summaryOf = (standing: Standing): SessionSummary => {
     const { tenant, session } = standing
-    const { usage, costUsd, calls: made, unmeasured, unpriced } = calls.totals({ tenant, session })
-    return { ...standing, usage, ...(made > unmeasured + unpriced && { costUsd }) }
+    const { usage } = calls.totals({ tenant, session })
+    const costUsd = calls.costOf(tenant, session)
+    return { ...standing, usage, ...(costUsd !== undefined && { costUsd }) }
   }
   return {
     ...calls,

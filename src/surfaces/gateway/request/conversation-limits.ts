@@ -3,7 +3,8 @@ import type { LearnedLimit } from '../../../core/target.ts'
 
 /** What one conversation is kept within after a refusal that teaches nothing about its endpoint: a guess never leaves its conversation. */
 export interface ConversationLimits {
-  of(key: string): LearnedLimit | undefined
+  /** `key` is asked for where anything is held at all. */
+  of(key: () => string): LearnedLimit | undefined
   hold(key: string, limit: LearnedLimit): void
 }
 
@@ -12,7 +13,7 @@ const MOST = 1_000
 export function conversationLimits(): ConversationLimits {
   const held = new BoundedMap<string, LearnedLimit>(MOST)
   return {
-    of: (key) => held.get(key),
+    of: (key) => (held.size === 0 ? undefined : held.get(key())),
     hold(key, limit) {
       held.set(key, { ...held.get(key), ...limit })
     },

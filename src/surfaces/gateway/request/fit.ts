@@ -46,7 +46,7 @@ async function targetAt<B>(managed: ManagedRequest<B>, place: Place): Promise<Ta
   const model = modelName(place.model ?? managed.route.model ?? managed.conversation.settings.model ?? 'unknown')
   const { tenant } = managed
   const learned = await managed.learned.of({ tenant, endpoint: place.endpoint, model })
-  const held = managed.held.of(conversationKey(managed, place.endpoint, model))
+  const held = managed.held.of(() => conversationKey(managed, place.endpoint, model))
   const window = place.window ?? managed.window
   const target: Target = {
     model,

@@ -22,9 +22,9 @@ export interface ManagedRequest<B> {
   /** The same as it was read, with steps back in it that the client never saw. */
   readonly conversation: Conversation
   /** Tools of ours in this session. */
-  readonly hidden?: HiddenSession
+  readonly hidden: HiddenSession | undefined
   /** Those of them that this request may declare. */
-  readonly offer?: ToolOffer
+  readonly offer: ToolOffer | undefined
   readonly tenant: string
   readonly sessionId: string
   readonly agent: string
@@ -36,9 +36,9 @@ export interface ManagedRequest<B> {
   /** An answer ends when it is recorded. */
   readonly isShared: boolean
   readonly learned: LearnedLimits
-  readonly window?: number
+  readonly window: number | undefined
   /** The client's text with the history that the provider holds; undefined where not all of it passed here. */
-  readonly writeOut?: () => Promise<string | undefined>
+  readonly writeOut: (() => Promise<string | undefined>) | undefined
   readonly emit: (event: EventBody) => void
   readonly now: () => number
   readonly costUsd: () => number | undefined

@@ -17,9 +17,13 @@ export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, go
     async send({ place, path, body, headers: changes, foreign }) {
       const { headers: own, base } = place as ProxyPlace
       const { host } = base
-      const headers: Record<string, string> = {}
-      const merged = { ...(foreign === true ? {} : forwarded(incoming)), ...changes, ...own }
-      for (const [name, value] of Object.entries(merged)) if (value !== undefined) headers[name] = value
+      const headers = foreign === true ? {} : forwarded(incoming)
+      for (const more of [changes, own]) {
+        for (const [name, value] of Object.entries(more)) {
+          if (value === undefined) delete headers[name]
+          else headers[name] = value
+        }
+      }
       const call = (): Promise<Dispatcher.ResponseData> =>
         dispatcher.request({
           ...upstreamAddress(place as ProxyPlace, path),
