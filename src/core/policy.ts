@@ -197,7 +197,7 @@ export type CascadeStep =
     }
   /**
    * Shows the largest items that are left as preview + handle, down to `floorTokens` each. It acts above the share `above` of the limit
-   * (default 1) and goes down to the share `to` (default 0.95): shortening what the model is about to read hurts.
+   * (default 1) and goes down to the share `to`, or so far that 5 % of the room to work in is free: shortening what the model is about to read hurts.
    */
   | {
       readonly step: 'squeeze'

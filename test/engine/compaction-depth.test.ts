@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { createPlimsoll } from '../../src/index.ts'
 import { resultText, toolLoop } from '../support/anthropic-loop.ts'
 import { ANTHROPIC, MODEL } from '../pains/support/loop.ts'
@@ -64,6 +65,47 @@ describe('a request that the provider’s own count says is too long', () => {
       expect(turn.report.newEpoch).toBeDefined()
       expect(high).toBeGreaterThan(turn.report.loadBefore)
       expect(tokens).toBeLessThan(0.75 * reported)
+      break
+    }
+    await plimsoll.close()
+  })
+})
+
+describe('what a compaction aims at', () => {
+  it('is what the policy says, however low', async () => {
+    const usual = policyNamed('plimsoll')
+    const policy = { ...usual, water: { ...usual.water, high: 0.35, low: 0.15 } }
+    const plimsoll = createPlimsoll({ store: 'memory:', secret: new Uint8Array(32).fill(5), policy })
+    const session = plimsoll.session({ id: 'low' })
+    for (let steps = 1; ; steps++) {
+      const turn = await session.prepare({
+        format: ANTHROPIC,
+        body: toolLoop({ steps, resultLength: 1_500 }),
+        targets: [{ model: MODEL, window: 32_000 }],
+      })
+      if (turn.report.newEpoch === undefined) continue
+      expect(turn.report.thresholds.low).toBeLessThan(0.25 * turn.limit.tokens)
+      expect(turn.load.count.tokens).toBeLessThan(0.25 * turn.limit.tokens)
+      break
+    }
+    await plimsoll.close()
+  })
+
+  it('is told as it was behind a long task, which it did not miss', async () => {
+    const task = Array.from({ length: 900 }, (_, n) => `Rule ${n}: no request of shard ${n} waits for another one.`)
+    const plimsoll = createPlimsoll({ store: 'memory:', secret: new Uint8Array(32).fill(5) })
+    const session = plimsoll.session({ id: 'long task' })
+    for (let steps = 1; ; steps++) {
+      const { messages, ...envelope } = toolLoop({ steps, resultLength: 1_500 })
+      const turn = await session.prepare({
+        format: ANTHROPIC,
+        body: { ...envelope, messages: [{ role: 'user', content: task.join('\n') }, ...messages.slice(1)] },
+        targets: [{ model: MODEL, window: 48_000 }],
+      })
+      if (turn.report.newEpoch === undefined) continue
+      expect(turn.text).toContain(task.at(-1))
+      expect(turn.load.count.tokens).toBeLessThanOrEqual(turn.report.thresholds.low)
+      expect(turn.report.tight).toBe(false)
       break
     }
     await plimsoll.close()

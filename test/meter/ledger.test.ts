@@ -33,6 +33,9 @@ describe('cost of a session', () => {
     ledger.record({ ...call, spender: { ...spender, agent: 'b' }, costUsd: 3 })
     ledger.record({ ...call, spender: { tenant: 't', session: 'other' }, costUsd: 7 })
     expect(ledger.costOf('t', 's')).toBe(5)
+    // A price that somebody knows without the usage counts like any other.
+    ledger.record({ model: 'm', purpose: 'turn', spender: { ...spender, agent: 'c' }, costUsd: 4 })
+    expect(ledger.costOf('t', 's')).toBe(9)
     expect(ledger.costOf('t', 's')).toBe(ledger.totals(spender).costUsd)
   })
 

@@ -26,7 +26,10 @@ export function highWater(policy: Policy, limit: Limit, cacheIsWarm = false): nu
   return Math.min(line, water.highTokens ?? Infinity, limit.tokens)
 }
 
-/** Of what everything that stays leaves of the limit, a reduction does not aim below this share: it would leave no room for its record. */
+/**
+ * Of what everything that stays leaves of the limit, a reduction does not aim below this share, or below the policy's own where that is less: behind a
+ * long task it would leave no room for its record.
+ */
 const LEAST_OF_REST = 0.4
 
 /**
@@ -42,7 +45,8 @@ export function lowWater(policy: Policy, limit: Limit, fixedTokens = 0, keptToke
   // that only depth brings calls between two cuts.
   const share = fixed / base
   const low = water.low + (1 - water.low) * share * (1 - share)
-  const least = ofHistory ? keptTokens + LEAST_OF_REST * Math.max(0, base - keptTokens) : 0
+  const rest = Math.min(LEAST_OF_REST, water.low) * Math.max(0, base - keptTokens)
+  const least = ofHistory ? Math.min(keptTokens + rest, highWater(policy, limit)) : 0
   return Math.min(Math.max(fixed + low * (base - fixed), least), water.lowTokens ?? Infinity)
 }
 

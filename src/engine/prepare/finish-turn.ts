@@ -3,11 +3,11 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Load, Thresholds } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/whole-prompt.ts'
 import type { Unwritten } from '../session/branch/open-turns.ts'
-import { fixedCountOf } from './counting.ts'
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import type { PreparedTurn } from './prepared-turn.ts'
 import type { Permitted } from './stages/permit.ts'
+import { draftOf } from '../epoch/declare-epoch.ts'
 import { highWater, lowWater } from '../epoch/thresholds.ts'
 
 /** Remembers the request on its branch, opens its turn, and says what was done. */
@@ -17,7 +17,9 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
   const { view, verdict } = permission
   const epochId = epoch?.id ?? standing.epoch?.id
   const { high } = view.load.count
-  const thresholds = thresholdsOf(permitted)
+  // What has to stay is looked at where it was: a long task raises what a compaction can aim at.
+  const aim = epoch === undefined ? undefined : draftOf(context, standing).lowTokens
+  const thresholds = thresholdsOf(permitted, aim)
   const id = openTurn(permitted, { epoch: epochId, unwritten, thresholds })
   const { items } = conversation
   const { epochs, firstSend } = standing
@@ -44,8 +46,7 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
   )
   branch.toolUse.is(toolUseOf(context, standing))
   const { lowBy = 'high' } = deps.policy.water
-  const low = (): number => lowWater(deps.policy, limit, fixedCountOf(context)[lowBy])
-  const tight = high > limit.tokens || (epoch !== undefined && view.load.count[lowBy] > low())
+  const tight = high > limit.tokens || (aim !== undefined && view.load.count[lowBy] > aim)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
   const loadOriginal = view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high
@@ -103,12 +104,12 @@ function tellBrokenPrefix({ context: { branch, links, emit } }: Permitted): void
 }
 
 /** As the policy has them for this request, rounded as they are told. */
-function thresholdsOf({ context, permission }: Permitted): Thresholds {
+function thresholdsOf({ context, permission }: Permitted, aim: number | undefined): Thresholds {
   const { deps, branch, limit } = context
   const { head, tools } = permission.view.measurement.parts
   return {
     high: Math.round(highWater(deps.policy, limit, branch.log.cacheIsWarm)),
-    low: Math.round(lowWater(deps.policy, limit, head + tools)),
+    low: Math.round(aim ?? lowWater(deps.policy, limit, head + tools)),
   }
 }
 

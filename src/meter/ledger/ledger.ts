@@ -209,10 +209,13 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
     totals: (filter = {}) => matching(filter).reduce((sum, { totals }) => addTotals(sum, totals), NO_CALLS),
     split,
     costOf(tenant, session) {
-      let costUsd: number | undefined
-      for (const { totals } of sheetsOf(tenant, session))
-        if (totals.calls > totals.unmeasured + totals.unpriced) costUsd = (costUsd ?? 0) + totals.costUsd
-      return costUsd
+      let costUsd = 0
+      let priced = 0
+      for (const { totals } of sheetsOf(tenant, session)) {
+        costUsd += totals.costUsd
+        priced += totals.calls - totals.unmeasured - totals.unpriced
+      }
+      return priced > 0 || costUsd > 0 ? costUsd : undefined
     },
     byAgent: (tenant, session) => split('agent', { tenant, session }),
     calls: (filter = {}) =>

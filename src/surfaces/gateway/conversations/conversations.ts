@@ -63,7 +63,7 @@ interface Kept {
 const GROUPS = 4_096
 const MOST_IN_GROUP = 64
 const MOST_KNOWN = 2_000
-/** Links of the histories that are kept to recognise a client that rewrites its own. */
+/** Links of the histories that are kept to recognise a client that rewrites its own; one counts as a quarter of them at most. */
 const MOST_LINKS = 20_000
 const STRIPES = 64
 const LEASE_MS = 60_000
@@ -219,7 +219,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
           leave()
           answeredHere.set(key, true)
           if (!isNewest) return undefined
-          histories.set(key, request.links, request.links.length)
+          histories.set(key, request.links, Math.min(request.links.length + 1, MOST_LINKS / 4))
           const answer = answerMark(request, request.links.length, said, hash)
           return alone(request, () => keep(request, name, { end, ...(answer !== undefined && { answer }) }))
         })

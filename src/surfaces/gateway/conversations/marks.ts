@@ -37,7 +37,7 @@ export function marksIn(history: History, hash: Hash): HistoryMarks {
   const { items, links } = history
   const answers = new Map<string, number>()
   let next = links.length - 1
-  /** Most often the newest is meant, so each is worked out when those behind it were not. */
+  /** Most often the newest is meant: an older one is worked out when all behind it were not the one. */
   function answerOf(mark: string): number | undefined {
     for (; next >= 0 && !answers.has(mark) && answers.size < NEWEST_ANSWERS; next--) {
       if (items[links[next]!.index]!.role !== 'assistant') continue

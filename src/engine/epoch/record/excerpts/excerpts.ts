@@ -20,7 +20,7 @@ export interface ExcerptSource {
 
 /** Half of what a line is worth is gone after this many model calls. One round number: 10 and 40 measure the same. */
 const HALF_AGE = 20
-/** A passage with fewer lines that say something is shown with its neighbours. */
+/** A passage with fewer lines that are not blank is shown with its neighbours. */
 const FEWEST = 2
 /** A longer line is data, not text; it has a handle. */
 const MAX_LENGTH = 1_000
