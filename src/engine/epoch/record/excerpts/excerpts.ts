@@ -63,7 +63,6 @@ function candidatesOf(sources: readonly ExcerptSource[], shown: ReadonlySet<stri
   const taken = new Set(shown)
   for (let s = sources.length - 1; s >= 0; s--) {
     const { lines, weight, age, tokensPerCharacter, isNoise, isStale } = sources[s]!
-    const label = labelTokens(sources[s]!)
     const recency = weight / (1 + age / HALF_AGE)
     const worths = new Float64Array(lines.length)
     for (let l = lines.length - 1; l >= 0; l--) {
@@ -83,8 +82,7 @@ function candidatesOf(sources: readonly ExcerptSource[], shown: ReadonlySet<stri
       }
       if (worth === 0) continue
       const cost = characters * tokensPerCharacter
-      // A label is the price of the first passage of its text: a line under a label of its own is seldom worth both.
-      candidates.push({ source: s, from, to, cost, worth: worth / (cost + label) })
+      candidates.push({ source: s, from, to, cost, worth: worth / cost })
     }
   }
   // Equal worth: the newer passage first, so that the order never depends on the engine's sort.
