@@ -54,7 +54,9 @@ export function rememberEditedPrefix(
   // How a client writes lists is seen between two messages.
   if (incremental === undefined || sent.changes !== undefined || incremental.messages(conversation).length < 2) return
   const { items } = sent
-  const changed = items.findLastIndex(({ edited, message }) => edited === true || message < 0)
+  const written = items.findLastIndex(({ edited, message }) => edited === true || message < 0)
+  // Steps may have been taken out behind what was written, up to the newest ones.
+  const changed = Math.max(written, items.length - alikeAtEnd(items, conversation.items) - 1)
   // What was inserted stands in front of a message of the client's; that one ends the beginning.
   const message = items[changed + 1]?.message
   if (changed < 0 || message === undefined) return
@@ -76,6 +78,13 @@ export function rememberEditedPrefix(
     from,
     sourceBytes: Buffer.byteLength(source.slice(0, from)),
   })
+}
+
+/** How many items two lists share at their ends, as the very same objects. */
+function alikeAtEnd(a: readonly Item[], b: readonly Item[]): number {
+  let count = 0
+  while (count < a.length && count < b.length && a[a.length - 1 - count] === b[b.length - 1 - count]) count++
+  return count
 }
 
 /** The members of a request that begins with a known edited prefix, without reading that again. */
