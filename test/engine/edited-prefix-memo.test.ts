@@ -2,7 +2,12 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
+import type { Codec } from '../../src/core/codec.ts'
 import { isPlimsollError } from '../../src/core/errors.ts'
+import { createSession } from '../../src/engine/session/session.ts'
+import { codecs } from '../../src/formats/registry.ts'
+import { plainBody, type PlainTurn } from '../pains/support/plain-bodies.ts'
+import { resultText } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 import { WIRES } from '../support/generators/index.ts'
 import { growingSession, type GrowingSession } from '../support/sessions.ts'
@@ -48,5 +53,41 @@ describe('a request that begins as the one before', () => {
       { seed: SEED, numRuns: RUNS },
     )
     expect(continued).toBeGreaterThan(RUNS / 4)
+  })
+})
+
+describe('a request behind a record', () => {
+  it.each(WIRES)('is not written anew where steps were taken out behind a message that stayed: %s', async (wire) => {
+    let written = 0
+    const codec = codecs.get(wire)!
+    const counting: Codec = { ...codec, encode: (conversation) => (written++, codec.encode(conversation)) }
+    const { deps } = testEngine()
+    const session = createSession(async () => ({ ...deps, codecs: new Map([[wire, counting]]) }), { id: 's' })
+    const stepOf = (n: number): PlainTurn['steps'][number] => ({
+      text: `Step ${n}.`,
+      calls: [{ args: { path: `src/file-${n}.ts` }, result: resultText(n, 1_500) }],
+    })
+    // The newest message of a person stays where it is, and steps behind it go: the newest ones follow on both.
+    const bodyOf = (steps: number): string =>
+      JSON.stringify(
+        plainBody(wire, [
+          { user: 'Find the bug in the parser.', steps: [stepOf(1)] },
+          { user: 'Go on.', steps: Array.from({ length: steps }, (_, n) => stepOf(n + 2)) },
+        ]),
+      )
+    for (let steps = 1, since = -1; since < 3; steps++) {
+      const before = written
+      const turn = await session.prepare({
+        format: wire,
+        body: bodyOf(steps),
+        targets: [{ model: 'm', window: 16_000 }],
+      })
+      if (turn.report.newEpoch !== undefined) since = 0
+      else if (since >= 0) since++
+      if (since === 3) {
+        expect(turn.text).toContain('Go on.')
+        expect(written - before).toBe(0)
+      }
+    }
   })
 })

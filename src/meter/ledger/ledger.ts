@@ -79,9 +79,9 @@ export interface LedgerOptions {
   readonly keep?: number
 }
 
-/** Sheets of a tenant, by session. */
+/** Sheets of a tenant, by session, then by agent and key. */
 interface TenantSheets {
-  readonly sessions: Map<string, Sheet[]>
+  readonly sessions: Map<string, Map<string, Sheet>>
   count: number
 }
 
@@ -100,12 +100,12 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
   const newest: LedgerCall[] = []
   let clock = 0
 
-  const sheetsOf = (tenant: string, session: string): readonly Sheet[] =>
-    tenants.get(tenant)?.sessions.get(session) ?? []
+  const sheetsOf = (tenant: string, session: string): Iterable<Sheet> =>
+    tenants.get(tenant)?.sessions.get(session)?.values() ?? []
 
   function sheetOf(spender: Spender): Sheet {
-    const beside = sheetsOf(spender.tenant, spender.session)
-    const sheet = beside.find((known) => isSame(known.spender, spender)) ?? newSheet(spender)
+    const { tenant, session } = spender
+    const sheet = tenants.get(tenant)?.sessions.get(session)?.get(whoOf(spender)) ?? newSheet(spender)
     sheets.set(sheet, true)
     return sheet
   }
@@ -113,12 +113,11 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
   function newSheet(spender: Spender): Sheet {
     const { tenant, session } = spender
     const sheet: Sheet = { spender, totals: noCallsYet(), turns: 0, turnTokens: 0, last: undefined, lastAt: 0 }
-    const own = tenants.get(tenant) ?? { sessions: new Map<string, Sheet[]>(), count: 0 }
+    const own = tenants.get(tenant) ?? { sessions: new Map<string, Map<string, Sheet>>(), count: 0 }
     tenants.set(tenant, own)
     own.count++
-    const beside = own.sessions.get(session)
-    if (beside === undefined) own.sessions.set(session, [sheet])
-    else beside.push(sheet)
+    const beside = own.sessions.get(session) ?? new Map<string, Sheet>()
+    own.sessions.set(session, beside.set(whoOf(spender), sheet))
     return sheet
   }
 
@@ -128,9 +127,9 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
     sheets.delete(sheet)
     const own = tenants.get(tenant)
     if (own === undefined) return 0
-    const beside = (own.sessions.get(session) ?? []).filter((other) => other !== sheet)
-    if (beside.length > 0) own.sessions.set(session, beside)
-    else own.sessions.delete(session)
+    const beside = own.sessions.get(session)
+    beside?.delete(whoOf(sheet.spender))
+    if (beside?.size === 0) own.sessions.delete(session)
     if (--own.count === 0) tenants.delete(tenant)
     return own.count
   }
@@ -250,8 +249,8 @@ export function callOf(
   return call
 }
 
-const isSame = (a: Spender, b: Spender): boolean =>
-  (a.agent ?? '') === (b.agent ?? '') && (a.key ?? '') === (b.key ?? '')
+/** Who spends within a session. */
+const whoOf = ({ agent = '', key = '' }: Spender): string => jointKey(agent, key)
 
 const isOf = (spender: Spender, filter: LedgerFilter): boolean =>
   (Object.keys(filter) as (keyof Spender)[]).every(
