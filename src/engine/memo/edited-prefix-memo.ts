@@ -1,3 +1,4 @@
+import type { Splice } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
 import type { Item } from '../../core/item.ts'
@@ -9,6 +10,8 @@ export interface Outgoing {
   readonly text: string
   readonly bytes: number
   readonly editedPrefix?: EditedPrefix
+  /** What the client's own text was changed by, in order. */
+  readonly splices?: readonly Splice[]
 }
 
 /** The text of an edited conversation. */
@@ -21,8 +24,8 @@ export function outgoingOf(context: PrepareContext, conversation: Conversation, 
     const text = editedPrefix.text + source.slice(editedPrefix.from)
     return { text, bytes: editedPrefix.bytes + bytes - editedPrefix.sourceBytes, editedPrefix }
   }
-  const { text, bytes: written } = codec.encode(conversation)
-  return { text, bytes: written ?? Buffer.byteLength(text) }
+  const { text, bytes: written = Buffer.byteLength(text), splices } = codec.encode(conversation)
+  return splices === undefined ? { text, bytes: written } : { text, bytes: written, splices }
 }
 
 /** Items are the same objects only where the body has the same bytes up to them. */

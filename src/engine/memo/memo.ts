@@ -6,6 +6,7 @@ import type { Hash } from '../../core/hash.ts'
 import type { ClientProfile } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
 import { hidesContent } from '../../core/whole-prompt.ts'
+import { BoundedMap } from '../../lib/bounded-map.ts'
 import { createPrefixes, noPrefixes, type Prefixes } from '../../lib/prefix-memo.ts'
 import { createRecentBodies, forgetfulBodies, type RecentBodies } from './recent-bodies.ts'
 
@@ -28,6 +29,8 @@ export interface Memo {
   readonly edited: EditedItems | undefined
   /** Parsed messages whose text was found to be well formed. */
   readonly wellFormed: WeakSet<object> | undefined
+  /** Requests without their messages that broke no rule; the messages were the client's own. */
+  readonly soundFrames: BoundedMap<string, true> | undefined
   /** Reads a text that was made from a conversation's own: from where the two part. */
   readonly readAgain: (codec: Codec, text: string, from: Conversation) => Conversation
 }
@@ -38,6 +41,9 @@ export interface MemoOptions {
   /** What remembered bodies may take together. @default the bounds of `recent-bodies.ts` */
   readonly bodyBytes?: number | undefined
 }
+
+/** Tools of some dozens of different clients. */
+const FRAME_CHARACTERS = 4_000_000
 
 export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
   const prefixes = createPrefixes<Item>()
@@ -67,6 +73,7 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
     prefixes,
     edited: new WeakMap(),
     wellFormed: new WeakSet(),
+    soundFrames: new BoundedMap(FRAME_CHARACTERS),
     readAgain: (codec, text, from) => codec.incremental?.decode(text, from) ?? codec.decode(text),
   }
 }
@@ -79,5 +86,6 @@ export const noMemo = ({ hash, profile }: MemoOptions): Memo => ({
   prefixes: noPrefixes(),
   edited: undefined,
   wellFormed: undefined,
+  soundFrames: undefined,
   readAgain: (codec, text) => codec.decode(text),
 })

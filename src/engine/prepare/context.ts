@@ -1,5 +1,5 @@
 import type { Link } from '../../core/chain.ts'
-import type { Codec } from '../../core/codec.ts'
+import type { Codec, Splice } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
 import type { EventBody } from '../../core/events.ts'
@@ -56,6 +56,8 @@ export interface View {
   readonly text: string
   /** What the text begins with, where that was read and found valid before. */
   readonly editedPrefix?: EditedPrefix
+  /** How a text was made from the client's own. It holds as long as that is still the view's text. */
+  readonly spliced?: { readonly text: string; readonly splices: readonly Splice[] }
   /** Headers that the body needs beside the client's own. */
   readonly headers: Readonly<Record<string, string>>
   /** Counted from nothing but the text. */

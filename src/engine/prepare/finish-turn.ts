@@ -69,6 +69,7 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     id,
     body: typeof request.body === 'string' ? view.text : (JSON.parse(view.text) as object),
     text: view.text,
+    ...(view.spliced?.text === view.text && { splices: view.spliced.splices }),
     headers: view.headers,
     verdict,
     load: told(view.load),

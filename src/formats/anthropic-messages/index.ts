@@ -7,7 +7,7 @@ import { readResponse } from './response.ts'
 import { checkAnthropicMessages } from './rules.ts'
 import { stream } from './stream.ts'
 import { traits } from './traits.ts'
-import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
+import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages } from './source.ts'
 
 export const anthropicMessages: Codec = {
   format: FORMAT,
@@ -15,7 +15,7 @@ export const anthropicMessages: Codec = {
   decode: (text) => decode(text),
   encode,
   fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf },
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf, listIn },
   fragment: fragmentOf,
   check: checkAnthropicMessages,
   placeCacheMarks,

@@ -5,7 +5,7 @@ import { readResponse } from './response.ts'
 import { checkGemini } from './rules.ts'
 import { stream } from './stream.ts'
 import { traits } from './traits.ts'
-import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
+import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages } from './source.ts'
 
 export const gemini: Codec = {
   format: FORMAT,
@@ -13,7 +13,7 @@ export const gemini: Codec = {
   decode: (text) => decode(text),
   encode,
   fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf },
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf, listIn },
   fragment: fragmentOf,
   check: checkGemini,
   readResponse,

@@ -110,6 +110,9 @@ export const parsedMessages = (conversation: Conversation): readonly unknown[] =
 export const endOfMessage = (conversation: Conversation, message: number): number =>
   contentAt(sourceOf(conversation).body, message)!.end
 
+export const listIn = (conversation: Conversation): JsonNode | undefined =>
+  member(rootOf(sourceOf(conversation).body), 'contents')
+
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)

@@ -8,6 +8,7 @@ export interface MessageList {
   fieldsOf(conversation: Conversation, messages?: readonly unknown[]): Fields
   parsedMessages(conversation: Conversation): readonly unknown[]
   endOfMessage(conversation: Conversation, message: number): number
+  listIn(conversation: Conversation): { readonly start: number; readonly end: number } | undefined
 }
 
 export function messageList(key: string): MessageList {
@@ -18,5 +19,6 @@ export function messageList(key: string): MessageList {
       messages === undefined ? fieldsOf(conversation) : { ...fieldsOf(conversation), [key]: messages },
     parsedMessages: (conversation) => arrayOf(fieldsOf(conversation)[key]) ?? [],
     endOfMessage: (conversation, message) => member(rootOf(conversation), key)!.at(message)!.end,
+    listIn: (conversation) => member(rootOf(conversation), key),
   }
 }

@@ -3,7 +3,7 @@ import { decode } from './decode.ts'
 import { encode } from './encode.ts'
 import { readResponse } from './response.ts'
 import { checkOllamaChat } from './rules.ts'
-import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
+import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages } from './source.ts'
 import { stream } from './stream.ts'
 import { traits } from './traits.ts'
 
@@ -13,7 +13,7 @@ export const ollamaChat: Codec = {
   decode: (text) => decode(text),
   encode,
   fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf },
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf, listIn },
   fragment: fragmentOf,
   check: checkOllamaChat,
   readResponse,

@@ -5,7 +5,7 @@ import { readResponse } from './response.ts'
 import { checkOpenAiChat } from './rules.ts'
 import { stream } from './stream.ts'
 import { traits } from './traits.ts'
-import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
+import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages } from './source.ts'
 
 export const openaiChat: Codec = {
   format: FORMAT,
@@ -13,7 +13,7 @@ export const openaiChat: Codec = {
   decode: (text) => decode(text),
   encode,
   fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf },
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf, listIn },
   fragment: fragmentOf,
   check: checkOpenAiChat,
   readResponse,

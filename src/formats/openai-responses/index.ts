@@ -6,7 +6,7 @@ import { readResponse } from './response.ts'
 import { checkOpenAiResponses } from './rules.ts'
 import { stream } from './stream.ts'
 import { traits } from './traits.ts'
-import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
+import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages } from './source.ts'
 
 export const openaiResponses: Codec = {
   format: FORMAT,
@@ -14,7 +14,7 @@ export const openaiResponses: Codec = {
   decode: (text) => decode(text),
   encode,
   fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf },
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf, listIn },
   held,
   fragment: fragmentOf,
   check: checkOpenAiResponses,

@@ -44,7 +44,7 @@ function isTaken(context: PrepareContext, view: View, { view: { load }, read }: 
   if (load.bytes > context.limit.bytes) return false
   if (read === undefined) return true
   const { codec } = context
-  return newlyBroken(context, codec.fields(read), () => codec.fields(readAgain(context, view.text))) === undefined
+  return newlyBroken(context, codec.fields(read), () => codec.fields(readAgain(context, view.text))).ours === undefined
 }
 
 /** One encode, whatever there is to put on; none where there is nothing. */

@@ -88,10 +88,7 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
       const rest = pass(frames.end())
       const said = answer
       // The client need not wait for a disk: in this process whatever comes next in the session is recorded after it.
-      const recorded = deps.recorded(
-        () => (isLost ? undefined : read(said)),
-        complete && callsUs() ? 'now' : 'behind',
-      )
+      const recorded = deps.recorded(() => (isLost ? undefined : read(said)), complete && callsUs() ? 'now' : 'behind')
       if (deps.isShared) await recorded
       const ended = (bytes: string): TapEnd<B> => ({ bytes: Buffer.from(bytes), settled: recorded.then(deps.finished) })
       if (!complete || isLost) return ended(rest)
