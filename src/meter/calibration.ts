@@ -16,7 +16,10 @@ import {
 import type { ContentKind } from './estimator/kinds.ts'
 
 /** What was counted in two ways is off in two ways. */
-export type CalibratedTarget = Pick<Target, 'model' | 'endpoint'> & { readonly estimated?: boolean }
+export interface CalibratedTarget extends Pick<Target, 'model'> {
+  readonly endpoint?: Target['endpoint'] | undefined
+  readonly estimated?: boolean
+}
 
 /** One reported number against what had been counted for the same tokens. */
 export interface Observation {
