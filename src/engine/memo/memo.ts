@@ -49,8 +49,9 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
       const near = chains.nearest(items)
       // A request asks for its own chain several times.
       if (near?.shared === items.length && near.isOutgrown) return near.value
-      const kept = near === undefined ? [] : near.value.slice(0, linksBefore(near.value, near.shared))
-      const links = extendChain(kept, items, near?.shared ?? 0, hash, profile)
+      const { value: known, shared } = near ?? { value: [], shared: 0 }
+      const count = linksBefore(known, shared)
+      const links = extendChain(count === known.length ? known : known.slice(0, count), items, shared, hash, profile)
       chains.keep(items, links, near)
       return links
     },
