@@ -7,7 +7,7 @@
  */
 export class AlikeMemo<T> {
   readonly #likeness: Likeness
-  readonly #entries: (Entry<T> | undefined)[]
+  readonly #entries = new Map<number, Entry<T>>()
   readonly #mask: number
   #asked = 0
   #found = 0
@@ -18,13 +18,12 @@ export class AlikeMemo<T> {
     let slots = MIN_SLOTS
     while (slots < expected && slots < MAX_SLOTS) slots *= 2
     this.#likeness = likeness
-    this.#entries = new Array<Entry<T> | undefined>(slots).fill(undefined)
     this.#mask = slots - 1
   }
 
   get(text: string, start: number, end: number): T | undefined {
     if (end - start > MAX_LENGTH || this.#rests()) return undefined
-    const entry = this.#entries[this.#likeness.hash(text, start, end) & this.#mask]
+    const entry = this.#entries.get(this.#likeness.hash(text, start, end) & this.#mask)
     if (entry === undefined || !this.#likeness.alike(text, start, end, entry)) return undefined
     this.#found++
     return entry.value
@@ -32,7 +31,7 @@ export class AlikeMemo<T> {
 
   set(value: T, text: string, start: number, end: number): void {
     if (end - start > MAX_LENGTH || this.#rest > 0) return
-    this.#entries[this.#likeness.hash(text, start, end) & this.#mask] = { text, start, end, value }
+    this.#entries.set(this.#likeness.hash(text, start, end) & this.#mask, { text, start, end, value })
   }
 
   /** Texts of which hardly any is alike are not looked up for a while. */

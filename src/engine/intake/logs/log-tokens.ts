@@ -82,9 +82,10 @@ const OPENS = 1
 /** …and before those that close. */
 const CLOSES = 2
 /** By character code: a table, since every character of a message is looked up. */
-const SPLITS = new Uint8Array(128)
-for (const character of '=:,;([{"\'') SPLITS[character.charCodeAt(0)]! |= OPENS
-for (const character of ')]}"\',;') SPLITS[character.charCodeAt(0)]! |= CLOSES
+const SPLITS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code)
+  return ('=:,;([{"\''.includes(character) ? OPENS : 0) | (')]}"\',;'.includes(character) ? CLOSES : 0)
+})
 
 function isPlain(word: string, from: number, to: number): boolean {
   for (let i = from; i < to; i++) {
