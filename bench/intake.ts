@@ -1,6 +1,6 @@
 /**
  * Measures of intake: grouping accuracy of mined log templates, the time to a view of 1 MB and 10 MB of one-line JSON (peers
- * beside it), and time and memory up to 100 MB.
+ * beside it) and of 16 MB of logs, and time and memory up to 100 MB.
  *
  *   npm run bench:intake                 accuracy, views, sizes 1 and 10 MB
  *   npm run bench:intake -- --large      sizes up to 100 MB
@@ -17,7 +17,7 @@ import { gunzipSync } from 'node:zlib'
 import { show } from '../src/engine/intake/index.ts'
 import { createPlimsoll } from '../src/compose/plimsoll.ts'
 import { groupingAccuracy, LOGHUB_SYSTEMS } from '../test/intake/grouping-accuracy.ts'
-import { countTokens, HANDLE, toolOutputs } from '../test/intake/helpers.ts'
+import { countTokens, HANDLE, seeded, toolOutputs } from '../test/intake/helpers.ts'
 
 const flags = new Set(process.argv.slice(2))
 const BUDGET = 1_000
@@ -115,6 +115,55 @@ async function benchViews(): Promise<void> {
     console.log(
       `  plimsoll show        ${String(megabytes).padStart(3)} MB  ${timesText(warm)} (first ${cold.best.toFixed(0)} ms)  ${tokens} tokens, valid JSON: schema, statistics, records of both ends`,
     )
+  }
+}
+
+/** Lines of which no two are alike when their digits are left aside: identifiers in hexadecimal. */
+function tracedLines(megabytes: number): string {
+  const next = seeded(7)
+  const hex = (digits: number): string =>
+    Array.from({ length: digits }, () => Math.floor(next() * 16).toString(16)).join('')
+  const parts: string[] = []
+  for (let i = 0, size = 0; size < megabytes * 1e6; i++) {
+    const part = `2025-06-20 10:37:${String(i % 60).padStart(2, '0')},113 ${i % 50 === 0 ? 'ERROR' : 'INFO'} [http-${i % 9}] com.acme.web.Filter: request ${hex(8)}-${hex(4)}-${hex(12)} took ${i % 977} ms user=${hex(5)}`
+    parts.push(part)
+    size += part.length + 1
+  }
+  return parts.join('\n')
+}
+
+const LOGS: Readonly<Record<string, (megabytes: number) => string>> = {
+  'numbered lines': logLines,
+  'lines with hexadecimal ids': tracedLines,
+  ...Object.fromEntries(['HDFS', 'Linux', 'OpenSSH'].map((system) => [`Loghub ${system}`, loghubLines(system)])),
+}
+
+/** The recorded lines over and over, with other digits each time. */
+function loghubLines(system: string): (megabytes: number) => string {
+  return (megabytes) => {
+    const path = join(toolOutputs, 'loghub', `${system}_2k.log.gz`)
+    if (!existsSync(path)) return ''
+    const lines = gunzipSync(readFileSync(path)).toString().trim()
+    const next = seeded(11)
+    const parts: string[] = []
+    for (let size = 0; size < megabytes * 1e6; size += lines.length + 1)
+      parts.push(
+        lines.replaceAll(/\d{2,}/g, (digits) => digits.replaceAll(/\d/g, () => String(Math.floor(next() * 10)))),
+      )
+    return parts.join('\n')
+  }
+}
+
+/** Large logs, cold and warm: the first one is what a process pays that has shown nothing yet. */
+async function benchLogs(): Promise<void> {
+  console.log(`\n16 MB of logs to a view of at most ${BUDGET} tokens (exact o200k count included)`)
+  for (const [name, make] of Object.entries(LOGS)) {
+    const text = make(16)
+    if (text === '') continue
+    const view = (): void => void show(text, { budgetTokens: BUDGET, countTokens, handle: HANDLE })
+    const first = await measure(view, 1)
+    const warm = await measure(view, 5)
+    console.log(`  ${name.padEnd(28)} ${timesText(warm)} (first ${first.cpu.toFixed(0)} ms)`)
   }
 }
 
@@ -239,6 +288,7 @@ function benchSizes(): void {
 
 benchGrouping()
 await benchViews()
+await benchLogs()
 await benchVerb()
 await benchPeers()
 benchSizes()

@@ -20,24 +20,25 @@ export function chainOf(items: readonly Item[], hash: Hash, profile: ClientProfi
   return extendChain([], items, 0, hash, profile)
 }
 
-/** Continues a chain of the items before `from`, in place. */
+/** Continues a chain of the items before `from`. A long one is copied once, however many links are new. */
 export function extendChain(
-  links: Link[],
+  links: readonly Link[],
   items: readonly Item[],
   from: number,
   hash: Hash,
   profile: ClientProfile,
 ): readonly Link[] {
   let chain = links.at(-1)?.chain ?? EMPTY_CHAIN
+  const added: Link[] = []
   for (let index = from; index < items.length; index++) {
     const item = items[index]!
     if (item.kind === 'reasoning') continue
     const identity = identityOf(item, hash, profile)
     if (identity === undefined) continue
     chain = hash(chain + identity)
-    links.push({ index, identity, chain })
+    added.push({ index, identity, chain })
   }
-  return links
+  return links.length === 0 ? added : links.concat(added)
 }
 
 /** How many links stand before an item. */

@@ -1,5 +1,6 @@
 import type { Conversation, Loss } from './conversation.ts'
 import type { Item } from './item.ts'
+import type { Fields } from './values.ts'
 import type { Usage } from './usage.ts'
 import type { WireTraits } from './wire-traits.ts'
 
@@ -66,8 +67,10 @@ export interface IncrementalCodec {
   endOf(conversation: Conversation, message: number): number
   /** Where the list of messages stands in the text; undefined where there is none. */
   listIn(conversation: Conversation): { readonly start: number; readonly end: number } | undefined
-  /** Members of the request with other messages in the place of its own. */
-  fieldsWith(conversation: Conversation, messages: readonly unknown[]): Readonly<Record<string, unknown>>
+  /** What the changes of a conversation's envelope alone make of its text, in order; undefined where they begin its messages anew. */
+  envelope(conversation: Conversation): readonly Splice[] | undefined
+  /** Members of a request with other messages in the place of its own. */
+  withMessages(fields: Fields, messages: readonly unknown[]): Fields
 }
 
 export interface MarkOptions {

@@ -6,13 +6,6 @@ import type { Epoch, EpochEdit } from './records.ts'
 /** Where the covered items of an epoch stand in a transcript: link index for each covered position. */
 export type Anchors = readonly (number | undefined)[]
 
-/** Anchors where the epoch's chain hash really occurs: covered position k is link k. */
-export function exactAnchors(epoch: Epoch): Anchors {
-  const anchors: number[] = []
-  for (let k = 0; k < epoch.count; k++) anchors.push(k)
-  return anchors
-}
-
 /** How long the history was when the epoch was declared: what stands there was sent before it. */
 export const declaredCount = ({ declaredAt, count }: Epoch): number => declaredAt?.count ?? count
 
@@ -25,11 +18,12 @@ export type EpochPlan = Pick<Epoch, 'id' | 'count' | 'edits'>
 
 /**
  * Turns an epoch's edits, which count places in the covered chain, into edits of the items at hand. Items outside the chain
- * (reasoning, volatile text) share the fate of the chained item that follows them in a dropped range.
+ * (reasoning, volatile text) share the fate of the chained item that follows them in a dropped range. Without anchors the epoch's chain hash
+ * really occurs: covered position k is link k.
  */
-export function planOfEpoch(epoch: EpochPlan, items: readonly Item[], links: readonly Link[], anchors: Anchors): Plan {
+export function planOfEpoch(epoch: EpochPlan, items: readonly Item[], links: readonly Link[], anchors?: Anchors): Plan {
   const indexOf = (k: number): number | undefined => {
-    const anchor = anchors[k]
+    const anchor = anchors === undefined ? (k < epoch.count ? k : undefined) : anchors[k]
     return anchor === undefined ? undefined : links[anchor]?.index
   }
   const chained = new Set(links.map((link) => link.index))

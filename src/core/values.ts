@@ -7,11 +7,15 @@ export const isRecord = (value: unknown): value is Fields =>
 
 export const recordOf = (value: unknown): Fields | undefined => (isRecord(value) ? value : undefined)
 
+/** One for all: most that is asked about has no list. */
+const NOTHING: readonly never[] = []
+
 /** A list, or an empty one. */
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : NOTHING)
 
 /** The objects in a list. */
-export const recordsIn = (value: unknown): readonly Fields[] => listOf(value).filter(isRecord)
+export const recordsIn = (value: unknown): readonly Fields[] =>
+  Array.isArray(value) ? (value as unknown[]).filter(isRecord) : NOTHING
 
 /** A string, or an empty one. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -1,3 +1,5 @@
+import { isOneLine, noteGrowth } from './grown-lists.ts'
+
 /**
  * Memory of lists that grow: of what was worked out for one, found again for a list that begins with the very same objects. Lists never
  * change once they are made. Nothing is held beyond the life of those objects.
@@ -14,43 +16,18 @@ export const noPrefixes = <Item extends object>(): Prefixes<Item> => ({
   memo: () => ({ nearest: () => undefined, keep: () => undefined }),
 })
 
-export function createPrefixes<Item extends object>(): Prefixes<Item> {
-  const lines = new WeakMap<readonly Item[], Line>()
+export const createPrefixes = <Item extends object>(): Prefixes<Item> => ({
+  shared: sharedItems,
+  memo: <T>() => createPrefixMemo<Item, T>(),
+})
 
-  function shared(a: readonly Item[], b: readonly Item[]): number {
-    const line = lines.get(a)
-    const most = Math.min(a.length, b.length)
-    if (a === b || (line !== undefined && line === lines.get(b))) return most
-    let at = 0
-    while (at < most && a[at] === b[at]) at++
-    if (at === most && at > 0) noteGrowth(a.length <= b.length ? [a, b] : [b, a])
-    return at
-  }
-
-  function noteGrowth([short, long]: readonly [readonly Item[], readonly Item[]]): void {
-    const [before, after] = [lines.get(short), lines.get(long)]
-    if (after !== undefined) {
-      if (before === undefined) lines.set(short, after)
-      return
-    }
-    const line = before ?? { length: short.length }
-    // A list that a longer one has grown from already is where two histories part.
-    if (line.length !== short.length) return
-    line.length = long.length
-    lines.set(short, line)
-    lines.set(long, line)
-  }
-
-  return { shared, memo: <T>() => createPrefixMemo<Item, T>(shared) }
-}
-
-/**
- * Lists of which each is the one before and more. Nobody has to compare two of them: a conversation is one such line, and item by item
- * the comparison would cost more with every turn.
- */
-interface Line {
-  /** Of the longest list. */
-  length: number
+function sharedItems<Item extends object>(a: readonly Item[], b: readonly Item[]): number {
+  const most = Math.min(a.length, b.length)
+  if (a === b || isOneLine(a, b)) return most
+  let at = 0
+  while (at < most && a[at] === b[at]) at++
+  if (at === most && at > 0) noteGrowth(a.length <= b.length ? a : b, a.length <= b.length ? b : a)
+  return at
 }
 
 /** A history and its reduced view begin alike, and end alike; so do two sub-agents of one task. */
@@ -76,20 +53,20 @@ export interface Near<Item, T> {
  * Found by the item that a list ends with, which a list that grew from it has in the same place; else by the one that it begins with,
  * which conversations of one system prompt may share by the thousand. Nothing is held beyond the life of those items.
  */
-function createPrefixMemo<Item extends object, T>(shared: Prefixes<Item>['shared']): PrefixMemo<Item, T> {
+function createPrefixMemo<Item extends object, T>(): PrefixMemo<Item, T> {
   const byEnd = new WeakMap<Item, Known<Item, T>[]>()
   const byBeginning = new WeakMap<Item, Known<Item, T>[]>()
   return {
     nearest(items) {
       for (let at = items.length - 1; at >= 0; at--) {
         for (const known of byEnd.get(items[at]!) ?? []) {
-          if (known.items.length === at + 1 && shared(known.items, items) === at + 1)
+          if (known.items.length === at + 1 && sharedItems(known.items, items) === at + 1)
             return { items: known.items, value: known.value, shared: at + 1, isOutgrown: true }
         }
       }
       let best: Near<Item, T> | undefined
       for (const known of (items[0] !== undefined && byBeginning.get(items[0])) || []) {
-        const common = shared(known.items, items)
+        const common = sharedItems(known.items, items)
         if (common > (best?.shared ?? 0))
           best = {
             items: known.items,

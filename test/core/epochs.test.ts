@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { chainOf } from '../../src/core/chain.ts'
-import { exactAnchors, planOfEpoch } from '../../src/core/epochs.ts'
+import { planOfEpoch } from '../../src/core/epochs.ts'
 import { CLAUDE_CODE } from '../../src/core/identity.ts'
 import type { Item } from '../../src/core/item.ts'
 import { RECORD_VERSION, type Epoch, type EpochEdit } from '../../src/core/records.ts'
@@ -56,7 +56,7 @@ function epochOf(edits: readonly EpochEdit[], count: number): Epoch {
 describe('planOfEpoch', () => {
   it('takes reasoning along with the call that it led to', () => {
     const epoch = epochOf([{ op: 'drop', from: 1, to: 3, reason: 'folded' }], 3)
-    const plan = planOfEpoch(epoch, items, links, exactAnchors(epoch))
+    const plan = planOfEpoch(epoch, items, links)
     expect(plan.map((edit) => edit.id)).toEqual(['m1.reasoning', 'm1.call', 'm2.result'])
   })
 
@@ -68,16 +68,14 @@ describe('planOfEpoch', () => {
       ],
       3,
     )
-    const plan = planOfEpoch(epoch, items, links, exactAnchors(epoch))
+    const plan = planOfEpoch(epoch, items, links)
     expect(plan.at(-1)).toMatchObject({ op: 'insert', before: 'm3.reasoning' })
     expect(plan.map((edit) => edit.id)).not.toContain('m3.reasoning')
   })
 
   it('inserts in front of the covered place, reasoning included', () => {
     const epoch = epochOf([{ op: 'insert', at: 3, role: 'user', text: 'sum', reason: '' }], 5)
-    expect(planOfEpoch(epoch, items, links, exactAnchors(epoch))).toMatchObject([
-      { op: 'insert', before: 'm3.reasoning' },
-    ])
+    expect(planOfEpoch(epoch, items, links)).toMatchObject([{ op: 'insert', before: 'm3.reasoning' }])
   })
 
   it('drops text between two dropped items that the chain does not count', () => {
@@ -86,7 +84,7 @@ describe('planOfEpoch', () => {
     const again = chainOf(withReminder, hash, CLAUDE_CODE)
     expect(again.map((link) => link.chain)).toEqual(links.map((link) => link.chain))
     const epoch = epochOf([{ op: 'drop', from: 1, to: 5, reason: 'folded' }], 5)
-    expect(planOfEpoch(epoch, withReminder, again, exactAnchors(epoch)).map((edit) => edit.id)).toContain('m2.reminder')
+    expect(planOfEpoch(epoch, withReminder, again).map((edit) => edit.id)).toContain('m2.reminder')
   })
 })
 

@@ -1,4 +1,4 @@
-import { declaredCount, exactAnchors } from '../../core/epochs.ts'
+import { declaredCount } from '../../core/epochs.ts'
 import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import { RECORD_VERSION, type Epoch } from '../../core/records.ts'
@@ -164,7 +164,7 @@ export interface Cause {
 
 /** The view if this epoch stood. */
 export const viewUnder = (context: PrepareContext, standing: Standing, epoch: Epoch): View =>
-  viewOf(context, { ...standing, epoch, anchors: exactAnchors(epoch) })
+  viewOf(context, { ...standing, epoch })
 
 /** The epoch that these edits make of the first `count` links of the chain. */
 export function epochOf(

@@ -1,3 +1,4 @@
+import type { Splice } from '../../core/codec.ts'
 import type { Plan } from '../../core/edits.ts'
 import type { Item } from '../../core/item.ts'
 
@@ -32,6 +33,8 @@ export interface EditedPrefix {
   readonly edits: number
   /** Items in it that the client's body has otherwise, or not at all. */
   readonly changed: number
+  /** What was changed in it before its messages. */
+  readonly before: readonly Splice[]
   /** The client's message that it ends with; where that one ends in the client's body, and how many bytes that is. */
   readonly message: number
   readonly from: number

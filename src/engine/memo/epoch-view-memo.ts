@@ -14,7 +14,9 @@ export function shownItems(context: PrepareContext, standing: Standing): Shown {
   const from = view.covered.length
   const edits = firstSendPlan(standing, items, from)
   const since = applyEdits({ items: items.slice(from) }, edits, context.deps.memo.edited)
-  return { plan: [...view.plan, ...edits], items: [...view.items, ...since.items], stale: view.stale }
+  // A plan drops each covered item by its id: it is as long as the history, and nearly always the epoch's own.
+  const plan = edits.length === 0 ? view.plan : view.plan.concat(edits)
+  return { plan, items: view.items.concat(since.items), stale: view.stale }
 }
 
 function epochViewOf(context: PrepareContext, standing: Standing): EpochView | undefined {

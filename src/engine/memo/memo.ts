@@ -5,6 +5,7 @@ import type { EditedItems } from '../../core/edits.ts'
 import type { Hash } from '../../core/hash.ts'
 import type { ClientProfile } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
+import type { Fields } from '../../core/values.ts'
 import { hidesContent } from '../../core/whole-prompt.ts'
 import { BoundedMap } from '../../lib/bounded-map.ts'
 import { createPrefixes, noPrefixes, type Prefixes } from '../../lib/prefix-memo.ts'
@@ -24,13 +25,15 @@ export interface Memo {
   readonly chain: (items: readonly Item[]) => readonly Link[]
   /** Whether some item names content that stands elsewhere. */
   readonly anyHides: (items: readonly Item[]) => boolean
+  /** Whether some item is the model's own reasoning. */
+  readonly anyThinks: (items: readonly Item[]) => boolean
   /** Work found again by the beginning of a history. */
   readonly prefixes: Prefixes<Item>
   readonly edited: EditedItems | undefined
   /** Parsed messages whose text was found to be well formed. */
   readonly wellFormed: WeakSet<object> | undefined
-  /** Requests without their messages that broke no rule; the messages were the client's own. */
-  readonly soundFrames: BoundedMap<string, true> | undefined
+  /** What stands beside the messages of requests that broke no rule, as it was read from what left; by tenant, model and text. */
+  readonly frames: BoundedMap<string, Fields> | undefined
   /** Reads a text that was made from a conversation's own: from where the two part. */
   readonly readAgain: (codec: Codec, text: string, from: Conversation) => Conversation
 }
@@ -42,39 +45,49 @@ export interface MemoOptions {
   readonly bodyBytes?: number | undefined
 }
 
-/** Tools of some dozens of different clients. */
-const FRAME_CHARACTERS = 4_000_000
+/** Tools of some dozens of different clients; what was parsed takes more than its text. */
+const FRAME_BYTES = 16_000_000
+export const frameWeight = (frame: string): number => 6 * frame.length
 
 export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
   const prefixes = createPrefixes<Item>()
   const chains = prefixes.memo<readonly Link[]>()
-  const hiding = prefixes.memo<{ readonly isHiding: boolean }>()
   return {
     bodies: createRecentBodies(prefixes, bodyBytes === undefined ? {} : { bytes: bodyBytes, least: 0 }),
     chain(items) {
       const near = chains.nearest(items)
       // A request asks for its own chain several times.
       if (near?.shared === items.length && near.isOutgrown) return near.value
-      const kept = near === undefined ? [] : near.value.slice(0, linksBefore(near.value, near.shared))
-      const links = extendChain(kept, items, near?.shared ?? 0, hash, profile)
+      const { value: known, shared } = near ?? { value: [], shared: 0 }
+      const count = linksBefore(known, shared)
+      const links = extendChain(count === known.length ? known : known.slice(0, count), items, shared, hash, profile)
       chains.keep(items, links, near)
       return links
     },
-    anyHides(items) {
-      const near = hiding.nearest(items)
-      const from = near?.shared ?? 0
-      if (near?.isOutgrown === true && from === items.length) return near.value.isHiding
-      // Of a list that hides something nobody knows where.
-      const isKnown = near !== undefined && (near.isOutgrown || !near.value.isHiding)
-      const isHiding = isKnown ? near.value.isHiding || items.slice(from).some(hidesContent) : items.some(hidesContent)
-      hiding.keep(items, { isHiding }, near)
-      return isHiding
-    },
+    anyHides: anyOf(prefixes, hidesContent),
+    anyThinks: anyOf(prefixes, isThought),
     prefixes,
     edited: new WeakMap(),
     wellFormed: new WeakSet(),
-    soundFrames: new BoundedMap(FRAME_CHARACTERS),
+    frames: new BoundedMap(FRAME_BYTES),
     readAgain: (codec, text, from) => codec.incremental?.decode(text, from) ?? codec.decode(text),
+  }
+}
+
+const isThought = ({ kind }: Item): boolean => kind === 'reasoning'
+
+/** Whether some item is one of those: items that an earlier history had were asked then. */
+function anyOf(prefixes: Prefixes<Item>, isOne: (item: Item) => boolean): (items: readonly Item[]) => boolean {
+  const known = prefixes.memo<{ readonly hasOne: boolean }>()
+  return (items) => {
+    const near = known.nearest(items)
+    const from = near?.shared ?? 0
+    if (near?.isOutgrown === true && from === items.length) return near.value.hasOne
+    // Of a list that has one nobody knows where.
+    const isKnown = near !== undefined && (near.isOutgrown || !near.value.hasOne)
+    const hasOne = isKnown ? near.value.hasOne || items.slice(from).some(isOne) : items.some(isOne)
+    known.keep(items, { hasOne }, near)
+    return hasOne
   }
 }
 
@@ -83,9 +96,10 @@ export const noMemo = ({ hash, profile }: MemoOptions): Memo => ({
   bodies: forgetfulBodies,
   chain: (items) => chainOf(items, hash, profile),
   anyHides: (items) => items.some(hidesContent),
+  anyThinks: (items) => items.some(isThought),
   prefixes: noPrefixes(),
   edited: undefined,
   wellFormed: undefined,
-  soundFrames: undefined,
+  frames: undefined,
   readAgain: (codec, text) => codec.decode(text),
 })

@@ -2,9 +2,11 @@ import type { Violation } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { PrepareContext, View } from './context.ts'
-import { applySplices } from '../../core/splices.ts'
+import type { Fields } from '../../core/values.ts'
 import { largestParts } from './largest-parts.ts'
 import { fieldsBehind, rememberEditedPrefix } from '../memo/edited-prefix-memo.ts'
+import { frameWeight } from '../memo/memo.ts'
+import { frameOf, surroundingsOf } from '../memo/surroundings.ts'
 
 /**
  * A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. `read` is what the
@@ -12,37 +14,27 @@ import { fieldsBehind, rememberEditedPrefix } from '../memo/edited-prefix-memo.t
  */
 export function validate(context: PrepareContext, view: View, read?: Conversation): void {
   const { codec, conversation, deps } = context
-  const frame = frameOf(context, view)
-  if (frame !== undefined && deps.memo.soundFrames?.get(frame) === true) return
-  const fields = read === undefined ? fieldsOf(context, view) : codec.fields(read)
+  const { frames } = deps.memo
+  const frame = read === undefined ? frameAround(context, view) : undefined
+  const around = frame === undefined ? undefined : frames?.get(frame)
+  // With the client's own messages only what stands beside them can break a rule by our doing.
+  if (around !== undefined && view.plan.length === 0 && view.conversation.isRestored !== true) return
+  const fields = read === undefined ? fieldsOf(context, view, around) : codec.fields(read)
   const { ours, all } = newlyBroken(context, fields, () => codec.fields(conversation))
-  if (all.length === 0 && frame !== undefined) deps.memo.soundFrames?.set(frame, true, frame.length)
-  if (ours === undefined) return
-  throw ownDefect(`The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`, { violations: all })
+  if (ours !== undefined)
+    throw ownDefect(`The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`, { violations: all })
+  if (frame !== undefined && around === undefined && all.length === 0)
+    frames?.set(frame, codec.incremental!.withMessages(fields, []), frameWeight(frame))
 }
 
-/**
- * What stands around the client's own messages in a request that leaves, where nothing of them was changed: of such a request only this can
- * break a rule by our doing, and it is the same in every request of a client.
- */
-function frameOf({ branch, codec, conversation, text, target }: PrepareContext, view: View): string | undefined {
-  const { spliced } = view
-  if (spliced === undefined || spliced.text !== view.text || conversation.isRestored === true) return undefined
-  const list = codec.incremental?.listIn(conversation)
-  if (list === undefined) return undefined
-  const before = spliced.splices.filter(({ end }) => end <= list.start)
-  const behind = spliced.splices.filter(({ start }) => start >= list.end)
-  if (before.length + behind.length < spliced.splices.length) return undefined
-  const head = applySplices(text.slice(0, list.start), before)
-  const tail = applySplices(
-    text.slice(list.end),
-    behind.map(({ start, end, text: own }) => ({ start: start - list.end, end: end - list.end, text: own })),
-  )
+/** What leaves beside the messages, where something of ours is there and nothing of it is in them. */
+function frameAround({ branch, codec, text, target }: PrepareContext, view: View): string | undefined {
+  const { conversation, outgoing } = view
+  if (conversation.changes === undefined || outgoing.text !== view.text) return undefined
+  const around = surroundingsOf(codec, conversation)
   // Nobody learns from how long this takes what another tenant declares.
-  return `${branch.tenant}\n${codec.format}\n${target.model}\n${head}\n${tail}`
+  return around && `${branch.tenant}\n${codec.format}\n${target.model}\n${frameOf(text, around)}`
 }
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** The first rule that a body breaks and the one before did not, and all that it breaks. */
 export function newlyBroken(
@@ -58,13 +50,17 @@ export function newlyBroken(
   return { ours: all.find(({ rule }) => !known.has(rule)), all }
 }
 
-/** From the bytes themselves, not from what they were made of; what every request since the last change begins with is read once. */
-function fieldsOf(context: PrepareContext, view: View): Fields {
-  const { codec } = context
-  // A closing turn changes what stands before the history as well.
-  const prefix = view.conversation.changes === undefined ? view.editedPrefix : undefined
-  const known = prefix && fieldsBehind(context, prefix)
-  if (known !== undefined) return known
+/**
+ * From the bytes themselves, not from what they were made of; what every request since the last change begins with is read once, and so is
+ * what stands beside the messages (`known`).
+ */
+function fieldsOf(context: PrepareContext, view: View, known: Fields | undefined): Fields {
+  const { codec, conversation } = context
+  const { outgoing } = view
+  const prefix = outgoing.text === view.text ? outgoing.editedPrefix : undefined
+  const around = view.conversation.changes === undefined ? codec.fields(conversation) : known
+  const fields = prefix && around && fieldsBehind(context, prefix, around)
+  if (fields !== undefined) return fields
   const read = readAgain(context, view.text)
   rememberEditedPrefix(context, view, read)
   return codec.fields(read)

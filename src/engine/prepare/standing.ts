@@ -1,6 +1,6 @@
 import { alignChain, firstSendKey, type Link } from '../../core/chain.ts'
 import type { Edit, Plan } from '../../core/edits.ts'
-import { declaredCount, exactAnchors, isDeclaredOn, planOfEpoch, type Anchors } from '../../core/epochs.ts'
+import { declaredCount, isDeclaredOn, planOfEpoch, type Anchors } from '../../core/epochs.ts'
 import type { Item } from '../../core/item.ts'
 import { openStepStart, turnsOf } from '../../core/turns.ts'
 import type { Epoch, FirstSendEdit } from '../../core/records.ts'
@@ -14,7 +14,6 @@ export interface Standing {
   readonly epoch: Epoch | undefined
   /** Every epoch that covers a part of the transcript, that one included. */
   readonly epochs: readonly FoundEpoch[]
-  readonly anchors: Anchors
   /** Item index → the edit made when it was first sent. */
   readonly firstSend: ReadonlyMap<number, FirstSendEdit>
 }
@@ -48,7 +47,7 @@ export async function findStanding(context: PrepareContext): Promise<Standing> {
   const firstSend = new Map<number, FirstSendEdit>()
   for (const [index, edit] of trail?.firstSend ?? []) if (index < known.items) firstSend.set(index, edit)
   for (const [index, edit] of await editsOf(context, fresh)) firstSend.set(index, edit)
-  return { epoch, epochs, anchors: epoch === undefined ? [] : exactAnchors(epoch), firstSend }
+  return { epoch, epochs, firstSend }
 }
 
 /**
@@ -157,8 +156,8 @@ export function reanchor(epoch: Epoch, links: readonly Link[]): { anchors?: Anch
 
 /** The plan of a standing: an item that the epoch edits is not edited again by its first-send edit. */
 export function standingPlan(standing: Standing, items: readonly Item[], links: readonly Link[]): Plan {
-  const { epoch, anchors } = standing
-  const ofEpoch = epoch === undefined ? [] : planOfEpoch(epoch, items, links, anchors)
+  const { epoch } = standing
+  const ofEpoch = epoch === undefined ? [] : planOfEpoch(epoch, items, links)
   const edited = new Set(ofEpoch.filter((edit) => edit.op !== 'insert').map((edit) => edit.id))
   return [...ofEpoch, ...firstSendPlan(standing, items, 0).filter((edit) => !edited.has(edit.id))]
 }

@@ -1,5 +1,5 @@
 import type { Splice } from '../../core/codec.ts'
-import { applySplices } from '../../core/splices.ts'
+import { applySplices, grownBy } from '../../core/splices.ts'
 import type { JsonMember, JsonNode } from './json-index.ts'
 
 export type { Splice } from '../../core/codec.ts'
@@ -7,7 +7,7 @@ export type { Splice } from '../../core/codec.ts'
 /** Applies splices that do not overlap, in any order. */
 export const spliceText = (text: string, splices: readonly Splice[]): string => applySplices(text, inOrder(splices))
 
-const inOrder = (splices: readonly Splice[]): readonly Splice[] =>
+export const inOrder = (splices: readonly Splice[]): readonly Splice[] =>
   splices.length < 2 ? splices : [...splices].sort((a, b) => a.start - b.start || a.end - b.end)
 
 /** A text and its length in UTF-8. */
@@ -20,13 +20,10 @@ export interface SizedText {
 export function spliceSized(
   { text, bytes }: SizedText,
   given: readonly Splice[],
-): SizedText & { readonly splices: readonly Splice[] } {
+): SizedText & { readonly splices?: readonly Splice[] } {
+  if (given.length === 0) return { text, bytes }
   const splices = inOrder(given)
-  const grown = splices.reduce(
-    (sum, { start, end, text: own }) => sum + Buffer.byteLength(own) - Buffer.byteLength(text.slice(start, end)),
-    0,
-  )
-  return { text: applySplices(text, splices), bytes: bytes + grown, splices }
+  return { text: applySplices(text, splices), bytes: bytes + grownBy(text, splices), splices }
 }
 
 /** What an array shall hold: an element of its own by index, or new JSON text. */

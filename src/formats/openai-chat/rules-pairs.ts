@@ -12,11 +12,13 @@ export interface ChatRuleContext {
 const NINE = /^[a-zA-Z0-9]{9}$/
 const MAX_ID = 40
 
+/** Only what is reported has to say where it stands. */
+export const placeOf = (index: number): string => `messages[${index}]`
+
 interface OpenStep {
   readonly index: number
-  /** Ids that wait for their tool message. */
-  readonly waiting: Set<string>
-  readonly answered: Set<string>
+  /** Ids of its calls, and whether each has its tool message. */
+  readonly answered: Map<string, boolean>
 }
 
 /** Calls and their tool messages, by position: a result belongs to the assistant message right before its run. */
@@ -35,72 +37,85 @@ export function checkChatPairs(context: ChatRuleContext): void {
       step = message.role === 'assistant' ? openStep(context, message, index, seen) : undefined
     }
     if (profiles.has('mistral') && message.role === 'user' && previousRole === 'tool') {
-      found.report('mistral-order', `messages[${index}].role`, "Unexpected role 'user' after role 'tool'")
+      found.report('mistral-order', `${placeOf(index)}.role`, "Unexpected role 'user' after role 'tool'")
     }
     previousRole = message.role
   })
   closeStep(context, step)
   if (profiles.has('mistral') && previousRole === 'assistant' && !isPrefix(messages.at(-1))) {
     const message = 'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant'
-    found.report('mistral-order', `messages[${messages.length - 1}].role`, message)
+    found.report('mistral-order', `${placeOf(messages.length - 1)}.role`, message)
   }
 }
 
 const isPrefix = (message: unknown): boolean => isRecord(message) && message.prefix === true
 
-function openStep({ found, profiles }: ChatRuleContext, message: Fields, index: number, seen: Set<string>): OpenStep {
-  const waiting = new Set<string>()
-  recordsIn(message.tool_calls).forEach((call, at) => {
-    const path = `messages[${index}].tool_calls[${at}]`
+function openStep(
+  { found, profiles }: ChatRuleContext,
+  message: Fields,
+  index: number,
+  seen: Set<string>,
+): OpenStep | undefined {
+  const calls = recordsIn(message.tool_calls)
+  if (calls.length === 0) return undefined
+  const answered = new Map<string, boolean>()
+  calls.forEach((call, at) => {
+    const place = (): string => `${placeOf(index)}.tool_calls[${at}]`
     const id = typeof call.id === 'string' ? call.id : ''
     const declared = isRecord(call.function) ? call.function : {}
     const custom = call.type === 'custom'
     if (id === '' || (!custom && (typeof declared.name !== 'string' || typeof declared.arguments !== 'string'))) {
+      const path = place()
       found.report(
         'call-shape',
         path,
         `Missing required parameter: '${path}.${id === '' ? 'id' : 'function.arguments'}'.`,
       )
     }
-    if (seen.has(id)) found.report('unique-call-ids', `${path}.id`, `Duplicate value for 'tool_call_id' of '${id}'`)
+    if (seen.has(id)) found.report('unique-call-ids', `${place()}.id`, `Duplicate value for 'tool_call_id' of '${id}'`)
     if (profiles.has('openai') && id.length > MAX_ID) {
-      const message = `Invalid '${path}.id': string too long. Expected a string with maximum length ${MAX_ID}, but got a string with length ${id.length} instead.`
-      found.report('call-id-length', `${path}.id`, message)
+      const path = `${place()}.id`
+      const message = `Invalid '${path}': string too long. Expected a string with maximum length ${MAX_ID}, but got a string with length ${id.length} instead.`
+      found.report('call-id-length', path, message)
     }
     if (profiles.has('mistral') && !NINE.test(id)) {
       found.report(
         'call-id-nine',
-        `${path}.id`,
+        `${place()}.id`,
         `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`,
       )
     }
     seen.add(id)
-    waiting.add(id)
+    answered.set(id, false)
   })
-  return { index, waiting, answered: new Set() }
+  return { index, answered }
 }
 
 function takeResult({ found }: ChatRuleContext, message: Fields, index: number, step: OpenStep | undefined): void {
   const id = typeof message.tool_call_id === 'string' ? message.tool_call_id : ''
-  if (step?.waiting.delete(id) === true) {
-    step.answered.add(id)
-  } else if (step?.answered.has(id) === true) {
-    found.report('results-once', `messages[${index}].tool_call_id`, `Duplicate value for 'tool_call_id' of '${id}'`)
+  const isAnswered = step?.answered.get(id)
+  if (isAnswered === false) {
+    step?.answered.set(id, true)
+  } else if (isAnswered === true) {
+    found.report('results-once', `${placeOf(index)}.tool_call_id`, `Duplicate value for 'tool_call_id' of '${id}'`)
   } else {
     found.report(
       'results-have-calls',
-      `messages[${index}].role`,
+      `${placeOf(index)}.role`,
       "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
     )
   }
 }
 
 function closeStep({ found }: ChatRuleContext, step: OpenStep | undefined): void {
-  if (step === undefined || step.waiting.size === 0) return
+  if (step === undefined) return
+  const open: string[] = []
+  for (const [id, isAnswered] of step.answered) if (!isAnswered) open.push(id)
+  if (open.length === 0) return
   found.report(
     'calls-answered',
-    `messages[${step.index}]`,
+    placeOf(step.index),
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
-      `The following tool_call_ids did not have response messages: ${quoted([...step.waiting])}`,
+      `The following tool_call_ids did not have response messages: ${quoted(open)}`,
   )
 }

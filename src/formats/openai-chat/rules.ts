@@ -4,7 +4,7 @@ import type { Findings } from '../kit/rule-kit.ts'
 import { findings, findLoneSurrogate, isBlank, profilesOf, shown } from '../kit/rule-kit.ts'
 import type { OpenAiChatRule } from './rule-book.ts'
 import { OPENAI_CHAT_RULES } from './rule-book.ts'
-import { checkChatPairs, type ChatRuleContext } from './rules-pairs.ts'
+import { checkChatPairs, placeOf, type ChatRuleContext } from './rules-pairs.ts'
 
 export { OPENAI_CHAT_RULES } from './rule-book.ts'
 
@@ -89,8 +89,8 @@ function checkTools(body: Fields, found: Findings<OpenAiChatRule>): void {
 }
 
 function checkMessage({ found, profiles }: ChatRuleContext, message: unknown, index: number): void {
-  const path = `messages[${index}]`
   if (!isRecord(message) || !ROLES.has(message.role)) {
+    const path = placeOf(index)
     found.report(
       'message-shape',
       path,
@@ -100,28 +100,24 @@ function checkMessage({ found, profiles }: ChatRuleContext, message: unknown, in
   }
   const { content, role } = message
   const typed = typeof content === 'string' || Array.isArray(content) || !isGiven(content)
-  if (!typed)
-    found.report(
-      'message-shape',
-      `${path}.content`,
-      `Invalid type for '${path}.content': expected a string or an array.`,
-    )
+  if (!typed) {
+    const path = `${placeOf(index)}.content`
+    found.report('message-shape', path, `Invalid type for '${path}': expected a string or an array.`)
+  }
   const hasCalls = listOf(message.tool_calls).length > 0 || isRecord(message.function_call)
   const spoke = isGiven(content) || isGiven(message.refusal) || isGiven(message.audio)
   if (!spoke && !(role === 'assistant' && hasCalls)) {
-    found.report('content-present', `${path}.content`, `Invalid value for 'content': expected a string, got null.`)
+    const path = `${placeOf(index)}.content`
+    found.report('content-present', path, `Invalid value for 'content': expected a string, got null.`)
   }
   if (Array.isArray(content) && content.length === 0) {
-    found.report(
-      'content-present',
-      `${path}.content`,
-      `Invalid '${path}.content': empty array. Expected an array with minimum length 1.`,
-    )
+    const path = `${placeOf(index)}.content`
+    found.report('content-present', path, `Invalid '${path}': empty array. Expected an array with minimum length 1.`)
   }
   if (profiles.has('no-empty-text') && typeof content === 'string' && isBlank(content) && !hasCalls) {
     found.report(
       'no-empty-text',
-      path,
+      placeOf(index),
       `Invalid request: message at position ${index} with role '${shown(role)}' must not be empty`,
     )
   }
@@ -136,15 +132,15 @@ function checkReasoning(
   profiles: ReadonlySet<string>,
 ): void {
   const given = typeof message.reasoning_content === 'string'
-  const path = `messages[${index}].reasoning_content`
   if (profiles.has('reasoning-required') && message.role === 'assistant' && hasCalls && !given) {
     found.report(
       'reasoning-required',
-      path,
+      `${placeOf(index)}.reasoning_content`,
       `Missing \`reasoning_content\` field in the assistant message at message index ${index}.`,
     )
   }
   if (profiles.has('reasoning-forbidden') && message.reasoning_content !== undefined) {
+    const path = `${placeOf(index)}.reasoning_content`
     found.report('reasoning-forbidden', path, `Unrecognized request argument supplied: ${path}`)
   }
 }

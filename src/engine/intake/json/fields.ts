@@ -14,6 +14,8 @@ const MAX_VALUE_CHARS = 80
 
 interface Field {
   readonly path: string
+  /** Its key in the record. */
+  readonly key: string
   count: number
   nulls: number
   /** How often each type of `TYPES` occurred. */
@@ -22,6 +24,8 @@ interface Field {
   words?: Counter
   longest: number
   children?: Map<string, Field>
+  /** Children in the order of the last record: the next one most often has the same keys in the same order. */
+  order: Field[]
   items?: Field
 }
 
@@ -89,9 +93,9 @@ export class Fields {
       .sort((a, b) => b[1] - a[1])
   }
 
-  #field(path: string): Field {
+  #field(path: string, key = path): Field {
     this.#fields++
-    return { path, count: 0, nulls: 0, types: [0, 0, 0, 0, 0, 0], longest: 0 }
+    return { path, key, count: 0, nulls: 0, types: [0, 0, 0, 0, 0, 0], longest: 0, order: [] }
   }
 
   #visit(field: Field, value: unknown, depth: number): void {
@@ -125,19 +129,30 @@ export class Fields {
 
   #entries(field: Field, value: Record<string, unknown>, depth: number): void {
     field.children ??= new Map()
-    for (const key of Object.keys(value)) {
-      let child = field.children.get(key)
-      if (child === undefined) {
-        if (this.#fields >= MAX_FIELDS) {
-          this.skipped++
-          continue
-        }
-        const name = key.length > 60 ? `${key.slice(0, 60)}…` : key
-        child = this.#field(field.path === '' ? name : `${field.path}.${name}`)
-        field.children.set(key, child)
+    const keys = Object.keys(value)
+    const { order } = field
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]!
+      let child = order[i]
+      if (child === undefined || child.key !== key) {
+        child = field.children.get(key) ?? this.#newChild(field, field.children, key)
+        if (child === undefined) continue
+        // Bounded by the number of fields, not by that of a record's keys.
+        if (i <= order.length) order[i] = child
       }
       this.#visit(child, value[key], depth + 1)
     }
+  }
+
+  #newChild(field: Field, children: Map<string, Field>, key: string): Field | undefined {
+    if (this.#fields >= MAX_FIELDS) {
+      this.skipped++
+      return undefined
+    }
+    const name = key.length > 60 ? `${key.slice(0, 60)}…` : key
+    const child = this.#field(field.path === '' ? name : `${field.path}.${name}`, key)
+    children.set(key, child)
+    return child
   }
 
   #isConstant(field: Field): boolean {

@@ -18,7 +18,7 @@ const MAX_DESCENT = 5
 const MAP_ENTRIES = 20
 const SHORT_CHARS = 2_000
 const MAX_OFFSETS = 100_000
-const CHUNK_CHARS = 262_144
+const CHUNK_CHARS = 32_768
 /** A single item above this is looked at by span only: parsing it would hold several times its size. */
 const MAX_ITEM_CHARS = 8_388_608
 
@@ -143,20 +143,20 @@ function eachMapValue(text: string, span: Span, visit: RecordVisitor): boolean {
 }
 
 function eachArrayValue(text: string, list: RecordList, visit: RecordVisitor): boolean {
-  let starts: number[] = []
-  let ends: number[] = []
+  const starts: number[] = []
+  const ends: number[] = []
   let base = 0
   let valid = true
   const flush = (): boolean => {
-    if (starts.length === 0) return true
-    const values = parseSpan(text, { start: starts[0]!, end: ends[ends.length - 1]! }, true)
-    if (values === INVALID || !Array.isArray(values) || values.length !== starts.length) return (valid = false)
-    for (let i = 0; i < values.length; i++) {
+    const count = starts.length
+    if (count === 0) return true
+    const values = parseSpan(text, { start: starts[0]!, end: ends[count - 1]! }, true)
+    if (values === INVALID || !Array.isArray(values) || values.length !== count) return (valid = false)
+    for (let i = 0; i < count; i++) {
       if (visit(values[i], starts[i]!, ends[i]!, base + i) === false) return false
     }
-    base += values.length
-    starts = []
-    ends = []
+    base += count
+    starts.length = ends.length = 0
     return true
   }
   const take = (start: number, end: number, index: number): boolean | void => {

@@ -70,8 +70,9 @@ export class NumberStats {
   percentiles(shares: readonly number[]): number[] {
     if (this.count === 0) return shares.map(() => Number.NaN)
     if (this.#values !== undefined) {
-      const sorted = Float64Array.from(this.#values).sort()
-      return shares.map((share) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!)
+      const values = this.#values
+      const ranks = shares.map((share) => Math.max(0, Math.ceil(share * values.length) - 1))
+      return ranksOfIntegers(values, ranks, this.min, this.max) ?? ranksOf(values, ranks)
     }
     const buckets = [...this.#buckets].sort((a, b) => a[0] - b[0])
     return shares.map((share) => {
@@ -104,6 +105,32 @@ export class NumberStats {
   }
 }
 
+/** The values at these places of the sorted list. */
+function ranksOf(values: readonly number[], ranks: readonly number[]): number[] {
+  const sorted = Float64Array.from(values).sort()
+  return ranks.map((rank) => sorted[rank]!)
+}
+
+/** The same of whole numbers that lie close together, by counting: ids, ports, milliseconds. Undefined for other numbers. */
+function ranksOfIntegers(
+  values: readonly number[],
+  ranks: readonly number[],
+  min: number,
+  max: number,
+): number[] | undefined {
+  if (max - min > values.length * 4) return undefined
+  const counts = new Uint32Array(max - min + 1)
+  for (const value of values) {
+    if (!Number.isInteger(value)) return undefined
+    counts[value - min]!++
+  }
+  return ranks.map((rank) => {
+    let seen = 0
+    for (let at = 0; at < counts.length; at++) if ((seen += counts[at]!) > rank) return min + at
+    return max
+  })
+}
+
 /** The percentile block of a template: rounded, since it is for reading. */
 export function roundedSummary(stats: NumberStats): Record<string, number> | undefined {
   const summary = stats.summary()
@@ -123,7 +150,8 @@ export const rounded = (value: number): number => Number(shortNumber(value))
 
 /** Counts words. Holds at most `capacity` different ones; beyond that, new words are only counted as `others`. */
 export class Counter {
-  readonly #counts = new Map<string, number>()
+  /** Each in an object of its own: counting a known word is one look-up. */
+  readonly #counts = new Map<string, { times: number }>()
   readonly #capacity: number
   others = 0
 
@@ -133,8 +161,9 @@ export class Counter {
 
   add(word: string, by = 1): void {
     const count = this.#counts.get(word)
-    if (count === undefined && this.#counts.size >= this.#capacity) this.others += by
-    else this.#counts.set(word, (count ?? 0) + by)
+    if (count !== undefined) count.times += by
+    else if (this.#counts.size >= this.#capacity) this.others += by
+    else this.#counts.set(word, { times: by })
   }
 
   get size(): number {
@@ -142,12 +171,13 @@ export class Counter {
   }
 
   get(word: string): number {
-    return this.#counts.get(word) ?? 0
+    return this.#counts.get(word)?.times ?? 0
   }
 
   /** Most frequent first; words of equal count in order of first sight. */
   top(count = Infinity): [string, number][] {
-    const sorted = [...this.#counts].sort((a, b) => b[1] - a[1])
+    const sorted = Array.from(this.#counts, ([word, { times }]): [string, number] => [word, times])
+    sorted.sort((a, b) => b[1] - a[1])
     return count >= sorted.length ? sorted : sorted.slice(0, count)
   }
 

@@ -1,6 +1,7 @@
 import { absorb, mergeColumns, mergeRare, SEPARATOR } from './drain-merge.ts'
 import type { Shape, Variants } from './drain-merge.ts'
-import { tokenise } from './log-tokens.ts'
+import { shapeReader } from './shape-of.ts'
+import type { MessageShape, ShapeOf } from './shape-of.ts'
 
 /**
  * Mines templates from log messages: messages that differ only in their parameters share a group.
@@ -20,6 +21,8 @@ export interface DrainOptions {
   readonly maxGroups?: number
   /** Tokens of a message that are looked at. @default 60 */
   readonly maxTokens?: number
+  /** Reads the shapes of messages; several drains of the same messages may share one. */
+  readonly shapeOf?: ShapeOf
 }
 
 export interface LogGroup {
@@ -37,7 +40,10 @@ export interface LogGroup {
 }
 
 export interface Drain {
-  add(message: string, ordinal: number): void
+  /** `shape` is what the drain's reader says of the message, where that is known. */
+  add(message: string, ordinal: number, shape?: MessageShape): void
+  /** As `add`, of a message whose shape is known; false when no message of that shape was added, and nothing was counted. */
+  addKnown(key: string, ordinal: number): boolean
   /** Groups, most frequent first. */
   groups(): LogGroup[]
   /** The group that a message which was added belongs to; undefined for a shape never seen. Call after `groups`. */
@@ -47,7 +53,8 @@ export interface Drain {
 }
 
 export function createDrain(options: DrainOptions = {}): Drain {
-  const { columnVariety = 5, similarity = 0.6, maxGroups = 4_000, maxTokens = 60 } = options
+  const { columnVariety = 5, similarity = 0.6, maxGroups = 4_000 } = options
+  const { shapeOf = shapeReader(options.maxTokens) } = options
   let shapes = new Map<string, Shape>()
   /** Key of a shape that was merged → key of the shape that took it. */
   const merged = new Map<string, string>()
@@ -80,18 +87,20 @@ export function createDrain(options: DrainOptions = {}): Drain {
     return undefined
   }
 
+  function addKnown(key: string, ordinal: number): boolean {
+    const known = find(key)
+    if (known === undefined) return false
+    known.count++
+    known.last = ordinal
+    // Counted by word only while shapes are merged: a late member would make the counts wrong.
+    if (known.variants !== undefined) known.variants = undefined
+    return true
+  }
+
   return {
-    add(message, ordinal) {
-      const tokens = tokenise(message, maxTokens)
-      const key = tokens.join(SEPARATOR)
-      const known = shapes.get(key) ?? find(key)
-      if (known !== undefined) {
-        known.count++
-        known.last = ordinal
-        // Counted by word only while shapes are merged: a late member would make the counts wrong.
-        if (known.variants !== undefined) known.variants = undefined
-        return
-      }
+    addKnown,
+    add(message, ordinal, { key, tokens } = shapeOf(message)) {
+      if (addKnown(key, ordinal)) return
       if (shapes.size >= maxGroups) {
         if (!full) consolidate()
         // A log of prose never settles: after one fruitless pass the rest is only counted.
@@ -102,7 +111,7 @@ export function createDrain(options: DrainOptions = {}): Drain {
         }
       }
       const example = message.length > 400 ? `${message.slice(0, 400)}…` : message
-      shapes.set(key, { id: nextId++, tokens, count: 1, first: ordinal, last: ordinal, example })
+      shapes.set(key, { id: nextId++, tokens: [...tokens], count: 1, first: ordinal, last: ordinal, example })
     },
     groups() {
       consolidate()
@@ -118,7 +127,7 @@ export function createDrain(options: DrainOptions = {}): Drain {
           ...(variants !== undefined && { variants }),
         }))
     },
-    groupOf: (message) => find(tokenise(message, maxTokens).join(SEPARATOR))?.id,
+    groupOf: (message) => find(shapeOf(message).key)?.id,
     unmatched: () => unmatched,
   }
 }

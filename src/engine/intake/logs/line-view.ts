@@ -12,6 +12,8 @@ export interface LineProfile {
    * Called once per line, in order.
    */
   rank?(line: string, index: number): Rank | undefined
+  /** Instead of `rank`: the line as it stands in the text, so that one which need not be read is not cut out. */
+  rankAt?(text: string, start: number, end: number, index: number): Rank | undefined
   /** Lines that say what the lines add up to. Called after the last one; may be called again. */
   facts?(): readonly string[]
   /** What the ranked lines are, for the notice. */
@@ -45,6 +47,8 @@ const GAP_CHARS = 36
 /** In less room than this a marker would cost more than the line it stands beside; the notice still has the count. */
 const MARKED_CHARS = 200
 const MIN_LINE = 16
+/** A line that is longer than this is ranked by its start. */
+const RANKED_CHARS = 2_000
 
 export interface LineView {
   readonly total: number
@@ -76,7 +80,13 @@ export function viewLines({ text, from, windowChars, clean }: LineInput, profile
   let headChars = 0
   let total = 0
   const blocks = profile.markdown === true ? new BlockFinder() : undefined
-  // A line that is long enough to matter for the window is ranked by its start.
+  function rankOf(start: number, end: number, index: number): Rank | undefined {
+    if (profile.rankAt !== undefined) return profile.rankAt(text, start, end, index)
+    if (profile.rank === undefined && blocks === undefined) return undefined
+    const line = sanitise(text.slice(start, end))
+    blocks?.add(line, index)
+    return profile.rank?.(line, index)
+  }
   eachLine(
     text,
     (start, end, index) => {
@@ -85,10 +95,8 @@ export function viewLines({ text, from, windowChars, clean }: LineInput, profile
         head.push({ index, start, end })
         headChars += Math.min(end - start, windowChars) + 1
       }
-      if (end === start || (profile.rank === undefined && blocks === undefined)) return
-      const line = sanitise(text.slice(start, Math.min(end, start + 2_000)))
-      blocks?.add(line, index)
-      const rank = profile.rank?.(line, index)
+      if (end === start) return
+      const rank = rankOf(start, Math.min(end, start + RANKED_CHARS), index)
       if (rank === undefined) return
       const candidates = ranks[rank]!
       candidates.seen++

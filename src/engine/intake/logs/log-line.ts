@@ -6,11 +6,13 @@ export type Severity = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' |
 
 export interface LogLine {
   /** As written in the line; undefined when there is none. */
-  readonly time?: string
+  readonly time: string | undefined
   readonly level: Severity
   /** Name of the program or component that wrote it. */
-  readonly source?: string
+  readonly source: string | undefined
   readonly message: string
+  /** The message is the end of the line. */
+  readonly toEnd: boolean
 }
 
 const LEVELS: Readonly<Record<string, Severity>> = {
@@ -76,15 +78,29 @@ const LOGFMT_MESSAGE = /(?:^|\s)(?:msg|message)=(?:"((?:[^"\\]|\\.)*)"|(\S+))/
 const PROCESS = /^([A-Za-z_][\w.$/@()-]{0,60}?)(?:\[\d+\]|\(\d+\))?:(?=\s|$)/
 const HEADER_LIMIT = 2_000
 
+const [SHORTEST_LEVEL, LONGEST_LEVEL] = [3, 11]
+
 export function levelOf(word: string): Severity | undefined {
-  return LEVELS[word.toLowerCase()]
+  return word.length < SHORTEST_LEVEL || word.length > LONGEST_LEVEL ? undefined : LEVELS[word.toLowerCase()]
+}
+
+const isDigitAt = (text: string, at: number): boolean => {
+  const code = text.charCodeAt(at)
+  return code >= 48 && code <= 57
 }
 
 export function parseLogLine(line: string): LogLine {
-  const access = line.length < 8_000 ? ACCESS.exec(line) : null
+  const access = line.length < 8_000 && line.includes('] "') ? ACCESS.exec(line) : null
   if (access !== null) return accessLine(access)
-  const klog = KLOG.exec(line)
-  if (klog !== null) return { time: klog[2]!, level: LETTERS[klog[1]!]!, message: line.slice(klog[0].length) }
+  const klog = isDigitAt(line, 1) ? KLOG.exec(line) : null
+  if (klog !== null)
+    return {
+      time: klog[2]!,
+      level: LETTERS[klog[1]!]!,
+      source: undefined,
+      message: line.slice(klog[0].length),
+      toEnd: true,
+    }
   const head = line.length > HEADER_LIMIT ? line.slice(0, HEADER_LIMIT) : line
   const logfmt = LOGFMT.exec(head)
   if (logfmt !== null) return logfmtLine(line, head, logfmt[1]!)
@@ -94,34 +110,31 @@ export function parseLogLine(line: string): LogLine {
 /** A server's access log: the status is the severity. */
 function accessLine([, client, time, request, status, size]: RegExpExecArray): LogLine {
   const level = status!.startsWith('5') ? 'error' : status!.startsWith('4') ? 'warn' : 'info'
-  return { time: time!, level, message: `${client} "${request}" ${status} ${size}` }
+  return { time: time!, level, source: undefined, message: `${client} "${request}" ${status} ${size}`, toEnd: false }
 }
 
 function logfmtLine(line: string, head: string, word: string): LogLine {
-  const time = LOGFMT_TIME.exec(head)?.[1]
   const message = LOGFMT_MESSAGE.exec(head)
   return {
-    ...(time !== undefined && { time }),
+    time: LOGFMT_TIME.exec(head)?.[1],
     level: levelOf(word) ?? 'unknown',
+    source: undefined,
     message: message?.[1] ?? message?.[2] ?? line,
+    toEnd: false,
   }
 }
 
 function plainLine(line: string, head: string): LogLine {
-  let at = PRIORITY.exec(head)?.[0].length ?? 0
+  let at = head.startsWith('<') ? (PRIORITY.exec(head)?.[0].length ?? 0) : 0
   let time: string | undefined
-  const stamp = STAMP.exec(at === 0 ? head : head.slice(at)) ?? LATER_STAMP.exec(at === 0 ? head : head.slice(at))
+  const rest = at === 0 ? head : head.slice(at)
+  const stamp = STAMP.exec(rest) ?? LATER_STAMP.exec(rest)
   if (stamp !== null) {
     time = stamp[1]!
     at += stamp[0].length
   }
   const { level, source, end } = readHeader(head, at, time !== undefined && SYSLOG_TIME.test(time), time !== undefined)
-  return {
-    ...(time !== undefined && { time }),
-    level: level ?? guessLevel(head, end),
-    ...(source !== undefined && { source }),
-    message: line.slice(end),
-  }
+  return { time, level: level ?? guessLevel(head, end), source, message: line.slice(end), toEnd: true }
 }
 
 /** Walks the fields between the time and the message: level, process and thread numbers, bracketed context, component. */
@@ -221,6 +234,12 @@ function guessLevel(head: string, from: number): Severity {
   if (WARN_WORDS.test(text)) return 'warn'
   return 'unknown'
 }
+
+/** Any number in place of the 0 of "0 errors". */
+const COUNTED_ERRORS = /\d (?:errors?|failures?|failed)|(?:errors?|failures?|failed)[:= ]+\d/i
+
+/** False when the level of a line is the same whichever digits it holds: only a status and a count of errors are read by value. */
+export const digitsDecideLevel = (line: string): boolean => COUNTED_ERRORS.test(line) || ACCESS.test(line)
 
 /** True when a line carries a time or a level of its own, as log lines do. */
 export function looksLikeLogLine(line: string): boolean {

@@ -6,11 +6,17 @@ export const isWildcard = (token: string): boolean => token === WILDCARD || toke
 export const isWord = (token: string): boolean => /[A-Za-z]/.test(token)
 
 const MONTH_DATE =
-  /(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2},? +(?:\d{4} +)?\d{1,2}:\d{2}:\d{2}(?: +[A-Z]{3})?(?: +\d{4})?/g
+  /(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2},? +(?:\d{4} +)?\d{1,2}:\d{2}:\d{2}(?: +[A-Z]{3})?(?: +\d{4})?/
+const MONTH_DATES = new RegExp(MONTH_DATE, 'g')
+
+/** True when a date in words stands in a text, which is one parameter. */
+export const holdsMonthDate = (text: string): boolean => /\d:\d/.test(text) && MONTH_DATE.test(text)
+
 const UNIT = /^(?:[KMGT]?i?B|bytes|[mun]?s|seconds?|%)[,;)\]]?$/
 
 /** Words after these name somebody or something: a user, a host, a file. */
-const NAMES_NEXT = /^(?:user|users?=|ruser=|for|from|by|host|rhost=|logname=|file|name|name=|tag=)$/i
+const NAMES_NEXT = /^ ?(?:user|users?=|ruser=|for|from|by|host|rhost=|logname=|file|name|name=|tag=)$/i
+const LONGEST_NAMES_NEXT = ' logname='.length
 
 /**
  * Masked tokens of a message; one that follows white space keeps a space in front, so that a template reads like its
@@ -19,7 +25,7 @@ const NAMES_NEXT = /^(?:user|users?=|ruser=|for|from|by|host|rhost=|logname=|fil
  */
 export function tokenise(message: string, maxTokens: number): string[] {
   let text = message.length > 2_000 ? message.slice(0, 2_000) : message
-  if (/\d:\d/.test(text)) text = text.replace(MONTH_DATE, WILDCARD)
+  if (holdsMonthDate(text)) text = text.replaceAll(MONTH_DATES, WILDCARD)
   const tokens: string[] = []
   let at = 0
   while (at < text.length && tokens.length < maxTokens) {
@@ -55,12 +61,14 @@ function addWord(tokens: string[], word: string): void {
         continue
       }
     }
-    if (CLOSES.has(code) && i > start) {
+    const splits = code < SPLITS.length ? SPLITS[code]! : 0
+    if (splits === 0) continue
+    if ((splits & CLOSES) !== 0 && i > start) {
       push(tokens, word.slice(start, i), spaced)
       spaced = false
       start = i
     }
-    if (OPENS.has(code)) {
+    if ((splits & OPENS) !== 0) {
       push(tokens, word.slice(start, i + 1), spaced)
       spaced = false
       start = i + 1
@@ -69,14 +77,15 @@ function addWord(tokens: string[], word: string): void {
   if (start < word.length) push(tokens, word.slice(start), spaced)
 }
 
-function codesOf(characters: string): ReadonlySet<number> {
-  return new Set(characters.split('').map((character) => character.charCodeAt(0)))
-}
-
-/** A token ends behind these… */
-const OPENS = codesOf('=:,;([{"\'')
-/** …and before these. */
-const CLOSES = codesOf(')]}"\',;')
+/** A token ends behind characters that open… */
+const OPENS = 1
+/** …and before those that close. */
+const CLOSES = 2
+/** By character code: a table, since every character of a message is looked up. */
+const SPLITS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code)
+  return ('=:,;([{"\''.includes(character) ? OPENS : 0) | (')]}"\',;'.includes(character) ? CLOSES : 0)
+})
 
 function isPlain(word: string, from: number, to: number): boolean {
   for (let i = from; i < to; i++) {
@@ -101,8 +110,7 @@ function addPath(tokens: string[], word: string): void {
 
 function push(tokens: string[], token: string, spaced: boolean): void {
   const last = tokens[tokens.length - 1]
-  const previous = last?.startsWith(' ') === true ? last.slice(1) : last
-  if (!isParameter(token, previous)) {
+  if (!isParameter(token, last)) {
     tokens.push(spaced ? ` ${token}` : token)
     return
   }
@@ -116,10 +124,12 @@ function push(tokens: string[], token: string, spaced: boolean): void {
 
 function isParameter(token: string, previous: string | undefined): boolean {
   if (hasDigit(token) || (token.includes(WILDCARD) && token !== '(<*>)')) return true
-  if (previous === undefined || !NAMES_NEXT.test(previous) || !isWord(token)) return false
+  if (previous === undefined || !namesNext(previous) || !isWord(token)) return false
   // "for user root": the name comes one word later. "Invalid user user": it is the name.
-  return !token.endsWith('=') && (/^user/i.test(previous) || !NAMES_NEXT.test(token))
+  return !token.endsWith('=') && (/^ ?user/i.test(previous) || !namesNext(token))
 }
+
+const namesNext = (token: string): boolean => token.length <= LONGEST_NAMES_NEXT && NAMES_NEXT.test(token)
 
 function hasDigit(token: string): boolean {
   for (let i = 0; i < token.length; i++) {

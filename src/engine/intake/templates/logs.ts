@@ -1,6 +1,7 @@
 import { createDrain } from '../logs/drain.ts'
 import { levelOf, parseLogLine } from '../logs/log-line.ts'
 import type { Severity } from '../logs/log-line.ts'
+import { shapeReader } from '../logs/shape-of.ts'
 import { Counter } from '../json/stats.ts'
 import { isRecord } from '../../../core/values.ts'
 import { pick, shortText, text } from './template.ts'
@@ -25,8 +26,9 @@ export function logsTemplate(): Template {
   const errorTexts = new Counter(2_000)
   const sampled = new Counter(50)
   const samples: Record<string, unknown>[] = []
-  const patterns = createDrain()
-  const errors = createDrain()
+  const shapeOf = shapeReader()
+  const patterns = createDrain({ shapeOf })
+  const errors = createDrain({ shapeOf })
   return {
     name: 'logs',
     add(record) {
@@ -41,9 +43,10 @@ export function logsTemplate(): Template {
       if (time !== undefined && (earliest === undefined || time < earliest)) earliest = time
       if (time !== undefined && (latest === undefined || time > latest)) latest = time
       const payload = payloadOf(record)
-      patterns.add(payload, ordinal)
+      const shape = shapeOf(payload)
+      patterns.add(payload, ordinal, shape)
       if (isErrorSeverity(severity)) {
-        errors.add(payload, ordinal)
+        errors.add(payload, ordinal, shape)
         if (payload.length < ERROR_TEXT_CHARS) errorTexts.add(payload.slice(0, ERROR_GROUP_CHARS))
       }
       if (samples.length < MAX_SAMPLES && sampled.get(severity) < SAMPLES_PER_SEVERITY) {

@@ -94,7 +94,7 @@ function recordsView(
   let count = 0
   const valid = each((value, start, end, index, key) => {
     count++
-    const span: RecordSpan = { start, end, index, ...(key !== undefined && { key }) }
+    const span: RecordSpan = key === undefined ? { start, end, index } : { start, end, index, key }
     if (first.length < MAX_SPANS) first.push(span)
     else last[index % MAX_SPANS] = span
     if (value === undefined) return

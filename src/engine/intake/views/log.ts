@@ -3,8 +3,12 @@ import { LOG_TIME } from '../detect/json.ts'
 import { Fields } from '../json/fields.ts'
 import type { LogGroup } from '../logs/drain.ts'
 import type { Rank } from '../logs/line-view.ts'
-import { parseLogLine } from '../logs/log-line.ts'
+import { AlikeMemo, DIGITS_ASIDE } from '../logs/alike-memo.ts'
+import { digitsDecideLevel, parseLogLine } from '../logs/log-line.ts'
 import type { LogLine, Severity } from '../logs/log-line.ts'
+import { shapeReader } from '../logs/shape-of.ts'
+import type { MessageShape } from '../logs/shape-of.ts'
+import { sanitise } from '../sanitise.ts'
 import { isRecord } from '../../../core/values.ts'
 import { payloadOf } from '../templates/logs.ts'
 import { Counter } from '../json/stats.ts'
@@ -18,47 +22,95 @@ const MAX_PATTERNS = 15
 const MAX_RARE = 6
 const MAX_MEASURES = 8
 
+/** What a line counts as: the same for all lines that differ from it only in their digits. */
+interface Counted {
+  readonly level: Severity
+  readonly timed: boolean
+  /** Of the message; undefined when there is none. */
+  readonly shape: MessageShape | undefined
+  /** Of an error: what makes it a new one. */
+  readonly gist: string | undefined
+}
+
+const OPEN_BRACE = 123
+/** Short for a log line: there are hardly more lines than this suggests. */
+const LINE_CHARS = 64
+
 /** Log lines: counts by level, time range, error groups and patterns by mined templates, then the lines themselves. */
 export function logView(input: ViewInput): BodyView {
   const levels = new Counter(10)
-  const patterns = createDrain()
-  const errors = createDrain()
-  const shapes = new Set<string>()
+  const shapeOf = shapeReader()
+  const patterns = createDrain({ shapeOf })
+  const errors = createDrain({ shapeOf })
+  const gists = new Set<string>()
   const fields = new Fields()
+  const alike = new AlikeMemo<Counted>(DIGITS_ASIDE, input.text.length / LINE_CHARS)
   let from: string | undefined
-  let to: string | undefined
+  /** The last time, or the line that holds it. */
+  let to: string | { readonly start: number; readonly end: number } | undefined
   let total = 0
 
-  function rank(line: string, index: number): Rank | undefined {
+  const lineAt = (start: number, end: number): string => sanitise(input.text.slice(start, end))
+
+  function rankAt(text: string, start: number, end: number, index: number): Rank | undefined {
     total++
-    if (line.trim() === '') return undefined
-    const { time, level, message } = readLine(line, fields)
-    levels.add(level)
-    if (time !== undefined) {
-      from ??= time
-      to = time
+    const known = text.charCodeAt(start) === OPEN_BRACE ? undefined : alike.get(text, start, end)
+    if (known !== undefined) {
+      if (known.timed) to = { start, end }
+      return count(known, start, end, index)
     }
-    if (message.trim() === '') return undefined
-    patterns.add(message, index)
-    if (level !== 'error' && level !== 'fatal') return undefined
-    errors.add(message, index)
-    const shape = message.slice(0, 120).replace(/[0-9a-f]{6,}|\d+/gi, '#')
-    const fresh = !shapes.has(shape) && shapes.size < 5_000
-    if (fresh) shapes.add(shape)
+    const written = text.slice(start, end)
+    const line = sanitise(written)
+    if (line.trim() === '') return undefined
+    const { time, level, message, toEnd } = readLine(line, fields)
+    from ??= time
+    to = time ?? to
+    const inPlace = toEnd && line === written
+    const shape =
+      message.trim() === '' ? undefined : inPlace ? shapeOf(message, text, end - message.length) : shapeOf(message)
+    const counted = { level, timed: time !== undefined, shape, gist: isError(level) ? gistOf(message) : undefined }
+    // Numbers in JSON count by their values.
+    if (!line.startsWith('{') && !digitsDecideLevel(line)) alike.set(counted, text, start, end)
+    return count(counted, start, end, index, message)
+  }
+
+  /** The message is read from the line only where a shape is new. */
+  function count(line: Counted, start: number, end: number, index: number, message?: string): Rank | undefined {
+    const { level, shape, gist } = line
+    levels.add(level)
+    if (shape === undefined) return undefined
+    const messageOf = (): string => message ?? readLine(lineAt(start, end), fields).message
+    if (!patterns.addKnown(shape.key, index)) patterns.add(messageOf(), index, shape)
+    if (gist === undefined) return undefined
+    if (!errors.addKnown(shape.key, index)) errors.add(messageOf(), index, shape)
+    const fresh = !gists.has(gist) && gists.size < MAX_GISTS
+    if (fresh) gists.add(gist)
     return fresh ? 1 : 2
   }
 
   let facts: readonly string[] | undefined
   return textView(input, {
-    rank,
+    rankAt,
     tailShare: 0.6,
     ranking: 'errors',
     facts() {
-      facts ??= factsOf({ total, levels, from, to, errors: errors.groups(), patterns: patterns.groups(), fields })
+      facts ??= factsOf({
+        total,
+        levels,
+        from,
+        to: typeof to === 'object' ? parseLogLine(lineAt(to.start, to.end)).time : to,
+        errors: errors.groups(),
+        patterns: patterns.groups(),
+        fields,
+      })
       return facts
     },
   })
 }
+
+const isError = (level: Severity): boolean => level === 'error' || level === 'fatal'
+const MAX_GISTS = 5_000
+const gistOf = (message: string): string => message.slice(0, 120).replace(/[0-9a-f]{6,}|\d+/gi, '#')
 
 /** A structured logger's line is read as JSON; anything else by its header. */
 function readLine(line: string, fields: Fields): LogLine {
@@ -76,9 +128,11 @@ function readLine(line: string, fields: Fields): LogLine {
           ? parseLogLine(`${raw.toUpperCase()}: x`).level
           : 'unknown'
     return {
+      time: typeof time === 'string' || typeof time === 'number' ? String(time) : undefined,
       level: header,
+      source: undefined,
       message: payloadOf(record),
-      ...((typeof time === 'string' || typeof time === 'number') && { time: String(time) }),
+      toEnd: false,
     }
   } catch {
     return parseLogLine(line)

@@ -69,12 +69,7 @@ async function epochFor(
   return makeEpoch(context, standing, leaving, write)
 }
 
-const withoutEpoch = ({ epochs, anchors, firstSend }: Standing): Standing => ({
-  epoch: undefined,
-  epochs,
-  anchors,
-  firstSend,
-})
+const withoutEpoch = ({ epochs, firstSend }: Standing): Standing => ({ epoch: undefined, epochs, firstSend })
 
 /** An epoch that was moved, and stands: from here on it is found by what the client sends now. */
 async function keepMoved({ deps, branch }: PrepareContext, moved: Epoch, { load }: View): Promise<void> {

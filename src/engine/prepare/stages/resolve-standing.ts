@@ -1,4 +1,4 @@
-import { epochEditsOf, exactAnchors, planOfEpoch } from '../../../core/epochs.ts'
+import { epochEditsOf, planOfEpoch } from '../../../core/epochs.ts'
 import { withPairedDrops } from '../../../core/paired-drops.ts'
 import type { Epoch } from '../../../core/records.ts'
 import { coverage } from '../../epoch/cascade/plan-epoch.ts'
@@ -54,5 +54,5 @@ async function standingOf(context: PrepareContext): Promise<{ readonly standing:
     reason: `${known.id} re-applied: the client changed a part of what it covers`,
   }
   emit({ type: 'epoch-reanchored', epoch: moved.id, matched })
-  return { standing: { ...standing, epoch: moved, anchors: exactAnchors(moved) }, moved }
+  return { standing: { ...standing, epoch: moved }, moved }
 }

@@ -38,6 +38,6 @@ export function strippedIn({ items, links }: Draft, { edits }: Proposal): Readon
   const strips = edits.filter(({ op }) => op === 'strip')
   if (strips.length === 0) return new Set()
   const epoch = { id: '', count: links.length, edits: strips }
-  const ids = new Set(planOfEpoch(epoch, items, links, [...links.keys()]).map(({ id }) => id))
+  const ids = new Set(planOfEpoch(epoch, items, links).map(({ id }) => id))
   return new Set([...items.keys()].filter((index) => ids.has(items[index]!.id)))
 }
