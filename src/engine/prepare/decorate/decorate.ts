@@ -54,8 +54,8 @@ function write(context: PrepareContext, view: View, { drops, notice }: Optional)
   const dropped = applyEdits(view.conversation, drops)
   // What stays behind is without the notice: nothing is archived, measured or continued from one.
   const conversation = native === undefined ? dropped : changeEnvelope(dropped, { native })
-  const outgoing = notice === undefined ? conversation : applyEdits(conversation, [notice.edit])
-  const encoded = outgoing === view.conversation ? view.text : codec.encode(outgoing).text
+  const noticed = notice === undefined ? conversation : applyEdits(conversation, [notice.edit])
+  const encoded = noticed === view.conversation ? view.text : codec.encode(noticed).text
   const text = withCacheMarks(context, conversation, encoded, notice === undefined ? 0 : 1)
   const read = text === view.text ? undefined : readAgain(context, text)
   const needed = native === undefined ? {} : (codec.nativeHeaders?.(codec.fields(read ?? conversation)) ?? {})
