@@ -98,7 +98,6 @@ export function finish(permitted: Permitted, permission: Permission, unwritten: 
     report,
   }
   const { outgoing } = view
-  // A history that the provider holds may have been written out in the place of what came.
   if (outgoing.splices !== undefined && outgoing.text === view.text && context.text === request.body)
     turn.splices = outgoing.splices
   if (epochId !== undefined) turn.epoch = epochId
