@@ -16,17 +16,26 @@ const historyOf = (word: string, steps: number): Turn[] => [
   })),
 ]
 
+interface Way {
+  readonly word: string
+  /** Where a client writes its tools: before or behind its messages. */
+  readonly toolsFirst: boolean
+  readonly isPacked?: boolean
+  readonly memo?: boolean
+}
+
+function written(body: object, toolsFirst: boolean): string {
+  const { tools, ...rest } = body as { readonly tools: unknown }
+  return JSON.stringify(toolsFirst ? { tools, ...rest } : { ...rest, tools })
+}
+
 /** The bytes that leave for the provider, request by request. */
-async function sentBy(
-  wire: Wire,
-  word: string,
-  pack: (text: string) => Uint8Array,
-  packing: object,
-): Promise<string[]> {
+async function sentBy(wire: Wire, { word, toolsFirst, isPacked = false, memo = true }: Way): Promise<string[]> {
   const { url, key, request, answer } = PLAIN_WIRES[wire]
   const sent: string[] = []
   const plimsoll = createPlimsoll({
     store: 'memory:',
+    memo,
     // The same handles in both.
     secret: Buffer.alloc(32, 7),
     window: 12_000,
@@ -38,7 +47,9 @@ async function sentBy(
     },
   })
   for (let steps = 0; steps < 12; steps++) {
-    const body = pack(JSON.stringify(request(historyOf(word, steps))))
+    const text = written(request(historyOf(word, steps)), toolsFirst)
+    const body = isPacked ? gzipSync(text) : Buffer.from(text)
+    const packing = isPacked ? { 'content-encoding': 'gzip' } : {}
     const headers = { 'content-type': 'application/json', ...key('sk-1'), ...packing }
     const response = await plimsoll.fetch(url, { method: 'POST', headers, body: body as BodyInit })
     expect(response.status).toBe(200)
@@ -51,11 +62,18 @@ async function sentBy(
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 describe.each(WIRES)('a request of %s that is changed', (wire) => {
-  it.each(['checkout', 'Bäckerei “Süß” 日本'])('leaves as the same bytes whatever it came as (%s)', async (word) => {
-    const plain = await sentBy(wire, word, (text) => Buffer.from(text), {})
-    const packed = await sentBy(wire, word, (text) => gzipSync(text), { 'content-encoding': 'gzip' })
-    expect(plain.map(hashOf)).toEqual(packed.map(hashOf))
-    expect(plain.at(-1)).toContain('"recall"')
-    expect(() => plain.map((text) => JSON.parse(text) as unknown)).not.toThrow()
-  })
+  it.each([
+    { word: 'checkout', toolsFirst: true },
+    { word: 'checkout', toolsFirst: false },
+    { word: 'Bäckerei “Süß” 日本', toolsFirst: false },
+  ])(
+    'leaves as the same bytes whatever it came as, with and without memory of work: $word, $toolsFirst',
+    async (way) => {
+      const plain = await sentBy(wire, way)
+      expect(plain.map(hashOf)).toEqual((await sentBy(wire, { ...way, isPacked: true })).map(hashOf))
+      expect(plain.map(hashOf)).toEqual((await sentBy(wire, { ...way, memo: false })).map(hashOf))
+      expect(plain.at(-1)).toContain('"recall"')
+      expect(() => plain.map((text) => JSON.parse(text) as unknown)).not.toThrow()
+    },
+  )
 })
