@@ -7,12 +7,12 @@ import { PLAIN_WIRES, type Turn } from './plain-wires.ts'
 
 const WIRES = Object.keys(PLAIN_WIRES) as Wire[]
 
-/** Twelve requests of a run that is compacted on the way: instructions, logs, and words from elsewhere where `word` has some. */
+/** Requests of a run that is compacted on the way: instructions, logs, and words from elsewhere where `word` has some. */
 const historyOf = (word: string, steps: number): Turn[] => [
   { user: `Find out why ${word} is slow.` },
   ...Array.from({ length: steps }, (_, step) => ({
     id: `call_${step}`,
-    result: Array.from({ length: 400 }, (_line, line) => `${word} ${step * 977 + line * 31} handled`).join('\n'),
+    result: Array.from({ length: 110 }, (_line, line) => `${word} ${step * 977 + line * 31} handled`).join('\n'),
   })),
 ]
 
@@ -38,7 +38,7 @@ async function sentBy(wire: Wire, { word, toolsFirst, isPacked = false, memo = t
     memo,
     // The same handles in both.
     secret: Buffer.alloc(32, 7),
-    window: 12_000,
+    window: 20_000,
     fetch: async (_url: unknown, init?: RequestInit) => {
       const bytes = Buffer.from(init!.body as Uint8Array)
       // What is not changed leaves packed, as it came.
@@ -46,7 +46,7 @@ async function sentBy(wire: Wire, { word, toolsFirst, isPacked = false, memo = t
       return Response.json(answer('Noted.'))
     },
   })
-  for (let steps = 0; steps < 12; steps++) {
+  for (let steps = 14; steps < 34; steps++) {
     const text = written(request(historyOf(word, steps)), toolsFirst)
     const body = isPacked ? gzipSync(text) : Buffer.from(text)
     const packing = isPacked ? { 'content-encoding': 'gzip' } : {}
