@@ -41,7 +41,7 @@ export interface Memo {
 export interface MemoOptions {
   readonly hash: Hash
   readonly profile: ClientProfile
-  /** What remembered bodies may take together. @default the bounds of `recent-bodies.ts` */
+  /** What remembered bodies and frames may take together. @default bounds of their own */
   readonly bodyBytes?: number | undefined
 }
 
@@ -51,9 +51,10 @@ export const frameWeight = (frame: string): number => 6 * frame.length
 
 export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
   const prefixes = createPrefixes<Item>()
+  const frameBytes = bodyBytes === undefined ? FRAME_BYTES : Math.min(FRAME_BYTES, bodyBytes / 8)
   const chains = prefixes.memo<readonly Link[]>()
   return {
-    bodies: createRecentBodies(prefixes, bodyBytes === undefined ? {} : { bytes: bodyBytes, least: 0 }),
+    bodies: createRecentBodies(prefixes, bodyBytes === undefined ? {} : { bytes: bodyBytes - frameBytes, least: 0 }),
     chain(items) {
       const near = chains.nearest(items)
       // A request asks for its own chain several times.
@@ -69,7 +70,7 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
     prefixes,
     edited: new WeakMap(),
     wellFormed: new WeakSet(),
-    frames: new BoundedMap(FRAME_BYTES),
+    frames: new BoundedMap(frameBytes),
     readAgain: (codec, text, from) => codec.incremental?.decode(text, from) ?? codec.decode(text),
   }
 }
