@@ -115,7 +115,7 @@ describe('an answer that unpacks to far more than it is', () => {
         const answer = await raw(proxy.url + PATHS.chat, { ...BODIES.chat, stream: true })
         expect(answer).toEqual({ status: 200, encoding, bytes: packed.length })
         // It is unpacked when the client has it.
-      await expect.poll(() => events.at(-1)?.type, { timeout: 20_000 }).toBe('request-forwarded')
+        await expect.poll(() => events.at(-1)?.type, { timeout: 20_000 }).toBe('request-forwarded')
       }
     }
   })
