@@ -66,13 +66,21 @@ const PARTS: readonly (readonly [string, (times: Times) => number])[] = [
   ['code warm', ({ warm }) => warm],
 ]
 
+/** What is measured is loaded as a program loads it: without the loader that translates the bench. */
+const CHILD = `
+import { register } from 'tsx/esm/api'
+const unregister = register()
+const { timeCold } = await import('./lib/cold-run.ts')
+await unregister()
+console.log(JSON.stringify(await timeCold(...process.argv.slice(1))))
+process.exit()`
+
 function timesOf(names: readonly string[], bodies: Bodies, folder: string): Map<string, Times> {
   const file = join(folder, 'bodies.json')
   writeFileSync(file, JSON.stringify(bodies))
   const run = (name: string, state: string): ColdRun => {
-    const script = join(import.meta.dirname, 'lib', 'cold-run.ts')
-    const out = execFileSync(process.execPath, ['--import', 'tsx', script, name, file, state], { encoding: 'utf8' })
-    return JSON.parse(out) as ColdRun
+    const flags = ['--input-type=module', '--eval', CHILD, name, file, state]
+    return JSON.parse(execFileSync(process.execPath, flags, { cwd: import.meta.dirname, encoding: 'utf8' })) as ColdRun
   }
   const taken = new Map(names.map((name) => [name, [] as { readonly fresh: ColdRun; readonly warm: ColdRun }[]]))
   let left = names

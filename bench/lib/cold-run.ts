@@ -1,6 +1,6 @@
 /**
- * Times one contender in a process of its own: `cold-run.ts <name> <file> <fresh|warm>` prints milliseconds of processor time as JSON. The file holds the
- * bodies of requests: a small one that loads what is loaded on first use, the one that is measured, and others that make the code warm.
+ * Times one contender in a process of its own, in milliseconds of processor time. The file holds the bodies of requests: a small one that loads
+ * what is loaded on first use, the one that is measured, and others that make the code warm.
  */
 import { readFileSync } from 'node:fs'
 import type { createPlimsoll as create } from '../../src/index.ts'
@@ -25,19 +25,22 @@ export interface ColdRun {
 /** What is done with a body; resolves to its tokens. */
 type Work = (body: string) => Promise<number>
 
-const [name = '', file = '', state = 'fresh'] = process.argv.slice(2)
-const { small, large, others } = JSON.parse(readFileSync(file, 'utf8')) as Bodies
-const started = process.cpuUsage()
-const work = name.startsWith('prepare') ? await preparing(name === 'prepare, archived meanwhile') : await counting()
-await work(small)
-const load = since(started)
-if (state === 'warm') for (const other of others) await work(other)
-// What earlier requests left to be done is not this one's.
-await new Promise((resolve) => setTimeout(resolve, 100))
-const before = process.cpuUsage()
-const tokens = await work(large)
-console.log(JSON.stringify({ load, time: since(before), tokens } satisfies ColdRun))
-process.exit()
+/** @public The child process of `bench/cold.ts` calls it. */
+export async function timeCold(name: string, file: string, state: string): Promise<ColdRun> {
+  const { small, large, others } = JSON.parse(readFileSync(file, 'utf8')) as Bodies
+  const started = process.cpuUsage()
+  const work = name.startsWith('prepare')
+    ? await preparing(name === 'prepare, archived meanwhile')
+    : await counting(name)
+  await work(small)
+  const load = since(started)
+  if (state === 'warm') for (const other of others) await work(other)
+  // What earlier requests left to be done is not this one's.
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  const before = process.cpuUsage()
+  const tokens = await work(large)
+  return { load, time: since(before), tokens }
+}
 
 async function preparing(meanwhile: boolean): Promise<Work> {
   // As it is installed: what it takes to translate sources is not part of it.
@@ -53,7 +56,7 @@ async function preparing(meanwhile: boolean): Promise<Work> {
 }
 
 /** The least that an exact count of a request takes: its parsing, and the tokens of every text in it. */
-async function counting(): Promise<Work> {
+async function counting(name: string): Promise<Work> {
   const count = (await loadPeer(name)) ?? (await loadContender(name))
   return async (body) => {
     const { messages } = JSON.parse(body) as { messages: readonly ChatMessage[] }
