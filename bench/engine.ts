@@ -16,6 +16,8 @@ const WINDOW = 36_000
 /** More than the history. */
 const ROOMY = 1_000_000
 const APPENDS = 60
+/** Sessions of each kind, in turn: what one of them shows depends on what the process has compiled by then, and on who else is at work. */
+const ROUNDS = 5
 const codec = codecs.get('openai-chat')!
 
 const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1]!
@@ -32,6 +34,18 @@ interface Warm {
   /** The engine alone, on a conversation that shares its items with the one before. */
   readonly engine: number
   readonly cold: number
+}
+
+/** Medians over several sessions of each kind, which take turns. */
+async function warmMedians(kinds: readonly (readonly [size: number, window: number | undefined])[]): Promise<Warm[]> {
+  const rounds: Warm[][] = kinds.map(() => [])
+  for (let round = 0; round < ROUNDS; round++)
+    for (const [at, [size, window]] of kinds.entries()) rounds[at]!.push(await warmTimes(size, window))
+  return rounds.map((times) => ({
+    whole: median(times.map(({ whole }) => whole)),
+    engine: median(times.map(({ engine }) => engine)),
+    cold: median(times.map(({ cold }) => cold)),
+  }))
 }
 
 /** A client that sends its whole history again with two messages more each time. */
@@ -73,7 +87,7 @@ async function compare(): Promise<void> {
     [`cut to about ${BUDGET} tokens`, BUDGET, WINDOW],
     ['all of which fit', ROOMY, undefined],
   ] as const) {
-    const ours = await warmTimes(1_000, window)
+    const [ours] = (await warmMedians([[1_000, window]])) as [Warm]
     const peers: Peer[] = [
       await langchain(messages, budget),
       await mastra(messages, budget),
@@ -101,7 +115,10 @@ async function doubling(): Promise<void> {
     ['under the limit', undefined],
     ['behind an epoch', WINDOW],
   ] as const) {
-    const [once, twice] = [await warmTimes(1_000, window), await warmTimes(2_000, window)]
+    const [once, twice] = (await warmMedians([
+      [1_000, window],
+      [2_000, window],
+    ])) as [Warm, Warm]
     console.log(
       `  ${name}: engine ${ms(once.engine)} → ${ms(twice.engine)}, ${(twice.engine / once.engine).toFixed(2)}×; ` +
         `with decoding ${ms(once.whole)} → ${ms(twice.whole)}; cold ${ms(once.cold)} → ${ms(twice.cold)}`,

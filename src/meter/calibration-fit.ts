@@ -55,7 +55,8 @@ export const speaks = (sample: Sample, part: 'tools' | 'media'): boolean =>
 /** What the samples say: factors on each part, and how far off they still are. */
 export interface Fit extends Factors {
   readonly byKind: Readonly<Partial<Record<ContentKind, number>>>
-  readonly spread?: number
+  /** Undefined as long as there are too few samples to know it. */
+  readonly spread: number | undefined
   /** Tools were measured. */
   readonly hasTools: boolean
 }
@@ -65,51 +66,107 @@ export interface Factors {
   readonly framing: number
   readonly tools: number
   /** Undefined as long as no media was measured. */
-  readonly media?: number
+  readonly media: number | undefined
 }
 
-export const UNLEARNED: Factors = { text: 1, framing: 1, tools: 1 }
+export const UNLEARNED: Factors = { text: 1, framing: 1, tools: 1, media: undefined }
+
+type Clamp = readonly [low: number, high: number]
 
 /**
  * Least absolute relative deviations of `real = text * t + framing * f + tools * g + media * m`, one factor at a time: each step is a
  * weighted median, so a sample with something in it that nobody showed moves nothing.
  */
-export function fit(samples: readonly Sample[], clamp: readonly [number, number]): Fit {
-  const weighted = samples.map(({ text, fixed, tools = 0, media = 0, real, kind, weight, isContradicted }, index) => {
-    const recent = weight * RECENCY ** (samples.length - 1 - index)
-    return { text, fixed, tools, media, real, kind, weight: recent * (isContradicted === true ? CONTRADICTED : 1) }
-  })
-  const speaking = weighted.filter((_, index) => samples[index]!.isContradicted !== true)
-  const hasTools = weighted.some((sample) => speaks(sample, 'tools'))
-  const factors = bestOf(FRAMING_STARTS, weighted, clamp)
+export function fit(samples: readonly Sample[], clamp: Clamp): Fit {
+  const speaking = fillRows(samples)
+  const hasTools = anySpeaks(rows.tools)
+  const { text, framing, tools, media } = bestOf(FRAMING_STARTS, clamp, hasTools, anySpeaks(rows.media))
+  const byKind = kindFactors({ text: 0, framing, tools, media }, clamp)
+  sorted.clear()
+  for (let row = 0; row < rows.count; row++) {
+    if (rows.isSpeaking[row] !== true) continue
+    const predicted = predictedIn(row, byKind[rows.kind[row]!] ?? text, framing, tools, media ?? 1)
+    sorted.add(Math.abs(missBetween(rows.real[row]!, predicted)), 1)
+  }
+  const usual = sorted.at(speaking < SAMPLES_FOR_OUTLIERS ? speaking - 1 : Math.floor((speaking - 1) * 0.9))
+  const spread =
+    speaking < SAMPLES_FOR_SPREAD ? undefined : Math.min(MOST_SPREAD, Math.max(LEAST_SPREAD, usual * SPREAD_MARGIN))
+  return { text, framing, tools, media, byKind, hasTools, spread }
+}
+
+/**
+ * The samples of one fit in columns of plain numbers that are used again: a fit goes over them some fifty times, and several follow each
+ * answer.
+ */
+const rows = {
+  count: 0,
+  text: [] as number[],
+  fixed: [] as number[],
+  tools: [] as number[],
+  media: [] as number[],
+  real: [] as number[],
+  weight: [] as number[],
+  kind: [] as ContentKind[],
+  /** Newer ones do not contradict it. */
+  isSpeaking: [] as boolean[],
+}
+
+/** How many of them speak. */
+function fillRows(samples: readonly Sample[]): number {
+  let speaking = 0
+  rows.count = samples.length
+  for (let row = 0; row < samples.length; row++) {
+    const { text, fixed, tools = 0, media = 0, real, kind, weight, isContradicted } = samples[row]!
+    const recent = weight * recencyOf(samples.length - 1 - row)
+    rows.text[row] = text
+    rows.fixed[row] = fixed
+    rows.tools[row] = tools
+    rows.media[row] = media
+    rows.real[row] = real
+    rows.kind[row] = kind
+    rows.weight[row] = recent * (isContradicted === true ? CONTRADICTED : 1)
+    rows.isSpeaking[row] = isContradicted !== true
+    if (isContradicted !== true) speaking++
+  }
+  return speaking
+}
+
+const recencies: number[] = []
+
+const recencyOf = (place: number): number => (recencies[place] ??= RECENCY ** place)
+
+function anySpeaks(part: readonly number[]): boolean {
+  const { count, text, fixed, tools, media } = rows
+  for (let row = 0; row < count; row++)
+    if (part[row]! > SPEAKING_SHARE * (text[row]! + fixed[row]! + tools[row]! + media[row]!)) return true
+  return false
+}
+
+/** A factor of its own for each class of text that enough samples are mostly of. */
+function kindFactors(others: Factors, clamp: Clamp): Fit['byKind'] {
+  const counts = new Map<ContentKind, number>()
+  for (let row = 0; row < rows.count; row++) {
+    const kind = rows.kind[row]!
+    if (rows.isSpeaking[row] === true) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  }
   const byKind: Partial<Record<ContentKind, number>> = {}
-  for (const kind of new Set(speaking.map((sample) => sample.kind))) {
-    const own = speaking.filter((sample) => sample.kind === kind)
-    if (own.length >= SAMPLES_FOR_CLASS) byKind[kind] = textFactor(own, factors, clamp)
-  }
-  const misses = speaking.map((sample) => Math.abs(missOf(sample, factors, byKind[sample.kind]))).sort((a, b) => a - b)
-  const usual =
-    misses[misses.length < SAMPLES_FOR_OUTLIERS ? misses.length - 1 : Math.floor((misses.length - 1) * 0.9)]!
-  return {
-    ...factors,
-    byKind,
-    hasTools,
-    ...(speaking.length >= SAMPLES_FOR_SPREAD && {
-      spread: Math.min(MOST_SPREAD, Math.max(LEAST_SPREAD, usual * SPREAD_MARGIN)),
-    }),
-  }
+  for (const [kind, count] of counts)
+    if (count >= SAMPLES_FOR_CLASS) byKind[kind] = partFactor(rows.text, others, PRIOR_WEIGHT, clamp, kind)
+  return byKind
 }
 
 /**
  * From the first start that leaves next to nothing unexplained, else from the one that leaves least. One factor at a time can get no further than
  * a mix that most samples share: there more text and less framing explain the same numbers.
  */
-function bestOf(starts: readonly number[], samples: readonly Sample[], clamp: readonly [number, number]): Factors {
-  const enough = EXPLAINED * samples.reduce((sum, { weight }) => sum + weight, 0)
+function bestOf(starts: readonly number[], clamp: Clamp, hasTools: boolean, hasMedia: boolean): Factors {
+  let enough = 0
+  for (let row = 0; row < rows.count; row++) enough += rows.weight[row]!
+  enough *= EXPLAINED
   let best: { readonly factors: Factors; readonly left: number } | undefined
-  for (const framing of starts) {
-    const factors = descend({ ...UNLEARNED, framing }, samples, clamp)
-    const missed = samples.reduce((sum, sample) => sum + sample.weight * farOff(sample, factors), 0)
+  for (const start of starts) {
+    const factors = descend(start, clamp, hasTools, hasMedia)
+    const missed = missedBy(factors)
     const left =
       missed + PRIOR_WEIGHT * Math.abs(factors.text - 1) + FRAMING_PRIOR_WEIGHT * Math.abs(factors.framing - 1)
     if (best === undefined || left < best.left) best = { factors, left }
@@ -118,16 +175,21 @@ function bestOf(starts: readonly number[], samples: readonly Sample[], clamp: re
   return best?.factors ?? UNLEARNED
 }
 
-function descend(start: Factors, samples: readonly Sample[], clamp: readonly [number, number]): Factors {
-  const hasMedia = samples.some((sample) => speaks(sample, 'media'))
-  const hasTools = samples.some((sample) => speaks(sample, 'tools'))
-  const factors: Writable<Factors> = { ...start }
+function descend(start: number, clamp: Clamp, hasTools: boolean, hasMedia: boolean): Factors {
+  const factors: Writable<Factors> = { text: 1, framing: start, tools: 1, media: undefined }
   for (let round = 0; round < ROUNDS; round++) {
     const { text, framing, tools, media } = factors
-    factors.text = textFactor(samples, factors, clamp)
-    factors.framing = partFactor(samples, factors, 'fixed', FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP)
-    factors.tools = hasTools ? partFactor(samples, factors, 'tools', TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP) : factors.framing
-    if (hasMedia) factors.media = partFactor(samples, factors, 'media', MEDIA_PRIOR_WEIGHT, MEDIA_CLAMP)
+    // The part that is asked about takes nothing itself.
+    factors.text = 0
+    factors.text = partFactor(rows.text, factors, PRIOR_WEIGHT, clamp)
+    factors.framing = 0
+    factors.framing = partFactor(rows.fixed, factors, FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP)
+    if (hasTools) factors.tools = 0
+    factors.tools = hasTools ? partFactor(rows.tools, factors, TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP) : factors.framing
+    if (hasMedia) {
+      factors.media = 0
+      factors.media = partFactor(rows.media, factors, MEDIA_PRIOR_WEIGHT, MEDIA_CLAMP)
+    }
     const isSame =
       text === factors.text && framing === factors.framing && tools === factors.tools && media === factors.media
     // A further round would find the same again.
@@ -136,58 +198,58 @@ function descend(start: Factors, samples: readonly Sample[], clamp: readonly [nu
   return factors
 }
 
-/** Share of a sample that the factors leave unexplained. */
-const farOff = (sample: Sample, factors: Factors): number =>
-  Math.abs(sample.real - predictedOf(sample, factors)) / sample.real
-
-function textFactor(samples: readonly Sample[], factors: Factors, clamp: readonly [number, number]): number {
-  return partFactor(samples, factors, 'text', PRIOR_WEIGHT, clamp)
+/** What the factors leave unexplained, as shares of the samples. */
+function missedBy({ text, framing, tools, media = 1 }: Factors): number {
+  let missed = 0
+  for (let row = 0; row < rows.count; row++) {
+    const real = rows.real[row]!
+    missed += rows.weight[row]! * (Math.abs(real - predictedIn(row, text, framing, tools, media)) / real)
+  }
+  return missed
 }
 
-/** What is left for this part when the others take what their factors say. */
+/** What is left for one part when the others take what their factors say; of one kind, only by the samples that speak. */
 function partFactor(
-  samples: readonly Sample[],
-  factors: Factors,
-  part: 'text' | 'fixed' | 'tools' | 'media',
+  part: readonly number[],
+  { text, framing, tools, media = 1 }: Factors,
   priorWeight: number,
-  clamp: readonly [number, number],
+  clamp: Clamp,
+  kind?: ContentKind,
 ): number {
   sorted.clear()
   sorted.add(1, priorWeight)
-  for (const sample of samples) {
-    const counted = sample[part] ?? 0
-    if (counted > 0) {
-      const rest = sample.real - predictedOf(sample, factors, part)
-      sorted.add(rest / counted, (sample.weight * counted) / sample.real)
+  for (let row = 0; row < rows.count; row++) {
+    const counted = part[row]!
+    const isMeant = kind === undefined || (rows.kind[row] === kind && rows.isSpeaking[row] === true)
+    if (counted > 0 && isMeant) {
+      const real = rows.real[row]!
+      const rest = real - predictedIn(row, text, framing, tools, media)
+      sorted.add(rest / counted, (rows.weight[row]! * counted) / real)
     }
   }
   return bounded(sorted.median(), clamp)
 }
 
-const bounded = (value: number, [low, high]: readonly [number, number]): number => Math.min(high, Math.max(low, value))
+const bounded = (value: number, [low, high]: Clamp): number => Math.min(high, Math.max(low, value))
 
-function predictedOf(
-  { text, fixed, tools = 0, media = 0 }: Sample,
-  factors: Factors,
-  without?: string,
-  textFactor = factors.text,
-): number {
-  return (
-    (without === 'text' ? 0 : text * textFactor) +
-    (without === 'fixed' ? 0 : fixed * factors.framing) +
-    (without === 'tools' ? 0 : tools * factors.tools) +
-    (without === 'media' ? 0 : media * (factors.media ?? 1))
+const predictedIn = (row: number, text: number, framing: number, tools: number, media: number): number =>
+  rows.text[row]! * text + rows.fixed[row]! * framing + rows.tools[row]! * tools + rows.media[row]! * media
+
+/** log(real / predicted) */
+export const missOf = ({ real, text, fixed, tools = 0, media = 0 }: Sample, factors: Factors): number =>
+  missBetween(
+    real,
+    text * factors.text + fixed * factors.framing + tools * factors.tools + media * (factors.media ?? 1),
   )
-}
 
-/** log(real / predicted); `text` is the factor of the sample's class, where it has one of its own. */
-export const missOf = (sample: Sample, factors: Factors, text?: number): number =>
-  Math.log(sample.real / Math.max(1, predictedOf(sample, factors, undefined, text)))
+const missBetween = (real: number, predicted: number): number => Math.log(real / Math.max(1, predicted))
 
 /** Weighted values in order. Few of them, for each fit of each answer: plain numbers in lists that are used again. */
 interface SortedValues {
   clear(): void
   add(value: number, weight: number): void
+  /** The value at a place in the order. */
+  at(place: number): number
   /** With interpolation between the two middle values, so that few samples do not make it jump. */
   median(): number
 }
@@ -209,6 +271,7 @@ function sortedValues(): SortedValues {
       values[at] = value
       weights[at] = weight
     },
+    at: (place) => values[place]!,
     median() {
       let half = 0
       for (let i = 0; i < count; i++) half += weights[i]!

@@ -16,7 +16,10 @@ import {
 import type { ContentKind } from './estimator/kinds.ts'
 
 /** What was counted in two ways is off in two ways. */
-export type CalibratedTarget = Pick<Target, 'model' | 'endpoint'> & { readonly estimated?: boolean }
+export interface CalibratedTarget extends Pick<Target, 'model'> {
+  readonly endpoint?: Target['endpoint'] | undefined
+  readonly estimated?: boolean
+}
 
 /** One reported number against what had been counted for the same tokens. */
 export interface Observation {
@@ -97,9 +100,11 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
   function fitOf(target: CalibratedTarget): Fit | undefined {
     const samples = models.peek(keyOf(target))?.samples
     if (samples === undefined || samples.length === 0) return undefined
-    const known = fits.get(samples) ?? fit(samples, clamp)
-    fits.set(samples, known)
-    return known
+    const known = fits.get(samples)
+    if (known !== undefined) return known
+    const learned = fit(samples, clamp)
+    fits.set(samples, learned)
+    return learned
   }
 
   return {
@@ -184,7 +189,7 @@ function believed(sample: Sample, known: Fit | undefined): Sample {
     (speaks(sample, 'media') && known?.media === undefined) || (speaks(sample, 'tools') && known?.hasTools !== true)
   if (isFirst) return sample
   const miss = missOf(sample, known ?? UNLEARNED)
-  return Math.abs(miss) > IMPLAUSIBLE ? { ...sample, weight: sample.weight * IMPLAUSIBLE_WEIGHT } : sample
+  return Math.abs(miss) > IMPLAUSIBLE ? weighed(sample, sample.weight * IMPLAUSIBLE_WEIGHT) : sample
 }
 
 /**
@@ -205,7 +210,14 @@ const sayingOf = ({ weight, isContradicted }: Sample): number =>
 /** Samples lose weight with time, so that a vendor's silent change is overruled sooner after a pause. */
 function age({ samples, at: then }: ModelState, now: number): Sample[] {
   const decay = now > then ? 0.5 ** ((now - then) / HALF_LIFE_MS) : 1
-  return decay === 1 ? [...samples] : samples.map((sample) => ({ ...sample, weight: sample.weight * decay }))
+  return decay === 1 ? [...samples] : samples.map((sample) => weighed(sample, sample.weight * decay))
+}
+
+/** Field by field: this is done to every sample for every answer, and a spread takes several times as long. */
+function weighed({ text, fixed, tools = 0, media = 0, kind, real, isContradicted }: Sample, weight: number): Sample {
+  return isContradicted === true
+    ? { text, fixed, tools, media, kind, real, weight, isContradicted }
+    : { text, fixed, tools, media, kind, real, weight }
 }
 
 /** The samples after a change of tokenizer, those that contradict it marked; undefined where nothing changed. */

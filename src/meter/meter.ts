@@ -1,10 +1,10 @@
 import type { Conversation } from '../core/conversation.ts'
 import { type Count, countFrom, NO_TOKENS, scaleCount, sumCounts } from '../core/count.ts'
 import type { Item, ToolDeclaration } from '../core/item.ts'
-import type { Load, Target } from '../core/target.ts'
+import type { Load } from '../core/target.ts'
 import type { Usage } from '../core/usage.ts'
 import { createPrefixes, type Prefixes } from '../lib/prefix-memo.ts'
-import type { Calibration } from './calibration.ts'
+import type { CalibratedTarget, Calibration } from './calibration.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 import { widened } from './family-bias.ts'
 import { ignoreEvents, type MeterEvents, type ModelFacts, type ModelLookup, type TextCounter } from './needs.ts'
@@ -45,8 +45,8 @@ const SAMPLES_WITHOUT_DOUBT = 2
  */
 export type TargetRef =
   | string
-  | (Pick<Target, 'model' | 'endpoint'> & {
-      readonly calibration?: Calibration
+  | (CalibratedTarget & {
+      readonly calibration?: Calibration | undefined
       readonly hidden?: ReadonlyMap<string, number>
       /** By the estimator, whatever vocabulary is loaded: what another session loaded must not change a count. */
       readonly estimated?: boolean
@@ -315,8 +315,7 @@ function slackened(tokens: number, { framingSlack }: Overhead): Count {
   return { tokens, low: tokens - framingSlack, high: tokens + framingSlack, source: 'estimate' }
 }
 
-const refOf = (target: TargetRef): Pick<Target, 'model' | 'endpoint'> & { readonly estimated?: boolean } =>
-  typeof target === 'string' ? { model: target } : target
+const refOf = (target: TargetRef): CalibratedTarget => (typeof target === 'string' ? { model: target } : target)
 
 const whole = ({ tokens, low, high, unsure = 0, source }: Count): Count =>
   countFrom(Math.round(tokens), Math.floor(low), Math.ceil(high), Math.ceil(unsure), source)

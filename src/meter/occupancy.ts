@@ -112,20 +112,17 @@ export function occupancy(
   const growth = growthSince(meter, target, conversation, measurement, anchor, epoch)
   if (growth === undefined) return measurement
   const { tokens, low, high, unsure = 0, source } = sumCounts([exactly(growth.measured, 'provider'), growth.count])
-  return {
-    ...measurement,
-    count: countFrom(
-      Math.round(tokens),
-      // What the provider added may be there again or not; what the request shows is there.
-      anchor?.partial === true ? Math.min(Math.floor(low), measurement.count.low) : Math.floor(low),
-      Math.ceil(high),
-      Math.ceil(unsure),
-      anchor?.partial === true ? 'unknown' : source,
-    ),
-    measured: growth.measured,
-    measuredItems: growth.items,
-    mediaHigh: growth.mediaHigh,
-  }
+  const count = countFrom(
+    Math.round(tokens),
+    // What the provider added may be there again or not; what the request shows is there.
+    anchor?.partial === true ? Math.min(Math.floor(low), measurement.count.low) : Math.floor(low),
+    Math.ceil(high),
+    Math.ceil(unsure),
+    anchor?.partial === true ? 'unknown' : source,
+  )
+  const { bytes, raw, byClass, parts } = measurement
+  const { measured, items: measuredItems, mediaHigh } = growth
+  return { count, mediaHigh, bytes, raw, byClass, parts, measured, measuredItems }
 }
 
 /**

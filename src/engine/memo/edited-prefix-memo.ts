@@ -8,21 +8,21 @@ import type { EditedPrefix } from './branch-memo.ts'
 export interface Outgoing {
   readonly text: string
   readonly bytes: number
-  readonly editedPrefix?: EditedPrefix
+  readonly editedPrefix: EditedPrefix | undefined
 }
 
 /** The text of an edited conversation. */
 export function outgoingOf(context: PrepareContext, conversation: Conversation, plan: Plan): Outgoing {
   const { branch, codec, text: source, bytes } = context
   if (plan.length === 0 && conversation.changes === undefined && conversation.isRestored !== true)
-    return { text: source, bytes }
+    return { text: source, bytes, editedPrefix: undefined }
   const { editedPrefix } = branch.memo
   if (editedPrefix !== undefined && continues(context, editedPrefix, conversation, plan)) {
     const text = editedPrefix.text + source.slice(editedPrefix.from)
     return { text, bytes: editedPrefix.bytes + bytes - editedPrefix.sourceBytes, editedPrefix }
   }
   const { text, bytes: written } = codec.encode(conversation)
-  return { text, bytes: written ?? Buffer.byteLength(text) }
+  return { text, bytes: written ?? Buffer.byteLength(text), editedPrefix: undefined }
 }
 
 /** Items are the same objects only where the body has the same bytes up to them. */

@@ -23,6 +23,8 @@ export interface Memo {
   readonly chain: (items: readonly Item[]) => readonly Link[]
   /** Whether some item names content that stands elsewhere. */
   readonly anyHides: (items: readonly Item[]) => boolean
+  /** Whether some item is the model's own reasoning. */
+  readonly anyThinks: (items: readonly Item[]) => boolean
   /** Work found again by the beginning of a history. */
   readonly prefixes: Prefixes<Item>
   readonly edited: EditedItems | undefined
@@ -42,7 +44,6 @@ export interface MemoOptions {
 export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
   const prefixes = createPrefixes<Item>()
   const chains = prefixes.memo<readonly Link[]>()
-  const hiding = prefixes.memo<{ readonly isHiding: boolean }>()
   return {
     bodies: createRecentBodies(prefixes, bodyBytes === undefined ? {} : { bytes: bodyBytes, least: 0 }),
     chain(items) {
@@ -55,20 +56,29 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
       chains.keep(items, links, near)
       return links
     },
-    anyHides(items) {
-      const near = hiding.nearest(items)
-      const from = near?.shared ?? 0
-      if (near?.isOutgrown === true && from === items.length) return near.value.isHiding
-      // Of a list that hides something nobody knows where.
-      const isKnown = near !== undefined && (near.isOutgrown || !near.value.isHiding)
-      const isHiding = isKnown ? near.value.isHiding || items.slice(from).some(hidesContent) : items.some(hidesContent)
-      hiding.keep(items, { isHiding }, near)
-      return isHiding
-    },
+    anyHides: anyOf(prefixes, hidesContent),
+    anyThinks: anyOf(prefixes, isThought),
     prefixes,
     edited: new WeakMap(),
     wellFormed: new WeakSet(),
     readAgain: (codec, text, from) => codec.incremental?.decode(text, from) ?? codec.decode(text),
+  }
+}
+
+const isThought = ({ kind }: Item): boolean => kind === 'reasoning'
+
+/** Whether some item is one of those: items that an earlier history had were asked then. */
+function anyOf(prefixes: Prefixes<Item>, isOne: (item: Item) => boolean): (items: readonly Item[]) => boolean {
+  const known = prefixes.memo<{ readonly hasOne: boolean }>()
+  return (items) => {
+    const near = known.nearest(items)
+    const from = near?.shared ?? 0
+    if (near?.isOutgrown === true && from === items.length) return near.value.hasOne
+    // Of a list that has one nobody knows where.
+    const isKnown = near !== undefined && (near.isOutgrown || !near.value.hasOne)
+    const hasOne = isKnown ? near.value.hasOne || items.slice(from).some(isOne) : items.some(isOne)
+    known.keep(items, { hasOne }, near)
+    return hasOne
   }
 }
 
@@ -77,6 +87,7 @@ export const noMemo = ({ hash, profile }: MemoOptions): Memo => ({
   bodies: forgetfulBodies,
   chain: (items) => chainOf(items, hash, profile),
   anyHides: (items) => items.some(hidesContent),
+  anyThinks: (items) => items.some(isThought),
   prefixes: noPrefixes(),
   edited: undefined,
   wellFormed: undefined,

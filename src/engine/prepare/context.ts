@@ -55,7 +55,7 @@ export interface View {
   /** The body in the wire's own text; the incoming bytes themselves when the plan is empty. */
   readonly text: string
   /** What the text begins with, where that was read and found valid before. */
-  readonly editedPrefix?: EditedPrefix
+  readonly editedPrefix: EditedPrefix | undefined
   /** Headers that the body needs beside the client's own. */
   readonly headers: Readonly<Record<string, string>>
   /** Counted from nothing but the text. */

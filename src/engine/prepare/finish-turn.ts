@@ -1,26 +1,33 @@
 import { sharedLinks } from '../../core/chain.ts'
 import type { Conversation } from '../../core/conversation.ts'
+import type { MeasuredRequest } from '../../core/records.ts'
 import type { Load, Thresholds } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/whole-prompt.ts'
-import type { Unwritten } from '../session/branch/open-turns.ts'
+import type { Writable } from '../../lib/writable.ts'
+import type { OpenTurn, Unwritten } from '../session/branch/open-turns.ts'
+import type { Permission } from '../spending/budget-gate.ts'
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
-import type { PreparedTurn } from './prepared-turn.ts'
+import type { PrepareContext, View } from './context.ts'
+import type { PreparedTurn, PrepareReport } from './prepared-turn.ts'
 import type { Permitted } from './stages/permit.ts'
 import { draftOf } from '../epoch/declare-epoch.ts'
 import { highWater, lowWater } from '../epoch/thresholds.ts'
 
-/** Remembers the request on its branch, opens its turn, and says what was done. */
-export function finish(permitted: Permitted, unwritten: Unwritten | undefined): PreparedTurn {
-  const { request, context, before, permission, edits, epoch, standing, moved } = permitted
+/** Remembers the request on its branch, opens its turn, and says what was done. `permission` has the view as it leaves. */
+export function finish(permitted: Permitted, permission: Permission, unwritten: Unwritten | undefined): PreparedTurn {
+  const { request, context, before, edits, epoch, standing, moved } = permitted
   const { deps, branch, conversation, links, target, gauge, limit, emit } = context
   const { view, verdict } = permission
   const epochId = epoch?.id ?? standing.epoch?.id
   const { high } = view.load.count
   // What has to stay is looked at where it was: a long task raises what a compaction can aim at.
   const aim = epoch === undefined ? undefined : draftOf(context, standing).lowTokens
-  const thresholds = thresholdsOf(permitted, aim)
-  const id = openTurn(permitted, { epoch: epochId, unwritten, thresholds })
+  const thresholds = thresholdsOf(context, view, aim)
+  const isStopped = verdict.kind === 'halt' && request.sentAnyway !== true
+  const id = branch.turns.newId(branch.log.turns)
+  // There is nothing to record about what is never sent.
+  if (!isStopped) branch.turns.open(turnOf(permitted, permission, { id, epoch: epochId, unwritten, thresholds }))
   const { items } = conversation
   const { epochs, firstSend } = standing
   if (epoch === undefined) tellBrokenPrefix(permitted)
@@ -63,9 +70,22 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     edits: view.plan.length,
     tight,
   })
-  if (isStopped(permitted))
-    tellRefused(deps, branch, { by: 'plimsoll', model: target.model, turn: id, code: 'budget-exceeded' })
-  return {
+  if (isStopped) tellRefused(deps, branch, { by: 'plimsoll', model: target.model, turn: id, code: 'budget-exceeded' })
+  const report: Writable<PrepareReport> = {
+    untouched: view.text === context.text,
+    loadOriginal,
+    loadBefore: before.load.count.high,
+    loadAfter: high,
+    shortened: edits.map((edit) => ({
+      itemId: conversation.items[edit.index]!.id,
+      handle: edit.record.handle,
+      originalBytes: Buffer.byteLength(edit.original),
+    })),
+    tight,
+    thresholds,
+  }
+  if (epoch !== undefined) report.newEpoch = { id: epoch.id, forced: epoch.forced, covered: epoch.count }
+  const turn: Writable<PreparedTurn> = {
     id,
     body: typeof request.body === 'string' ? view.text : (JSON.parse(view.text) as object),
     text: view.text,
@@ -74,23 +94,11 @@ export function finish(permitted: Permitted, unwritten: Unwritten | undefined): 
     load: told(view.load),
     limit,
     edits: view.plan,
-    ...(epochId !== undefined && { epoch: epochId }),
     declared: (view.conversation.changes?.addTools ?? []).map(({ name }) => name),
-    report: {
-      untouched: view.text === context.text,
-      loadOriginal,
-      loadBefore: before.load.count.high,
-      loadAfter: high,
-      ...(epoch !== undefined && { newEpoch: { id: epoch.id, forced: epoch.forced, covered: epoch.count } }),
-      shortened: edits.map((edit) => ({
-        itemId: conversation.items[edit.index]!.id,
-        handle: edit.record.handle,
-        originalBytes: Buffer.byteLength(edit.original),
-      })),
-      tight,
-      thresholds,
-    },
+    report,
   }
+  if (epochId !== undefined) turn.epoch = epochId
+  return turn
 }
 
 /** The client changed what it had sent. Another line of the same session, and the way back to one, is none of that. */
@@ -104,9 +112,9 @@ function tellBrokenPrefix({ context: { branch, links, emit } }: Permitted): void
 }
 
 /** As the policy has them for this request, rounded as they are told. */
-function thresholdsOf({ context, permission }: Permitted, aim: number | undefined): Thresholds {
+function thresholdsOf(context: PrepareContext, { measurement }: View, aim: number | undefined): Thresholds {
   const { deps, branch, limit } = context
-  const { head, tools } = permission.view.measurement.parts
+  const { head, tools } = measurement.parts
   return {
     high: Math.round(highWater(deps.policy, limit, branch.log.cacheIsWarm)),
     low: Math.round(aim ?? lowWater(deps.policy, limit, head + tools)),
@@ -120,29 +128,24 @@ function told(load: Load): Load {
   return { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } }
 }
 
-/** It is never sent. */
-const isStopped = ({ request, permission }: Permitted): boolean =>
-  permission.verdict.kind === 'halt' && request.sentAnyway !== true
-
-function openTurn(
-  permitted: Permitted,
+function turnOf(
+  { request, context, isClosing }: Permitted,
+  { view, reservation }: Permission,
   {
+    id,
     epoch,
     unwritten,
     thresholds,
   }: {
+    readonly id: string
     readonly epoch: string | undefined
     readonly unwritten: Unwritten | undefined
     readonly thresholds: Thresholds
   },
-): string {
-  const { request, context, permission, isClosing } = permitted
-  const { deps, branch, target, gauge, links, limit } = context
-  const id = branch.turns.newId(branch.log.turns)
-  // There is nothing to record about it.
-  if (isStopped(permitted)) return id
-  const { measurement, estimate, conversation } = permission.view
-  branch.turns.open({
+): OpenTurn {
+  const { deps, target, limit } = context
+  const { measurement, estimate, conversation } = view
+  const turn: Writable<OpenTurn> = {
     id,
     model: target.model,
     format: request.format,
@@ -150,25 +153,31 @@ function openTurn(
     thresholds,
     estimated: measurement.raw.tokens,
     count: deps.meter.design === undefined ? estimate.count : measurement.count,
-    measured: {
-      chain: links.at(-1)?.chain ?? '',
-      items: conversation.items.length,
-      standing: measurement.parts.head + measurement.parts.tools,
-      byClass: measurement.byClass,
-      ...(!showsWholePrompt(conversation, deps.memo.anyHides) && { partial: true }),
-      ...(isChained(conversation.settings) && { chained: true }),
-      ...(gauge.estimated !== true && { exact: true }),
-    },
+    measured: measuredOf(context, view),
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
     isChained: isChained(conversation.settings),
     isClosing,
     startedAt: deps.clock.now(),
-    ...(permission.reservation !== undefined && { reservation: permission.reservation }),
-    ...(target.endpoint !== undefined && { endpoint: target.endpoint }),
-    ...(epoch !== undefined && { epoch }),
-    ...(unwritten !== undefined && { unwritten }),
-  })
-  return id
+  }
+  if (reservation !== undefined) turn.reservation = reservation
+  if (target.endpoint !== undefined) turn.endpoint = target.endpoint
+  if (epoch !== undefined) turn.epoch = epoch
+  if (unwritten !== undefined) turn.unwritten = unwritten
+  return turn
+}
+
+function measuredOf({ deps, gauge, links }: PrepareContext, { measurement, conversation }: View): MeasuredRequest {
+  const { parts, byClass } = measurement
+  const measured: Writable<MeasuredRequest> = {
+    chain: links.at(-1)?.chain ?? '',
+    items: conversation.items.length,
+    standing: parts.head + parts.tools,
+    byClass,
+  }
+  if (!showsWholePrompt(conversation, deps.memo.anyHides)) measured.partial = true
+  if (isChained(conversation.settings)) measured.chained = true
+  if (gauge.estimated !== true) measured.exact = true
+  return measured
 }
 
 /** Without the history: the last request is remembered as long as its session. */

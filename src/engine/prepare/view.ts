@@ -22,7 +22,7 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
     plan,
     conversation,
     text,
-    ...(editedPrefix !== undefined && { editedPrefix }),
+    editedPrefix,
     headers: stale ? context.codec.traits.staleThinkingHeaders : {},
     measurement,
     estimate,

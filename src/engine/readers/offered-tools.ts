@@ -58,7 +58,7 @@ const SHARE_FROM_THE_START = 1 / 60
 const MOST_SHARE = 1 / 10
 
 export function openOffer(
-  { meter, catalogue }: Pick<EngineDeps, 'meter' | 'catalogue'>,
+  { meter, catalogue, memo }: Pick<EngineDeps, 'meter' | 'catalogue' | 'memo'>,
   gauge: Exclude<TargetRef, string>,
   conversation: Conversation,
   { limit, isCached }: ToolRoom,
@@ -66,8 +66,7 @@ export function openOffer(
 ): OpenOffer {
   if (offer === undefined) return NOTHING
   const { tools, declared: before, isClosed = false, withheld = false } = offer
-  const isBound =
-    catalogue.resolve(gauge.model).info.bindsThinking && conversation.items.some(({ kind }) => kind === 'reasoning')
+  const isBound = catalogue.resolve(gauge.model).info.bindsThinking && memo.anyThinks(conversation.items)
   const standing = tools.filter(({ name }) => before?.includes(name) === true)
   if (withheld && !isBound) return NOTHING
   if (withheld || isClosed)

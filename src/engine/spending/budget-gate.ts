@@ -9,7 +9,7 @@ import type { PrepareContext, View } from '../prepare/context.ts'
 /** The decision about a request that fits: may it be paid for? */
 export interface Permission {
   readonly verdict: Verdict
-  readonly reservation?: string
+  readonly reservation?: string | undefined
   /** The view as it leaves: restricted for a closing answer. */
   readonly view: View
 }

@@ -4,6 +4,7 @@ import { placesOf } from '../kit/cache-marks.ts'
 import { bytesOf, indexGrown, isWrittenAlike, member, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { itemsBehindHead } from '../kit/grown-items.ts'
+import { placedItem } from '../kit/placed-item.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { spliceMemberOut } from '../json/splice.ts'
 import { readBlock } from './blocks.ts'
@@ -78,15 +79,11 @@ function readMessage(text: string, root: JsonNode, message: Fields, index: numbe
     if (read.kind === 'call' && read.callId !== undefined && read.toolName !== undefined)
       toolNames.set(read.callId, read.toolName)
     const toolName = read.toolName ?? (read.kind === 'result' ? toolNames.get(read.callId ?? '') : undefined)
-    return {
-      id: `m${index}.${block}`,
-      role: read.kind === 'result' && read.serverSide !== true ? 'tool' : role,
-      message: index,
-      ...read,
-      kind: role === 'system' && read.kind === 'user' ? 'instruction' : read.kind,
-      ...(toolName !== undefined && { toolName }),
-      origin: { format: FORMAT, value: place },
-    }
+    const speaker = read.kind === 'result' && read.serverSide !== true ? 'tool' : role
+    const item = placedItem(FORMAT, place, block, speaker, read)
+    if (role === 'system' && read.kind === 'user') item.kind = 'instruction'
+    if (toolName !== undefined) item.toolName = toolName
+    return item
   })
 }
 

@@ -10,7 +10,7 @@ interface PlacedMark {
 
 /** Rules of cache marks over the whole request, in the order the vendor processes it: tools, system, messages. */
 export function checkCacheMarks({ body, found }: RuleContext): void {
-  const marks = [...marksOf(body)]
+  const marks = marksOf(body)
   if (marks.length > MAX_CACHE_MARKS) {
     found.report(
       'cache-marks-max',
@@ -41,27 +41,35 @@ export function checkCacheMarks({ body, found }: RuleContext): void {
   }
 }
 
-function* marksOf(body: Fields): Generator<PlacedMark> {
-  yield* marksIn(body.tools, 'tools')
-  yield* marksIn(body.system, 'system')
-  for (const [index, message] of listOf(body.messages).entries()) {
-    if (!isRecord(message)) continue
-    const path = `messages.${index}.content`
-    for (const [at, block] of listOf(message.content).entries()) {
-      if (!isRecord(block)) continue
-      if (block.type === 'tool_result') yield* marksIn(block.content, `${path}.${at}.content`)
-      yield* markOn(block, `${path}.${at}`)
-    }
-  }
+function marksOf(body: Fields): PlacedMark[] {
+  const marks: PlacedMark[] = []
+  addMarks(marks, body.tools, 'tools')
+  addMarks(marks, body.system, 'system')
+  listOf(body.messages).forEach((message, index) => {
+    if (!isRecord(message)) return
+    listOf(message.content).forEach((block, at) => {
+      if (!isRecord(block)) return
+      const isInside = block.type === 'tool_result' && listOf(block.content).some(isMarked)
+      if (!isInside && !isMarked(block)) return
+      const path = `messages.${index}.content.${at}`
+      if (isInside) addMarks(marks, block.content, `${path}.content`)
+      addMark(marks, block, path)
+    })
+  })
   // At the top level it stands for a mark on the last block that can carry one.
-  yield* markOn(body, '')
+  addMark(marks, body, '')
+  return marks
 }
 
-function* marksIn(list: unknown, path: string): Generator<PlacedMark> {
-  for (const [index, holder] of listOf(list).entries()) if (isRecord(holder)) yield* markOn(holder, `${path}.${index}`)
+const isMarked = (holder: unknown): boolean => isRecord(holder) && isRecord(holder.cache_control)
+
+function addMarks(marks: PlacedMark[], list: unknown, path: string): void {
+  listOf(list).forEach((holder, index) => {
+    if (isRecord(holder)) addMark(marks, holder, `${path}.${index}`)
+  })
 }
 
-function* markOn(holder: Fields, path: string): Generator<PlacedMark> {
+function addMark(marks: PlacedMark[], holder: Fields, path: string): void {
   const mark = holder.cache_control
-  if (isRecord(mark)) yield { mark, holder, path: path === '' ? 'cache_control' : `${path}.cache_control` }
+  if (isRecord(mark)) marks.push({ mark, holder, path: path === '' ? 'cache_control' : `${path}.cache_control` })
 }

@@ -1,5 +1,5 @@
 import { quoted, shown } from '../kit/rule-kit.ts'
-import type { PlacedBlock, RuleContext, Turn } from './rule-turns.ts'
+import { isServerBlock, pathOf, type PlacedBlock, type RuleContext, type Turn } from './rule-turns.ts'
 
 const CALL_ID = /^[a-zA-Z0-9_-]+$/
 
@@ -21,15 +21,18 @@ const blocksOf = (turn: Turn | undefined, type: string): readonly PlacedBlock[] 
   turn?.blocks.filter(({ block }) => block.type === type) ?? []
 
 function checkCalls({ found }: RuleContext, turn: Turn, next: Turn | undefined, seen: Set<string>): void {
+  const calls = blocksOf(turn, 'tool_use')
+  if (calls.length === 0) return
   const answered = new Set(
     next?.role === 'user' ? blocksOf(next, 'tool_result').map(({ block }) => block.tool_use_id) : [],
   )
   const open: string[] = []
-  for (const { block, path } of blocksOf(turn, 'tool_use')) {
+  for (const placed of calls) {
+    const { block } = placed
     const id = typeof block.id === 'string' ? block.id : ''
     if (!CALL_ID.test(id))
-      found.report('call-id-format', `${path}.id`, "String should match pattern '^[a-zA-Z0-9_-]+$'")
-    if (seen.has(id)) found.report('unique-call-ids', path, '`tool_use` ids must be unique')
+      found.report('call-id-format', `${pathOf(placed)}.id`, "String should match pattern '^[a-zA-Z0-9_-]+$'")
+    if (seen.has(id)) found.report('unique-call-ids', pathOf(placed), '`tool_use` ids must be unique')
     seen.add(id)
     if (!answered.has(id)) open.push(id)
   }
@@ -43,12 +46,14 @@ function checkCalls({ found }: RuleContext, turn: Turn, next: Turn | undefined, 
 }
 
 function checkResults({ found }: RuleContext, turn: Turn, previous: Turn | undefined): void {
+  if (!turn.blocks.some(({ block }) => block.type === 'tool_result')) return
   const calls = new Set(
     previous?.role === 'assistant' ? blocksOf(previous, 'tool_use').map(({ block }) => block.id) : [],
   )
   const answered = new Set<unknown>()
   let other = false
-  for (const { block, path } of turn.blocks) {
+  for (const placed of turn.blocks) {
+    const { block } = placed
     if (block.type !== 'tool_result') {
       other = true
       continue
@@ -57,18 +62,22 @@ function checkResults({ found }: RuleContext, turn: Turn, previous: Turn | undef
     if (!calls.has(id)) {
       found.report(
         'results-have-calls',
-        path,
+        pathOf(placed),
         `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${shown(id)}. ` +
           'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.',
       )
     } else if (answered.has(id)) {
       found.report(
         'results-once',
-        path,
+        pathOf(placed),
         `each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${shown(id)}`,
       )
     } else if (other) {
-      found.report('results-first', path, '`tool_result` blocks must come first in the content of a `user` message')
+      found.report(
+        'results-first',
+        pathOf(placed),
+        '`tool_result` blocks must come first in the content of a `user` message',
+      )
     }
     answered.add(id)
   }
@@ -76,9 +85,10 @@ function checkResults({ found }: RuleContext, turn: Turn, previous: Turn | undef
 
 /** Server tools answer themselves inside the assistant turn. The types are paired by structure, so new ones are covered. */
 function checkServerPairs({ found }: RuleContext, turn: Turn, last: boolean): void {
+  if (!turn.blocks.some(({ block }) => isServerBlock(block.type))) return
   const open = new Map<unknown, PlacedBlock>()
   for (const placed of turn.blocks) {
-    const { block, path } = placed
+    const { block } = placed
     const type = shown(block.type)
     if (type !== 'tool_use' && type.endsWith('_tool_use')) open.set(block.id, placed)
     else if (type !== 'tool_result' && type.endsWith('_tool_result')) {
@@ -86,7 +96,7 @@ function checkServerPairs({ found }: RuleContext, turn: Turn, last: boolean): vo
       if (!open.delete(block.tool_use_id)) {
         found.report(
           'server-tool-pairs',
-          path,
+          pathOf(placed),
           `unexpected \`tool_use_id\` found in \`${type}\` blocks: ${shown(block.tool_use_id)}. ` +
             `Each \`${type}\` block must have a corresponding \`${callType}\` block before it.`,
         )
@@ -95,10 +105,11 @@ function checkServerPairs({ found }: RuleContext, turn: Turn, last: boolean): vo
   }
   // A paused turn may end with an open server call; the API goes on with it.
   if (last) return
-  for (const { block, path } of open.values()) {
+  for (const placed of open.values()) {
+    const { block } = placed
     found.report(
       'server-tool-pairs',
-      path,
+      pathOf(placed),
       `\`${shown(block.type)}\` ids were found without a corresponding result block: ${shown(block.id)}`,
     )
   }

@@ -1,6 +1,6 @@
 import { type Fields, isRecord, recordsIn } from '../../core/values.ts'
 import { shown } from '../kit/rule-kit.ts'
-import type { PlacedBlock, RuleContext, Turn } from './rule-turns.ts'
+import { pathOf, type PlacedBlock, type RuleContext, type Turn } from './rule-turns.ts'
 
 const THINKING = new Set(['thinking', 'redacted_thinking'])
 const isThinking = ({ block }: PlacedBlock): boolean => THINKING.has(shown(block.type))
@@ -9,11 +9,13 @@ const isThinking = ({ block }: PlacedBlock): boolean => THINKING.has(shown(block
 export function checkThinking(context: RuleContext, turns: readonly Turn[]): void {
   const { body, found } = context
   for (const turn of turns) {
-    for (const { block, path } of turn.blocks.filter(isThinking)) {
+    for (const placed of turn.blocks) {
+      if (!isThinking(placed)) continue
+      const { block } = placed
       if (block.type === 'thinking' && (typeof block.thinking !== 'string' || !isFilled(block.signature))) {
-        found.report('thinking-shape', `${path}.signature`, 'Field required')
+        found.report('thinking-shape', `${pathOf(placed)}.signature`, 'Field required')
       } else if (block.type === 'redacted_thinking' && !isFilled(block.data)) {
-        found.report('thinking-shape', `${path}.data`, 'Field required')
+        found.report('thinking-shape', `${pathOf(placed)}.data`, 'Field required')
       }
     }
   }
@@ -33,7 +35,7 @@ function checkOpenStep({ found }: RuleContext, turns: readonly Turn[]): void {
   if (step?.role !== 'assistant' || first === undefined || isThinking(first)) return
   found.report(
     'thinking-first',
-    first.path,
+    pathOf(first),
     `Expected \`thinking\` or \`redacted_thinking\`, but found \`${shown(first.block.type)}\`. When \`thinking\` is enabled, ` +
       'a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and ' +
       '`tool_result` blocks).',

@@ -3,6 +3,7 @@ import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { bytesOf, indexGrown, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { itemsBehindHead } from '../kit/grown-items.ts'
+import { placedItem } from '../kit/placed-item.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { isRecursiveSchema } from '../kit/recursive-schema.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
@@ -82,10 +83,7 @@ function readSystem(text: string, body: JsonNode, system: unknown): Item[] {
   }))
 }
 
-function placed(at: number, core: ItemCore, place: Place): Item {
-  const { message } = place
-  return { id: `m${message}.${at}`, message, ...core, origin: { format: FORMAT, value: place } }
-}
+const placed = (at: number, core: ItemCore, place: Place): Item => placedItem(FORMAT, place, at, core.role, core)
 
 function readContent(body: JsonNode, content: Fields, index: number): Item[] {
   const role: Role = content['role'] === 'model' ? 'assistant' : 'user'

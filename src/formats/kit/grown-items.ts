@@ -9,6 +9,14 @@ export interface ReadItems {
   readonly headCount?: number
 }
 
+/** The instructions that a list of messages begins with stand in no message. */
+export const headOf = (itemsOf: readonly (readonly Item[])[], headCount: number): Item[] =>
+  itemsOf.slice(0, headCount).flatMap((read) => read.map((item) => ({ ...item, message: -1 })))
+
+/** Whether an earlier body, of whose messages the first `kept` are these, has the same head. */
+export const isHeadKept = (headCount: number, known: ReadItems | undefined, kept: number): boolean =>
+  known !== undefined && kept >= headCount && (known.headCount ?? 0) === headCount
+
 /**
  * The items behind the head in one list. `kept` messages at the start are those of an earlier body, whose own list is taken over: put
  * together message by message it would cost more with every turn.

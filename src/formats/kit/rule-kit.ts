@@ -108,4 +108,6 @@ function pathOf(
 
 /** Sub-profiles of a wire, e.g. `mistral,reasoning-forbidden`: an endpoint can have several habits. */
 export const profilesOf = (profile: string | undefined): ReadonlySet<string> =>
-  new Set((profile ?? '').split(',').filter((name) => name !== ''))
+  profile === undefined ? NO_PROFILES : new Set(profile.split(',').filter((name) => name !== ''))
+
+const NO_PROFILES: ReadonlySet<string> = new Set()

@@ -2,7 +2,8 @@ import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Role, ToolDeclaration } from '../../core/item.ts'
 import { numberOf, recordOf, stringOf, textOf, type Fields } from '../../core/values.ts'
 import { bytesOf, indexGrown, isWrittenAlike, member, rawText, type JsonNode } from '../json/json-index.ts'
-import { itemsBehindHead } from '../kit/grown-items.ts'
+import { headOf, isHeadKept, itemsBehindHead } from '../kit/grown-items.ts'
+import { placedItem } from '../kit/placed-item.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
 import { FORMAT, nodeAt, sourceOf, type Place, type Source } from './source.ts'
@@ -25,7 +26,7 @@ export function decode(text: string, before?: Conversation): Conversation {
   const source: Source = { text, bytes, root, headCount, items, itemsOf }
   return {
     format: FORMAT,
-    head: itemsOf.slice(0, headCount).flatMap((read) => read.map((item) => ({ ...item, message: -1 }))),
+    head: isHeadKept(headCount, known, kept) ? before!.head : headOf(itemsOf, headCount),
     items,
     tools: kept > 0 && isWrittenAlike(source, known!, ['tools']) ? before!.tools : readTools(text, root, body),
     settings: readSettings(body),
@@ -54,7 +55,7 @@ function readMessage(reader: Reader, message: Fields, index: number): Item[] {
   if (typeof role !== 'string') throw badInput(FORMAT, `messages[${index}].role`, 'a string')
   const item = (at: number, ours: Role, { core, part, index: place }: Found): Item => {
     const origin: Place = { message: index, part, index: place }
-    return { id: `m${index}.${at}`, role: ours, message: index, ...core, origin: { format: FORMAT, value: origin } }
+    return placedItem(FORMAT, origin, at, ours, core)
   }
   if (role === 'tool') return [item(0, 'tool', { core: resultOf(message, reader), part: 'message', index: 0 })]
   if (role !== 'system' && role !== 'user' && role !== 'assistant') {

@@ -3,9 +3,11 @@ import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../kit/cache-marks.ts'
 import { bytesOf, indexGrown, isWrittenAlike, member, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { itemsBehindHead } from '../kit/grown-items.ts'
+import { headOf, isHeadKept, itemsBehindHead } from '../kit/grown-items.ts'
+import { placedItem } from '../kit/placed-item.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { kindOf, readCall, readPart, readReasoning, readResultContent, type ItemCore } from './parts.ts'
+import type { Writable } from '../../lib/writable.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
 import { declaredAs, responseFormatAs } from '../kit/tool-namespace.ts'
 import { FORMAT, MARK_KEYS, isInstructionRole, nodeAt, sourceOf, type Place, type Source } from './source.ts'
@@ -30,7 +32,7 @@ export function decode(text: string, before?: Conversation): Conversation {
   const isSame = kept > 0 && isWrittenAlike(source, known!, TOOL_KEYS)
   return {
     format: FORMAT,
-    head: itemsOf.slice(0, headCount).flatMap((read) => read.map((item) => ({ ...item, message: -1 }))),
+    head: isHeadKept(headCount, known, kept) ? before!.head : headOf(itemsOf, headCount),
     items,
     tools: isSame ? before!.tools : readTools(text, root, body),
     settings: readSettings(body),
@@ -82,10 +84,7 @@ const contentPlace = (message: number): Place => ({ message, shape: 'fields', ke
 
 const isEmptyContent = ({ core, place }: Found): boolean => core.text === '' && place.keys === CONTENT
 
-function item(at: number, role: Role, core: ItemCore, place: Place): Item {
-  const { message } = place
-  return { id: `m${message}.${at}`, role, message, ...core, origin: { format: FORMAT, value: place } }
-}
+const item = (at: number, role: Role, core: ItemCore, place: Place): Item => placedItem(FORMAT, place, at, role, core)
 
 const rawAt = ({ text, root }: Reader, place: Place): string => rawText(text, nodeAt(root, place))
 
@@ -145,11 +144,13 @@ function rawArguments({ text }: Reader, call: JsonNode | undefined): string {
 
 function readResult(message: Fields, toolNames: Pick<ToolNames, 'get'>): ItemCore {
   const callId = stringOf(message['tool_call_id'])
-  return {
-    kind: 'result',
-    ...readResultContent(message['content']),
-    ...defined({ callId, toolName: toolNames.get(callId ?? '') ?? stringOf(message['name']) }),
-  }
+  const toolName = toolNames.get(callId ?? '') ?? stringOf(message['name'])
+  const { text, media } = readResultContent(message['content'])
+  const core: Writable<ItemCore> = { kind: 'result', text }
+  if (media !== undefined) core.media = media
+  if (callId !== undefined) core.callId = callId
+  if (toolName !== undefined) core.toolName = toolName
+  return core
 }
 
 const TOOL_KEYS = ['tools', 'functions']

@@ -3,6 +3,7 @@ import { mediaTypeOf, readUrl } from '../kit/media.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf, defined } from '../kit/reading.ts'
 import { REASONING_KEYS } from './source.ts'
+import type { Writable } from '../../lib/writable.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 export type ItemCore = Pick<Item, 'kind' | 'text'> & Partial<Pick<Item, 'callId' | 'toolName' | 'sealed' | 'media'>>
@@ -61,15 +62,14 @@ function thinkingText(value: unknown): string {
 export function readCall(call: Fields, rawArguments: () => string): ItemCore {
   const body = recordOf(call['function']) ?? recordOf(call['custom'])
   if (body === undefined) return defined({ kind: 'call' as const, text: '', callId: stringOf(call['id']) })
-  return defined({
-    kind: 'call' as const,
-    text: stringOf(body['arguments']) ?? stringOf(body['input']) ?? rawArguments(),
-    callId: stringOf(call['id']),
-    toolName: stringOf(body['name']),
-    // Google's OpenAI-compatible endpoint signs the call itself.
-    sealed:
-      recordOf(recordOf(call['extra_content'])?.['google'])?.['thought_signature'] === undefined ? undefined : true,
-  })
+  const text = stringOf(body['arguments']) ?? stringOf(body['input']) ?? rawArguments()
+  const [callId, toolName] = [stringOf(call['id']), stringOf(body['name'])]
+  const core: Writable<ItemCore> = { kind: 'call', text }
+  if (callId !== undefined) core.callId = callId
+  if (toolName !== undefined) core.toolName = toolName
+  // Google's OpenAI-compatible endpoint signs the call itself.
+  if (recordOf(recordOf(call['extra_content'])?.['google'])?.['thought_signature'] !== undefined) core.sealed = true
+  return core
 }
 
 /** The reasoning of an assistant message, wherever the vendor keeps it. */

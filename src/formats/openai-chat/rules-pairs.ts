@@ -15,6 +15,8 @@ const MAX_ID = 40
 /** Only what is reported has to say where it stands. */
 export const placeOf = (index: number): string => `messages[${index}]`
 
+const callPlaceOf = (index: number, at: number): string => `${placeOf(index)}.tool_calls[${at}]`
+
 interface OpenStep {
   readonly index: number
   /** Ids of its calls, and whether each has its tool message. */
@@ -60,28 +62,28 @@ function openStep(
   if (calls.length === 0) return undefined
   const answered = new Map<string, boolean>()
   calls.forEach((call, at) => {
-    const place = (): string => `${placeOf(index)}.tool_calls[${at}]`
     const id = typeof call.id === 'string' ? call.id : ''
     const declared = isRecord(call.function) ? call.function : {}
     const custom = call.type === 'custom'
     if (id === '' || (!custom && (typeof declared.name !== 'string' || typeof declared.arguments !== 'string'))) {
-      const path = place()
+      const path = callPlaceOf(index, at)
       found.report(
         'call-shape',
         path,
         `Missing required parameter: '${path}.${id === '' ? 'id' : 'function.arguments'}'.`,
       )
     }
-    if (seen.has(id)) found.report('unique-call-ids', `${place()}.id`, `Duplicate value for 'tool_call_id' of '${id}'`)
+    if (seen.has(id))
+      found.report('unique-call-ids', `${callPlaceOf(index, at)}.id`, `Duplicate value for 'tool_call_id' of '${id}'`)
     if (profiles.has('openai') && id.length > MAX_ID) {
-      const path = `${place()}.id`
+      const path = `${callPlaceOf(index, at)}.id`
       const message = `Invalid '${path}': string too long. Expected a string with maximum length ${MAX_ID}, but got a string with length ${id.length} instead.`
       found.report('call-id-length', path, message)
     }
     if (profiles.has('mistral') && !NINE.test(id)) {
       found.report(
         'call-id-nine',
-        `${place()}.id`,
+        `${callPlaceOf(index, at)}.id`,
         `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`,
       )
     }

@@ -3,7 +3,8 @@ import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
 import { placesOf } from '../kit/cache-marks.ts'
 import { bytesOf, indexGrown, isWrittenAlike, member, rawText, type JsonNode } from '../json/json-index.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { itemsBehindHead } from '../kit/grown-items.ts'
+import { headOf, itemsBehindHead } from '../kit/grown-items.ts'
+import { placedItem } from '../kit/placed-item.ts'
 import { badInput, defined, objectsIn } from '../kit/reading.ts'
 import { kindOf, readItem, readPart, type RoledCore } from './items.ts'
 import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
@@ -28,10 +29,7 @@ export function decode(text: string, before?: Conversation): Conversation {
   const source: Source = { text, bytes, root, marks, headCount, items, itemsOf }
   return {
     format: FORMAT,
-    head: [
-      ...readInstructions(reader, body['instructions']),
-      ...itemsOf.slice(0, headCount).flatMap((one) => one.map((item) => ({ ...item, message: -1 }))),
-    ],
+    head: [...readInstructions(reader, body['instructions']), ...headOf(itemsOf, headCount)],
     items,
     tools: kept > 0 && isWrittenAlike(source, known!, ['tools']) ? before!.tools : readTools(reader, body['tools']),
     settings: readSettings(body),
@@ -68,10 +66,7 @@ function readInstructions({ text, root }: Reader, instructions: unknown): Item[]
   return [{ id: 'instructions', kind: 'instruction', role: 'system', text: words, message: -1 }]
 }
 
-function placed(at: number, core: RoledCore, place: Place): Item {
-  const { message } = place
-  return { id: `m${message}.${at}`, message, ...core, origin: { format: FORMAT, value: place } }
-}
+const placed = (at: number, core: RoledCore, place: Place): Item => placedItem(FORMAT, place, at, core.role, core)
 
 function readElement(reader: Reader, fields: Fields, index: number): Item[] {
   const { text, root, toolNames } = reader

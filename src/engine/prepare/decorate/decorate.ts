@@ -11,7 +11,7 @@ import { nativeManagement } from './native.ts'
 export interface Decorated {
   readonly view: View
   /** What its text says, where something was put on. */
-  readonly read?: Conversation
+  readonly read: Conversation | undefined
 }
 
 /** What gives way where the rules of the wire do not take it. */
@@ -60,10 +60,10 @@ function write(context: PrepareContext, view: View, { drops, notice }: Optional)
   const read = text === view.text ? undefined : readAgain(context, text)
   const needed = native === undefined ? {} : (codec.nativeHeaders?.(codec.fields(read ?? conversation)) ?? {})
   const bytes = read === undefined ? view.load.bytes : (read.bytes ?? Buffer.byteLength(text))
-  return {
-    view: { ...view, conversation, text, headers: joined(view.headers, needed), load: loadWith(view, notice, bytes) },
-    ...(read !== undefined && { read }),
-  }
+  const { plan, editedPrefix, measurement, estimate } = view
+  const headers = joined(view.headers, needed)
+  const load = loadWith(view, notice, bytes)
+  return { view: { plan, conversation, text, editedPrefix, headers, measurement, estimate, load }, read }
 }
 
 function loadWith({ load: { count } }: View, notice: Notice | undefined, bytes: number): View['load'] {

@@ -26,7 +26,8 @@ export async function finalise(permitted: Permitted): Promise<PreparedTurn> {
 async function handOut(permitted: Permitted): Promise<PreparedTurn> {
   const { request, context, standing, view, edits, epoch, journal, isClosing } = permitted
   const { view: leaving, read } = decorate(context, permitted.permission.view)
-  const permission: Permission = { ...permitted.permission, view: leaving }
+  const { verdict, reservation } = permitted.permission
+  const permission: Permission = { verdict, reservation, view: leaving }
   await context.pause()
   if (leaving.text !== context.text) validate(context, leaving, read)
   await context.pause()
@@ -41,11 +42,12 @@ async function handOut(permitted: Permitted): Promise<PreparedTurn> {
   }
   await tellHooks(context, edits, permission)
   if (epoch === undefined && !isClosing) await startSummary(context, standing, view)
-  return finish({ ...permitted, permission }, unwritten)
+  return finish(permitted, permission, unwritten)
 }
 
 async function tellHooks(context: PrepareContext, edits: readonly NewEdit[], { verdict }: Permission): Promise<void> {
   const { deps, conversation, emit } = context
+  if (deps.hooks === undefined) return
   for (const { index, record, original } of edits) {
     const { toolName: tool, callId } = conversation.items[index]!
     const info = {

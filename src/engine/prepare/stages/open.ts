@@ -40,13 +40,8 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
   await deps.loadTokenizer?.(target.model)
   // Nothing that another session loaded decides here.
   const isSharp = deps.loadTokenizer !== undefined || (isExact && (await deps.sharpen?.(target.model)) === true)
-  const gauge = {
-    ...target,
-    owner: branch.tenant,
-    estimated: !isSharp,
-    hidden: sealedTokens,
-    ...(calibration !== undefined && { calibration }),
-  }
+  const { model, endpoint } = target
+  const gauge = { model, endpoint, owner: branch.tenant, estimated: !isSharp, hidden: sealedTokens, calibration }
   const send = request.send ?? request.sendTo?.(target)
   const pause = yieldNow(SLICE_MS)
   const knownItems = (links[shared - 1]?.index ?? -1) + 1

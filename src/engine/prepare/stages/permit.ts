@@ -16,7 +16,8 @@ export interface Permitted extends Reduced {
 
 /** Whether it fits and can be paid for; a policy's closing turn takes the place of what does not fit. */
 export async function permit(reduced: Reduced): Promise<Permitted> {
-  const { context, before, view, smallest } = reduced
+  const { request, context, moved, found, standing, edits, isOutputLowered } = reduced
+  const { before, view, epoch, smallest, journal } = reduced
   const closing = closingOf(reduced)
   const leaving = closing?.view ?? view
   designLogOf(context.deps.policy)
@@ -25,7 +26,22 @@ export async function permit(reduced: Reduced): Promise<Permitted> {
   // A guess, and the margin of an unknown model, may cost an epoch, not the request.
   if (isCertainlyOver(leaving.estimate, context.limit)) throw tooLarge(context, smallest ?? leaving)
   const permission = await passBudgetGate(context, leaving, closing?.verdict)
-  return { ...reduced, permission, isClosing: closing !== undefined }
+  return {
+    request,
+    context,
+    moved,
+    found,
+    standing,
+    edits,
+    isOutputLowered,
+    before,
+    view,
+    epoch,
+    smallest,
+    journal,
+    permission,
+    isClosing: closing !== undefined,
+  }
 }
 
 /** A policy's closing turn; and where the provider holds the history, all that can still be done about its size. */
