@@ -41,6 +41,16 @@ export interface EditedPrefix {
   readonly sourceBytes: number
 }
 
+/** What leaves, and how it was made. */
+export interface Outgoing {
+  readonly text: string
+  readonly bytes: number
+  /** What it begins with, where that was written before. */
+  readonly editedPrefix: EditedPrefix | undefined
+  /** What the client's own text was changed by, in order; undefined where nothing was, or it was written otherwise. */
+  readonly splices: readonly Splice[] | undefined
+}
+
 /** What was worked out for the last requests of a branch. */
 export class BranchMemo {
   #epochView: EpochView | undefined

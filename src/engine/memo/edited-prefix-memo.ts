@@ -5,18 +5,8 @@ import type { Item } from '../../core/item.ts'
 import { applySplices, grownBy, splicesFrom } from '../../core/splices.ts'
 import type { Fields } from '../../core/values.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
-import type { EditedPrefix } from './branch-memo.ts'
+import type { EditedPrefix, Outgoing } from './branch-memo.ts'
 import { surroundingsOf, type Surroundings } from './surroundings.ts'
-
-/** What leaves, and how it was made. */
-export interface Outgoing {
-  readonly text: string
-  readonly bytes: number
-  /** What it begins with, where that was written before. */
-  readonly editedPrefix: EditedPrefix | undefined
-  /** What the client's own text was changed by, in order; undefined where nothing was, or it was written otherwise. */
-  readonly splices: readonly Splice[] | undefined
-}
 
 /** The text of an edited conversation. */
 export function outgoingOf(context: PrepareContext, conversation: Conversation, plan: Plan): Outgoing {
