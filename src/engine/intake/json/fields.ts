@@ -100,24 +100,30 @@ export class Fields {
 
   #visit(field: Field, value: unknown, depth: number): void {
     field.count++
-    field.types[typeIndex(value)]!++
-    if (value === null) {
-      field.nulls++
-    } else if (typeof value === 'number') {
+    const { types } = field
+    if (typeof value === 'number') {
+      types[NUMBER]!++
       field.numbers ??= new NumberStats(this.#pool)
       field.numbers.add(value)
     } else if (typeof value === 'string') {
+      types[STRING]!++
       if (value.length > field.longest) field.longest = value.length
       field.words ??= new Counter(MAX_DISTINCT)
       field.words.add(value.length > MAX_VALUE_CHARS ? value.slice(0, MAX_VALUE_CHARS) : value)
+    } else if (value === null) {
+      types[NULL]!++
+      field.nulls++
     } else if (typeof value === 'boolean') {
+      types[BOOLEAN]!++
       field.words ??= new Counter(MAX_DISTINCT)
       field.words.add(String(value))
     } else if (Array.isArray(value)) {
+      types[ARRAY]!++
       field.longest = Math.max(field.longest, value.length)
       if (depth < MAX_DEPTH) this.#items(field, value, depth)
-    } else if (depth < MAX_DEPTH) {
-      this.#entries(field, value as Record<string, unknown>, depth)
+    } else {
+      types[OBJECT]!++
+      if (depth < MAX_DEPTH) this.#entries(field, value as Record<string, unknown>, depth)
     }
   }
 
@@ -129,16 +135,17 @@ export class Fields {
 
   #entries(field: Field, value: Record<string, unknown>, depth: number): void {
     field.children ??= new Map()
-    const keys = Object.keys(value)
     const { order } = field
-    for (let i = 0; i < keys.length; i++) {
-      const key = keys[i]!
-      let child = order[i]
+    let place = -1
+    // Values of parsed JSON inherit nothing that could be listed, and this loop reads them fastest.
+    for (const key in value) {
+      place++
+      let child = order[place]
       if (child === undefined || child.key !== key) {
         child = field.children.get(key) ?? this.#newChild(field, field.children, key)
         if (child === undefined) continue
         // Bounded by the number of fields, not by that of a record's keys.
-        if (i <= order.length) order[i] = child
+        if (place <= order.length) order[place] = child
       }
       this.#visit(child, value[key], depth + 1)
     }
@@ -179,12 +186,7 @@ export class Fields {
 const depthOf = (path: string): number => path.split(/\.|\[\]/).length
 
 const TYPES = ['null', 'number', 'string', 'boolean', 'array', 'object'] as const
-
-function typeIndex(value: unknown): number {
-  if (value === null) return 0
-  const type = typeof value
-  return type === 'number' ? 1 : type === 'string' ? 2 : type === 'boolean' ? 3 : Array.isArray(value) ? 4 : 5
-}
+const [NULL, NUMBER, STRING, BOOLEAN, ARRAY, OBJECT] = [0, 1, 2, 3, 4, 5] as const
 
 /** Types that occurred, most frequent first. */
 const typesOf = (field: Field): string[] =>

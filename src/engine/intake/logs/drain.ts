@@ -21,8 +21,6 @@ export interface DrainOptions {
   readonly maxGroups?: number
   /** Tokens of a message that are looked at. @default 60 */
   readonly maxTokens?: number
-  /** Reads the shapes of messages; several drains of the same messages may share one. */
-  readonly shapeOf?: ShapeOf
 }
 
 export interface LogGroup {
@@ -40,10 +38,7 @@ export interface LogGroup {
 }
 
 export interface Drain {
-  /** `shape` is what the drain's reader says of the message, where that is known. */
-  add(message: string, ordinal: number, shape?: MessageShape): void
-  /** As `add`, of a message whose shape is known; false when no message of that shape was added, and nothing was counted. */
-  addKnown(key: string, ordinal: number): boolean
+  add(message: string, ordinal: number): void
   /** Groups, most frequent first. */
   groups(): LogGroup[]
   /** The group that a message which was added belongs to; undefined for a shape never seen. Call after `groups`. */
@@ -52,9 +47,20 @@ export interface Drain {
   unmatched(): number
 }
 
+/** A drain for messages whose shapes may be known before. */
+export interface SharedDrain extends Drain {
+  add(message: string, ordinal: number, shape?: MessageShape): void
+  /** As `add`, by the key of a shape; false when no message of that shape was added, and nothing was counted. */
+  addKnown(key: string, ordinal: number): boolean
+}
+
 export function createDrain(options: DrainOptions = {}): Drain {
+  return createSharedDrain(shapeReader(options.maxTokens), options)
+}
+
+/** Several drains of the same messages share one reader of shapes. */
+export function createSharedDrain(shapeOf: ShapeOf, options: DrainOptions = {}): SharedDrain {
   const { columnVariety = 5, similarity = 0.6, maxGroups = 4_000 } = options
-  const { shapeOf = shapeReader(options.maxTokens) } = options
   let shapes = new Map<string, Shape>()
   /** Key of a shape that was merged → key of the shape that took it. */
   const merged = new Map<string, string>()

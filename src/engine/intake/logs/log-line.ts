@@ -72,6 +72,8 @@ const SYSLOG_TIME = new RegExp(`^${MONTH} `)
 const PRIORITY = /^<\d{1,3}>(?:\d )?/
 const KLOG = /^([IWEF])(\d{4} \d{2}:\d{2}:\d{2}\.\d+) +\d+ [\w./-]+:\d+\] /
 const ACCESS = /^(\S+) \S+ \S+ \[([^\]]{10,40})\] "([^"]{0,2000})" (\d{3}) (\S+)/
+/** In every line of an access log, and in few others. */
+const ACCESS_SIGN = '] "'
 const LOGFMT = /(?:^|\s)(?:level|lvl|severity)="?([A-Za-z]+)"?/
 const LOGFMT_TIME = /(?:^|\s)(?:time|ts|timestamp)="?([^\s"]+)"?/
 const LOGFMT_MESSAGE = /(?:^|\s)(?:msg|message)=(?:"((?:[^"\\]|\\.)*)"|(\S+))/
@@ -90,7 +92,7 @@ const isDigitAt = (text: string, at: number): boolean => {
 }
 
 export function parseLogLine(line: string): LogLine {
-  const access = line.length < 8_000 && line.includes('] "') ? ACCESS.exec(line) : null
+  const access = line.length < 8_000 && line.includes(ACCESS_SIGN) ? ACCESS.exec(line) : null
   if (access !== null) return accessLine(access)
   const klog = isDigitAt(line, 1) ? KLOG.exec(line) : null
   if (klog !== null)
@@ -151,15 +153,15 @@ function readHeader(head: string, from: number, syslog: boolean, timed: boolean)
     // Without a time, only a level can start a header.
     if (!timed && fields > 0 && level === undefined) break
     const rest = head.slice(at, at + 200)
-    const word = /^[[(<]?([A-Za-z]+)[\])>]?:?(?=\s|$|[|,-])/.exec(rest)
+    const word = level === undefined ? /^[[(<]?([A-Za-z]+)[\])>]?:?(?=\s|$|[|,-])/.exec(rest) : null
     const named = word === null ? undefined : word[1]!.length === 1 ? letterLevel(word[1]!, timed) : levelOf(word[1]!)
-    if (level === undefined && named !== undefined) {
+    if (named !== undefined) {
       level = named
       at = skipSeparators(head, at + word![0].length)
       continue
     }
-    const number = timed ? /^\d+(?=\s)/.exec(rest) : null
-    if (number !== null && level === undefined) {
+    const number = timed && level === undefined ? /^\d+(?=\s)/.exec(rest) : null
+    if (number !== null) {
       at = skipSeparators(head, at + number[0].length)
       continue
     }
@@ -173,8 +175,8 @@ function readHeader(head: string, from: number, syslog: boolean, timed: boolean)
       at = skipSeparators(head, bracket + 1)
       continue
     }
-    const process = PROCESS.exec(rest)
-    if (process !== null && source === undefined && (timed || level !== undefined)) {
+    const process = source === undefined && (timed || level !== undefined) ? PROCESS.exec(rest) : null
+    if (process !== null) {
       source = process[1]!
       at = skipSeparators(head, at + process[0].length)
       continue
@@ -239,7 +241,8 @@ function guessLevel(head: string, from: number): Severity {
 const COUNTED_ERRORS = /\d (?:errors?|failures?|failed)|(?:errors?|failures?|failed)[:= ]+\d/i
 
 /** False when the level of a line is the same whichever digits it holds: only a status and a count of errors are read by value. */
-export const digitsDecideLevel = (line: string): boolean => COUNTED_ERRORS.test(line) || ACCESS.test(line)
+export const digitsDecideLevel = (line: string): boolean =>
+  COUNTED_ERRORS.test(line) || (line.includes(ACCESS_SIGN) && ACCESS.test(line))
 
 /** True when a line carries a time or a level of its own, as log lines do. */
 export function looksLikeLogLine(line: string): boolean {

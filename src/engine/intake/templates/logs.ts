@@ -1,4 +1,5 @@
-import { createDrain } from '../logs/drain.ts'
+import { createSharedDrain } from '../logs/drain.ts'
+import type { Drain } from '../logs/drain.ts'
 import { levelOf, parseLogLine } from '../logs/log-line.ts'
 import type { Severity } from '../logs/log-line.ts'
 import { shapeReader } from '../logs/shape-of.ts'
@@ -27,8 +28,8 @@ export function logsTemplate(): Template {
   const sampled = new Counter(50)
   const samples: Record<string, unknown>[] = []
   const shapeOf = shapeReader()
-  const patterns = createDrain({ shapeOf })
-  const errors = createDrain({ shapeOf })
+  const patterns = createSharedDrain(shapeOf)
+  const errors = createSharedDrain(shapeOf)
   return {
     name: 'logs',
     add(record) {
@@ -71,7 +72,7 @@ export function logsTemplate(): Template {
   }
 }
 
-const groupsOf = (drain: ReturnType<typeof createDrain>, count: number): Record<string, unknown>[] =>
+const groupsOf = (drain: Drain, count: number): Record<string, unknown>[] =>
   drain
     .groups()
     .slice(0, count)

@@ -1,4 +1,4 @@
-import { createDrain } from '../logs/drain.ts'
+import { createSharedDrain } from '../logs/drain.ts'
 import { LOG_TIME } from '../detect/json.ts'
 import { Fields } from '../json/fields.ts'
 import type { LogGroup } from '../logs/drain.ts'
@@ -40,8 +40,8 @@ const LINE_CHARS = 64
 export function logView(input: ViewInput): BodyView {
   const levels = new Counter(10)
   const shapeOf = shapeReader()
-  const patterns = createDrain({ shapeOf })
-  const errors = createDrain({ shapeOf })
+  const patterns = createSharedDrain(shapeOf)
+  const errors = createSharedDrain(shapeOf)
   const gists = new Set<string>()
   const fields = new Fields()
   const alike = new AlikeMemo<Counted>(DIGITS_ASIDE, input.text.length / LINE_CHARS)
