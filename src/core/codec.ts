@@ -1,7 +1,15 @@
 import type { Conversation, Loss } from './conversation.ts'
 import type { Item } from './item.ts'
+import type { Fields } from './values.ts'
 import type { Usage } from './usage.ts'
 import type { WireTraits } from './wire-traits.ts'
+
+/** A replacement of one stretch of a text. `start === end` inserts. */
+export interface Splice {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
 
 /** Reads one wire format into items with their spans in the text, and splices edited items back into it. */
 export interface Codec {
@@ -15,6 +23,8 @@ export interface Codec {
     /** Its length in UTF-8, where that is known without counting. */
     readonly bytes?: number
     readonly losses: readonly Loss[]
+    /** What the conversation's own text was changed by, in order; absent where the text was written anew. */
+    readonly splices?: readonly Splice[]
   }
   /** Members of the request as they were parsed, the wire's own names. For reading only. */
   fields(conversation: Conversation): Readonly<Record<string, unknown>>
@@ -55,8 +65,12 @@ export interface IncrementalCodec {
   messages(conversation: Conversation): readonly unknown[]
   /** Where a message ends in the text. */
   endOf(conversation: Conversation, message: number): number
-  /** Members of the request with other messages in the place of its own. */
-  fieldsWith(conversation: Conversation, messages: readonly unknown[]): Readonly<Record<string, unknown>>
+  /** Where the list of messages stands in the text; undefined where there is none. */
+  listIn(conversation: Conversation): { readonly start: number; readonly end: number } | undefined
+  /** What the changes of a conversation's envelope alone make of its text, in order; undefined where they begin its messages anew. */
+  envelope(conversation: Conversation): readonly Splice[] | undefined
+  /** Members of a request with other messages in the place of its own. */
+  withMessages(fields: Fields, messages: readonly unknown[]): Fields
 }
 
 export interface MarkOptions {

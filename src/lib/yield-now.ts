@@ -6,12 +6,15 @@ const SLICE_MS = 8
 /** Lets other work of the process run, when the last time was long enough ago. */
 export type Pause = () => Promise<void>
 
+/** When what has been handed to sockets is out, and whoever waited for it has had a turn. */
+export const nextRound = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 /** For long loops, and between the parts of long work. */
 export function yieldNow(sliceMs = SLICE_MS): Pause {
   let until = performance.now() + sliceMs
   return async () => {
     if (performance.now() < until) return
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextRound()
     until = performance.now() + sliceMs
   }
 }

@@ -253,6 +253,8 @@ describe.each(PAIRS)('a client of %s in front of %s', (from, to) => {
       expect(last).toContain(word)
     }
     expect(on.referee.log.flatMap(({ headers }) => Object.values(headers)).join()).not.toContain('client-key')
+    // Answers are recorded when the client has them.
+    await on.proxy.close()
     expect(on.events.filter((event) => event.type === 'usage-recorded')).toHaveLength(3)
   })
 })

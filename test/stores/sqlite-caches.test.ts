@@ -205,7 +205,7 @@ describe('a write that does not wait for the disk', () => {
         expect(await visible()).toBe(1)
         const three = first.append(T, 's', [item('c')], undefined, batched)
         expect(await visible()).toBe(1)
-        await vi.advanceTimersByTimeAsync(8)
+        await vi.advanceTimersByTimeAsync(4)
         expect([await two, await three, await visible()]).toEqual([2, 3, 3])
         const four = first.append(T, 's', [item('d')], undefined, batched)
         expect(await visible()).toBe(3)

@@ -1,3 +1,4 @@
+import type { Splice } from '../../core/codec.ts'
 import type { Plan } from '../../core/edits.ts'
 import type { Item } from '../../core/item.ts'
 
@@ -32,10 +33,22 @@ export interface EditedPrefix {
   readonly edits: number
   /** Items in it that the client's body has otherwise, or not at all. */
   readonly changed: number
+  /** What was changed in it before its messages. */
+  readonly before: readonly Splice[]
   /** The client's message that it ends with; where that one ends in the client's body, and how many bytes that is. */
   readonly message: number
   readonly from: number
   readonly sourceBytes: number
+}
+
+/** What leaves, and how it was made. */
+export interface Outgoing {
+  readonly text: string
+  readonly bytes: number
+  /** What it begins with, where that was written before. */
+  readonly editedPrefix: EditedPrefix | undefined
+  /** What the client's own text was changed by, in order; undefined where nothing was, or it was written otherwise. */
+  readonly splices: readonly Splice[] | undefined
 }
 
 /** What was worked out for the last requests of a branch. */

@@ -5,7 +5,9 @@ import type { EditedItems } from '../../core/edits.ts'
 import type { Hash } from '../../core/hash.ts'
 import type { ClientProfile } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
+import type { Fields } from '../../core/values.ts'
 import { hidesContent } from '../../core/whole-prompt.ts'
+import { BoundedMap } from '../../lib/bounded-map.ts'
 import { createPrefixes, noPrefixes, type Prefixes } from '../../lib/prefix-memo.ts'
 import { createRecentBodies, forgetfulBodies, type RecentBodies } from './recent-bodies.ts'
 
@@ -30,6 +32,8 @@ export interface Memo {
   readonly edited: EditedItems | undefined
   /** Parsed messages whose text was found to be well formed. */
   readonly wellFormed: WeakSet<object> | undefined
+  /** What stands beside the messages of requests that broke no rule, as it was read from what left; by tenant, model and text. */
+  readonly frames: BoundedMap<string, Fields> | undefined
   /** Reads a text that was made from a conversation's own: from where the two part. */
   readonly readAgain: (codec: Codec, text: string, from: Conversation) => Conversation
 }
@@ -37,15 +41,20 @@ export interface Memo {
 export interface MemoOptions {
   readonly hash: Hash
   readonly profile: ClientProfile
-  /** What remembered bodies may take together. @default the bounds of `recent-bodies.ts` */
+  /** What remembered bodies and frames may take together. @default bounds of their own */
   readonly bodyBytes?: number | undefined
 }
 
+/** Tools of some dozens of different clients; what was parsed takes more than its text. */
+const FRAME_BYTES = 16_000_000
+export const frameWeight = (frame: string): number => 6 * frame.length
+
 export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
   const prefixes = createPrefixes<Item>()
+  const frameBytes = bodyBytes === undefined ? FRAME_BYTES : Math.min(FRAME_BYTES, bodyBytes / 8)
   const chains = prefixes.memo<readonly Link[]>()
   return {
-    bodies: createRecentBodies(prefixes, bodyBytes === undefined ? {} : { bytes: bodyBytes, least: 0 }),
+    bodies: createRecentBodies(prefixes, bodyBytes === undefined ? {} : { bytes: bodyBytes - frameBytes, least: 0 }),
     chain(items) {
       const near = chains.nearest(items)
       // A request asks for its own chain several times.
@@ -61,6 +70,7 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
     prefixes,
     edited: new WeakMap(),
     wellFormed: new WeakSet(),
+    frames: new BoundedMap(frameBytes),
     readAgain: (codec, text, from) => codec.incremental?.decode(text, from) ?? codec.decode(text),
   }
 }
@@ -91,5 +101,6 @@ export const noMemo = ({ hash, profile }: MemoOptions): Memo => ({
   prefixes: noPrefixes(),
   edited: undefined,
   wellFormed: undefined,
+  frames: undefined,
   readAgain: (codec, text) => codec.decode(text),
 })

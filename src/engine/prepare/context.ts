@@ -7,7 +7,7 @@ import type { Limit, Load, Target } from '../../core/target.ts'
 import type { Measurement, Occupancy, TargetRef } from '../../meter/index.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
 import type { EngineDeps } from '../deps.ts'
-import type { EditedPrefix } from '../memo/branch-memo.ts'
+import type { Outgoing } from '../memo/branch-memo.ts'
 import type { OpenOffer, ToolOffer } from '../readers/offered-tools.ts'
 import type { Readers } from '../readers/reader-tools.ts'
 import type { Branch } from '../session/branch/branch.ts'
@@ -54,8 +54,8 @@ export interface View {
   readonly conversation: Conversation
   /** The body in the wire's own text; the incoming bytes themselves when the plan is empty. */
   readonly text: string
-  /** What the text begins with, where that was read and found valid before. */
-  readonly editedPrefix: EditedPrefix | undefined
+  /** How a text was made from the client's own. It holds as long as that is still the view's text. */
+  readonly outgoing: Outgoing
   /** Headers that the body needs beside the client's own. */
   readonly headers: Readonly<Record<string, string>>
   /** Counted from nothing but the text. */

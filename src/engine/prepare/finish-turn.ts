@@ -97,6 +97,9 @@ export function finish(permitted: Permitted, permission: Permission, unwritten: 
     declared: (view.conversation.changes?.addTools ?? []).map(({ name }) => name),
     report,
   }
+  const { outgoing } = view
+  if (outgoing.splices !== undefined && outgoing.text === view.text && context.text === request.body)
+    turn.splices = outgoing.splices
   if (epochId !== undefined) turn.epoch = epochId
   return turn
 }

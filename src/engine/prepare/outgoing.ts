@@ -2,46 +2,65 @@ import type { Violation } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { PrepareContext, View } from './context.ts'
+import type { Fields } from '../../core/values.ts'
 import { largestParts } from './largest-parts.ts'
 import { fieldsBehind, rememberEditedPrefix } from '../memo/edited-prefix-memo.ts'
+import { frameWeight } from '../memo/memo.ts'
+import { frameOf, surroundingsOf } from '../memo/surroundings.ts'
 
 /**
  * A rule that the client's own bytes already broke is the provider's to report; one that we broke must not leave. `read` is what the
  * view's text says, where somebody has read it.
  */
 export function validate(context: PrepareContext, view: View, read?: Conversation): void {
-  const { codec, conversation } = context
-  const fields = read === undefined ? fieldsOf(context, view) : codec.fields(read)
-  const broken = newlyBroken(context, fields, () => codec.fields(conversation))
-  if (broken === undefined) return
-  const { rule, path, message } = broken.ours
-  throw ownDefect(`The reduced request breaks ${rule} at ${path}: ${message}`, { violations: broken.all })
+  const { codec, conversation, deps } = context
+  const { frames } = deps.memo
+  const frame = read === undefined ? frameAround(context, view) : undefined
+  const around = frame === undefined ? undefined : frames?.get(frame)
+  // With the client's own messages only what stands beside them can break a rule by our doing.
+  if (around !== undefined && view.plan.length === 0 && view.conversation.isRestored !== true) return
+  const fields = read === undefined ? fieldsOf(context, view, around) : codec.fields(read)
+  const { ours, all } = newlyBroken(context, fields, () => codec.fields(conversation))
+  if (ours !== undefined)
+    throw ownDefect(`The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`, { violations: all })
+  if (frame !== undefined && around === undefined && all.length === 0)
+    frames?.set(frame, codec.incremental!.withMessages(fields, []), frameWeight(frame))
 }
 
-type Fields = Readonly<Record<string, unknown>>
+/** What leaves beside the messages, where something of ours is there and nothing of it is in them. */
+function frameAround({ branch, codec, text, target }: PrepareContext, view: View): string | undefined {
+  const { conversation, outgoing } = view
+  if (conversation.changes === undefined || outgoing.text !== view.text) return undefined
+  const around = surroundingsOf(codec, conversation)
+  // Nobody learns from how long this takes what another tenant declares.
+  return around && `${branch.tenant}\n${codec.format}\n${target.model}\n${frameOf(text, around)}`
+}
 
-/** The first rule that a body breaks and the one before did not. */
+/** The first rule that a body breaks and the one before did not, and all that it breaks. */
 export function newlyBroken(
   { deps, codec, target }: PrepareContext,
   fields: Fields,
   before: () => Fields,
-): { readonly ours: Violation; readonly all: readonly Violation[] } | undefined {
+): { readonly ours: Violation | undefined; readonly all: readonly Violation[] } {
   const { wellFormed } = deps.memo
   const options = { model: target.model, ...(wellFormed !== undefined && { wellFormed }) }
   const all = codec.check(fields, options)
-  if (all.length === 0) return undefined
+  if (all.length === 0) return { ours: undefined, all }
   const known = new Set(codec.check(before(), options).map(({ rule }) => rule))
-  const ours = all.find(({ rule }) => !known.has(rule))
-  return ours === undefined ? undefined : { ours, all }
+  return { ours: all.find(({ rule }) => !known.has(rule)), all }
 }
 
-/** From the bytes themselves, not from what they were made of; what every request since the last change begins with is read once. */
-function fieldsOf(context: PrepareContext, view: View): Fields {
-  const { codec } = context
-  // A closing turn changes what stands before the history as well.
-  const prefix = view.conversation.changes === undefined ? view.editedPrefix : undefined
-  const known = prefix && fieldsBehind(context, prefix)
-  if (known !== undefined) return known
+/**
+ * From the bytes themselves, not from what they were made of; what every request since the last change begins with is read once, and so is
+ * what stands beside the messages (`known`).
+ */
+function fieldsOf(context: PrepareContext, view: View, known: Fields | undefined): Fields {
+  const { codec, conversation } = context
+  const { outgoing } = view
+  const prefix = outgoing.text === view.text ? outgoing.editedPrefix : undefined
+  const around = view.conversation.changes === undefined ? codec.fields(conversation) : known
+  const fields = prefix && around && fieldsBehind(context, prefix, around)
+  if (fields !== undefined) return fields
   const read = readAgain(context, view.text)
   rememberEditedPrefix(context, view, read)
   return codec.fields(read)

@@ -40,7 +40,8 @@ async function inStages(deps: EngineDeps, branch: Branch, request: PrepareReques
   await pause()
   const whole = await writtenOut(measured)
   if (whole !== undefined) {
-    const turn = await prepare(deps, branch, whole)
+    // They are changes of another text than the one that came in.
+    const { splices: _, ...turn } = await prepare(deps, branch, whole)
     return { ...turn, report: { ...turn.report, untouched: false } }
   }
   const reduced = await reduce(measured)

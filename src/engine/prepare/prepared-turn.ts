@@ -1,3 +1,4 @@
+import type { Splice } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
 import type { Limit, Load, Target, Thresholds, Verdict } from '../../core/target.ts'
@@ -34,6 +35,8 @@ export interface PreparedTurn<Body extends string | object = string | object> {
   readonly body: Body extends string ? string : Body
   /** The same as text. */
   readonly text: string
+  /** What the text that came in was changed by, in order; absent where nothing was changed, or it was written anew. */
+  readonly splices?: readonly Splice[]
   readonly headers: Readonly<Record<string, string>>
   readonly verdict: Verdict
   readonly load: Load

@@ -14,15 +14,15 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const offered = declared(shown, toolsFor(context.offer, standing.epoch !== undefined, plan.length > 0))
   const edited = context.offer.forbids ? changeEnvelope(offered, { forbidTools: 'strictly' }) : offered
   const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
-  const { text, bytes, editedPrefix } = outgoingOf(context, conversation, plan)
-  const measurement = deps.meter.measure(context.gauge, conversation, bytes)
+  const outgoing = outgoingOf(context, conversation, plan)
+  const measurement = deps.meter.measure(context.gauge, conversation, outgoing.bytes)
   const anchor = anchorFor(context, standing.epoch?.id)
   const { estimate, load } = loadsOf(context, conversation, measurement, { anchor, epoch: standing.epoch?.id })
   return {
     plan,
     conversation,
-    text,
-    editedPrefix,
+    text: outgoing.text,
+    outgoing,
     headers: stale ? context.codec.traits.staleThinkingHeaders : {},
     measurement,
     estimate,

@@ -9,7 +9,7 @@ import { writeRestored } from '../kit/restored.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
-import { spliceArray, spliceMember, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
+import { inOrder, spliceArray, spliceMember, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { nativeSplice } from './native.ts'
 import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './source.ts'
@@ -22,6 +22,9 @@ export function encode(conversation: Conversation): Written {
   const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
   return { ...spliceSized(source, splices), losses: [] }
 }
+
+export const envelope = (conversation: Conversation): readonly Splice[] =>
+  inOrder(envelopeSplices(conversation, sourceOf(conversation)))
 
 function historySplices(conversation: Conversation, source: Source): Splice[] {
   if (conversation.items === source.items) return []

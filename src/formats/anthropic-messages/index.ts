@@ -1,13 +1,13 @@
 import type { Codec } from '../../core/codec.ts'
 import { decode } from './decode.ts'
-import { encode } from './encode.ts'
+import { encode, envelope } from './encode.ts'
 import { nativeBetas } from './native.ts'
 import { placeCacheMarks } from './place-marks.ts'
 import { readResponse } from './response.ts'
 import { checkAnthropicMessages } from './rules.ts'
 import { stream } from './stream.ts'
 import { traits } from './traits.ts'
-import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
+import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages, withMessages } from './source.ts'
 
 export const anthropicMessages: Codec = {
   format: FORMAT,
@@ -15,7 +15,7 @@ export const anthropicMessages: Codec = {
   decode: (text) => decode(text),
   encode,
   fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf },
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
   fragment: fragmentOf,
   check: checkAnthropicMessages,
   placeCacheMarks,

@@ -49,7 +49,7 @@ export function nodeAt(root: JsonNode, { message, bare, block }: Place): JsonNod
 export const isServerCall = (type: string): boolean => type !== 'tool_use' && type.endsWith('tool_use')
 export const isServerResult = (type: string): boolean => type !== 'tool_result' && type.endsWith('tool_result')
 
-export const { fieldsOf, parsedMessages, endOfMessage } = messageList('messages')
+export const { fieldsOf, parsedMessages, endOfMessage, listIn, withMessages } = messageList('messages')
 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {

@@ -7,7 +7,7 @@ import { groupByMessage } from '../kit/outgoing.ts'
 import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
 import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
-import { spliceArray, spliceMembers, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
+import { inOrder, spliceArray, spliceMembers, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
 import { spliceList } from './lists.ts'
@@ -32,6 +32,9 @@ export function encode(conversation: Conversation): Written {
   const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
   return { ...spliceSized(source, splices), losses: [] }
 }
+
+export const envelope = (conversation: Conversation): readonly Splice[] =>
+  inOrder(envelopeSplices(conversation, sourceOf(conversation)))
 
 function historySplices(conversation: Conversation, source: Source): Splice[] {
   if (conversation.items === source.items) return []

@@ -97,11 +97,12 @@ export function newKey(root: JsonNode, key: string): string {
 }
 
 /** The request's members as parsed. */
-export function fieldsOf(conversation: Conversation, messages?: readonly unknown[]): Fields {
-  const body = sourceOf(conversation).body.value as Fields
-  const request = requestIn(body)
-  if (messages === undefined) return body
-  return request === body ? { ...body, contents: messages } : { ...body, request: { ...request, contents: messages } }
+export const fieldsOf = (conversation: Conversation): Fields => sourceOf(conversation).body.value as Fields
+
+export function withMessages(fields: Fields, messages: readonly unknown[]): Fields {
+  const request = requestIn(fields)
+  const changed = { ...request, contents: messages }
+  return request === fields ? changed : { ...fields, request: changed }
 }
 
 export const parsedMessages = (conversation: Conversation): readonly unknown[] =>
@@ -109,6 +110,9 @@ export const parsedMessages = (conversation: Conversation): readonly unknown[] =
 
 export const endOfMessage = (conversation: Conversation, message: number): number =>
   contentAt(sourceOf(conversation).body, message)!.end
+
+export const listIn = (conversation: Conversation): JsonNode | undefined =>
+  member(rootOf(sourceOf(conversation).body), 'contents')
 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {

@@ -1,25 +1,14 @@
+import type { Splice } from '../../core/codec.ts'
+import { applySplices, grownBy } from '../../core/splices.ts'
 import type { JsonMember, JsonNode } from './json-index.ts'
 
-/** A replacement of one stretch of the original text. `start === end` inserts. */
-export interface Splice {
-  readonly start: number
-  readonly end: number
-  readonly text: string
-}
+export type { Splice } from '../../core/codec.ts'
 
-/** Applies non-overlapping splices; everything between them is copied as it stands. */
-export function spliceText(text: string, splices: readonly Splice[]): string {
-  if (splices.length === 0) return text
-  const ordered = [...splices].sort((a, b) => a.start - b.start || a.end - b.end)
-  const out: string[] = []
-  let from = 0
-  for (const splice of ordered) {
-    out.push(text.slice(from, splice.start), splice.text)
-    from = splice.end
-  }
-  out.push(text.slice(from))
-  return out.join('')
-}
+/** Applies splices that do not overlap, in any order. */
+export const spliceText = (text: string, splices: readonly Splice[]): string => applySplices(text, inOrder(splices))
+
+export const inOrder = (splices: readonly Splice[]): readonly Splice[] =>
+  splices.length < 2 ? splices : [...splices].sort((a, b) => a.start - b.start || a.end - b.end)
 
 /** A text and its length in UTF-8. */
 export interface SizedText {
@@ -28,12 +17,13 @@ export interface SizedText {
 }
 
 /** The same for a text whose length is known: only what changes is counted. */
-export function spliceSized({ text, bytes }: SizedText, splices: readonly Splice[]): SizedText {
-  const grown = splices.reduce(
-    (sum, { start, end, text: own }) => sum + Buffer.byteLength(own) - Buffer.byteLength(text.slice(start, end)),
-    0,
-  )
-  return { text: spliceText(text, splices), bytes: bytes + grown }
+export function spliceSized(
+  { text, bytes }: SizedText,
+  given: readonly Splice[],
+): SizedText & { readonly splices?: readonly Splice[] } {
+  if (given.length === 0) return { text, bytes }
+  const splices = inOrder(given)
+  return { text: applySplices(text, splices), bytes: bytes + grownBy(text, splices), splices }
 }
 
 /** What an array shall hold: an element of its own by index, or new JSON text. */

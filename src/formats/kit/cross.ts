@@ -1,3 +1,4 @@
+import type { Splice } from '../../core/codec.ts'
 import type { Conversation, Loss } from '../../core/conversation.ts'
 
 export interface Written {
@@ -5,6 +6,8 @@ export interface Written {
   /** Its length in UTF-8, where that is known without counting. */
   readonly bytes?: number
   readonly losses: readonly Loss[]
+  /** What the conversation's own text was changed by, in order; absent where the text was written anew. */
+  readonly splices?: readonly Splice[]
 }
 
 /** Writes a conversation of another wire, then lets this wire's own encoder apply the changes to the envelope. */

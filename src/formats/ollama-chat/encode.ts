@@ -3,7 +3,15 @@ import type { Item } from '../../core/item.ts'
 import { stringOf } from '../../core/values.ts'
 import { member, type JsonNode } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
-import { spliceArray, spliceMember, spliceMembers, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
+import {
+  inOrder,
+  spliceArray,
+  spliceMember,
+  spliceMembers,
+  spliceSized,
+  type ArrayPart,
+  type Splice,
+} from '../json/splice.ts'
 import { writeForeign, type Written } from '../kit/cross.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
 import { writeRestored } from '../kit/restored.ts'
@@ -18,6 +26,12 @@ export function encode(conversation: Conversation): Written {
   const source = sourceOf(conversation)
   const { front, splices } = envelopeSplices(conversation, source)
   return { ...spliceSized(source, [...historySplices(conversation, source, front), ...splices]), losses: [] }
+}
+
+/** A new first message is part of the history. */
+export function envelope(conversation: Conversation): readonly Splice[] | undefined {
+  const { front, splices } = envelopeSplices(conversation, sourceOf(conversation))
+  return front === undefined ? inOrder(splices) : undefined
 }
 
 /** `front`: a message that the envelope puts before all others. */

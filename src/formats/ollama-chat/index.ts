@@ -1,9 +1,9 @@
 import type { Codec } from '../../core/codec.ts'
 import { decode } from './decode.ts'
-import { encode } from './encode.ts'
+import { encode, envelope } from './encode.ts'
 import { readResponse } from './response.ts'
 import { checkOllamaChat } from './rules.ts'
-import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
+import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages, withMessages } from './source.ts'
 import { stream } from './stream.ts'
 import { traits } from './traits.ts'
 
@@ -13,7 +13,7 @@ export const ollamaChat: Codec = {
   decode: (text) => decode(text),
   encode,
   fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf },
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
   fragment: fragmentOf,
   check: checkOllamaChat,
   readResponse,

@@ -40,7 +40,7 @@ export function nodeAt(root: JsonNode, { message, part, index }: Place): JsonNod
   return part === 'images' || part === 'tool_calls' ? value.at(index)! : value
 }
 
-export const { fieldsOf, parsedMessages, endOfMessage } = messageList('messages')
+export const { fieldsOf, parsedMessages, endOfMessage, listIn, withMessages } = messageList('messages')
 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {

@@ -8,7 +8,15 @@ import { groupByMessage } from '../kit/outgoing.ts'
 import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
 import { writeRestored } from '../kit/restored.ts'
 import { objectJson, sealedError } from '../kit/sealed.ts'
-import { spliceArray, spliceMember, spliceMembers, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
+import {
+  inOrder,
+  spliceArray,
+  spliceMember,
+  spliceMembers,
+  spliceSized,
+  type ArrayPart,
+  type Splice,
+} from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { envelopeSplices } from './envelope.ts'
 import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './source.ts'
@@ -19,6 +27,12 @@ export function encode(conversation: Conversation): Written {
   const source = sourceOf(conversation)
   const { front, splices } = envelopeSplices(conversation, source)
   return { ...spliceSized(source, [...historySplices(conversation, source, front), ...splices]), losses: [] }
+}
+
+/** A new first message is part of the history. */
+export function envelope(conversation: Conversation): readonly Splice[] | undefined {
+  const { front, splices } = envelopeSplices(conversation, sourceOf(conversation))
+  return front === undefined ? inOrder(splices) : undefined
 }
 
 /** `front`: a message that the envelope puts before all others. */

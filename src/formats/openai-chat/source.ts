@@ -57,7 +57,7 @@ export const REASONING_KEYS = ['reasoning_content', 'reasoning', 'reasoning_deta
 
 export const isInstructionRole = (role: unknown): boolean => role === 'system' || role === 'developer'
 
-export const { fieldsOf, parsedMessages, endOfMessage } = messageList('messages')
+export const { fieldsOf, parsedMessages, endOfMessage, listIn, withMessages } = messageList('messages')
 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {

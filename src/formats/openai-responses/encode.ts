@@ -6,7 +6,7 @@ import { member, rawText } from '../json/json-index.ts'
 import { jsonTextOf } from '../json/json-text.ts'
 import { groupByMessage } from '../kit/outgoing.ts'
 import { writeRestored } from '../kit/restored.ts'
-import { spliceArray, spliceMember, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
+import { inOrder, spliceArray, spliceMember, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
 import { decode } from './decode.ts'
 import { editSplice, needsNewPart } from './edit.ts'
 import { envelopeSplices } from './envelope.ts'
@@ -19,6 +19,9 @@ export function encode(conversation: Conversation): Written {
   const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
   return { ...spliceSized(source, splices), losses: [] }
 }
+
+export const envelope = (conversation: Conversation): readonly Splice[] =>
+  inOrder(envelopeSplices(conversation, sourceOf(conversation)))
 
 function historySplices(conversation: Conversation, source: Source): Splice[] {
   if (conversation.items === source.items) return []

@@ -1,12 +1,12 @@
 import type { Codec } from '../../core/codec.ts'
 import { decode } from './decode.ts'
-import { encode } from './encode.ts'
+import { encode, envelope } from './encode.ts'
 import { held } from './held.ts'
 import { readResponse } from './response.ts'
 import { checkOpenAiResponses } from './rules.ts'
 import { stream } from './stream.ts'
 import { traits } from './traits.ts'
-import { endOfMessage, FORMAT, fieldsOf, fragmentOf, parsedMessages } from './source.ts'
+import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages, withMessages } from './source.ts'
 
 export const openaiResponses: Codec = {
   format: FORMAT,
@@ -14,7 +14,7 @@ export const openaiResponses: Codec = {
   decode: (text) => decode(text),
   encode,
   fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, fieldsWith: fieldsOf },
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
   held,
   fragment: fragmentOf,
   check: checkOpenAiResponses,

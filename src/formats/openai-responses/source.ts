@@ -58,7 +58,7 @@ export function typeOf(fields: Fields): string {
   return typeof fields['id'] === 'string' ? 'item_reference' : ''
 }
 
-export const { fieldsOf, parsedMessages, endOfMessage } = messageList('input')
+export const { fieldsOf, parsedMessages, endOfMessage, listIn, withMessages } = messageList('input')
 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {

@@ -46,14 +46,18 @@ export function tenantOf(secret: Uint8Array, header: HeaderReader, path = '', ru
     const named = header(rule.slice('header:'.length).trim().toLowerCase())?.trim() ?? ''
     if (named !== '') return tenantName(secret, `named:${named}`)
   }
-  const sent = [bearerIn(header)]
-  for (const name of OTHER_CREDENTIAL_HEADERS) sent.push(header(name))
+  const given: string[] = []
+  const add = (sent: string | undefined): void => {
+    const one = sent?.trim() ?? ''
+    if (one !== '') given.push(one)
+  }
+  add(bearerIn(header))
+  for (const name of OTHER_CREDENTIAL_HEADERS) add(header(name))
   const at = path.indexOf('?')
   if (at >= 0) {
     const query = new URLSearchParams(path.slice(at + 1))
-    sent.push(...CREDENTIAL_PARAMETERS.flatMap((name) => query.getAll(name)))
+    for (const name of CREDENTIAL_PARAMETERS) query.getAll(name).forEach(add)
   }
-  const given = sent.flatMap((one) => (one === undefined || one.trim() === '' ? [] : [one.trim()]))
   // SDKs moved from one header to another between versions, and some send theirs twice: the same key is the same tenant.
   const credentials = given.length < 2 ? given : [...new Set(given)].sort()
   if (credentials.length === 0) return NOBODY
@@ -90,7 +94,7 @@ export async function speakerOf(clues: SpeakerClues): Promise<Speaker> {
   const { header, hash, fields } = clues
   const own = given(header, SESSION_HEADER)
   const named = own ?? clientSession(header, fields)
-  const beginning = hash(beginningOf(clues.items, hash)).slice(0, 16)
+  const beginning = beginningOf(clues.items, hash)
   const continued = await continuedBy(clues)
   const session = named ?? continued?.session ?? (await clues.conversation('', `chain-${beginning}`))
   const agent =
@@ -157,13 +161,18 @@ const conversationIn = (conversation: unknown): string | undefined => {
 
 /** Identity of the first thing that a person said: reminders that the client injects do not count. */
 function beginningOf(items: readonly Item[], hash: Hash): string {
+  const named = (identity: string): string => hash(identity).slice(0, 16)
   for (const item of items) {
     if (item.kind !== 'user' && item.kind !== 'media') continue
-    const known = beginnings.get(item) ?? identityOf(item, hash, CLAUDE_CODE) ?? NOBODY_SAID
-    beginnings.set(item, known)
+    let known = beginnings.get(item)
+    if (known === undefined) {
+      const identity = identityOf(item, hash, CLAUDE_CODE)
+      known = identity === undefined ? NOBODY_SAID : named(identity)
+      beginnings.set(item, known)
+    }
     if (known !== NOBODY_SAID) return known
   }
-  return ''
+  return named('')
 }
 
 /** The same item begins every request of a conversation. */

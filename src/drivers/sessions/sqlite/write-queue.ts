@@ -43,8 +43,11 @@ const FIRST_WAIT_MS = 1
 const LONGEST_WAIT_MS = 50
 /** `soon` and `batched`. One flush for all that was committed meanwhile. */
 const SOON_MS = 50
-/** `batched`. As many share a transaction as come within this time after the last one; the first after a pause does not wait. */
-const GATHER_MS = 8
+/**
+ * `batched`. As many share a transaction as come within this time after the last one; the first after a pause does not wait. Shorter than
+ * any agent takes to ask again: its next request would have to wait for this.
+ */
+const GATHER_MS = 4
 
 /**
  * Writes that arrive together share a commit; each keeps its own savepoint, and one that fails takes nothing else along. A flush to

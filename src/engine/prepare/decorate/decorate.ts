@@ -44,7 +44,7 @@ function isTaken(context: PrepareContext, view: View, { view: { load }, read }: 
   if (load.bytes > context.limit.bytes) return false
   if (read === undefined) return true
   const { codec } = context
-  return newlyBroken(context, codec.fields(read), () => codec.fields(readAgain(context, view.text))) === undefined
+  return newlyBroken(context, codec.fields(read), () => codec.fields(readAgain(context, view.text))).ours === undefined
 }
 
 /** One encode, whatever there is to put on; none where there is nothing. */
@@ -54,16 +54,16 @@ function write(context: PrepareContext, view: View, { drops, notice }: Optional)
   const dropped = applyEdits(view.conversation, drops)
   // What stays behind is without the notice: nothing is archived, measured or continued from one.
   const conversation = native === undefined ? dropped : changeEnvelope(dropped, { native })
-  const outgoing = notice === undefined ? conversation : applyEdits(conversation, [notice.edit])
-  const encoded = outgoing === view.conversation ? view.text : codec.encode(outgoing).text
+  const noticed = notice === undefined ? conversation : applyEdits(conversation, [notice.edit])
+  const encoded = noticed === view.conversation ? view.text : codec.encode(noticed).text
   const text = withCacheMarks(context, conversation, encoded, notice === undefined ? 0 : 1)
   const read = text === view.text ? undefined : readAgain(context, text)
   const needed = native === undefined ? {} : (codec.nativeHeaders?.(codec.fields(read ?? conversation)) ?? {})
   const bytes = read === undefined ? view.load.bytes : (read.bytes ?? Buffer.byteLength(text))
-  const { plan, editedPrefix, measurement, estimate } = view
+  const { plan, outgoing, measurement, estimate } = view
   const headers = joined(view.headers, needed)
   const load = loadWith(view, notice, bytes)
-  return { view: { plan, conversation, text, editedPrefix, headers, measurement, estimate, load }, read }
+  return { view: { plan, conversation, text, outgoing, headers, measurement, estimate, load }, read }
 }
 
 function loadWith({ load: { count } }: View, notice: Notice | undefined, bytes: number): View['load'] {

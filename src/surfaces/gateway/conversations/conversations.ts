@@ -88,9 +88,12 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   /** Two that began alike at the same moment must not both be the first. */
   const orders = Array.from({ length: STRIPES }, mutex)
 
-  const placed = (request: Unnamed): Placed => {
-    const alike = JSON.stringify([request.tenant, request.scope, request.base])
-    return { ...request, alike, number: parseInt(hash(alike).slice(0, 8), 16) }
+  const numbers = new BoundedMap<string, number>(MOST_KNOWN)
+  const placed = ({ tenant, scope, base, items, links }: Unnamed): Placed => {
+    const alike = JSON.stringify([tenant, scope, base])
+    const number = numbers.get(alike) ?? parseInt(hash(alike).slice(0, 8), 16)
+    numbers.set(alike, number)
+    return { tenant, scope, base, items, links, alike, number }
   }
   const keyOf = (request: Placed, name: string): string => `${request.alike}${name}`
   const groupOf = ({ number }: Placed): string => `conversations:${number % GROUPS}`
@@ -124,12 +127,14 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
     const again = failed.get(keyOf(request, end))
     if (again !== undefined) return again
     const marks = marksIn(request, hash)
+    const began = [...alike(request, group)]
     let best: { readonly name: string; readonly rank: number } | undefined
-    for (const [name, left] of alike(request, group)) {
+    for (const [name, left] of began) {
       // Asked again: the same conversation where it has gone on for a while or another process answered; else somebody who began alike.
       const isKnown = isRunning(request, name) || answeredHere.has(keyOf(request, name))
       if (left.end === end && isKnown && !hasAnswer(request)) continue
-      const rank = rankOf(left, marks)
+      // What it was answered tells it from others, where there are any.
+      const rank = rankOf(began.length === 1 && marks.get(left.end) !== undefined ? { end: left.end } : left, marks)
       if (rank > (best?.rank ?? -1)) best = { name, rank }
     }
     return best?.name ?? rewritten(request, group)

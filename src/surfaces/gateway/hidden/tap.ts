@@ -4,6 +4,7 @@ import type { Frame } from '../../../formats/framing/framing.ts'
 import { wireOf } from '../../../formats/registry.ts'
 import { errorEvent } from '../request/answer.ts'
 import type { Tap, TapEnd, UpstreamAnswer } from '../exchange-types.ts'
+import type { When } from '../request/record-answer.ts'
 import type { HiddenNext, HiddenSession } from './index.ts'
 import type { Passed } from '../../../formats/wire/steps.ts'
 
@@ -15,7 +16,7 @@ export interface HiddenTapDeps<B> {
   /** Other processes may get the next request: what this one recorded has to be there for them. */
   readonly isShared: boolean
   /** One answer of the upstream is complete, hidden or not. */
-  readonly recorded: (response: ModelResponse | undefined) => Promise<void>
+  readonly recorded: (read: () => ModelResponse | undefined, when: When) => Promise<void>
   /** The visible answer is over. */
   readonly finished: () => void
 }
@@ -63,6 +64,15 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
       })
       .join('')
 
+  /** What cannot be read is told to the client further below. */
+  const callsUs = (): boolean => {
+    try {
+      return stream.parts().some((part) => hidden.isHidden(part))
+    } catch {
+      return false
+    }
+  }
+
   return {
     rewrites: true,
     chunk(bytes) {
@@ -76,8 +86,9 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
     },
     async end(complete) {
       const rest = pass(frames.end())
+      const said = answer
       // The client need not wait for a disk: in this process whatever comes next in the session is recorded after it.
-      const recorded = deps.recorded(isLost ? undefined : read(answer))
+      const recorded = deps.recorded(() => (isLost ? undefined : read(said)), complete && callsUs() ? 'now' : 'behind')
       if (deps.isShared) await recorded
       const ended = (bytes: string): TapEnd<B> => ({ bytes: Buffer.from(bytes), settled: recorded.then(deps.finished) })
       if (!complete || isLost) return ended(rest)
@@ -90,10 +101,10 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
             next.discard()
             return ended('')
           }
-          const said = write(stream.next())
+          const going = write(stream.next())
           frames = framing.frames()
           answer = codec.stream()
-          return { bytes: Buffer.from(rest + said), next }
+          return { bytes: Buffer.from(rest + going), next }
         }
         const closing = write(stream.close())
         await hidden.done(visible.response())

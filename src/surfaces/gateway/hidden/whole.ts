@@ -2,6 +2,7 @@ import type { Codec, ModelResponse } from '../../../core/codec.ts'
 import { decodeBody } from '../http/encoding.ts'
 import { wholeOf, type UpstreamAnswer } from '../exchange-types.ts'
 import { PlimsollError } from '../../../core/errors.ts'
+import type { When } from '../request/record-answer.ts'
 import type { HiddenNext, HiddenSession } from './index.ts'
 import { isRecord, type Fields } from '../../../core/values.ts'
 
@@ -10,7 +11,7 @@ export interface HiddenWholeDeps<B> {
   readonly hidden: HiddenSession
   readonly proceed: (request: HiddenNext) => Promise<UpstreamAnswer<B>>
   readonly isShared: boolean
-  readonly recorded: (response: ModelResponse | undefined) => Promise<void>
+  readonly recorded: (read: () => ModelResponse | undefined, when: When) => Promise<void>
 }
 
 /** A whole answer is kept until its end to be read; a longer one, packed or not, passes as it came. */
@@ -31,20 +32,22 @@ export async function hiddenWhole<B>(deps: HiddenWholeDeps<B>, first: UpstreamAn
   for (let answer = first; ;) {
     const bytes = await plainBytes(answer)
     if (bytes === undefined) {
-      const settled = deps.recorded(undefined)
+      const settled = deps.recorded(() => undefined, 'behind')
       if (answer === first) return { settled }
       await settled
       answer.discard()
       throw new PlimsollError('upstream', 'The answer after a hidden step cannot be read.', { retryable: true })
     }
     const body = parse(bytes)
+    const parts = body === undefined ? undefined : attempt(() => hidden.partsOf(body))
     // The answer need not wait for a disk: in this process whatever comes next in the session is recorded after it.
-    const settled = deps.recorded(body === undefined ? undefined : read(codec, body))
+    const settled = deps.recorded(
+      () => (body === undefined ? undefined : read(codec, body)),
+      parts?.some((part) => hidden.isHidden(part)) === true ? 'now' : 'behind',
+    )
     if (deps.isShared) await settled
-    if (body === undefined) return { bytes, settled }
+    if (body === undefined || parts === undefined) return { bytes, settled }
     bodies.push(body)
-    const parts = attempt(() => hidden.partsOf(body))
-    if (parts === undefined) return { bytes, settled }
     visible.push(...parts.filter((part) => !hidden.isHidden(part)))
     const goesOn = await hidden.take(parts)
     if (goesOn !== undefined) {

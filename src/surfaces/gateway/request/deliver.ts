@@ -1,5 +1,6 @@
 import { DOES_NOT_FIT, isPlimsollError } from '../../../core/errors.ts'
 import type { LearnedLimit } from '../../../core/target.ts'
+import { spliceBytes } from '../../../core/splices.ts'
 import { isChained, showsWholePrompt } from '../../../core/whole-prompt.ts'
 import type { LearnedFrom } from '../../../engine/learning/learned-limits.ts'
 import { within } from '../../../engine/learning/within.ts'
@@ -178,7 +179,7 @@ function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt)
     place,
     path: place.model === undefined ? request.path : withPathModel(request.path, route, place.model),
     // Untouched requests leave as the bytes that came in, packed or not.
-    body: untouched ? request.body : bytesOf(prepared, place.model),
+    body: untouched ? request.body : bytesOf(managed, prepared, place.model),
     headers: {
       ...(!untouched && isEncoded(request.header('content-encoding')) && { 'content-encoding': undefined }),
       // An answer that may have to be rewritten has to come plain.
@@ -189,8 +190,14 @@ function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt)
   }
 }
 
-/** As many bytes as characters: all of it is ASCII, which nobody has to count and convert again. */
-function bytesOf({ text, load }: PreparedTurn, model: string | undefined): Buffer {
+function bytesOf<B>(
+  { request: { body, header }, clientText }: ManagedRequest<B>,
+  { text, load, splices }: PreparedTurn,
+  model: string | undefined,
+): Buffer {
   if (model !== undefined) return Buffer.from(withModel(text, model))
+  // As many bytes as characters: all of it is ASCII, so that places in the text are places in the bytes.
+  const isPlain = body.length === clientText.length && !isEncoded(header('content-encoding'))
+  if (splices !== undefined && isPlain) return spliceBytes(body, splices)
   return Buffer.from(text, load.bytes === text.length ? 'latin1' : 'utf8')
 }

@@ -1,16 +1,31 @@
 import type { ModelResponse } from '../../../core/codec.ts'
+import { nextRound } from '../../../lib/yield-now.ts'
 import { learn } from './deliver.ts'
 import type { Attempt } from './fit.ts'
 import type { ManagedRequest } from './managed-request.ts'
 
-/** Best effort: an answer that cannot be recorded is the client's all the same. */
+/** `now`: the request that goes on needs it. `behind`: the client has its answer first, as nobody waits for this. */
+export type When = 'now' | 'behind'
+
+/** @param read what the answer says, worked out when it is recorded. */
 export async function recorded<B>(
+  managed: ManagedRequest<B>,
+  attempt: Attempt,
+  read: () => ModelResponse | undefined | Promise<ModelResponse | undefined>,
+  when: When,
+): Promise<void> {
+  // Where others serve the same sessions, the answer ends when it is recorded.
+  if (when === 'behind' && !managed.isShared) await nextRound()
+  await record(managed, attempt, await read())
+}
+
+/** Best effort: an answer that cannot be recorded is the client's all the same. */
+async function record<B>(
   managed: ManagedRequest<B>,
   attempt: Attempt,
   response: ModelResponse | undefined,
 ): Promise<void> {
   const turn = attempt.prepared.id
-  // Where others serve the same sessions, the answer ends when it is recorded.
   const durable = managed.isShared ? 'soon' : 'batched'
   try {
     // Together, so that the store can write both with one commit.

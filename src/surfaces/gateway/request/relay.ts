@@ -14,7 +14,7 @@ import { hiddenTap } from '../hidden/tap.ts'
 import { hiddenWhole } from '../hidden/whole.ts'
 import type { ManagedRequest } from './managed-request.ts'
 import { observeResponse } from './observe.ts'
-import { recorded } from './record-answer.ts'
+import { recorded, type When } from './record-answer.ts'
 import { localAnswer } from './local-answer.ts'
 
 type Relayed<B> = Extract<Reply<B>, { kind: 'relay' }>
@@ -54,7 +54,7 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
     hidden,
     finished,
     isShared: managed.isShared,
-    recorded: (response: ModelResponse | undefined) => recorded(managed, current, response),
+    recorded: (read: () => ModelResponse | undefined, when: When) => recorded(managed, current, read, when),
     async proceed(request: HiddenNext): Promise<UpstreamAnswer<B>> {
       const next = await goOn(managed, place, request)
       current = next.attempt
@@ -116,7 +116,7 @@ function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, f
       return bytes
     },
     async end() {
-      const settled = recorded(managed, attempt, await observer.end()).then(finished)
+      const settled = recorded(managed, attempt, () => observer.end(), 'behind').then(finished)
       if (managed.isShared) await settled
       return { settled }
     },

@@ -1,0 +1,45 @@
+import type { Splice } from './codec.ts'
+
+/**
+ * Applies splices that stand in order and do not overlap; everything between them is taken as it stands. The parts are put behind each other
+ * and not joined: V8 copies them when somebody reads the text, which whoever needs only its bytes never does.
+ */
+export function applySplices(text: string, splices: readonly Splice[]): string {
+  let out = ''
+  let from = 0
+  for (const { start, end, text: own } of splices) {
+    out += text.slice(from, start) + own
+    from = end
+  }
+  return from === 0 ? out + text : out + text.slice(from)
+}
+
+/** The same on the bytes of a text in plain ASCII: one copy instead of two and a conversion. */
+export function spliceBytes(bytes: Uint8Array, splices: readonly Splice[]): Buffer {
+  const grown = splices.reduce((sum, { start, end, text }) => sum + Buffer.byteLength(text) - (end - start), 0)
+  const out = Buffer.allocUnsafe(bytes.length + grown)
+  let from = 0
+  let to = 0
+  const copy = (end: number): void => {
+    out.set(bytes.subarray(from, end), to)
+    to += end - from
+  }
+  for (const { start, end, text } of splices) {
+    copy(start)
+    to += out.write(text, to, 'utf8')
+    from = end
+  }
+  copy(bytes.length)
+  return out
+}
+
+/** How many bytes longer it gets. */
+export const grownBy = (text: string, splices: readonly Splice[]): number =>
+  splices.reduce(
+    (sum, { start, end, text: own }) => sum + Buffer.byteLength(own) - Buffer.byteLength(text.slice(start, end)),
+    0,
+  )
+
+/** The same for the part of the text from a place on; all of them stand behind it. */
+export const splicesFrom = (from: number, splices: readonly Splice[]): Splice[] =>
+  splices.map(({ start, end, text }) => ({ start: start - from, end: end - from, text }))
