@@ -93,6 +93,7 @@ describe('log lines', () => {
     ['E0612 12:34:56.789012       1 server.go:12] it broke', 'error', 'it broke'],
     ['1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 503 12', 'error', '1.2.3.4 "GET / HTTP/1.0" 503 12'],
     ['time=2025-01-01T00:00:00Z level=warning msg="disk is full" free=0', 'warn', 'disk is full'],
+    ['level=constructor msg=built', 'unknown', 'built'],
     ['17/06/09 20:10:40 INFO spark.SecurityManager: Changing acls', 'info', 'Changing acls'],
     ['Traceback (most recent call last):', 'error', 'Traceback (most recent call last):'],
     ['finished with 0 errors', 'unknown', 'finished with 0 errors'],

@@ -83,7 +83,10 @@ const HEADER_LIMIT = 2_000
 const [SHORTEST_LEVEL, LONGEST_LEVEL] = [3, 11]
 
 export function levelOf(word: string): Severity | undefined {
-  return word.length < SHORTEST_LEVEL || word.length > LONGEST_LEVEL ? undefined : LEVELS[word.toLowerCase()]
+  if (word.length < SHORTEST_LEVEL || word.length > LONGEST_LEVEL) return undefined
+  const name = word.toLowerCase()
+  // A log may say `level=constructor`.
+  return Object.hasOwn(LEVELS, name) ? LEVELS[name] : undefined
 }
 
 const isDigitAt = (text: string, at: number): boolean => {
