@@ -24,7 +24,8 @@ export function validate(context: PrepareContext, view: View, read?: Conversatio
   if (ours !== undefined)
     throw ownDefect(`The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`, { violations: all })
   if (frame !== undefined && around === undefined && all.length === 0)
-    frames?.set(frame, codec.incremental!.withMessages(fields, []), frameWeight(frame))
+    // A copy: parts of the body would keep the whole of it in memory.
+    frames?.set(Buffer.from(frame).toString(), codec.incremental!.withMessages(fields, []), frameWeight(frame))
 }
 
 /** What leaves beside the messages, where something of ours is there and nothing of it is in them. */
@@ -62,7 +63,8 @@ function fieldsOf(context: PrepareContext, view: View, known: Fields | undefined
   const fields = prefix && around && fieldsBehind(context, prefix, around)
   if (fields !== undefined) return fields
   const read = readAgain(context, view.text)
-  rememberEditedPrefix(context, view, read)
+  // A closing turn is not gone on from.
+  if (outgoing.text === view.text) rememberEditedPrefix(context, view, read)
   return codec.fields(read)
 }
 

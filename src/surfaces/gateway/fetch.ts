@@ -41,6 +41,8 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
     )
     if (reply.kind === 'answer') return responseOf(reply.answer)
     await reply.settled
+    // Nobody reads to the end of what has no body.
+    if (reply.body === undefined && reply.from.body === null) await (await reply.tap?.end(true))?.settled
     return relayed(reply, () => left.abort())
   }
 }
@@ -188,10 +190,8 @@ function relayed(
   }
   for (const [name, value] of Object.entries(extra)) headers.set(name, value)
   const { status, statusText } = response
-  if (whole !== undefined || from.body === null) {
-    if (whole === undefined) void tap?.end(true)
+  if (whole !== undefined || from.body === null)
     return new Response((whole ?? null) as BodyInit | null, { status, statusText, headers })
-  }
   const untouched = tap === undefined && source.taken.length === 0
   return new Response(untouched ? from.body : tapped(source, tap ?? AS_IT_IS, leave), { status, statusText, headers })
 }
@@ -238,7 +238,8 @@ function tapped(first: Source, tap: Tap<Body>, leave: () => void): ReadableStrea
     async cancel(reason) {
       tap.cancel?.()
       leave()
-      await Promise.all([finish(false), source.cancel(reason)])
+      const [ended] = await Promise.all([finish(false), source.cancel(reason)])
+      await ended.settled
     },
   })
 }

@@ -86,9 +86,9 @@ export function hiddenTap<B>(deps: HiddenTapDeps<B>): Tap<B> {
     },
     async end(complete) {
       const rest = pass(frames.end())
-      const said = answer
+      const said = isLost ? undefined : answer
       // The client need not wait for a disk: in this process whatever comes next in the session is recorded after it.
-      const recorded = deps.recorded(() => (isLost ? undefined : read(said)), complete && callsUs() ? 'now' : 'behind')
+      const recorded = deps.recorded(() => said && read(said), complete && callsUs() ? 'now' : 'behind')
       if (deps.isShared) await recorded
       const ended = (bytes: string): TapEnd<B> => ({ bytes: Buffer.from(bytes), settled: recorded.then(deps.finished) })
       if (!complete || isLost) return ended(rest)

@@ -13,7 +13,8 @@ export async function pump(answer: Carried, response: ServerResponse, tap?: Tap<
     try {
       complete = await carry(from, response, tap)
     } catch (error) {
-      await tap?.end(false)
+      const ended = await tap?.end(false)
+      await ended?.settled
       throw error
     }
     const { bytes, next, settled } = (await tap?.end(complete)) ?? {}

@@ -16,18 +16,11 @@ export async function recorded<B>(
 ): Promise<void> {
   // Where others serve the same sessions, the answer ends when it is recorded.
   if (when === 'behind' && !managed.isShared) await nextRound()
-  await record(managed, attempt, await read())
-}
-
-/** Best effort: an answer that cannot be recorded is the client's all the same. */
-async function record<B>(
-  managed: ManagedRequest<B>,
-  attempt: Attempt,
-  response: ModelResponse | undefined,
-): Promise<void> {
   const turn = attempt.prepared.id
   const durable = managed.isShared ? 'soon' : 'batched'
+  // Best effort: an answer that cannot be recorded is the client's all the same.
   try {
+    const response = await read()
     // Together, so that the store can write both with one commit.
     const [{ truncatedTo }] = await Promise.all([
       managed.session.record(response === undefined ? { turn, durable } : { turn, durable, answer: response }),

@@ -106,9 +106,11 @@ async function goOn<B>(
 }
 
 function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, finished: () => void): Tap<B> {
+  const contentEncoding = answer.header('content-encoding')
+  const isPacked = isEncoded(contentEncoding)
   const observer = observeResponse(managed.codec, {
     contentType: answer.header('content-type') ?? '',
-    contentEncoding: answer.header('content-encoding'),
+    contentEncoding,
   })
   return {
     chunk(bytes) {
@@ -116,7 +118,10 @@ function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, f
       return bytes
     },
     async end() {
-      const settled = recorded(managed, attempt, () => observer.end(), 'behind').then(finished)
+      // Unpacking takes its time, and the next request may name this answer as soon as it is out.
+      const unpacked = isPacked ? observer.end() : undefined
+      await unpacked
+      const settled = recorded(managed, attempt, () => unpacked ?? observer.end(), 'behind').then(finished)
       if (managed.isShared) await settled
       return { settled }
     },
