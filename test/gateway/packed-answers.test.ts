@@ -72,8 +72,7 @@ describe('an answer that unpacks to far more than it is', () => {
       const before = process.memoryUsage().rss
       const answer = await raw(proxy.url + PATHS[wire], BODIES[wire])
       expect(answer).toEqual({ status: 200, encoding, bytes: packed.length })
-      // It is unpacked when the client has it.
-      await expect.poll(() => events.at(-1)?.type, { timeout: 20_000 }).toBe('request-forwarded')
+      await expect.poll(() => events.at(-1)?.type).toBe('request-forwarded')
       expect((process.memoryUsage().rss - before) / MB).toBeLessThan(300)
     }
   })
