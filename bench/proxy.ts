@@ -11,6 +11,8 @@
  *   npm run bench:proxy                the table of added latency
  *   npm run bench:proxy -- --memory    memory over 10,000 requests; --sessions 240 for 24,000
  *   npm run bench:proxy -- --streams 1000   as many event streams at once, beside the bare proxy (500 where no number is given)
+ *   npm run bench:proxy -- --first-word   from the upstream's first word to the client's, one stream at a time
+ *   npm run bench:proxy -- --open 1000   memory of so many sessions of 8 KB
  *   npm run bench:proxy -- --size 150 --connections 1 --rounds 4   one row, with more of it
  *   npm run bench:proxy -- --telemetry   beside itself with an OpenTelemetry SDK that exports nowhere
  *   npm run bench:proxy -- --store memory:   without the embedded store's disk
@@ -261,6 +263,41 @@ async function streamsOf(system: System, round: string): Promise<void> {
   await dispatcher.close()
 }
 
+/** From the moment at which the upstream writes its first word, which is in the word, until the client has it. */
+async function firstWords(system: System): Promise<void> {
+  const dispatcher = new Agent({ connections: 1, pipelining: 1 })
+  const late: number[] = []
+  for (const [body] of bodiesOf(1_000, 60, 1)) {
+    const answer = await request(`${system.url}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: 'Bearer sk-bench', ...system.headers },
+      body: body!.toString().replace('{', '{"stream":true,'),
+      dispatcher,
+    })
+    for await (const piece of answer.body) {
+      const now = performance.timeOrigin + performance.now()
+      const written = /word ([\d.]+) /.exec(String(piece))?.[1]
+      if (written === undefined) continue
+      late.push(now - Number(written))
+      break
+    }
+  }
+  await dispatcher.destroy()
+  const [p50, p99] = [quantile(late, 0.5), quantile(late, 0.99)].map((ms) => ms.toFixed(2))
+  console.log(`${system.name}: first word after ${p50} ms, p99 ${p99}, of ${late.length} streams`)
+}
+
+async function openSessions(system: System, sessions: number): Promise<void> {
+  const tell = async (when: string): Promise<void> => {
+    const { rss, live = NaN } = await ask<{ rss: number; live?: number }>(system.child!)
+    console.log(`${when}: ${(rss / 1e6).toFixed(0)} MB resident, ${(live / 1e6).toFixed(1)} MB live`)
+  }
+  await measure(system, conversations(8_000, 100, 3, 'warm'), 10)
+  await tell('before')
+  await measure(system, conversations(8_000, sessions, 3, 'open'), 10)
+  await tell(`${sessions} sessions more`)
+}
+
 const ask = <T>(child: ChildProcess): Promise<T> =>
   new Promise((resolve) => {
     child.once('message', (message) => resolve(message as T))
@@ -275,7 +312,7 @@ async function startPlimsoll(name: string, tools: boolean, telemetry = false): P
     [upstreamUrl, optionOf('store') ?? '', tools ? '' : 'no-tools'],
     [
       ...(tools && process.argv.includes('--profile') ? ['--cpu-prof', '--cpu-prof-interval', '200'] : []),
-      ...(process.argv.includes('--memory') ? ['--expose-gc'] : []),
+      ...(['--memory', '--open'].some((flag) => process.argv.includes(flag)) ? ['--expose-gc'] : []),
       ...(telemetry ? ['--import', join(folder, 'proxy', 'telemetry.ts')] : []),
     ],
   )
@@ -284,6 +321,7 @@ async function startPlimsoll(name: string, tools: boolean, telemetry = false): P
 const ours = await startPlimsoll('plimsoll', true)
 try {
   if (process.argv.includes('--memory')) await memory(ours)
+  else if (process.argv.includes('--open')) await openSessions(ours, Number(optionOf('open')))
   else {
     const bare = await forkOne('bare.ts', [upstreamUrl])
     const direct: System = { name: 'direct', url: `${upstreamUrl}/v1`, headers: {} }
@@ -291,6 +329,8 @@ try {
     const plain: System = { name: 'bare', url, headers: {}, child: bare.child, pid: bare.child.pid }
     if (process.argv.includes('--streams')) {
       await streams([direct, plain, ours])
+    } else if (process.argv.includes('--first-word')) {
+      for (const system of [direct, plain, ours, direct, plain, ours]) await firstWords(system)
     } else if (process.argv.includes('--telemetry')) {
       await compare([direct, ours, await startPlimsoll('with telemetry', true, true)])
     } else await compare([direct, plain, await startPlimsoll('untouched', false), ours])

@@ -11,6 +11,7 @@ const answerTo = (bytes: number): string =>
     // About what a tokenizer makes of such bodies.
     usage: { prompt_tokens: Math.round(bytes / 3.5), completion_tokens: 2, total_tokens: Math.round(bytes / 3.5) + 2 },
   })
+const nowMs = (): number => performance.timeOrigin + performance.now()
 const EVENTS = 20
 const PACE_MS = 100
 
@@ -32,7 +33,8 @@ const server = createServer((incoming, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     let sent = 0
     const timer = setInterval(() => {
-      if (sent++ < EVENTS) return void response.write(chunk({ content: 'word ' }, null))
+      // Who reads it can tell how long it took.
+      if (sent++ < EVENTS) return void response.write(chunk({ content: `word ${nowMs().toFixed(3)} ` }, null))
       clearInterval(timer)
       response.end(`${chunk({}, 'stop')}data: [DONE]\n\n`)
     }, PACE_MS)
