@@ -4,6 +4,7 @@ import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import type { Codec } from '../../src/core/codec.ts'
 import { isPlimsollError } from '../../src/core/errors.ts'
+import { COMPACT_READER, readerTools } from '../../src/engine/readers/reader-tools.ts'
 import { createSession } from '../../src/engine/session/session.ts'
 import { codecs } from '../../src/formats/registry.ts'
 import { plainBody, type PlainTurn } from '../pains/support/plain-bodies.ts'
@@ -20,24 +21,39 @@ interface Life {
   readonly session: GrowingSession
   /** Spaces between the values of the client's JSON. */
   readonly indent: number
+  /** Which requests are offered tools of ours, in turn: what is declared comes and goes. */
+  readonly offers: readonly boolean[]
 }
 
 const life = (wire: (typeof WIRES)[number]): fc.Arbitrary<Life> =>
-  fc.record({ session: growingSession(wire), indent: fc.constantFrom(0, 0, 2) })
+  fc.record({
+    session: growingSession(wire),
+    indent: fc.constantFrom(0, 0, 2),
+    offers: fc.array(fc.boolean(), { minLength: 1, maxLength: 6 }),
+  })
+
+const OFFER = { tools: readerTools([COMPACT_READER.name]), isClosed: false }
+
+/** Some clients write their tools before their messages. */
+function toolsFirst(body: object): object {
+  const { tools, ...rest } = body as { readonly tools?: unknown }
+  return tools === undefined ? body : { tools, ...rest }
+}
 
 describe('a request that begins as the one before', () => {
   it.each(WIRES)('has the bytes that a process would write that has never seen it: %s', async (wire) => {
     let continued = 0
     await fc.assert(
-      fc.asyncProperty(life(wire), async ({ session: { bodies, window }, indent }) => {
+      fc.asyncProperty(life(wire), async ({ session: { bodies, window }, indent, offers }) => {
         const sessions = memoryStore()
         const artifacts = memoryArtifacts({ secret: Buffer.alloc(32, 7) })
         const old = testEngine({ sessions, artifacts }).session()
-        for (const body of bodies) {
+        for (const [i, body] of bodies.entries()) {
           const request = {
             format: wire,
-            body: JSON.stringify(body, undefined, indent),
+            body: JSON.stringify(indent === 0 ? toolsFirst(body) : body, undefined, indent),
             targets: [{ model: 'm', window }],
+            ...(offers[i % offers.length] === true && { tools: OFFER }),
           }
           try {
             const turn = await old.prepare(request)
