@@ -22,15 +22,16 @@ export async function fit<B>(
   places: readonly [Place, ...Place[]],
   isLast: () => boolean,
 ): Promise<Attempt | undefined> {
-  const targets = await Promise.all(places.map((place) => targetAt(managed, place)))
-  const [place] = places
-  const target = targets[0]!
+  const targets: Target[] = []
+  for (const place of places) targets.push(await targetAt(managed, place))
   try {
     const prepared = await prepareFor(managed, places, targets)
     const chosen = Math.max(0, targets.indexOf(prepared.verdict.target))
     return { place: places[chosen]!, target: targets[chosen]!, prepared }
   } catch (error) {
     if (!isPlimsollError(error) || !DOES_NOT_FIT.has(error.code)) throw error
+    const [place] = places
+    const target = targets[0]!
     const asked = target.learned === undefined ? undefined : await withoutLessons(managed, place, target)
     if (asked !== undefined) return asked
     if (isLast()) throw error
@@ -105,6 +106,6 @@ export async function prepareFor<B>(
     ...(managed.offer !== undefined && { tools: managed.offer }),
     ...(managed.writeOut !== undefined && managed.mode === 'apply' && { writeOut: managed.writeOut }),
   })
-  if (managed.offer?.withheld !== true) await hidden?.declared(prepared)
+  if (hidden !== undefined && managed.offer?.withheld !== true) await hidden.declared(prepared)
   return prepared
 }
