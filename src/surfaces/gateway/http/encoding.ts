@@ -96,7 +96,8 @@ const readable = (): string[] => Object.keys(WHOLE).filter((name) => WHOLE[name]
 
 /** What we may offer an upstream: the client's own list without encodings that we could not read along. */
 export function readableEncodings(accepted: string | undefined): string {
-  const names = (accepted ?? '').split(',').map((name) => name.trim())
+  if (accepted === undefined) return 'identity'
+  const names = accepted.split(',').map((name) => name.trim())
   const kept = names.filter((name) => WHOLE[name.split(';')[0]!.toLowerCase()] !== undefined)
   return kept.length === 0 ? 'identity' : kept.join(', ')
 }
