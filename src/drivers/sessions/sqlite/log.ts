@@ -33,7 +33,7 @@ const headIn = (row: SqlRow): SessionHead => ({
   bytes: int(row, 'bytes'),
 })
 
-const headKey = (tenant: number, session: string): string => `${tenant} ${session}`
+export const headKey = (tenant: number, session: string): string => `${tenant} ${session}`
 
 /** Runs inside a transaction; every step touches a bounded number of rows, whatever the length of the session. */
 export function append(

@@ -1,0 +1,66 @@
+/** The thread that writes to an SQLite store: every job of its process, one after the other, through a connection of its own. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { BoundedMap } from '../../../../lib/bounded-map.ts'
+import { plainSeal } from '../../../crypto/seal.ts'
+import { connect } from '../connect.ts'
+import type { Context } from '../context.ts'
+import { engineError } from '../engine-errors.ts'
+import { readCache } from '../read-cache.ts'
+import { localWriter } from '../writer.ts'
+import { failureOf, type Call, type Calls, type Reply, type ThreadStart } from './messages.ts'
+
+/** Epochs are read here only to see whose claim was first. */
+const EPOCH_BYTES = 1024 * 1024
+
+const { path, lockTimeoutMs, name, commitsOfOthers } = workerData as ThreadStart
+const port = parentPort!
+const others = new Int32Array(commitsOfOthers)
+const { db } = connect(path, plainSeal)
+let now = 0
+let replies: Reply[] = []
+
+const context: Context = {
+  seal: plainSeal,
+  clock: { now: () => now },
+  onDamage: (damage) => reply({ damage }),
+  epochs: new BoundedMap(EPOCH_BYTES),
+  cache: readCache((connection) => connection.othersVersion()),
+}
+const writer = localWriter({
+  path,
+  open: () => db,
+  context,
+  lockTimeoutMs,
+  explain: (error) => engineError(error, path),
+  name,
+  onOthers: () => void Atomics.add(others, 0, 1),
+})
+
+/** Jobs of one commit end together: one message for all of them. */
+function reply(one: Reply): void {
+  if (replies.length === 0) {
+    queueMicrotask(() => {
+      port.postMessage(replies)
+      replies = []
+    })
+  }
+  replies.push(one)
+}
+
+function perform(call: Call): Promise<unknown> {
+  if ('job' in call) return writer.run(call.job, call.args, call.durability)
+  if (call.do === 'index-words') return writer.indexWords()
+  if (call.do === 'forget-log') return writer.forgetLog()
+  return writer.close().finally(() => db.close())
+}
+
+port.on('message', (message: Calls) => {
+  now = message.now
+  for (const call of message.calls) {
+    perform(call).then(
+      (value) => reply({ id: call.id, value }),
+      (error: unknown) => reply({ id: call.id, failed: failureOf(error) }),
+    )
+  }
+})
+reply({ ready: true })
