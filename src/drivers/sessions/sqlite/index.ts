@@ -37,8 +37,8 @@ export interface SqliteStoreOptions {
   /** @default the system's clock */
   clock?: Clock
   /**
-   * Writes of this process after which a thread of its own makes them; the first are made where they are asked for. With encryption there is
-   * no thread. @default 200
+   * Writes of this process after which a thread makes them; the first ones are made where they are asked for. 0: from the first on,
+   * Infinity: never. With encryption there is no thread. @default 200
    */
   threadAfter?: number
   /** Told of each record that cannot be read; reading goes on without it. @default a process warning */
@@ -63,7 +63,13 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     threadAfter = THREAD_AFTER,
   } = options
   const path = resolve(options.path)
-  const context: Context = { seal, clock, onDamage, epochs: new BoundedMap(cacheBytes), cache: readCache((db) => writer.othersVersion(db)) }
+  const context: Context = {
+    seal,
+    clock,
+    onDamage,
+    epochs: new BoundedMap(cacheBytes),
+    cache: readCache((db) => writer.othersVersion(db)),
+  }
   let connection: { db: SqliteDatabase; migrated: MigrationReport } | undefined
   let closed = false
 
@@ -74,7 +80,14 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   }
 
   const explain = (error: unknown): unknown => engineError(error, path)
-  const writer = writers({ path, open, context, lockTimeoutMs, explain, threadAfter: seal === plainSeal ? threadAfter : Infinity })
+  const writer = writers({
+    path,
+    open,
+    context,
+    lockTimeoutMs,
+    explain,
+    threadAfter: seal === plainSeal ? threadAfter : Infinity,
+  })
   const ask = <T>(job: (db: SqliteDatabase) => T): Promise<T> => reading(open, job, { lockTimeoutMs, explain })
   const find = (tenant: string, session: string) =>
     ask((db) => headOf(db, context, tenantId(db, context, tenant), session))

@@ -41,7 +41,7 @@ export function writers(options: WritersOptions): Writers {
   function current(): Writer {
     if (!isThreaded && --left < 0) {
       thread ??= start()
-      isThreaded = thread.isReady() && local.isIdle()
+      isThreaded = (threadAfter === 0 || thread.isReady()) && local.isIdle()
       if (isThreaded) context.cache.recheck()
     }
     return thread !== undefined && isThreaded ? thread : local
@@ -53,9 +53,12 @@ export function writers(options: WritersOptions): Writers {
     forgetLog: () => current().forgetLog(),
     othersVersion: (db) => (thread !== undefined && isThreaded ? thread.othersVersion(db) : db.othersVersion()),
     async close() {
+      const last = thread
+      thread = undefined
+      isThreaded = false
       left = Infinity
       try {
-        await thread?.close()
+        await last?.close()
       } finally {
         await local.close()
       }

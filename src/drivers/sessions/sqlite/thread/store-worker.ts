@@ -4,6 +4,7 @@ import { BoundedMap } from '../../../../lib/bounded-map.ts'
 import { plainSeal } from '../../../crypto/seal.ts'
 import { connect } from '../connect.ts'
 import type { Context } from '../context.ts'
+import type { SqliteDatabase } from '../database.ts'
 import { engineError } from '../engine-errors.ts'
 import { readCache } from '../read-cache.ts'
 import { localWriter } from '../writer.ts'
@@ -15,9 +16,11 @@ const EPOCH_BYTES = 1024 * 1024
 const { path, lockTimeoutMs, name, commitsOfOthers } = workerData as ThreadStart
 const port = parentPort!
 const others = new Int32Array(commitsOfOthers)
-const { db } = connect(path, plainSeal)
+let db: SqliteDatabase | undefined
 let now = 0
 let replies: Reply[] = []
+
+const open = (): SqliteDatabase => (db ??= connect(path, plainSeal).db)
 
 const context: Context = {
   seal: plainSeal,
@@ -28,7 +31,7 @@ const context: Context = {
 }
 const writer = localWriter({
   path,
-  open: () => db,
+  open,
   context,
   lockTimeoutMs,
   explain: (error) => engineError(error, path),
@@ -40,7 +43,7 @@ const writer = localWriter({
 function reply(one: Reply): void {
   if (replies.length === 0) {
     queueMicrotask(() => {
-      port.postMessage(replies)
+      port.postMessage(replies, [])
       replies = []
     })
   }
@@ -51,7 +54,7 @@ function perform(call: Call): Promise<unknown> {
   if ('job' in call) return writer.run(call.job, call.args, call.durability)
   if (call.do === 'index-words') return writer.indexWords()
   if (call.do === 'forget-log') return writer.forgetLog()
-  return writer.close().finally(() => db.close())
+  return writer.close().finally(() => db?.close())
 }
 
 port.on('message', (message: Calls) => {
@@ -63,4 +66,10 @@ port.on('message', (message: Calls) => {
     )
   }
 })
-reply({ ready: true })
+
+try {
+  open()
+  reply({ ready: true })
+} catch {
+  // Whoever writes is told why.
+}

@@ -62,7 +62,7 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
     const message: Calls = { now: context.clock.now(), calls }
     calls = []
     try {
-      worker.postMessage(message)
+      worker.postMessage(message, [])
     } catch (error) {
       for (const { id } of message.calls) settle(id, ({ reject }) => reject(error))
     }
@@ -82,10 +82,10 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
     else settle(reply.id, ({ resolve }) => resolve(reply.value))
   }
 
-  function end(): void {
+  function end(cause: unknown): void {
     if (ended) return
     ended = true
-    for (const id of [...pending.keys()]) settle(id, ({ reject }) => reject(gone(path)))
+    for (const id of pending.keys()) settle(id, ({ reject }) => reject(gone(path, cause)))
     onEnd()
   }
 
@@ -118,9 +118,10 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
   }
 }
 
-const gone = (path: string): PlimsollError =>
+const gone = (path: string, cause?: unknown): PlimsollError =>
   new PlimsollError('store-unavailable', `The thread that writes the store ${path} has ended.`, {
     advice: 'Try again: the next write is made without it.',
     fields: { path, reason: 'thread' },
     retryable: true,
+    cause,
   })
