@@ -75,6 +75,18 @@ describe('a process whose thread writes', () => {
       await store.close()
     }))
 
+  it('writes itself where the thread cannot start', () =>
+    withFolder(async (folder) => {
+      const store = sqliteStore({ path: join(folder, 'store.db'), threadAfter: 1 })
+      const gone = nextThread().then((thread) => thread.terminate())
+      for (let version = 1; version < 5; version++)
+        expect(await store.append(T, 's', [item(`i${version}`)])).toBe(version)
+      await gone
+      for (let version = 5; version < 9; version++)
+        expect(await store.append(T, 's', [item(`i${version}`)])).toBe(version)
+      await store.close()
+    }))
+
   it('writes nothing there under encryption, whose key stays on its own thread', () =>
     withFolder(async (folder) => {
       let threads = 0

@@ -17,10 +17,11 @@ import { tenantId } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase } from './database.ts'
 import { engineError } from './engine-errors.ts'
+import { entriesOf } from './entries.ts'
 import { valueOf } from './jobs.ts'
 import { headOf, readPage } from './log.ts'
 import { findEdits, findEpochs, seen } from './lookups.ts'
-import { readCache } from './read-cache.ts'
+import { readCache, type SessionHead } from './read-cache.ts'
 import { SCHEMA_VERSION } from './schema.ts'
 import { search } from './search.ts'
 import { writers } from './writers.ts'
@@ -101,7 +102,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     name: 'sqlite',
 
     append: (tenant, session, records, expectedVersion, { durable = 'flushed', at } = {}) =>
-      writer.run('append', [tenant, session, records, expectedVersion, at], durable),
+      writer.run('append', [tenant, session, entriesOf(records), expectedVersion, at], durable).then(versionOf),
 
     read(tenant, session, afterVersion = 0) {
       let id = 0
@@ -206,3 +207,5 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     },
   })
 }
+
+const versionOf = ({ version }: SessionHead): number => version

@@ -1,4 +1,4 @@
-import type { Epoch, LogRecord } from '../../../core/records.ts'
+import type { Epoch } from '../../../core/records.ts'
 import { jointKey } from '../../../lib/joint-key.ts'
 import type { FoundEpoch } from '../../../ports/session-store.ts'
 import type { Stored } from '../../crypto/seal.ts'
@@ -6,7 +6,9 @@ import { int, text } from '../rows.ts'
 import { ensureTenant, tenantId } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase } from './database.ts'
+import type { Entries } from './entries.ts'
 import { append, fork, headOf, remove } from './log.ts'
+import type { SessionHead } from './read-cache.ts'
 import { claimEpoch } from './lookups.ts'
 
 interface JobTypes {
@@ -14,11 +16,11 @@ interface JobTypes {
     args: [
       tenant: string,
       session: string,
-      records: readonly LogRecord[],
+      entries: Entries,
       expectedVersion: number | undefined,
       at: number | undefined,
     ]
-    result: number
+    result: SessionHead
   }
   claimEpoch: { args: [tenant: string, session: string, epoch: Epoch]; result: FoundEpoch }
   fork: { args: [tenant: string, from: string, to: string, version: number | undefined]; result: number }

@@ -49,7 +49,7 @@ const SOON_MS = 50
  * `batched`. As many share a transaction as come within this time after the last one; the first after a pause does not wait. Shorter than
  * any agent takes to ask again: its next request would have to wait for this.
  */
-const GATHER_MS = 4
+export const GATHER_MS = 4
 
 /**
  * Writes that arrive together share a commit; each keeps its own savepoint, and one that fails takes nothing else along. A flush to

@@ -24,24 +24,26 @@ export function writers(options: WritersOptions): Writers {
   let thread: ThreadWriter | undefined
   let isThreaded = false
 
-  function start(): ThreadWriter {
-    return threadWriter({
-      path,
-      lockTimeoutMs,
-      context,
-      onEnd() {
-        thread = undefined
-        isThreaded = false
-        left = Infinity
-        context.cache.clear()
-      },
-    })
+  function withoutThread(): void {
+    thread = undefined
+    isThreaded = false
+    left = Infinity
+    context.cache.clear()
+  }
+
+  /** Nothing where no thread may be started: a process with restricted rights, a program that was put into one file. */
+  function start(): ThreadWriter | undefined {
+    try {
+      return threadWriter({ path, lockTimeoutMs, context, onEnd: withoutThread })
+    } catch {
+      return void withoutThread()
+    }
   }
 
   function current(): Writer {
     if (!isThreaded && --left < 0) {
       thread ??= start()
-      isThreaded = (threadAfter === 0 || thread.isReady()) && local.isIdle()
+      isThreaded = thread !== undefined && (threadAfter === 0 || thread.isReady()) && local.isIdle()
       if (isThreaded) context.cache.recheck()
     }
     return thread !== undefined && isThreaded ? thread : local
@@ -54,9 +56,7 @@ export function writers(options: WritersOptions): Writers {
     othersVersion: (db) => (thread !== undefined && isThreaded ? thread.othersVersion(db) : db.othersVersion()),
     async close() {
       const last = thread
-      thread = undefined
-      isThreaded = false
-      left = Infinity
+      withoutThread()
       try {
         await last?.close()
       } finally {

@@ -1,18 +1,15 @@
-import type { LogRecord } from '../../../../core/records.ts'
-import { keyOf } from '../../record-keys.ts'
 import type { Context } from '../context.ts'
+import { countOf, entriesOf, entryAt, type Entries } from '../entries.ts'
 import { rememberValue, type ArgsOf, type JobName, type ResultOf } from '../jobs.ts'
 import { headKey } from '../log.ts'
+import type { SessionHead } from '../read-cache.ts'
 
 type Learn = { [K in JobName]: (context: Context, args: ArgsOf<K>, result: ResultOf<K>) => void }
 
-/**
- * What this process has read ahead, brought up to what its thread has just committed. Of a session's head only that it has changed: this
- * process may have read a newer one already.
- */
+/** What this process has read ahead, brought up to what its thread has committed. */
 const lessons: Learn = {
-  append: (context, [tenant, session, records]) => appended(context, tenant, session, records),
-  claimEpoch: (context, [tenant, session], { epoch }) => appended(context, tenant, session, [epoch]),
+  append: (context, [tenant, session, entries], head) => appended(context, tenant, session, entries, head),
+  claimEpoch: (context, [tenant, session], { epoch }) => appended(context, tenant, session, entriesOf([epoch])),
   fork: (context, [tenant, , to]) => appended(context, tenant, to, []),
   remove: ({ cache }) => cache.clear(),
   prune: ({ cache }) => cache.clear(),
@@ -26,14 +23,24 @@ export function learn<K extends JobName>(context: Context, job: K, args: ArgsOf<
   lesson(context, args, result)
 }
 
-function appended({ cache, seal }: Context, tenant: string, session: string, records: readonly LogRecord[]): void {
+function appended(
+  { cache, seal }: Context,
+  tenant: string,
+  session: string,
+  entries: Entries,
+  head?: SessionHead,
+): void {
   const id = cache.tenants.get(tenant)
   // Keys are held by a tenant's number; where that is not known, what is held of the tenant cannot be told from the rest.
   if (id === undefined) return cache.clear()
-  cache.heads.delete(headKey(id, session))
-  for (const record of records) {
-    const key = keyOf(record)
-    if (key?.index === 'epoch') cache.covers.add(id, seal.blind(tenant, key.cover))
-    if (key?.index === 'edit') cache.editKeys.add(id, seal.blind(tenant, key.key))
+  const key = headKey(id, session)
+  const known = cache.heads.peek(key)
+  // A newer one may have been read already.
+  if (head === undefined) cache.heads.delete(key)
+  else if (known === undefined || known.id !== head.id || known.version < head.version) cache.heads.set(key, head, 1)
+  for (let i = 0; i < countOf(entries); i++) {
+    const { key: held } = entryAt(entries, i)
+    if (held?.index === 'epoch') cache.covers.add(id, seal.blind(tenant, held.cover))
+    if (held?.index === 'edit') cache.editKeys.add(id, seal.blind(tenant, held.key))
   }
 }

@@ -14,19 +14,12 @@ export interface ThreadStart {
   readonly commitsOfOthers: SharedArrayBuffer
 }
 
-export interface JobCall<K extends JobName = JobName> {
-  readonly id: number
-  readonly job: K
-  readonly args: ArgsOf<K>
-  readonly durability: Durability | undefined
-}
+/** A job, or what else the thread can do. Lists, since the names of fields would be copied with each message. */
+export type Call =
+  | readonly [id: number, job: JobName, durability: Durability | undefined, args: ArgsOf<JobName>]
+  | readonly [id: number, order: Order]
 
-export interface OtherCall {
-  readonly id: number
-  readonly do: 'index-words' | 'forget-log' | 'close'
-}
-
-export type Call = JobCall | OtherCall
+export type Order = 'index-words' | 'forget-log' | 'close'
 
 export interface Calls {
   /** By the clock of the process. */
@@ -35,11 +28,11 @@ export interface Calls {
 }
 
 export type Reply =
-  | { readonly id: number; readonly value: unknown }
-  | { readonly id: number; readonly failed: Failure }
-  | { readonly damage: StoreProblem }
-  /** The thread has the database open. */
-  | { readonly ready: true }
+  | readonly [id: number, value: unknown]
+  | readonly [id: number, value: undefined, failure: Failure]
+  /** Not an answer: the thread has the database open, or has met a record that it cannot read. */
+  | 'ready'
+  | StoreProblem
 
 export interface Failure {
   readonly code: ErrorCode | undefined

@@ -25,7 +25,7 @@ const open = (): SqliteDatabase => (db ??= connect(path, plainSeal).db)
 const context: Context = {
   seal: plainSeal,
   clock: { now: () => now },
-  onDamage: (damage) => reply({ damage }),
+  onDamage: (problem) => reply(problem),
   epochs: new BoundedMap(EPOCH_BYTES),
   cache: readCache((connection) => connection.othersVersion()),
 }
@@ -51,25 +51,30 @@ function reply(one: Reply): void {
 }
 
 function perform(call: Call): Promise<unknown> {
-  if ('job' in call) return writer.run(call.job, call.args, call.durability)
-  if (call.do === 'index-words') return writer.indexWords()
-  if (call.do === 'forget-log') return writer.forgetLog()
-  return writer.close().finally(() => db?.close())
+  if (call.length === 4) return writer.run(call[1], call[3], call[2])
+  switch (call[1]) {
+    case 'index-words':
+      return writer.indexWords()
+    case 'forget-log':
+      return writer.forgetLog()
+    case 'close':
+      return writer.close().finally(() => db?.close())
+  }
 }
 
 port.on('message', (message: Calls) => {
   now = message.now
   for (const call of message.calls) {
     perform(call).then(
-      (value) => reply({ id: call.id, value }),
-      (error: unknown) => reply({ id: call.id, failed: failureOf(error) }),
+      (value) => reply([call[0], value]),
+      (error: unknown) => reply([call[0], undefined, failureOf(error)]),
     )
   }
 })
 
 try {
   open()
-  reply({ ready: true })
+  reply('ready')
 } catch {
   // Whoever writes is told why.
 }

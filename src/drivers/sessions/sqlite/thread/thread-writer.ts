@@ -5,10 +5,10 @@ import type { Context } from '../context.ts'
 import type { SqliteDatabase } from '../database.ts'
 import type { ArgsOf, JobName, ResultOf } from '../jobs.ts'
 import { othersThan } from '../last-writer.ts'
-import type { Durability } from '../write-queue.ts'
+import { GATHER_MS, type Durability } from '../write-queue.ts'
 import type { Writer } from '../writer.ts'
 import { learn } from './learn.ts'
-import { errorOf, type Call, type Calls, type OtherCall, type Reply, type ThreadStart } from './messages.ts'
+import { errorOf, type Call, type Calls, type Order, type Reply, type ThreadStart } from './messages.ts'
 
 export interface ThreadWriter extends Writer {
   isReady(): boolean
@@ -42,29 +42,47 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
   const pending = new Map<number, Pending>()
   let calls: Call[] = []
   let last = 0
+  /** Set while calls wait for others. */
+  let stopGathering: (() => void) | undefined
+  let postedAt = -Infinity
   let ready = false
   let ended = false
 
-  function ask<T>(make: (id: number) => Call, isUrgent: boolean): Promise<T> {
+  function ask<T>(make: (id: number) => Call, mayWait = false): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (ended) return reject(gone(path))
       const id = ++last
       if (pending.size === 0) worker.ref()
       pending.set(id, { resolve: resolve as (value: unknown) => void, reject })
-      // One message for all that a turn of the event loop brings; who is waited for does not wait for that.
-      if (calls.push(make(id)) === 1 && !isUrgent) setImmediate(post)
-      if (isUrgent) post()
+      calls.push(make(id))
+      if (!mayWait) post()
+      else if (stopGathering === undefined) gather()
     })
   }
 
+  /** A message wakes the thread, which costs about as much as what is in it. The first after a pause does not wait for others. */
+  function gather(): void {
+    const ms = postedAt + GATHER_MS - performance.now()
+    if (ms > 0) {
+      const timer = setTimeout(post, ms)
+      stopGathering = () => clearTimeout(timer)
+    } else {
+      const turn = setImmediate(post)
+      stopGathering = () => clearImmediate(turn)
+    }
+  }
+
   function post(): void {
+    stopGathering?.()
+    stopGathering = undefined
     if (calls.length === 0 || ended) return
+    postedAt = performance.now()
     const message: Calls = { now: context.clock.now(), calls }
     calls = []
     try {
       worker.postMessage(message, [])
     } catch (error) {
-      for (const { id } of message.calls) settle(id, ({ reject }) => reject(error))
+      for (const [id] of message.calls) settle(id, ({ reject }) => reject(error))
     }
   }
 
@@ -76,10 +94,13 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
   }
 
   function hear(reply: Reply): void {
-    if ('ready' in reply) ready = true
-    else if ('damage' in reply) context.onDamage(reply.damage)
-    else if ('failed' in reply) settle(reply.id, ({ reject }) => reject(errorOf(reply.failed)))
-    else settle(reply.id, ({ resolve }) => resolve(reply.value))
+    if (reply === 'ready') ready = true
+    else if (!isAnswer(reply)) context.onDamage(reply)
+    else {
+      const [id, value, failure] = reply
+      if (failure === undefined) settle(id, ({ resolve }) => resolve(value))
+      else settle(id, ({ reject }) => reject(errorOf(failure)))
+    }
   }
 
   function end(cause: unknown): void {
@@ -93,13 +114,15 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
   worker.on('error', end)
   worker.on('exit', end)
 
-  const order = (what: OtherCall['do']): Promise<void> => ask((id) => ({ id, do: what }), true)
+  const order = (what: Order): Promise<void> => ask((id) => [id, what])
 
   return {
     isReady: () => ready,
     othersVersion: othersThan(name, () => Atomics.load(commits, 0)),
     run<K extends JobName>(job: K, args: ArgsOf<K>, durability?: Durability) {
-      const asked = ask<ResultOf<K>>((id) => ({ id, job, args, durability }) as Call, durability !== 'batched')
+      // What may wait has waited here.
+      const isBatched = durability === 'batched'
+      const asked = ask<ResultOf<K>>((id) => [id, job, isBatched ? 'soon' : durability, args], isBatched)
       return asked.then((result) => {
         learn(context, job, args, result)
         return result
@@ -125,3 +148,5 @@ const gone = (path: string, cause?: unknown): PlimsollError =>
     retryable: true,
     cause,
   })
+
+const isAnswer = (reply: Exclude<Reply, 'ready'>): reply is Extract<Reply, readonly unknown[]> => Array.isArray(reply)
