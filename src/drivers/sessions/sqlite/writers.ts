@@ -36,7 +36,8 @@ export function writers(options: WritersOptions): Writers {
     try {
       return threadWriter({ path, lockTimeoutMs, context, onEnd: withoutThread })
     } catch {
-      return void withoutThread()
+      withoutThread()
+      return undefined
     }
   }
 
