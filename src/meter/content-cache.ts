@@ -100,12 +100,7 @@ function probeOf(scope: string, text: string): number {
   const start = mixed(length, scope, 0, scope.length)
   if (length <= 4 * PROBE) return mixed(start, text, 0, length)
   const middle = length >> 1
-  return mixed(
-    mixed(mixed(start, text, 0, PROBE), text, middle, middle + PROBE),
-    text,
-    length - PROBE,
-    length,
-  )
+  return mixed(mixed(mixed(start, text, 0, PROBE), text, middle, middle + PROBE), text, length - PROBE, length)
 }
 
 function mixed(probe: number, text: string, from: number, to: number): number {

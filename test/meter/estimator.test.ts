@@ -41,10 +41,7 @@ describe('fast estimator', async () => {
       const sign = String.fromCharCode(code)
       if (/[\dA-Za-z]/.test(sign)) continue
       const alone = scan(sign)
-      expect(
-        scan(`${sign}7`),
-        JSON.stringify(sign),
-      ).toEqual(alone.map((count, feature) => count + number[feature]!))
+      expect(scan(`${sign}7`), JSON.stringify(sign)).toEqual(alone.map((count, feature) => count + number[feature]!))
     }
   })
 

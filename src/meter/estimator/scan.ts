@@ -232,12 +232,7 @@ function contractionEnd(units: Uint16Array, length: number, apostrophe: number):
 }
 
 /** White space, except a last blank that leads a word: that one is left for the caller. */
-function whiteSpace(
-  units: Uint16Array,
-  length: number,
-  start: number,
-  into: Features,
-): number {
+function whiteSpace(units: Uint16Array, length: number, start: number, into: Features): number {
   let end = start
   let afterNewline = start
   let newlines = 0
@@ -271,13 +266,7 @@ function whiteSpace(
 }
 
 /** A run of symbols from `first`, line ends and slashes after it included; `start` is one before it when a blank leads. */
-function symbols(
-  units: Uint16Array,
-  length: number,
-  start: number,
-  first: number,
-  into: Features,
-): number {
+function symbols(units: Uint16Array, length: number, start: number, first: number, into: Features): number {
   let end = first
   let hash = hashStart
   let wide = 0
