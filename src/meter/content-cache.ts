@@ -2,7 +2,8 @@
 export interface ContentCache<V> {
   /** `scope` keeps apart what was worked out for one text in several ways. */
   get(scope: string, text: string): V | undefined
-  set(scope: string, text: string, value: V): void
+  /** `isOwn`: the text is no stretch of a longer one, which would be kept in memory with it; else it is copied. @default false */
+  set(scope: string, text: string, value: V, isOwn?: boolean): void
   readonly size: number
 }
 
@@ -14,6 +15,7 @@ export interface ContentCacheOptions {
 }
 
 interface Entry<V> {
+  readonly scope: string
   readonly text: string
   value: V
 }
@@ -30,7 +32,7 @@ const EVICT_TO = 0.9
  */
 export function createContentCache<V>(options: ContentCacheOptions = {}): ContentCache<V> {
   const { entries = 10_000, characters = 8_000_000 } = options
-  const alike = new Map<string, Entry<V>[]>()
+  const alike = new Map<number, Entry<V>[]>()
   let size = 0
   let held = 0
 
@@ -56,23 +58,22 @@ export function createContentCache<V>(options: ContentCacheOptions = {}): Conten
     get(scope, text) {
       const probe = probeOf(scope, text)
       const group = alike.get(probe)
-      const found = group?.find((entry) => entry.text === text)
+      const found = group?.find((entry) => entry.text === text && entry.scope === scope)
       if (found === undefined) return undefined
       // A Map keeps the order of insertion: moving to the end makes the first one the oldest in use.
       alike.delete(probe)
       alike.set(probe, group!)
       return found.value
     },
-    set(scope, text, value) {
+    set(scope, text, value, isOwn = false) {
       const probe = probeOf(scope, text)
       const group = alike.get(probe) ?? []
-      const found = group.find((entry) => entry.text === text)
+      const found = group.find((entry) => entry.text === text && entry.scope === scope)
       if (found !== undefined) {
         found.value = value
         return
       }
-      // A copy: a stretch of a longer text would keep all of that in memory.
-      group.push({ text: ` ${text}`.slice(1), value })
+      group.push({ scope, text: isOwn ? text : ` ${text}`.slice(1), value })
       size++
       held += weightOf(text)
       if (group.length > MOST_ALIKE) forget(group, 1)
@@ -91,10 +92,19 @@ const ENTRY_CHARACTERS = 400
 const weightOf = (text: string): number => text.length + ENTRY_CHARACTERS
 
 const PROBE = 16
+const PRIME = 0x01000193
 
-function probeOf(scope: string, text: string): string {
+/** A number by which most texts differ; of a long one its beginning, middle and end are looked at. */
+function probeOf(scope: string, text: string): number {
   const { length } = text
-  if (length <= 4 * PROBE) return `${scope}\n${text}`
+  const start = mixed(length, scope, 0, scope.length)
+  if (length <= 4 * PROBE) return mixed(start, text, 0, length)
   const middle = length >> 1
-  return `${scope}\n${length} ${text.slice(0, PROBE)}${text.slice(middle, middle + PROBE)}${text.slice(-PROBE)}`
+  return mixed(mixed(mixed(start, text, 0, PROBE), text, middle, middle + PROBE), text, length - PROBE, length)
+}
+
+function mixed(probe: number, text: string, from: number, to: number): number {
+  let sum = probe
+  for (let at = from; at < to; at++) sum = Math.imul(sum ^ text.charCodeAt(at), PRIME)
+  return sum
 }

@@ -105,23 +105,24 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
     }
   }
 
-  function countText(lens: Lens, text: string): { count: Count; kind: ContentKind } {
+  /** `isOwn`: see `ContentCache`. */
+  function countText(lens: Lens, text: string, isOwn = false): { count: Count; kind: ContentKind } {
     if (text === '') return { count: NO_TOKENS, kind: 'prose' }
-    if (text.length <= LONG_TEXT) return countPiece(lens, text)
-    const parts = [...textPieces(text)].map((piece) => countPiece(lens, piece))
+    if (text.length <= LONG_TEXT) return countPiece(lens, text, isOwn)
+    const parts = [...textPieces(text)].map((piece) => countPiece(lens, piece, false))
     const sum = (of: (count: Count) => number): number => parts.reduce((all, { count }) => all + of(count), 0)
     // What is wrong about one piece is wrong about the next: their errors add up.
     const { kind, count } = parts[0]!
     return { count: { ...count, tokens: sum((c) => c.tokens), low: sum((c) => c.low), high: sum((c) => c.high) }, kind }
   }
 
-  function countPiece(lens: Lens, text: string): { count: Count; kind: ContentKind } {
+  function countPiece(lens: Lens, text: string, isOwn: boolean): { count: Count; kind: ContentKind } {
     const scope = `${lens.key}|${lens.owner ?? ''}`
     const known = texts.get(scope, text)
     if (known !== undefined) return known
     const { kind, ...estimate } = estimateTokens(text, lens.family)
     const counted = { count: exactCount(lens, text) ?? estimate, kind }
-    texts.set(scope, text, counted)
+    texts.set(scope, text, counted, isOwn)
     return counted
   }
 
@@ -164,7 +165,7 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
     },
     formatOf,
     familyOf: (model) => factsOf(modelName(model)).info.tokenizer,
-    text: countText,
+    text: (lens, text) => countText(lens, text),
     item(lens, item, format) {
       const { seen, overhead } = formatOf(lens, format)
       const known = seen.get(item)
@@ -177,7 +178,8 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
         isKnown: lens.isKnown,
         overhead,
         countText(part) {
-          const counted = countText(lens, part)
+          // Formats cut the texts of items out of the body.
+          const counted = countText(lens, part, true)
           if (part === item.text) kind = counted.kind
           text += counted.count.tokens
           return counted.count

@@ -3,6 +3,7 @@ import { loadCorpus } from '../../bench/lib/corpus.ts'
 import { sharedData } from '../../bench/lib/shared.ts'
 import { loadTiktoken } from '../../src/drivers/tokenizers/tiktoken.ts'
 import { estimatedFamilies, estimateTokens } from '../../src/meter/index.ts'
+import { scan } from '../../src/meter/estimator/scan.ts'
 import { awkwardText, seeded } from './random.ts'
 
 const SEED = 7
@@ -32,6 +33,16 @@ describe('fast estimator', async () => {
     expect(estimate.low).toBeLessThanOrEqual(real)
     expect(estimate.high).toBeGreaterThanOrEqual(real)
     expect(Math.abs(estimate.tokens / real - 1)).toBeLessThan(0.08)
+  })
+
+  it('counts every blank and symbol of ASCII in front of a number as a piece of its own', () => {
+    const number = scan('7')
+    for (let code = 0; code < 0x80; code++) {
+      const sign = String.fromCharCode(code)
+      if (/[\dA-Za-z]/.test(sign)) continue
+      const alone = scan(sign)
+      expect(scan(`${sign}7`), JSON.stringify(sign)).toEqual(alone.map((count, feature) => count + number[feature]!))
+    }
   })
 
   it('is empty for the empty text and at least one token for anything else', () => {

@@ -3,6 +3,12 @@ import { commonPrefix } from '../../core/common-prefix.ts'
 import { skipSpace, skipString } from '../../core/json/lexer.ts'
 import { cutOut, Spans } from './spans.ts'
 
+/**
+ * A smaller share of a text is not worth it: what is new is copied before it is parsed, and the first request of a conversation often begins
+ * with the instructions of another.
+ */
+const LEAST_SHARED = 1 / 8
+
 /** Members that are searched one by one. */
 const SMALL = 64
 
@@ -116,10 +122,11 @@ export class JsonNode {
 
   /** This root's index for a text that begins as this one's does. Undefined where too little of the list is the same. */
   grownTo(text: string, own: string, list: readonly string[]): Grown | undefined {
+    const shared = commonPrefix(own, text)
+    if (shared < LEAST_SHARED * text.length) return undefined
     const spans = this.#spans()
     const open = pathIn(spans, list)
     const elements = open === undefined ? [] : (spans.children(open.at(-1)!) ?? [])
-    const shared = commonPrefix(own, text)
     let kept = elements.length
     while (kept > 0 && !isWithin(text, spans.end(elements[kept - 1]!), shared)) kept--
     if (open === undefined || kept === 0) return undefined

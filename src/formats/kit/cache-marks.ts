@@ -68,7 +68,7 @@ function droppedMarks(wire: MarkedWire, carriers: readonly Item[]): (CacheMark &
 
 /** Where the keys stand in a text, in order; looked for when somebody asks, and behind `from` only where a text grew. */
 export function placesOf(text: string, keys: readonly string[], before?: MarkPlaces, from = 0): MarkPlaces {
-  if (before === undefined) return later(text, keys)
+  if (before === undefined || from === 0) return later(text, keys)
   // At once: whoever waits with it holds on to every text before.
   return at([...before().filter((place) => place < from), ...find(text, keys, from)])
 }

@@ -29,18 +29,15 @@ const PAGE = 256
 /** A class that is not known yet; its page is filled when a text first needs it. */
 const UNSEEN = 255
 
-/** Classes of all code units, by page. Read it through `classIn`. */
-const CLASSES = new Uint8Array(65_536).fill(UNSEEN)
-
-/** The table, with ASCII and Latin-1 filled in. */
-export function classTable(): Uint8Array {
-  if (CLASSES[0] === UNSEEN) fillPage(0)
-  return CLASSES
-}
+/**
+ * Classes of all code units, by page; `classOf` fills them. A constant of its module and no parameter: its place in memory then stands in the
+ * compiled code.
+ */
+export const CLASSES = new Uint8Array(65_536).fill(UNSEEN)
 
 /** Class and script of a code unit. */
-export function classIn(classes: Uint8Array, unit: number): number {
-  const known = classes[unit]!
+export function classOf(unit: number): number {
+  const known = CLASSES[unit]!
   return known === UNSEEN ? fillPage(unit) : known
 }
 

@@ -9,17 +9,16 @@ const BIT_MASK = FILTER_WORDS * 32 - 1
 const HASH_START = 0x811c9dc5 | 0
 const HASH_PRIME = 0x01000193
 
-let words: Uint32Array | undefined
+/** Filled on first use. A constant for the same reason as the classes are. */
+const FILTER = new Uint32Array(FILTER_WORDS)
+let isLoaded = false
 
-/** The filter, decoded on first use. */
-export function knownPieces(): Uint32Array {
-  if (words === undefined) {
-    const bytes = Buffer.from(KNOWN_PIECES, 'base64')
-    words = new Uint32Array(FILTER_WORDS)
-    // Little-endian in the file, whatever the machine is.
-    for (let i = 0; i < FILTER_WORDS && i * 4 + 3 < bytes.length; i++) words[i] = bytes.readUInt32LE(i * 4)
-  }
-  return words
+export function loadKnownPieces(): void {
+  if (isLoaded) return
+  isLoaded = true
+  const bytes = Buffer.from(KNOWN_PIECES, 'base64')
+  // Little-endian in the file, whatever the machine is.
+  for (let i = 0; i < FILTER_WORDS && i * 4 + 3 < bytes.length; i++) FILTER[i] = bytes.readUInt32LE(i * 4)
 }
 
 export const hashStart = HASH_START
@@ -36,13 +35,13 @@ export const hashWithLead = (hash: number, lead: number): number => {
 const secondPlace = (hash: number): number => (Math.imul(hash, 0x9e3779b1) >>> 7) & BIT_MASK
 const thirdPlace = (hash: number): number => (Math.imul(hash, 0x85ebca77) >>> 9) & BIT_MASK
 
-export function isKnown(filter: Uint32Array, hash: number): boolean {
+export function isKnown(hash: number): boolean {
   const first = hash & BIT_MASK
-  if ((filter[first >> 5]! & (1 << (first & 31))) === 0) return false
+  if ((FILTER[first >> 5]! & (1 << (first & 31))) === 0) return false
   const second = secondPlace(hash)
-  if ((filter[second >> 5]! & (1 << (second & 31))) === 0) return false
+  if ((FILTER[second >> 5]! & (1 << (second & 31))) === 0) return false
   const third = thirdPlace(hash)
-  return (filter[third >> 5]! & (1 << (third & 31))) !== 0
+  return (FILTER[third >> 5]! & (1 << (third & 31))) !== 0
 }
 
 /** For the script that builds the filter. */

@@ -1,7 +1,7 @@
 import {
   CLASS_MASK,
-  classIn,
-  classTable,
+  CLASSES,
+  classOf,
   DIGIT,
   HAN,
   HANGUL,
@@ -61,19 +61,19 @@ import {
   CHARACTER_OF,
 } from './feature-tables.ts'
 import { FEATURE_COUNT } from './features.ts'
-import { hashStart, hashStep, hashWithLead, isKnown, knownPieces } from './known-pieces.ts'
+import { hashStart, hashStep, hashWithLead, isKnown, loadKnownPieces } from './known-pieces.ts'
 
 /** Counts of all features of a text, in the order of `FEATURES`. */
 export type Features = Uint32Array
 
 /**
  * Counts the features of a text in one pass. `into` is zeroed first, so that a caller can keep one array. The loop over words is
- * written out because calls per character would cost more than the counting.
+ * written out because calls per character would cost more than the counting; `| 0` behind a call says that a place is a whole number, which
+ * would else be boxed and unboxed for every character.
  */
 export function scan(text: string, into: Features = new Uint32Array(FEATURE_COUNT)): Features {
   into.fill(0)
-  const classes = classTable()
-  const filter = knownPieces()
+  loadKnownPieces()
   const length = text.length
   const units = unitsOf(text)
   let at = 0
@@ -81,39 +81,50 @@ export function scan(text: string, into: Features = new Uint32Array(FEATURE_COUN
   let joint = -1
   while (at < length) {
     let unit = units[at]!
-    let shape = classIn(classes, unit) & CLASS_MASK
+    let shape = classOf(unit) & CLASS_MASK
     let lead = 0
     if (shape === DIGIT) {
-      at = digits(units, length, at, classes, into)
+      const first = at++
+      while ((classOf(units[at]!) & CLASS_MASK) === DIGIT) at++
+      into[NUMBER]! += ((at - first + 2) / 3) | 0
+      into[DIGITS]! += at - first
       joint = at
       continue
     }
     if (shape === SPACE || shape === SYMBOL) {
-      // A single blank or symbol in front of letters belongs to their piece.
-      const nextShape = at + 1 < length ? classIn(classes, units[at + 1]!) & CLASS_MASK : NEWLINE
+      // A single blank or symbol in front of letters belongs to their piece, in front of a number it is one by itself.
+      const nextShape = classOf(units[at + 1]!) & CLASS_MASK
+      if (nextShape === DIGIT && unit < 0x80) {
+        into[shape === SPACE ? SPACE_ONE : SYMBOL_1]! += 1
+        at++
+        continue
+      }
       if (nextShape < LOWER || nextShape > LETTER) {
-        at =
-          shape === SPACE
-            ? whiteSpace(units, length, at, classes, filter, into)
-            : symbols(units, length, at, at, classes, filter, into)
+        at = (shape === SPACE ? whiteSpace(units, length, at, into) : symbols(units, length, at, at, into)) | 0
         continue
       }
       lead = unit
       at++
     } else if (shape === NEWLINE) {
-      at = whiteSpace(units, length, at, classes, filter, into)
+      at = whiteSpace(units, length, at, into) | 0
       continue
     } else if (shape === SURROGATE) {
-      at = astral(units, length, at, classes, into)
+      at = astral(units, length, at, into) | 0
       continue
     }
     const start = at
     let hash = hashStart
-    let lower = false
     let script = 0
+    // Most letters of most texts.
+    unit = units[at]!
+    while (CLASSES[unit] === LOWER) {
+      hash = hashStep(hash, unit)
+      unit = units[++at]!
+    }
+    let lower = at > start
     while (at < length) {
       unit = units[at]!
-      const kind = classIn(classes, unit)
+      const kind = classOf(unit)
       shape = kind & CLASS_MASK
       if (shape === LOWER) lower = true
       else if (shape === UPPER) {
@@ -124,18 +135,18 @@ export function scan(text: string, into: Features = new Uint32Array(FEATURE_COUN
       at++
     }
     if (unit === APOSTROPHE && at < length) {
-      const end = contractionEnd(units, length, at)
+      const end = contractionEnd(units, length, at) | 0
       for (; at < end; at++) hash = hashStep(hash, units[at]!)
     }
     const size = at - start + (lead === 0 ? 0 : 1)
     const bucket = size > LONGEST ? LONGEST : size
     const glued = lead === 0 && start === joint
     joint = at
-    if (isKnown(filter, hashWithLead(hash, lead))) {
+    if (isKnown(hashWithLead(hash, lead))) {
       const table = glued ? GLUED_HIT : lead > BLANK ? SYMBOL_LEAD_HIT : lower || size < 3 ? HIT : UPPER_HIT
       into[table[bucket]!]! += 1
-    } else if (lead !== 0 && lead !== BLANK && isKnown(filter, hashWithLead(hash, 0))) into[LEAD_HIT[bucket]!]! += 1
-    else if (script > 0) foreignWord(units, start, at, lead, script, classes, filter, into)
+    } else if (lead !== 0 && lead !== BLANK && isKnown(hashWithLead(hash, 0))) into[LEAD_HIT[bucket]!]! += 1
+    else if (script > 0) foreignWord(units, start, at, lead, script, into)
     else {
       into[glued ? GLUED_MISS[bucket]! : lower ? MISS[bucket]! : MISS_UPPER[bucket]!]! += 1
       if (size > TAIL_AT) repeats(units, start + TAIL_AT, at, size > LONGEST_WORD ? RUN : TAIL, TAIL_REPEAT, into)
@@ -148,13 +159,17 @@ let room = Buffer.alloc(0)
 let view = new Uint16Array(0)
 const LARGEST_KEPT = 1 << 22
 
-/** The text as code units: reading an array is faster than asking a string that may be stored in five ways. */
+/**
+ * The text as code units and a 0 behind them, which ends every run of letters and digits: reading an array is faster than asking a string that
+ * may be stored in five ways.
+ */
 function unitsOf(text: string): Uint16Array {
-  const needed = text.length * 2
+  const needed = text.length * 2 + 2
   if (room.length < needed) {
     const grown = Buffer.alloc(Math.max(8192, needed * 2))
     const units = new Uint16Array(grown.buffer, grown.byteOffset, grown.length >> 1)
     grown.write(text, 0, 'utf16le')
+    units[text.length] = 0
     // One huge text must not hold its memory for ever.
     if (grown.length <= LARGEST_KEPT) {
       room = grown
@@ -163,15 +178,8 @@ function unitsOf(text: string): Uint16Array {
     return units
   }
   room.write(text, 0, 'utf16le')
+  view[text.length] = 0
   return view
-}
-
-function digits(units: Uint16Array, length: number, start: number, classes: Uint8Array, into: Features): number {
-  let end = start + 1
-  while (end < length && (classIn(classes, units[end]!) & CLASS_MASK) === DIGIT) end++
-  into[NUMBER]! += Math.ceil((end - start) / 3)
-  into[DIGITS]! += end - start
-  return end
 }
 
 /** An unknown word or an unbroken run of another script, as its longest known parts from the left. */
@@ -181,8 +189,6 @@ function foreignWord(
   end: number,
   lead: number,
   script: number,
-  classes: Uint8Array,
-  filter: Uint32Array,
   into: Features,
 ): void {
   let from = start
@@ -191,7 +197,7 @@ function foreignWord(
   let leading = lead === BLANK ? BLANK : 0
   while (from < end) {
     const unit = units[from]!
-    const own = classIn(classes, unit) >> SCRIPT_SHIFT
+    const own = classOf(unit) >> SCRIPT_SHIFT
     if (from > start + 3 && unit === units[from - 1] && unit === units[from - 2]) {
       into[own === HAN ? HAN_REPEAT : SCRIPT_REPEAT]! += 1
       from++
@@ -202,7 +208,7 @@ function foreignWord(
     const limit = Math.min(end, from + (own === HAN || own === HANGUL ? LONGEST_DENSE_PART : LONGEST_PART))
     for (let i = from; i < limit; i++) {
       hash = hashStep(hash, units[i]!)
-      if (isKnown(filter, hashWithLead(hash, leading))) longest = i + 1 - from
+      if (isKnown(hashWithLead(hash, leading))) longest = i + 1 - from
     }
     if (longest === 0 && leading !== 0) {
       into[SPACE_ONE]! += 1
@@ -226,20 +232,13 @@ function contractionEnd(units: Uint16Array, length: number, apostrophe: number):
 }
 
 /** White space, except a last blank that leads a word: that one is left for the caller. */
-function whiteSpace(
-  units: Uint16Array,
-  length: number,
-  start: number,
-  classes: Uint8Array,
-  filter: Uint32Array,
-  into: Features,
-): number {
+function whiteSpace(units: Uint16Array, length: number, start: number, into: Features): number {
   let end = start
   let afterNewline = start
   let newlines = 0
   let shape = SPACE
   while (end < length) {
-    shape = classIn(classes, units[end]!) & CLASS_MASK
+    shape = classOf(units[end]!) & CLASS_MASK
     if (shape === NEWLINE) {
       newlines++
       afterNewline = end + 1
@@ -261,27 +260,19 @@ function whiteSpace(
   }
   if (last === 0) return end
   if (shape >= LOWER && shape <= LETTER) return end - 1
-  if (shape === SYMBOL && units[end - 1] === BLANK) return symbols(units, length, end - 1, end, classes, filter, into)
+  if (shape === SYMBOL && units[end - 1] === BLANK) return symbols(units, length, end - 1, end, into)
   into[SPACE_ONE]! += 1
   return end
 }
 
 /** A run of symbols from `first`, line ends and slashes after it included; `start` is one before it when a blank leads. */
-function symbols(
-  units: Uint16Array,
-  length: number,
-  start: number,
-  first: number,
-  classes: Uint8Array,
-  filter: Uint32Array,
-  into: Features,
-): number {
+function symbols(units: Uint16Array, length: number, start: number, first: number, into: Features): number {
   let end = first
   let hash = hashStart
   let wide = 0
   for (; end < length; end++) {
     const unit = units[end]!
-    if ((classIn(classes, unit) & CLASS_MASK) !== SYMBOL) break
+    if ((classOf(unit) & CLASS_MASK) !== SYMBOL) break
     if (unit >= 128) wide++
     hash = hashStep(hash, unit)
   }
@@ -291,7 +282,7 @@ function symbols(
     if (unit !== 0x0a && unit !== 0x0d && unit !== 0x2f) break
     hash = hashStep(hash, unit)
   }
-  if (isKnown(filter, hashWithLead(hash, start < first ? BLANK : 0))) {
+  if (isKnown(hashWithLead(hash, start < first ? BLANK : 0))) {
     const whole = end - start
     into[whole === 1 ? SYMBOL_1 : whole === 2 ? SYMBOL_2 : SYMBOL_HIT]! += 1
     if (whole > 3) into[SYMBOL_HIT_MORE]! += Math.min(whole, 16) - 3
@@ -311,10 +302,10 @@ function repeats(units: Uint16Array, from: number, to: number, changing: number,
   into[changing]! += to - from - again
 }
 
-function astral(units: Uint16Array, length: number, start: number, classes: Uint8Array, into: Features): number {
+function astral(units: Uint16Array, length: number, start: number, into: Features): number {
   let end = start
-  while (end < length && (classIn(classes, units[end]!) & CLASS_MASK) === SURROGATE) {
-    const pair = end + 1 < length && (classIn(classes, units[end + 1]!) & CLASS_MASK) === SURROGATE
+  while (end < length && (classOf(units[end]!) & CLASS_MASK) === SURROGATE) {
+    const pair = end + 1 < length && (classOf(units[end + 1]!) & CLASS_MASK) === SURROGATE
     const same = pair && end > start + 1 && units[end] === units[end - 2] && units[end + 1] === units[end - 1]
     into[same ? ASTRAL_REPEAT : ASTRAL]! += 1
     end += pair ? 2 : 1
