@@ -106,7 +106,10 @@ function measuredBy(
   { isPartial, isSuspect }: { readonly isPartial: boolean; readonly isSuspect: boolean },
 ): MeasuredRequest {
   if (!isPartial && !isSuspect) return measured
-  return { ...measured, ...(isPartial && { partial: true }), ...(isSuspect && { suspect: true }) }
+  const told: Writable<MeasuredRequest> = Object.assign({}, measured)
+  if (isPartial) told.partial = true
+  if (isSuspect) told.suspect = true
+  return told
 }
 
 /** Closes a turn that nobody sent: what it held of the budgets is let go. */

@@ -30,7 +30,7 @@ export function encode(conversation: Conversation): Written {
   if (conversation.format !== FORMAT) return writeForeign(conversation, writeGemini, { decode, encode })
   const source = sourceOf(conversation)
   const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
-  return { ...spliceSized(source, splices), losses: [] }
+  return { losses: [], ...spliceSized(source, splices) }
 }
 
 export const envelope = (conversation: Conversation): readonly Splice[] =>

@@ -25,7 +25,7 @@ export function encode(conversation: Conversation): Written {
   if (conversation.format !== FORMAT) return writeForeign(conversation, writeOllamaChat, { decode, encode })
   const source = sourceOf(conversation)
   const { front, splices } = envelopeSplices(conversation, source)
-  return { ...spliceSized(source, [...historySplices(conversation, source, front), ...splices]), losses: [] }
+  return { losses: [], ...spliceSized(source, [...historySplices(conversation, source, front), ...splices]) }
 }
 
 /** A new first message is part of the history. */
