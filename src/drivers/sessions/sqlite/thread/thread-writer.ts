@@ -37,8 +37,6 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
   const workerData: ThreadStart = { path, lockTimeoutMs, name, commitsOfOthers: shared }
   const entry = workerBeside(import.meta.url, 'store-worker', 'drivers/sessions/sqlite/thread')
   const worker = startWorker(entry, { workerData, env: {}, stdin: false, argv: [], execArgv: [] })
-  worker.unref()
-
   const pending = new Map<number, Pending>()
   let calls: Call[] = []
   let last = 0
@@ -111,6 +109,10 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
   }
 
   worker.on('message', (replies: readonly Reply[]) => replies.forEach(hear))
+  // Earlier it has no effect.
+  worker.once('online', () => {
+    if (pending.size === 0) worker.unref()
+  })
   worker.on('error', end)
   worker.on('exit', end)
 
