@@ -35,7 +35,7 @@ export const NOTHING: Sum = {
 }
 
 export function addItem(sum: Sum, { words, media, kind, text }: CountedItem): Sum {
-  const byClass = { ...sum.byClass }
+  const byClass = copyOf(sum.byClass)
   put(byClass, kind, text)
   put(byClass, 'fixed', words.tokens - text)
   put(byClass, 'media', media.tokens)
@@ -53,7 +53,7 @@ export function addItem(sum: Sum, { words, media, kind, text }: CountedItem): Su
 export function addSums(a: Sum, b: Sum): Sum {
   if (a === NOTHING) return b
   if (b === NOTHING) return a
-  const byClass = { ...a.byClass }
+  const byClass = copyOf(a.byClass)
   for (const kind of Object.keys(b.byClass) as TokenClass[]) put(byClass, kind, b.byClass[kind] ?? 0)
   return {
     tokens: a.tokens + b.tokens,
@@ -71,10 +71,13 @@ export const countOf = ({ tokens, below, above, unsure, source }: Sum): Count =>
 
 export function withTokens(byClass: ClassTokens, kind: TokenClass, tokens: number): ClassTokens {
   if (tokens === 0) return byClass
-  const sum = { ...byClass }
+  const sum = copyOf(byClass)
   put(sum, kind, tokens)
   return sum
 }
+
+/** To be added to: not a spread, see `extended`. */
+const copyOf = (byClass: ClassTokens): Partial<Record<TokenClass, number>> => Object.assign({}, byClass)
 
 /** Set behind the copy: a computed key within a literal takes the runtime of the language several times as long. */
 function put(sum: Partial<Record<TokenClass, number>>, kind: TokenClass, tokens: number): void {

@@ -5,22 +5,25 @@ import { expect, it } from 'vitest'
 import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
 import { KILLS, SEED, killLoop } from './kill-loop.ts'
 
-it(
-  `SQLite has every acknowledged record after ${KILLS} kills (seed ${SEED})`,
+it.each([
+  ['written by the process', 'sqlite:'],
+  ['written by a thread', 'thread:'],
+])(
+  `SQLite, %s, has every acknowledged record after ${KILLS} kills (seed ${SEED})`,
   { timeout: 60_000 + KILLS * 10_000 },
-  async () => {
+  async (_, scheme) => {
     const folder = await mkdtemp(join(tmpdir(), 'plimsoll-crash-'))
     const path = join(folder, 'store.db')
     const damage: unknown[] = []
     try {
       const result = await killLoop(
-        `sqlite:${path}`,
+        `${scheme}${path}`,
         () => sqliteStore({ path, onDamage: (problem) => damage.push(problem) }),
         KILLS,
         SEED,
       )
       console.info(
-        `sqlite: ${result.kills} kills, ${result.acknowledged} acknowledged operations, ${result.records} records`,
+        `${scheme} ${result.kills} kills, ${result.acknowledged} acknowledged operations, ${result.records} records`,
       )
       expect(result.acknowledged).toBeGreaterThan(KILLS)
       expect(damage).toEqual([])

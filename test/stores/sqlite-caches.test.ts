@@ -8,6 +8,12 @@ import { withFolder } from './support/temporary.ts'
 
 const T = 'tenant'
 
+/** Who writes, and after how many writes a thread does. */
+const WRITERS = [
+  ['the process itself writes', Infinity],
+  ['a thread writes', 0],
+] as const
+
 function wordsIn(path: string): number {
   const db = openDatabase(path)
   try {
@@ -17,11 +23,11 @@ function wordsIn(path: string): number {
   }
 }
 
-describe('words of the search', () => {
+describe.each(WRITERS)('words of the search, where %s', (_, threadAfter) => {
   it('wait until somebody looks for them, and are found by another process then', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const [first, second] = [sqliteStore({ path }), sqliteStore({ path })]
+      const [first, second] = [sqliteStore({ path, threadAfter }), sqliteStore({ path, threadAfter })]
       await first.append(T, 's', [item('a', 'a narwhal'), item('b', 'a walrus')])
       expect(wordsIn(path)).toBe(0)
       expect((await second.search(T, 'narwhal')).map(({ version }) => version)).toEqual([1])
@@ -35,7 +41,7 @@ describe('words of the search', () => {
   it('take as many slices as a long log needs, and none for sessions that went before', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const store = sqliteStore({ path })
+      const store = sqliteStore({ path, threadAfter })
       const long = Array.from({ length: 400 }, (_, n) => item(`i${n}`, `number${n} ${'filler words here '.repeat(60)}`))
       await store.append(T, 'gone', [item('x', 'numberless')])
       await store.append(T, 's', long)
@@ -48,7 +54,7 @@ describe('words of the search', () => {
     }))
 })
 
-describe('a record that stands in the way of the search', () => {
+describe.each(WRITERS)('a record that stands in the way of the search, where %s', (_, threadAfter) => {
   const changed = (path: string, sql: string): void => {
     const db = openDatabase(path)
     db.exec(sql)
@@ -58,7 +64,7 @@ describe('a record that stands in the way of the search', () => {
   it('is one whose words an older package has put in already', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const store = sqliteStore({ path })
+      const store = sqliteStore({ path, threadAfter })
       await store.append(T, 's', [item('a', 'a narwhal'), item('b', 'a walrus')])
       changed(path, "INSERT INTO words (rowid, tokens) SELECT id, 'something' FROM records LIMIT 1")
       expect(await store.search(T, 'narwhal')).toHaveLength(1)
@@ -70,7 +76,7 @@ describe('a record that stands in the way of the search', () => {
   it('is one of a newer package, and another tenant finds its own all the same', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const store = sqliteStore({ path })
+      const store = sqliteStore({ path, threadAfter })
       const newer = { ...item('a', 'a narwhal'), v: 999 } as unknown as ReturnType<typeof item>
       await store.append('other', 's', [newer])
       await store.append(T, 's', [item('b', 'a walrus')])
@@ -79,10 +85,10 @@ describe('a record that stands in the way of the search', () => {
     }))
 })
 
-describe('what was read before', () => {
+describe.each(WRITERS)('what was read before, where %s', (_, threadAfter) => {
   it('belongs to one tenant and key, whatever characters they have', () =>
     withFolder(async (folder) => {
-      const store = sqliteStore({ path: join(folder, 'store.db') })
+      const store = sqliteStore({ path: join(folder, 'store.db'), threadAfter })
       await store.setValue('a\nb', 'c', 'secret')
       expect(await store.getValue('a', 'b\nc')).toBeUndefined()
       expect(await store.setValue('a', 'b\nc', 'mine', true)).toBe('mine')
@@ -93,7 +99,7 @@ describe('what was read before', () => {
   it('is read again once another process has written', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const [first, second] = [sqliteStore({ path }), sqliteStore({ path })]
+      const [first, second] = [sqliteStore({ path, threadAfter }), sqliteStore({ path, threadAfter })]
       await first.append(T, 's', [item('a')])
       await first.setValue(T, 'k', 'one')
       expect([await first.version(T, 's'), await first.getValue(T, 'k'), await first.getValue(T, 'none')]).toEqual([
@@ -118,7 +124,7 @@ describe('what was read before', () => {
   it('says of epochs and edits that nobody wrote them until somebody does, here or in another process', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const [first, second] = [sqliteStore({ path }), sqliteStore({ path })]
+      const [first, second] = [sqliteStore({ path, threadAfter }), sqliteStore({ path, threadAfter })]
       const found = async (): Promise<readonly [readonly string[], readonly string[]]> => {
         // Often enough that it stops asking the database.
         for (let times = 0; times < 20; times++) {
@@ -149,7 +155,7 @@ describe('what was read before', () => {
 
   it('says of a session that it is not there until it is', () =>
     withFolder(async (folder) => {
-      const store = sqliteStore({ path: join(folder, 'store.db') })
+      const store = sqliteStore({ path: join(folder, 'store.db'), threadAfter })
       await store.append(T, 's', [item('a'), item('b')])
       expect([await store.version(T, 'forked'), await store.version(T, 'new')]).toEqual([0, 0])
       await store.fork(T, 's', 'forked', 1)
@@ -160,7 +166,7 @@ describe('what was read before', () => {
 
   it('is forgotten with a batch that was taken back', () =>
     withFolder(async (folder) => {
-      const store = sqliteStore({ path: join(folder, 'store.db') })
+      const store = sqliteStore({ path: join(folder, 'store.db'), threadAfter })
       const outcomes = await Promise.allSettled([
         store.append('new tenant', 's', [item('a')], 7),
         store.append('new tenant', 's', [item('b')]),

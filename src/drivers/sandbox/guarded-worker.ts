@@ -177,7 +177,7 @@ const isClosed = (): PlimsollError => new PlimsollError('closed', 'The sandbox i
 type WorkerOptions = ConstructorParameters<typeof Worker>[1]
 
 /** Built code runs as it is. From source, as in tests, the thread first needs a loader for TypeScript. */
-function startWorker(entry: URL, options: WorkerOptions): Worker {
+export function startWorker(entry: URL, options: WorkerOptions): Worker {
   if (!entry.pathname.endsWith('.ts')) return new Worker(entry, options)
   const bootstrap = `import('tsx/esm/api').then(({ register }) => { register(); return import(${JSON.stringify(entry.href)}) })`
   return new Worker(bootstrap, { ...options, eval: true })

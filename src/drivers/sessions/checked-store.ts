@@ -89,10 +89,10 @@ export function checkedStore(store: MaintainedStore): MaintainedStore {
 function judged<T>(judge: () => void, ask: () => Promise<T>): Promise<T> {
   try {
     judge()
+    return ask()
   } catch (error) {
     return Promise.reject(error as Error)
   }
-  return ask()
 }
 
 function checkValue(tenant: string, key: string, session?: string): void {

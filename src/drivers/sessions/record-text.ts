@@ -11,8 +11,11 @@ export interface StoredText {
   readonly bytes: number
 }
 
-export function toStored(seal: Seal, tenant: string, record: LogRecord): StoredText {
-  const body = seal.seal(tenant, encodeRecord(record))
+export const toStored = (seal: Seal, tenant: string, record: LogRecord): StoredText =>
+  textToStored(seal, tenant, encodeRecord(record))
+
+export function textToStored(seal: Seal, tenant: string, text: string): StoredText {
+  const body = seal.seal(tenant, text)
   return { body, sum: checksum(body), bytes: typeof body === 'string' ? Buffer.byteLength(body) : body.length }
 }
 

@@ -85,14 +85,21 @@ export function learnedLimits(
     known.set(tenant, { lessons, readAt: clock.now() })
   }
 
-  async function lessonsOf(tenant: string): Promise<readonly Lesson[]> {
+  const standing = (lessons: readonly Lesson[]): readonly Lesson[] =>
+    lessons.length === 0 ? lessons : lessons.filter((lesson) => clock.now() <= endOf(lesson))
+
+  /** Undefined when they have to be read. */
+  function freshLessons(tenant: string): readonly Lesson[] | undefined {
     const found = known.get(tenant)
-    const lessons =
-      found !== undefined && clock.now() - found.readAt < freshMs
-        ? found.lessons
-        : readLessons(await store.getValue(tenant, KEY))
-    if (lessons !== found?.lessons) remember(tenant, lessons)
-    return lessons.length === 0 ? lessons : lessons.filter((lesson) => clock.now() <= endOf(lesson))
+    return found === undefined || clock.now() - found.readAt >= freshMs ? undefined : standing(found.lessons)
+  }
+
+  async function lessonsOf(tenant: string): Promise<readonly Lesson[]> {
+    const fresh = freshLessons(tenant)
+    if (fresh !== undefined) return fresh
+    const lessons = readLessons(await store.getValue(tenant, KEY))
+    remember(tenant, lessons)
+    return standing(lessons)
   }
 
   async function keep(tenant: string, lessons: readonly Lesson[]): Promise<void> {
@@ -116,7 +123,8 @@ export function learnedLimits(
 
   return {
     async of({ tenant, endpoint, model }) {
-      const found = (await lessonsOf(tenant)).find((lesson) => lesson.endpoint === endpoint && lesson.model === model)
+      const lessons = freshLessons(tenant) ?? (await lessonsOf(tenant))
+      const found = lessons.find((lesson) => lesson.endpoint === endpoint && lesson.model === model)
       return found === undefined ? undefined : limitIn(found)
     },
     async learn(place, limit, from) {
@@ -139,7 +147,7 @@ export function learnedLimits(
       if (tokens <= before.tokens && bytes <= before.bytes) return
       const most = { tokens: Math.max(tokens, before.tokens), bytes: Math.max(bytes, before.bytes) }
       largest.set(key, most)
-      const lessons = await lessonsOf(tenant)
+      const lessons = freshLessons(tenant) ?? (await lessonsOf(tenant))
       const isRefuted = (lesson: Lesson): boolean =>
         lesson.endpoint === endpoint &&
         lesson.model === model &&

@@ -7,7 +7,7 @@ const KEY = 'calibration'
 /** What answers taught about tokenizers, for each tenant apart: one customer's odd requests must not move another's counts. */
 export interface TenantCalibrations {
   /** With what earlier processes learned; without the store it begins with nothing. */
-  of(tenant: string): Promise<Calibration>
+  of(tenant: string): Calibration | Promise<Calibration>
   /** A tenant's has learned something; it is written within `everyMs`, together with whatever is learned until then. */
   note(tenant: string): void
   /** Writes at once what is not written yet. */
@@ -57,9 +57,7 @@ export function tenantCalibrations(
   }
 
   return {
-    async of(tenant) {
-      return known.get(tenant) ?? open(tenant)
-    },
+    of: (tenant) => known.get(tenant) ?? open(tenant),
     note(tenant) {
       unwritten.add(tenant)
       timer ??= setTimeout(() => void write(), everyMs).unref()

@@ -139,10 +139,18 @@ function closest(
     if (shared <= most) continue
     best = body
     most = shared
+    if (isGrownAt(body.text, text, shared)) break
     behind = text.slice(most, most + PROBE)
   }
   return best === undefined ? undefined : { body: best, shared: most }
 }
+
+/** Whether a text goes on where the list of an earlier one has ended, and little is new about it: nobody is looked for who shares still more. */
+const isGrownAt = (before: string, text: string, at: number): boolean =>
+  at > 0.75 * text.length && before.charCodeAt(at) === LIST_END && text.charCodeAt(at) === COMMA
+
+const LIST_END = ']'.charCodeAt(0)
+const COMMA = ','.charCodeAt(0)
 
 /** Sixteen. */
 const GLANCES_AS_POWER = 4

@@ -17,7 +17,24 @@ export type { PreparedTurn, PrepareRequest } from './prepared-turn.ts'
 /** Before the model is called. Each stage is a file of `stages/`, and adds to what the one before found out. */
 export async function prepare(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PreparedTurn> {
   try {
-    return await inStages(deps, branch, request)
+    const opened = { request, context: await open(deps, branch, request) }
+    const { pause } = opened.context
+    const resolved = await resolveStanding(opened)
+    await pause()
+    const taken = await takeIn(resolved)
+    await pause()
+    const measured = await measure(taken)
+    await pause()
+    const whole = request.writeOut === undefined ? undefined : await writtenOut(measured, request.writeOut)
+    if (whole !== undefined) {
+      // They are changes of another text than the one that came in.
+      const { splices: _, ...turn } = await prepare(deps, branch, whole)
+      return { ...turn, report: { ...turn.report, untouched: false } }
+    }
+    const reduced = await reduce(measured)
+    await pause()
+    const permitted = await permit(reduced)
+    return await finalise(permitted)
   } catch (error) {
     if (isPlimsollError(error) && DOES_NOT_FIT.has(error.code))
       tellRefused(deps, branch, {
@@ -27,25 +44,4 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: Prepare
       })
     throw error
   }
-}
-
-async function inStages(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PreparedTurn> {
-  const opened = await open(deps, branch, request)
-  const { pause } = opened.context
-  const resolved = await resolveStanding(opened)
-  await pause()
-  const taken = await takeIn(resolved)
-  await pause()
-  const measured = await measure(taken)
-  await pause()
-  const whole = await writtenOut(measured)
-  if (whole !== undefined) {
-    // They are changes of another text than the one that came in.
-    const { splices: _, ...turn } = await prepare(deps, branch, whole)
-    return { ...turn, report: { ...turn.report, untouched: false } }
-  }
-  const reduced = await reduce(measured)
-  await pause()
-  const permitted = await permit(reduced)
-  return finalise(permitted)
 }

@@ -5,6 +5,17 @@ import { viewOf } from './view.ts'
 import type { Standing } from './standing.ts'
 import { highWater } from '../epoch/thresholds.ts'
 
+const thresholdOf = ({ deps, branch, limit }: PrepareContext): number =>
+  highWater(deps.policy, limit, branch.log.cacheIsWarm)
+
+/** Whether a sharper count can be had, and may decide anything. */
+export function mayRefine(context: PrepareContext, { load }: View): boolean {
+  const { sharpen, countTokens, meter } = context.deps
+  // A design decides by its own formula; there is nothing to sharpen.
+  if ((sharpen === undefined && countTokens === undefined) || meter.design !== undefined) return false
+  return straddles(load, thresholdOf(context))
+}
+
 /**
  * The view with a sharper count, where its interval does not say on which side of high water it stands: by the exact tokenizer if one
  * is installed, then by the provider's own count if the caller allows the call. Anywhere else the estimate is good enough, and free.
@@ -14,14 +25,11 @@ export async function refinedView(
   standing: Standing,
   view: View,
 ): Promise<{ readonly context: PrepareContext; readonly view: View }> {
-  const { deps, branch, target, limit, conversation } = context
-  const { sharpen, countTokens, meter, policy } = deps
-  // A design decides by its own formula; there is nothing to sharpen.
-  if ((sharpen === undefined && countTokens === undefined) || meter.design !== undefined) return { context, view }
-  const threshold = highWater(policy, limit, branch.log.cacheIsWarm)
+  const { deps, target, conversation } = context
+  const { sharpen, countTokens } = deps
+  const threshold = thresholdOf(context)
   let current = { context, view }
   const measure = (): { readonly count: View['load']['count'] } => ({ count: current.view.load.count })
-  if (!straddles(measure(), threshold)) return current
   const { count } = await refine({
     measure,
     threshold,

@@ -39,11 +39,8 @@ export async function findStanding(context: PrepareContext): Promise<Standing> {
   const kept = (trail?.epochs ?? []).filter(({ epoch }) => epoch.count <= known.links)
   const epochs = found.length === 0 ? kept : [...kept, ...found]
   const spares = sparesOpenStep(items, links)
-  const epoch = epochFor(
-    branch,
-    links,
-    epochs.filter(({ epoch: one, undoneIn }) => !undoneIn.includes(session) && spares(one)),
-  )
+  const mayStand = epochs.filter(({ epoch: one, undoneIn }) => !undoneIn.includes(session) && spares(one))
+  const epoch = mayStand.length === 0 ? undefined : epochFor(branch, links, mayStand)
   const firstSend = new Map<number, FirstSendEdit>()
   for (const [index, edit] of trail?.firstSend ?? []) if (index < known.items) firstSend.set(index, edit)
   for (const [index, edit] of await editsOf(context, fresh)) firstSend.set(index, edit)
@@ -69,11 +66,9 @@ async function editsOf(
 ): Promise<(readonly [number, FirstSendEdit])[]> {
   const editable = links.filter((link) => isEditable(items[link.index]!))
   if (editable.length === 0) return []
-  const edits = await inParts(
-    editable.flatMap((link) => keysOf(items, link)),
-    (keys) => deps.sessions.findEdits(branch.tenant, keys),
-    pause,
-  )
+  const keys: string[] = []
+  for (const link of editable) keys.push(...keysOf(items, link))
+  const edits = await inParts(keys, (some) => deps.sessions.findEdits(branch.tenant, some), pause)
   if (edits.length === 0) return []
   const byKey = new Map(edits.map((edit) => [edit.key, edit]))
   return editable.flatMap((link) => {
@@ -87,12 +82,17 @@ async function editsOf(
 /** Names that a store is asked about at once. */
 const MOST_ASKED = 4_000
 
-async function inParts<T>(
+const inParts = <T>(
+  names: readonly string[],
+  ask: (some: readonly string[]) => Promise<readonly T[]>,
+  pause: Pause,
+): Promise<readonly T[]> => (names.length <= MOST_ASKED ? ask(names) : partByPart(names, ask, pause))
+
+async function partByPart<T>(
   names: readonly string[],
   ask: (some: readonly string[]) => Promise<readonly T[]>,
   pause: Pause,
 ): Promise<readonly T[]> {
-  if (names.length <= MOST_ASKED) return ask(names)
   const found: T[] = []
   for (let from = 0; from < names.length; from += MOST_ASKED) {
     found.push(...(await ask(names.slice(from, from + MOST_ASKED))))

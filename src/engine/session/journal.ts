@@ -1,6 +1,6 @@
 import type { RequestSent } from '../../core/records.ts'
 import type { PrepareContext } from '../prepare/context.ts'
-import { archivable, isNews, logRequest, noteArchived, unwrittenOf, type Decided } from './archive.ts'
+import { archivable, isNews, logRequest, noteArchived, unwrittenOf, type Archivable, type Decided } from './archive.ts'
 import type { Unwritten } from './branch/open-turns.ts'
 import { appendTo } from './restore.ts'
 
@@ -27,10 +27,12 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
 }
 
 function unwritten(context: PrepareContext, decided: Decided): Unwritten {
-  // Looked at when the answer is there, once for both questions.
-  let items: ReturnType<typeof archivable> | undefined
+  let items: readonly Archivable[] = []
   return {
-    records: async () => unwrittenOf(context, decided, await (items ??= archivable(context))),
-    written: async () => noteArchived(context, await (items ??= archivable(context))),
+    async records() {
+      items = await archivable(context)
+      return unwrittenOf(context, decided, items)
+    },
+    written: () => noteArchived(context, items),
   }
 }

@@ -86,12 +86,13 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   if (turn.reservation !== undefined) await settleCall(deps, turn.reservation, entry)
   tellCall(deps, branch, entry)
   if (deps.calibrations !== undefined) {
-    teach(await deps.calibrations.of(branch.tenant), branch.log.measured, entry)
+    const calibration = deps.calibrations.of(branch.tenant)
+    teach(calibration instanceof Promise ? await calibration : calibration, branch.log.measured, entry)
     deps.calibrations.note(branch.tenant)
   }
   // One write for the request and its answer: what is acknowledged here is durable as a whole.
   await appendTo(deps, branch, [...unwritten, entry], { durable })
-  if (turn.unwritten !== undefined) await turn.unwritten.written()
+  turn.unwritten?.written()
   const recorded: Writable<RecordedTurn> = {}
   if (usage !== undefined) recorded.usage = usage
   if (entry.costUsd !== undefined) recorded.costUsd = entry.costUsd
@@ -125,7 +126,7 @@ async function takeBack(deps: EngineDeps, branch: Branch, turn: OpenTurn, durabl
   if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
   const records = [...unwritten, ...refusalOf(deps, branch, turn)]
   if (records.length > 0) await appendTo(deps, branch, records, { durable })
-  await turn.unwritten?.written()
+  turn.unwritten?.written()
 }
 
 /**

@@ -16,7 +16,7 @@ export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
 }
 
 /** Appends, and keeps up without reading the same records again. What waited for a write to go with goes first. */
-export async function appendTo(
+export function appendTo(
   deps: EngineDeps,
   branch: Branch,
   added: readonly LogRecord[],
@@ -24,7 +24,15 @@ export async function appendTo(
 ): Promise<void> {
   const { log } = branch
   const records = log.seed === undefined ? added : [log.seed, ...added]
-  if (records.length <= BATCH) return appendBatch(deps, branch, records, options)
+  return (records.length <= BATCH ? appendBatch : appendInBatches)(deps, branch, records, options)
+}
+
+async function appendInBatches(
+  deps: EngineDeps,
+  branch: Branch,
+  records: readonly LogRecord[],
+  options: WriteOptions,
+): Promise<void> {
   for (const batch of batchesOf(records)) await appendBatch(deps, branch, batch, options)
 }
 
@@ -51,7 +59,7 @@ async function appendBatch(
   const { tenant, session, log } = branch
   const version = await deps.sessions.append(tenant, session, records, undefined, options)
   // Somebody else wrote in between: take theirs in first, in the order of the log.
-  if (version !== log.version + records.length) return catchUp(deps, branch)
+  if (version !== log.version + records.length) return await catchUp(deps, branch)
   for (const record of records) absorb(branch, record)
   log.reached(version)
 }

@@ -30,8 +30,11 @@ export interface NewEdit {
  * Results too large for the window, or for what their turn has left, are shown as preview + handle before they are sent for the first
  * time. Everything is told from the transcript and the edits that stand: every process decides the same.
  */
-export async function newFirstSendEdits(context: PrepareContext, standing: Standing): Promise<NewEdit[]> {
-  const { deps, branch, conversation, links, known } = context
+export function newFirstSendEdits(
+  context: PrepareContext,
+  standing: Standing,
+): readonly NewEdit[] | Promise<readonly NewEdit[]> {
+  const { branch, conversation, links, known } = context
   const fresh = links.slice(known.links).filter(({ index, chain }) => {
     const item = conversation.items[index]!
     return mayShorten(item) && !standing.firstSend.has(index) && !wasSent(branch, chain)
@@ -39,7 +42,16 @@ export async function newFirstSendEdits(context: PrepareContext, standing: Stand
   if (fresh.length === 0) return []
   const all = turnsIn(context, standing, fresh)
   const suspects = all.filter((turn) => needsLook(context, turn))
-  if (suspects.length === 0) return []
+  return suspects.length === 0 ? [] : shortened(context, standing, all, suspects)
+}
+
+async function shortened(
+  context: PrepareContext,
+  standing: Standing,
+  all: readonly ResultTurn[],
+  suspects: readonly ResultTurn[],
+): Promise<readonly NewEdit[]> {
+  const { deps, branch, conversation } = context
   // What left whole once may only be touched by an epoch. Only results that may have to be shortened need the question.
   const sent = await deps.sessions.seen(
     branch.tenant,

@@ -4,6 +4,7 @@ import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody, EventSink } from '../../core/events.ts'
+import { extended } from '../../core/extended.ts'
 import type { Item } from '../../core/item.ts'
 import { sha256Text } from '../../drivers/crypto/sha256.ts'
 import type { LearnedLimits } from '../../engine/learning/learned-limits.ts'
@@ -14,7 +15,7 @@ import type { Clock } from '../../ports/clock.ts'
 import { errorAnswer } from './request/answer.ts'
 import { count } from './request/count-tokens.ts'
 import { conversationLimits, type ConversationLimits } from './request/conversation-limits.ts'
-import { decodeBody } from './http/encoding.ts'
+import { decodeBody, isEncoded } from './http/encoding.ts'
 import type { IncomingRequest, Reply, Upstream } from './exchange-types.ts'
 import { POLICY_HEADER } from './headers.ts'
 import type { Conversations, Visit } from './conversations/conversations.ts'
@@ -103,9 +104,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       }
       try {
         const opened = await open(deps, request, route)
-        return await (route.action === 'count'
-          ? count(deps, opened, watched)
-          : visited(opened, () => manage(deps, held, opened, watched)))
+        return await (route.action === 'count' ? count(deps, opened, watched) : visited(deps, held, opened, watched))
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
         if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream, BYPASSED)
@@ -185,24 +184,28 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
   const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES, observe = false } = settings
   const codec = deps.codecs.get(route.wire)!
   const pause = yieldNow(SLICE_MS)
-  const text = utf8(await decodeBody(request.body, request.header('content-encoding'), maxBodyBytes))
+  const encoding = request.header('content-encoding')
+  const { body } = request
+  const text = utf8(isEncoded(encoding) ? await decodeBody(body, encoding, maxBodyBytes) : body)
   const asked = request.header(POLICY_HEADER)
   const mode = asked === 'observe' || (observe && asked === undefined) ? 'observe' : 'apply'
   const client = await clientOf(deps, request)
   const tenant = mode === 'observe' ? OBSERVED + client : client
-  const decode = (body: string): Conversation => deps.bodies.decode(tenant, codec, body)
+  const decode = (written: string): Conversation => deps.bodies.decode(tenant, codec, written)
   const conversation = decode(text)
   await pause()
-  const links = await chainAhead(deps.chain, conversation.items, pause)
+  const { items } = conversation
+  if (items.length > CHAIN_STEP) await chainAhead(deps.chain, items, pause)
+  const links = deps.chain(items)
   let visit: Visit | undefined
   const speaker = await speakerOf({
     header: request.header,
     fields: codec.fields(conversation),
-    items: conversation.items,
+    items,
     hash,
     ownerOfResponse: (id) => deps.responses.find(tenant, id),
     async conversation(scope, base) {
-      const unnamed = { tenant, scope, base, items: conversation.items, links }
+      const unnamed = { tenant, scope, base, items, links }
       if (route.action === 'count') return deps.conversations.find(unnamed)
       visit = await deps.conversations.enter(unnamed)
       return visit.name
@@ -229,19 +232,24 @@ const SLICE_MS = 20
 /** Items that are hashed at once; the chain remembers how far it came. */
 const CHAIN_STEP = 4_000
 
-/** The chain of a history. A long one is made a part at a time, so that others get their turn. */
-async function chainAhead(chain: GatewayDeps['chain'], items: readonly Item[], pause: Pause): Promise<readonly Link[]> {
+/** Makes the chain of a long history a part at a time, so that others get their turn. */
+async function chainAhead(chain: GatewayDeps['chain'], items: readonly Item[], pause: Pause): Promise<void> {
   for (let to = CHAIN_STEP; to < items.length; to += CHAIN_STEP) {
     chain(items.slice(0, to))
     await pause()
   }
-  return chain(items)
 }
 
 /** A conversation that was entered is left again, whatever becomes of the request. */
-async function visited<B>({ visit }: OpenedRequest, work: () => Promise<Reply<B>>): Promise<Reply<B>> {
+async function visited<B>(
+  deps: GatewayDeps,
+  held: ConversationLimits,
+  opened: OpenedRequest,
+  upstream: Upstream<B>,
+): Promise<Reply<B>> {
+  const { visit } = opened
   try {
-    const reply = await work()
+    const reply = await manage(deps, held, opened, upstream)
     if (reply.kind === 'answer' || reply.from.status >= 400) visit?.failed()
     return reply
   } catch (error) {
@@ -258,7 +266,8 @@ async function manage<B>(
 ): Promise<Reply<B>> {
   const { request, route, codec, text, conversation, decode, mode, settings, policy, owner, key } = opened
   const { tenant, session: sessionId, agent } = owner
-  const emit = (event: EventBody): void => deps.emit({ ...event, ...owner, at: deps.clock.now() })
+  const emit = (event: EventBody): void =>
+    deps.emit(extended(event, { tenant, session: sessionId, agent, at: deps.clock.now() }))
   const wanted = { tenant, id: sessionId, agent, ...(key !== undefined && { key }) }
   const session = deps.session(wanted, policy, weightOf(text, conversation.items.length))
   const links = deps.chain(conversation.items)
@@ -274,7 +283,7 @@ async function manage<B>(
           links,
           scope: () => (scope ??= session.scope({ items: conversation.items, links })),
         })
-  return exchange({
+  return await exchange({
     request,
     route,
     codec,

@@ -74,18 +74,22 @@ export function reportHeaders({
   wire,
 }: ReportFacts): Record<string, string> {
   const { load, limit, verdict, epoch, report } = prepared
-  return {
+  const headers: Record<string, string> = {
     'x-plimsoll-session': encodeURIComponent(session),
     'x-plimsoll-load': String(Math.ceil(load.count.high)),
     'x-plimsoll-limit': String(limit.tokens),
     'x-plimsoll-verdict': verdict.kind,
     'x-plimsoll-saved': String(Math.max(0, Math.round(report.loadOriginal - report.loadAfter))),
-    ...(epoch !== undefined && { 'x-plimsoll-epoch': epoch }),
-    ...(costUsd !== undefined && { 'x-plimsoll-cost': costUsd.toFixed(6) }),
-    ...(wire !== undefined && { 'x-plimsoll-wire': wire }),
-    ...(recovered && { 'x-plimsoll-recovered': 'overflow' }),
-    ...(mode === 'observe' && { 'x-plimsoll-mode': 'observe', 'x-plimsoll-would': wouldDo(prepared) }),
   }
+  if (epoch !== undefined) headers['x-plimsoll-epoch'] = epoch
+  if (costUsd !== undefined) headers['x-plimsoll-cost'] = costUsd.toFixed(6)
+  if (wire !== undefined) headers['x-plimsoll-wire'] = wire
+  if (recovered) headers['x-plimsoll-recovered'] = 'overflow'
+  if (mode === 'observe') {
+    headers['x-plimsoll-mode'] = 'observe'
+    headers['x-plimsoll-would'] = wouldDo(prepared)
+  }
+  return headers
 }
 
 function wouldDo({ report, verdict }: PreparedTurn): string {

@@ -95,7 +95,9 @@ export async function speakerOf(clues: SpeakerClues): Promise<Speaker> {
   const own = given(header, SESSION_HEADER)
   const named = own ?? clientSession(header, fields)
   const beginning = beginningOf(clues.items, hash)
-  const continued = await continuedBy(clues)
+  const { previous_response_id: previous } = fields
+  const continued =
+    typeof previous === 'string' && previous !== '' ? await continuedBy(clues, previous) : conversationIn(fields)
   const session = named ?? continued?.session ?? (await clues.conversation('', `chain-${beginning}`))
   const agent =
     given(header, AGENT_HEADER) ??
@@ -147,16 +149,12 @@ function clientSession(header: HeaderReader, fields: SpeakerClues['fields']): st
 }
 
 /** A history that the provider holds has one speaker, whatever its newest items begin with: the response or conversation that the request continues tells who. */
-async function continuedBy({ ownerOfResponse, fields }: SpeakerClues): Promise<Partial<Speaker> | undefined> {
-  const { previous_response_id: previous, conversation } = fields
-  if (typeof previous === 'string' && previous !== '')
-    return (await ownerOfResponse(previous)) ?? { session: `response-${previous}` }
-  return conversationIn(conversation) === undefined ? undefined : { agent: 'main' }
-}
+const continuedBy = async ({ ownerOfResponse }: SpeakerClues, previous: string): Promise<Partial<Speaker>> =>
+  (await ownerOfResponse(previous)) ?? { session: `response-${previous}` }
 
-const conversationIn = (conversation: unknown): string | undefined => {
+function conversationIn({ conversation }: SpeakerClues['fields']): Partial<Speaker> | undefined {
   const id = isRecord(conversation) ? conversation['id'] : conversation
-  return typeof id === 'string' && id !== '' ? id : undefined
+  return typeof id === 'string' && id !== '' ? { agent: 'main' } : undefined
 }
 
 /** Identity of the first thing that a person said: reminders that the client injects do not count. */

@@ -4,28 +4,27 @@ import { systemClock } from '../../../ports/clock.ts'
 import type { Clock } from '../../../ports/clock.ts'
 import type { MaintainedStore, MigrationReport, StoreProblem } from '../../../ports/store-maintenance.ts'
 import { plainSeal } from '../../crypto/seal.ts'
-import type { Seal, Stored } from '../../crypto/seal.ts'
+import type { Seal } from '../../crypto/seal.ts'
 import { checkedStore } from '../checked-store.ts'
 import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
 import { warnOfDamage } from '../damage.ts'
 import { BoundedMap } from '../../../lib/bounded-map.ts'
-import { jointKey } from '../../../lib/joint-key.ts'
 import { pagedLog } from '../paged-log.ts'
 import { check } from './check.ts'
 import { connect, reading } from './connect.ts'
-import { COUNTS, infoOf, int, statsOf, TENANTS, text } from '../rows.ts'
-import { ensureTenant, tenantId } from './context.ts'
+import { COUNTS, infoOf, statsOf, TENANTS, text } from '../rows.ts'
+import { tenantId } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase } from './database.ts'
 import { engineError } from './engine-errors.ts'
-import { append, fork, headOf, readPage, remove } from './log.ts'
-import { claimEpoch, findEdits, findEpochs, seen } from './lookups.ts'
-import { readCache } from './read-cache.ts'
+import { entriesOf } from './entries.ts'
+import { valueOf } from './jobs.ts'
+import { headOf, readPage } from './log.ts'
+import { findEdits, findEpochs, seen } from './lookups.ts'
+import { readCache, type SessionHead } from './read-cache.ts'
 import { SCHEMA_VERSION } from './schema.ts'
 import { search } from './search.ts'
-import { walFlush } from './wal-flush.ts'
-import { wordIndexing } from './word-index.ts'
-import { writeQueue } from './write-queue.ts'
+import { writers } from './writers.ts'
 
 export interface SqliteStoreOptions {
   /** The database file. It and its directory are made, for this user only, when the store is first used. */
@@ -38,13 +37,18 @@ export interface SqliteStoreOptions {
   seal?: Seal
   /** @default the system's clock */
   clock?: Clock
+  /**
+   * Writes of this process after which a thread makes them; the first ones are made where they are asked for. 0: from the first on,
+   * Infinity: never. With encryption there is no thread. @default 200
+   */
+  threadAfter?: number
   /** Told of each record that cannot be read; reading goes on without it. @default a process warning */
   onDamage?: (problem: StoreProblem) => void
 }
 
 const PAGE = 256
-/** What an entry of a cache takes beside its value, roughly. */
-const ENTRY_BYTES = 200
+/** A thread takes some tens of milliseconds to start, and ten megabytes: not for a program that writes a few records. */
+const THREAD_AFTER = 200
 
 /**
  * The embedded default: one file, any number of processes on one machine. A write is on disk when its promise resolves, power
@@ -57,9 +61,16 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     seal = plainSeal,
     clock = systemClock,
     onDamage = warnOfDamage,
+    threadAfter = THREAD_AFTER,
   } = options
   const path = resolve(options.path)
-  const context: Context = { seal, clock, onDamage, epochs: new BoundedMap(cacheBytes), cache: readCache() }
+  const context: Context = {
+    seal,
+    clock,
+    onDamage,
+    epochs: new BoundedMap(cacheBytes),
+    cache: readCache((db) => writer.othersVersion(db)),
+  }
   let connection: { db: SqliteDatabase; migrated: MigrationReport } | undefined
   let closed = false
 
@@ -70,19 +81,17 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   }
 
   const explain = (error: unknown): unknown => engineError(error, path)
-  const log = walFlush(path)
-  const { write, idle } = writeQueue(open, {
+  const writer = writers({
+    path,
+    open,
+    context,
     lockTimeoutMs,
     explain,
-    flushed: () => log.flushed(),
-    onRollback: () => context.cache.clear(),
-    onBegin: () => context.cache.recheck(),
+    threadAfter: seal === plainSeal ? threadAfter : Infinity,
   })
   const ask = <T>(job: (db: SqliteDatabase) => T): Promise<T> => reading(open, job, { lockTimeoutMs, explain })
   const find = (tenant: string, session: string) =>
     ask((db) => headOf(db, context, tenantId(db, context, tenant), session))
-
-  const words = wordIndexing({ write, ask, context })
 
   async function tenants(): Promise<readonly string[]> {
     const rows = await ask((db) => db.all(TENANTS))
@@ -93,10 +102,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     name: 'sqlite',
 
     append: (tenant, session, records, expectedVersion, { durable = 'flushed', at } = {}) =>
-      write((db) => {
-        words.note()
-        return append(db, context, tenant, session, records, expectedVersion, at)
-      }, durable),
+      writer.run('append', [tenant, session, entriesOf(records), expectedVersion, at], durable).then(versionOf),
 
     read(tenant, session, afterVersion = 0) {
       let id = 0
@@ -115,7 +121,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     findEpochs: (tenant, hashes) => ask((db) => findEpochs(db, context, tenant, hashes)),
 
     async claimEpoch(tenant, session, epoch) {
-      return write((db) => claimEpoch(db, context, tenant, session, epoch))
+      return writer.run('claimEpoch', [tenant, session, epoch])
     },
 
     findEdits: (tenant, keys) => ask((db) => findEdits(db, context, tenant, keys)),
@@ -136,87 +142,33 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
 
     async search(tenant, query, { session, limit = DEFAULT_SEARCH_LIMIT } = {}) {
       // A disk that takes nothing more still gives back what was found so far.
-      await words.upToDate().catch((error: unknown) => {
+      await writer.indexWords().catch((error: unknown) => {
         if (!isPlimsollError(error, 'store-unavailable')) throw error
       })
       return ask((db) => search(db, context, tenant, query, session, limit))
     },
 
-    async fork(tenant, from, to, version) {
-      const forked = await write((db) => fork(db, context, tenant, from, to, version))
-      words.note()
-      return forked
-    },
+    fork: async (tenant, from, to, version) => writer.run('fork', [tenant, from, to, version]),
 
     async remove(tenant, session) {
-      const removed = await write((db) => {
-        const { id } = headOf(db, context, tenantId(db, context, tenant), session)
-        if (id !== 0) remove(db, context, id)
-        return id !== 0
-      })
-      if (removed) await ask(forgetWal)
+      const removed = await writer.run('remove', [tenant, session])
+      if (removed) await writer.forgetLog()
       return removed
     },
 
     async prune(tenant, before) {
-      const names = await write((db) => {
-        const rows = db.all(
-          'SELECT id, name FROM sessions WHERE tenant = ? AND updated_at < ? ORDER BY name',
-          tenantId(db, context, tenant) ?? 0,
-          before,
-        )
-        for (const row of rows) remove(db, context, int(row, 'id'))
-        return rows.map((row) => text(row, 'name'))
-      })
-      if (names.length > 0) await ask(forgetWal)
+      const names = await writer.run('prune', [tenant, before])
+      if (names.length > 0) await writer.forgetLog()
       return names
     },
 
-    async lease(tenant, work, holder, ttlMs) {
-      return write((db) => {
-        const now = clock.now()
-        const taken = db.run(
-          `INSERT INTO leases (tenant, work, holder, until) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, work)
-           DO UPDATE SET holder = excluded.holder, until = excluded.until WHERE holder = excluded.holder OR until <= ?`,
-          ensureTenant(db, context, tenant),
-          work,
-          holder,
-          now + ttlMs,
-          now,
-        )
-        return taken > 0
-      }, 'passing')
-    },
+    lease: async (tenant, work, holder, ttlMs) => writer.run('lease', [tenant, work, holder, ttlMs], 'passing'),
+    releaseLease: async (tenant, work, holder) => writer.run('releaseLease', [tenant, work, holder], 'passing'),
 
-    async releaseLease(tenant, work, holder) {
-      await write(
-        (db) =>
-          db.run(
-            'DELETE FROM leases WHERE tenant = ? AND work = ? AND holder = ?',
-            tenantId(db, context, tenant) ?? 0,
-            work,
-            holder,
-          ),
-        'passing',
-      )
-    },
-
-    getValue: (tenant, key) => ask((db) => valueOf(db, tenant, key)),
+    getValue: (tenant, key) => ask((db) => valueOf(db, context, tenant, key)),
 
     setValue: (tenant, key, value, ifAbsent = false, { durable = 'flushed', session = null } = {}) =>
-      write((db) => {
-        const existing = ifAbsent ? valueOf(db, tenant, key) : undefined
-        if (existing !== undefined) return existing
-        db.run(
-          'INSERT INTO vals (tenant, key, value, session) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value, session = excluded.session',
-          ensureTenant(db, context, tenant),
-          key,
-          seal.seal(tenant, value),
-          session,
-        )
-        remember(tenant, key, value)
-        return value
-      }, durable),
+      writer.run('setValue', [tenant, key, value, ifAbsent, session], durable),
 
     tenants,
 
@@ -244,11 +196,9 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     },
 
     async close() {
-      words.close()
       try {
-        await idle()
+        await writer.close()
       } finally {
-        await log.close()
         closed = true
         connection?.db.close()
         connection = undefined
@@ -256,27 +206,6 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
       }
     },
   })
-
-  function valueOf(db: SqliteDatabase, tenant: string, key: string): string | undefined {
-    context.cache.refresh(db)
-    const known = context.cache.values.get(jointKey(tenant, key))
-    if (known !== undefined) return known.value
-    const row = db.all(
-      'SELECT value FROM vals WHERE tenant = ? AND key = ?',
-      tenantId(db, context, tenant) ?? 0,
-      key,
-    )[0]
-    const value = row === undefined ? undefined : seal.open(tenant, row['value'] as Stored)
-    remember(tenant, key, value)
-    return value
-  }
-
-  function remember(tenant: string, key: string, value: string | undefined): void {
-    context.cache.values.set(jointKey(tenant, key), { value }, ENTRY_BYTES + (value?.length ?? 0))
-  }
 }
 
-/** What was removed must not live on in the log of changes. Skipped when others are reading; the next checkpoint does it. */
-function forgetWal(db: SqliteDatabase): void {
-  db.all('PRAGMA wal_checkpoint(TRUNCATE)')
-}
+const versionOf = ({ version }: SessionHead): number => version

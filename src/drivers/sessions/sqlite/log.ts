@@ -1,12 +1,12 @@
-import type { LogRecord } from '../../../core/records.ts'
 import { badForkVersion, conflict, forkTargetExists, noSuchSession } from '../checks.ts'
 import type { LogPage } from '../paged-log.ts'
-import { keyOf } from '../record-keys.ts'
-import { toStored } from '../record-text.ts'
+import type { RecordKey } from '../record-keys.ts'
+import { textToStored } from '../record-text.ts'
 import { copyLookups, int } from '../rows.ts'
 import { ensureTenant, recordOf, tenantId } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase, SqlRow, SqlValue } from './database.ts'
+import { countOf, entryAt, type Entries } from './entries.ts'
 import type { SessionHead } from './read-cache.ts'
 
 const NONE: SessionHead = { id: 0, version: 0, bytes: 0 }
@@ -33,44 +33,49 @@ const headIn = (row: SqlRow): SessionHead => ({
   bytes: int(row, 'bytes'),
 })
 
-const headKey = (tenant: number, session: string): string => `${tenant} ${session}`
+export const headKey = (tenant: number, session: string): string => `${tenant} ${session}`
 
-/** Runs inside a transaction; every step touches a bounded number of rows, whatever the length of the session. */
+/** Gives the session's new head. Runs inside a transaction; every step touches a bounded number of rows, whatever the length of the session. */
 export function append(
   db: SqliteDatabase,
   context: Context,
   tenantName: string,
   session: string,
-  records: readonly LogRecord[],
+  entries: Entries,
   expectedVersion?: number,
   now = context.clock.now(),
-): number {
+): SessionHead {
   const tenant = ensureTenant(db, context, tenantName)
   const head = headOf(db, context, tenant, session)
   if (expectedVersion !== undefined && head.version !== expectedVersion)
     throw conflict(session, expectedVersion, head.version)
-  if (records.length === 0) return head.version
+  const count = countOf(entries)
+  if (count === 0) return head
   const id = head.id === 0 ? createSession(db, tenant, session, now) : head.id
   let { version, bytes } = head
   const rows: SqlValue[] = []
-  for (const record of records) {
-    const stored = toStored(context.seal, tenantName, record)
+  const keys: (RecordKey | undefined)[] = []
+  for (let i = 0; i < count; i++) {
+    const { record, key } = entryAt(entries, i)
+    const stored = textToStored(context.seal, tenantName, record)
     bytes += stored.bytes
     rows.push(id, ++version, stored.body, stored.sum)
+    keys.push(key)
   }
   const first = insertRecords(db, rows)
   const items: SqlValue[] = []
-  for (let i = 0; i < records.length; i++) {
-    const record = records[i]!
-    const text = record.type === 'item-seen' ? record.text : ''
+  for (let i = 0; i < count; i++) {
+    const key = keys[i]
+    const text = key?.index === 'item' ? key.text : ''
     context.cache.fresh.set(first + i, { owner: tenantName, tenant, text }, FRESH_BYTES + text.length)
-    if (record.type === 'item-seen') items.push(tenant, context.seal.blind(tenantName, record.identity), id, first + i)
-    else index(db, context, tenantName, { tenant, session: id, record: first + i }, record)
+    if (key?.index === 'item') items.push(tenant, context.seal.blind(tenantName, key.identity), id, first + i)
+    else if (key !== undefined) index(db, context, tenantName, { tenant, session: id, record: first + i }, key)
   }
   insertItems(db, items)
   db.run('UPDATE sessions SET version = ?, bytes = ?, updated_at = ? WHERE id = ?', version, bytes, now, id)
-  context.cache.heads.set(headKey(tenant, session), { id, version, bytes }, 1)
-  return version
+  const reached = { id, version, bytes }
+  context.cache.heads.set(headKey(tenant, session), reached, 1)
+  return reached
 }
 
 /** What an entry takes beside its text, in its map and its list. */
@@ -115,10 +120,8 @@ interface Place {
 }
 
 /** Items are many, and go in together. */
-function index(db: SqliteDatabase, context: Context, tenantName: string, place: Place, record: LogRecord): void {
+function index(db: SqliteDatabase, context: Context, tenantName: string, place: Place, key: RecordKey): void {
   const { seal, cache } = context
-  const key = keyOf(record)
-  if (key === undefined) return
   const { tenant, session, record: id } = place
   if (key.index === 'epoch') {
     const cover = seal.blind(tenantName, key.cover)

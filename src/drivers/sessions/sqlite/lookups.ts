@@ -6,6 +6,7 @@ import { int, text } from '../rows.ts'
 import { ensureTenant, jsonList, recordOf, tenantId } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase } from './database.ts'
+import { entriesOf } from './entries.ts'
 import { append } from './log.ts'
 
 /** One indexed query, where there is something to find; bodies come from the cache, or from a second query by row id. */
@@ -81,7 +82,7 @@ export function claimEpoch(
     id,
   )[0]
   if (winner === undefined) {
-    append(db, context, tenantName, session, [epoch])
+    append(db, context, tenantName, session, entriesOf([epoch]))
     return { session, epoch, undoneIn: [] }
   }
   const found = findEpochs(db, context, tenantName, [epoch.cover]).find(
@@ -89,7 +90,7 @@ export function claimEpoch(
   )
   // The winner's record is damaged: the claim goes through, so that the session is not stuck behind bytes nobody can read.
   if (found === undefined) {
-    append(db, context, tenantName, session, [epoch])
+    append(db, context, tenantName, session, entriesOf([epoch]))
     return { session, epoch, undoneIn: [] }
   }
   const holds = db.all(
@@ -100,7 +101,7 @@ export function claimEpoch(
     text(winner, 'epoch'),
     session,
   )
-  if (holds.length === 0) append(db, context, tenantName, session, [found.epoch])
+  if (holds.length === 0) append(db, context, tenantName, session, entriesOf([found.epoch]))
   return found
 }
 

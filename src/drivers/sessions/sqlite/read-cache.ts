@@ -44,14 +44,15 @@ const MOST_HEADS = 20_000
 const VALUE_BYTES = 4 * 1024 * 1024
 const FRESH_BYTES = 4 * 1024 * 1024
 
-export function readCache(): ReadCache {
+/** `others` gives another value as soon as somebody else has committed. */
+export function readCache(others: (db: SqliteDatabase) => number | string): ReadCache {
   const tenants = new BoundedMap<string, number>(MOST_TENANTS)
   const heads = new BoundedMap<string, SessionHead>(MOST_HEADS)
   const values = new BoundedMap<string, { readonly value: string | undefined }>(VALUE_BYTES)
   const fresh = new BoundedMap<number, FreshText>(FRESH_BYTES)
   const covers = knownKeys('SELECT DISTINCT cover AS key FROM epochs WHERE tenant = ? LIMIT ?')
   const editKeys = knownKeys('SELECT DISTINCT key FROM edits WHERE tenant = ? LIMIT ?')
-  let seen = -1
+  let seen: number | string | undefined
   let isFresh = false
   const recheck = (): void => void (isFresh = false)
   const forget = (): void => {
@@ -69,7 +70,7 @@ export function readCache(): ReadCache {
     fresh,
     refresh(db) {
       if (isFresh) return
-      const version = db.othersVersion()
+      const version = others(db)
       if (version !== seen) forget()
       seen = version
       isFresh = true

@@ -25,7 +25,7 @@ export interface WriteQueueOptions {
   /** Something was taken back: what was remembered of it is wrong. */
   readonly onRollback: () => void
   /** A transaction has begun: from here on nobody else writes. */
-  readonly onBegin: () => void
+  readonly onBegin: (db: SqliteDatabase) => void
 }
 
 export interface WriteQueue {
@@ -33,6 +33,8 @@ export interface WriteQueue {
   readonly write: <T>(job: (db: SqliteDatabase) => T, durability?: Durability) => Promise<T>
   /** Resolves when everything that was asked for is written or failed. Rejects when something acknowledged is not on disk. */
   readonly idle: () => Promise<void>
+  /** Nothing is being written or waits for it. */
+  readonly isIdle: () => boolean
 }
 
 // A transaction holds the lock of the whole file; a bound keeps other processes from waiting for one long batch.
@@ -47,7 +49,7 @@ const SOON_MS = 50
  * `batched`. As many share a transaction as come within this time after the last one; the first after a pause does not wait. Shorter than
  * any agent takes to ask again: its next request would have to wait for this.
  */
-const GATHER_MS = 4
+export const GATHER_MS = 4
 
 /**
  * Writes that arrive together share a commit; each keeps its own savepoint, and one that fails takes nothing else along. A flush to
@@ -121,6 +123,7 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
       await Promise.all(flushing)
       if (owed !== undefined) throw explain(owed.cause)
     },
+    isIdle: () => running === undefined,
   }
 
   /** False when another process holds the lock: waiting inside the engine would hold up every request of this one. */
@@ -133,7 +136,6 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
         if (!isBusy(error) || performance.now() > deadline) throw error
         return false
       }
-      onBegin()
       const outcomes = runAll(db, batch, isCareful)
       if (outcomes === undefined) continue
       settleAll(outcomes)
@@ -147,6 +149,7 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
     const outcomes: Outcome[] = []
     const startedAt = performance.now()
     try {
+      onBegin(db)
       for (let done = 0; done < batch.length; done++) {
         // What is left goes into the next transaction.
         if (done > 0 && performance.now() - startedAt > SLICE_MS) {

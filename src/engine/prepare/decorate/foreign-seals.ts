@@ -20,7 +20,7 @@ function foreignIds({ branch, deps, conversation, links, target }: PrepareContex
   const { handedOut, issuers } = branch.log
   const isForeign = ({ model, endpoint }: Issuer): boolean =>
     (endpoint !== undefined && target.endpoint !== undefined && endpoint !== target.endpoint) ||
-    deps.meter.familyOf(model) !== deps.meter.familyOf(target.model)
+    (model !== target.model && deps.meter.familyOf(model) !== deps.meter.familyOf(target.model))
   // Nearly every session has one: nothing of its history has to be looked at.
   if (!issuers.some(isForeign)) return ids
   const chained = new Map(links.map(({ index, chain }) => [index, chain]))

@@ -7,6 +7,17 @@ import type { EngineDeps } from '../../deps.ts'
 const SLICE_CHARACTERS = 256 * 1024
 const ITEM_CHARACTERS = 128
 
+/** Whether what is new about a request takes more than one part. */
+export function isLong({ items }: Conversation, known: number): boolean {
+  let characters = 0
+  for (let at = known; at < items.length && characters <= SLICE_CHARACTERS; at++) {
+    const { length } = items[at]!.text
+    if (length > LONG_TEXT) return true
+    characters += ITEM_CHARACTERS + length
+  }
+  return characters > SLICE_CHARACTERS
+}
+
 /**
  * Counts what is large about a request before anything asks for its load, a part at a time: the meter remembers each part, so the question is
  * answered at once. Changes nothing but who has to wait.

@@ -5,22 +5,22 @@ import { validate } from '../outgoing.ts'
 import type { PreparedTurn } from '../prepared-turn.ts'
 import { startSummary } from '../../epoch/background-summary.ts'
 import { placeOf } from '../../epoch/epoch-hooks.ts'
-import { callHook } from '../../hooks.ts'
+import { callHook, type Hooks } from '../../hooks.ts'
 import { sentRecords } from '../../session/sent-request.ts'
 import type { Permission } from '../../spending/budget-gate.ts'
 import type { NewEdit } from '../../tool-results/first-send.ts'
 import type { Permitted } from './permit.ts'
 
 /** Writes what leaves and checks it; what was decided is durable before it is handed out. */
-export async function finalise(permitted: Permitted): Promise<PreparedTurn> {
-  try {
-    return await handOut(permitted)
-  } catch (error) {
+export function finalise(permitted: Permitted): Promise<PreparedTurn> {
+  const { reservation } = permitted.permission
+  const turn = handOut(permitted)
+  if (reservation === undefined) return turn
+  return turn.catch(async (error: unknown) => {
     // What never leaves is never billed.
-    const { permission, context } = permitted
-    if (permission.reservation !== undefined) await context.deps.budgets?.release(permission.reservation)
+    await permitted.context.deps.budgets?.release(reservation)
     throw error
-  }
+  })
 }
 
 async function handOut(permitted: Permitted): Promise<PreparedTurn> {
@@ -40,14 +40,19 @@ async function handOut(permitted: Permitted): Promise<PreparedTurn> {
       request.archive !== 'meanwhile' && (permission.verdict.kind !== 'halt' || request.sentAnyway === true)
     await journal.writeWith(isSent ? sentRecords(context, epoch?.id ?? standing.epoch?.id, isClosing) : [])
   }
-  await tellHooks(context, edits, permission)
-  if (epoch === undefined && !isClosing) await startSummary(context, standing, view)
+  if (context.deps.hooks !== undefined) await tellHooks(context, context.deps.hooks, edits, permission)
+  if (epoch === undefined && !isClosing && context.deps.summarizer !== undefined)
+    await startSummary(context, standing, view)
   return finish(permitted, permission, unwritten)
 }
 
-async function tellHooks(context: PrepareContext, edits: readonly NewEdit[], { verdict }: Permission): Promise<void> {
-  const { deps, conversation, emit } = context
-  if (deps.hooks === undefined) return
+async function tellHooks(
+  context: PrepareContext,
+  hooks: Hooks,
+  edits: readonly NewEdit[],
+  { verdict }: Permission,
+): Promise<void> {
+  const { conversation, emit } = context
   for (const { index, record, original } of edits) {
     const { toolName: tool, callId } = conversation.items[index]!
     const info = {
@@ -60,7 +65,7 @@ async function tellHooks(context: PrepareContext, edits: readonly NewEdit[], { v
       originalBytes: Buffer.byteLength(original),
       handle: record.handle,
     }
-    await callHook(deps.hooks, 'afterToolResult', info, emit)
+    await callHook(hooks, 'afterToolResult', info, emit)
   }
-  await callHook(deps.hooks, 'onVerdict', { ...placeOf(context), verdict }, emit)
+  await callHook(hooks, 'onVerdict', { ...placeOf(context), verdict }, emit)
 }

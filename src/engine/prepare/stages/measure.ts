@@ -2,7 +2,7 @@ import { noteHighWater } from '../../epoch/epoch-hooks.ts'
 import type { PrepareContext, View } from '../context.ts'
 import { limitsOf } from '../limits.ts'
 import { lowerOutput } from '../output-reserve.ts'
-import { refinedView } from '../refine-view.ts'
+import { mayRefine, refinedView } from '../refine-view.ts'
 import { viewOf } from '../view.ts'
 import type { TakenIn } from './take-in.ts'
 
@@ -16,7 +16,9 @@ export interface Measured extends TakenIn {
 /** Measures the view. The output cap gives way before history does, where the policy permits and it is enough. */
 export async function measure(taken: TakenIn): Promise<Measured> {
   const { request, moved, found, standing, edits } = taken
-  const { context, view } = await refinedView(taken.context, standing, viewOf(taken.context, standing))
+  const first = { context: taken.context, view: viewOf(taken.context, standing) }
+  const mayTurn = mayRefine(first.context, first.view)
+  const { context, view } = mayTurn ? await refinedView(first.context, standing, first.view) : first
   noteHighWater(context, view)
   const roomier = context.branch.wish.request === undefined ? withLessOutput(context, view) : undefined
   if (roomier === undefined) return { request, context, moved, found, standing, edits, view, isOutputLowered: false }

@@ -1,5 +1,6 @@
 import { sharedLinks } from '../../../core/chain.ts'
 import { PlimsollError } from '../../../core/errors.ts'
+import { extended } from '../../../core/extended.ts'
 import { modelName } from '../../../core/model-name.ts'
 import type { Target } from '../../../core/target.ts'
 import { codecFor } from '../../codec-for.ts'
@@ -7,7 +8,7 @@ import type { EngineDeps } from '../../deps.ts'
 import { mayBeCached, openOffer, readersFor } from '../../readers/offered-tools.ts'
 import type { Branch } from '../../session/branch/branch.ts'
 import type { ContextRequest, PrepareContext } from '../context.ts'
-import { countAhead } from './count-ahead.ts'
+import { countAhead, isLong } from './count-ahead.ts'
 import { limitsOf } from '../limits.ts'
 import { openLimit } from '../output-reserve.ts'
 import { chooseTarget } from './choose-target.ts'
@@ -21,10 +22,10 @@ export interface Opened {
 }
 
 /** Reads the body, makes ready whatever counts its tokens, and chooses among several targets. */
-export async function open(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<Opened> {
+export function open(deps: EngineDeps, branch: Branch, request: PrepareRequest): Promise<PrepareContext> {
   const { targets = [] } = request
-  if (targets.length < 2) return { request, context: await openContext(deps, branch, request) }
-  return { request, context: await chooseTarget(deps, branch, { ...request, targets }, openContext) }
+  if (targets.length < 2) return openContext(deps, branch, request)
+  return chooseTarget(deps, branch, { ...request, targets }, openContext)
 }
 
 export async function openContext(deps: EngineDeps, branch: Branch, request: ContextRequest): Promise<PrepareContext> {
@@ -37,7 +38,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
   const { calibration, decisions, sealedTokens, isExact } = branch.log
   const trail = branch.requests.trail(decisions)
   const shared = trail === undefined ? 0 : sharedLinks(trail.links, links)
-  await deps.loadTokenizer?.(target.model)
+  if (deps.loadTokenizer !== undefined) await deps.loadTokenizer(target.model)
   // Nothing that another session loaded decides here.
   const isSharp = deps.loadTokenizer !== undefined || (isExact && (await deps.sharpen?.(target.model)) === true)
   const { model, endpoint } = target
@@ -45,7 +46,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
   const send = request.send ?? request.sendTo?.(target)
   const pause = yieldNow(SLICE_MS)
   const knownItems = (links[shared - 1]?.index ?? -1) + 1
-  await countAhead(deps, gauge, conversation, knownItems, pause)
+  if (isLong(conversation, knownItems)) await countAhead(deps, gauge, conversation, knownItems, pause)
   const room = { limit: limit.tokens, isCached: mayBeCached(deps, branch.log, target) }
   const offer = openOffer(deps, gauge, conversation, room, request.tools)
   return {
@@ -67,8 +68,10 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     expectedCalls: request.expectedCalls,
     send,
     pause,
-    emit: (body) =>
-      deps.emit({ ...body, at: deps.clock.now(), tenant: branch.tenant, session: branch.session, agent: branch.agent }),
+    emit: (body) => {
+      const { tenant, session, agent } = branch
+      deps.emit(extended(body, { at: deps.clock.now(), tenant, session, agent }))
+    },
   }
 }
 

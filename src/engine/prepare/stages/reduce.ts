@@ -61,8 +61,9 @@ async function epochFor(
   { context, standing, view, isOutputLowered }: Measured,
   { write }: Journal,
 ): Promise<{ readonly declared?: DeclaredEpoch; readonly smallest?: View }> {
-  const isAsked = context.branch.wish.request !== undefined
-  const ready = isAsked ? undefined : await takeSummary(context, standing, view, write)
+  const { wish, background } = context.branch
+  const mayTake = wish.request === undefined && background.summary !== undefined
+  const ready = mayTake ? await takeSummary(context, standing, view, write) : undefined
   if (ready !== undefined) return { declared: ready }
   const leaving = withClosingLine(context, standing, view)
   if (isOutputLowered || !needsEpoch(context, standing, leaving)) return {}

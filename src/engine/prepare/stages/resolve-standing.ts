@@ -17,14 +17,16 @@ export interface Resolved extends Opened {
 /** Finds the standing edits; where the client rewrote what our epoch covers, moves the epoch or lets it go, never silently. */
 export async function resolveStanding(opened: Opened): Promise<Resolved> {
   const { request, context } = opened
-  const { standing, moved } = await standingOf(context)
+  const { standing, moved } = anchored(context, await findStanding(context))
   return { request, context, standing, moved }
 }
 
-async function standingOf(context: PrepareContext): Promise<{ readonly standing: Standing; readonly moved?: Epoch }> {
+function anchored(
+  context: PrepareContext,
+  standing: Standing,
+): { readonly standing: Standing; readonly moved?: Epoch } {
   const { deps, branch, links, emit } = context
   const { items } = context.conversation
-  const standing = await findStanding(context)
   const known = branch.standing.epoch
   if (standing.epoch !== undefined) branch.standing.take(standing.epoch)
   if (known === undefined || standing.epoch?.id === known.id) return { standing }

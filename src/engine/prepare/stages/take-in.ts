@@ -18,9 +18,10 @@ export interface TakenIn extends Resolved {
 export async function takeIn(resolved: Resolved): Promise<TakenIn> {
   const { request, context, standing: found, moved } = resolved
   const { deps, branch, conversation } = context
-  const edits = await newFirstSendEdits(context, found)
+  const shortened = newFirstSendEdits(context, found)
+  const edits = shortened instanceof Promise ? await shortened : shortened
   if (edits.length === 0) {
-    await keepAlive(deps, branch, found)
+    if (found.epoch !== undefined || found.firstSend.size > 0) await keepAlive(deps, branch, found)
     return { request, context, moved, found, standing: found, edits }
   }
   const originals = edits.flatMap(({ index, about }) =>

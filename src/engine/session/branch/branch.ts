@@ -1,5 +1,6 @@
 import type { Limit } from '../../../core/target.ts'
 import type { Spender } from '../../../meter/index.ts'
+import type { Writable } from '../../../lib/writable.ts'
 import { BranchMemo } from '../../memo/branch-memo.ts'
 import type { EngineDeps } from '../../deps.ts'
 import { formOf } from './archived-forms.ts'
@@ -54,8 +55,12 @@ export interface BranchOwner {
 export type InOrder = <T>(work: (engine: EngineDeps) => Promise<T>) => Promise<T>
 
 export function newBranch(owner: BranchOwner, inOrder: InOrder, deps: Pick<EngineDeps, 'hash' | 'redact'>): Branch {
-  return {
-    ...owner,
+  const { tenant, session, agent, key } = owner
+  // Field by field, so that the branches of all sessions have one shape: every request reads its own again and again.
+  const branch: Writable<Branch> = {
+    tenant,
+    session,
+    agent,
     inOrder,
     log: branchLog(owner, (fragment) => formOf(deps, fragment)),
     standing: new StandingEpoch(),
@@ -68,6 +73,8 @@ export function newBranch(owner: BranchOwner, inOrder: InOrder, deps: Pick<Engin
     background: new BackgroundSlot(),
     memo: new BranchMemo(),
   }
+  if (key !== undefined) branch.key = key
+  return branch
 }
 
 /** Whether a history was sent before: a resend or rewind, not something new. */

@@ -4,9 +4,10 @@ import type { Limit, Thresholds } from '../../../core/target.ts'
 
 /** Records that wait for the answer to be written with. */
 export interface Unwritten {
+  /** Worked out when the answer is there. */
   records(): Promise<readonly LogRecord[]>
   /** They are in the log. */
-  written(): Promise<void>
+  written(): void
 }
 
 /** A prepared request whose response has not been recorded yet. */

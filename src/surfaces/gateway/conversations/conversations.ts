@@ -91,18 +91,19 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   const numbers = new BoundedMap<string, number>(MOST_KNOWN)
   const placed = ({ tenant, scope, base, items, links }: Unnamed): Placed => {
     const alike = JSON.stringify([tenant, scope, base])
-    const number = numbers.get(alike) ?? parseInt(hash(alike).slice(0, 8), 16)
-    numbers.set(alike, number)
+    let number = numbers.get(alike)
+    if (number === undefined) numbers.set(alike, (number = parseInt(hash(alike).slice(0, 8), 16)))
     return { tenant, scope, base, items, links, alike, number }
   }
   const keyOf = (request: Placed, name: string): string => `${request.alike}${name}`
   const groupOf = ({ number }: Placed): string => `conversations:${number % GROUPS}`
   const inOrder = <T>({ number }: Placed, task: () => Promise<T>): Promise<T> => orders[number % STRIPES]!(task)
 
+  const held = (request: Placed): Group | undefined =>
+    isShared ? undefined : groups.get(`${request.tenant}\n${groupOf(request)}`)
+
   async function load(request: Placed): Promise<Group> {
     const key = `${request.tenant}\n${groupOf(request)}`
-    const held = isShared ? undefined : groups.get(key)
-    if (held !== undefined) return held
     // Without the store memory has to do.
     const text = await store.getValue(request.tenant, groupOf(request)).catch(() => undefined)
     const group: Group =
@@ -112,14 +113,16 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   }
 
   /** Conversations that began alike: where each was left, or is about to be. */
-  function* alike(request: Placed, group: Group): Iterable<readonly [name: string, marks: Marks]> {
+  function alike(request: Placed, group: Group): readonly (readonly [name: string, marks: Marks])[] {
     const { alike: own } = request
-    const running = underWay.get(own) ?? new Map<string, UnderWay>()
-    for (const [name, { end }] of running) yield [name, { end }]
+    const running = underWay.get(own)
+    const found: (readonly [string, Marks])[] = []
+    for (const [name, { end }] of running ?? []) found.push([name, { end }])
     for (const [key, marks] of group) {
       const name = key.startsWith(own) ? key.slice(own.length) : undefined
-      if (name !== undefined && !running.has(name)) yield [name, marks]
+      if (name !== undefined && running?.has(name) !== true) found.push([name, marks])
     }
+    return found
   }
 
   function continued(request: Placed, group: Group): string | undefined {
@@ -127,7 +130,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
     const again = failed.get(keyOf(request, end))
     if (again !== undefined) return again
     const marks = marksIn(request, hash)
-    const began = [...alike(request, group)]
+    const began = alike(request, group)
     let best: { readonly name: string; readonly rank: number } | undefined
     for (const [name, left] of began) {
       // Asked again: the same conversation where it has gone on for a while or another process answered; else somebody who began alike.
@@ -169,8 +172,14 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   async function keep(request: Placed, name: string, marks: Marks): Promise<Kept> {
     const { tenant } = request
     const key = keyOf(request, name)
-    const others = [...(await load(request))].filter(([other]) => other !== key)
-    const group = new Map([...others.slice(1 - MOST_IN_GROUP), [key, marks] as const])
+    const group = new Map(held(request) ?? (await load(request)))
+    // It was left last.
+    group.delete(key)
+    group.set(key, marks)
+    for (const oldest of group.keys()) {
+      if (group.size <= MOST_IN_GROUP) break
+      group.delete(oldest)
+    }
     groups.set(`${tenant}\n${groupOf(request)}`, group)
     const durable = isShared ? 'soon' : 'batched'
     return { written: store.setValue(tenant, groupOf(request), JSON.stringify([...group]), false, { durable }) }
@@ -178,7 +187,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
 
   /** Nobody else writes the group meanwhile. Best effort: what is lost is a name, not a conversation. */
   async function alone(request: Placed, work: () => Promise<Kept>): Promise<Kept> {
-    if (!isShared) return work()
+    if (!isShared) return await work()
     const { tenant } = request
     const holder = randomBytes(8).toString('hex')
     for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
@@ -238,7 +247,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
     enter(unnamed) {
       const request = placed(unnamed)
       return inOrder(request, async () => {
-        const group = await load(request)
+        const group = held(request) ?? (await load(request))
         const name = continued(request, group)
         if (
           name !== undefined &&
@@ -250,7 +259,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
     },
     async find(unnamed) {
       const request = placed(unnamed)
-      return continued(request, await load(request)) ?? request.base
+      return continued(request, held(request) ?? (await load(request))) ?? request.base
     },
   }
 }

@@ -96,7 +96,8 @@ const readable = (): string[] => Object.keys(WHOLE).filter((name) => WHOLE[name]
 
 /** What we may offer an upstream: the client's own list without encodings that we could not read along. */
 export function readableEncodings(accepted: string | undefined): string {
-  const names = (accepted ?? '').split(',').map((name) => name.trim())
+  if (accepted === undefined) return 'identity'
+  const names = accepted.split(',').map((name) => name.trim())
   const kept = names.filter((name) => WHOLE[name.split(';')[0]!.toLowerCase()] !== undefined)
   return kept.length === 0 ? 'identity' : kept.join(', ')
 }
@@ -127,10 +128,10 @@ export function isReadable(encoding: string | undefined): boolean {
 /** Unpacks a copy of a body that passes by. Whatever goes wrong ends the copy and nothing else. */
 export interface CopyDecoder {
   push(chunk: Uint8Array): void
-  /** Resolves when what was pushed so far has been handed on. */
-  flushed(): Promise<void>
-  /** Resolves when everything was handed on; false when it could not be: damaged, or larger than the limit. */
-  end(): Promise<boolean>
+  /** Resolves when what was pushed so far has been handed on; undefined where it has been. */
+  flushed(): Promise<void> | undefined
+  /** Everything was handed on; false when it could not be: damaged, or larger than the limit. */
+  end(): boolean | Promise<boolean>
 }
 
 /** @param maxBytes what may be handed on, unpacked; a copy that is longer ends there. Undefined for an encoding that cannot be read. */
@@ -153,7 +154,7 @@ export function copyDecoder(
     }
   }
   const stream = unpacker(encoding)
-  if (stream === undefined) return { push: hand, flushed: async () => undefined, end: async () => isWhole }
+  if (stream === undefined) return { push: hand, flushed: () => undefined, end: () => isWhole }
   stream.on('data', (bytes: Buffer) => {
     hand(bytes)
     if (!isWhole) stream.destroy()

@@ -57,13 +57,19 @@ export function answerPreflight(header: HeaderReader, response: ServerResponse):
 const refused = (message: string, options: { advice: string }): PlimsollError =>
   new PlimsollError('forbidden', message, options)
 
-/** The name in a `Host` header, without port, brackets and the dot that may end it. */
-const nameOf = (host: string): string =>
-  host
+/** The name in a `Host` header, without port, brackets and the dot that may end it. Nearly all requests come under the same one. */
+function nameOf(host: string): string {
+  if (last.host === host) return last.name
+  const name = host
     .toLowerCase()
     .replace(/:\d*$/, '')
     .replace(/^\[(.*)\]$/, '$1')
     .replace(/\.$/, '')
+  last = { host, name }
+  return name
+}
+
+let last = { host: '', name: '' }
 
 /** RFC 6761: no name server may answer for `.localhost`. */
 const isLocalName = (name: string): boolean => isLoopback(name) || name.endsWith('.localhost')

@@ -133,7 +133,7 @@ const done = (_sent: void): Outcome => ({})
 async function answer(reply: Reply<Readable>, response: ServerResponse): Promise<void> {
   if (reply.kind === 'answer') return send(response, reply.answer)
   const { from, headers: extra, body, tap } = reply
-  const headers = { ...clientHeaders((from as SocketAnswer).headers), ...extra }
+  const headers = Object.assign(clientHeaders((from as SocketAnswer).headers), extra)
   if (body !== undefined) {
     // It was read whole; its length may be less than what the upstream announced.
     headers['content-length'] = String(body.length)

@@ -175,18 +175,17 @@ export const close = async <B>(
 function outboundOf<B>(managed: ManagedRequest<B>, { place, prepared }: Attempt): Outbound {
   const { request, route, mode } = managed
   const untouched = mode === 'observe' || (prepared.text === managed.clientText && place.model === undefined)
+  // An answer that may have to be rewritten has to come plain.
+  const encodings = managed.hidden === undefined ? readableEncodings(request.header('accept-encoding')) : 'identity'
+  const headers: Record<string, string | undefined> = { 'accept-encoding': encodings }
+  if (!untouched && isEncoded(request.header('content-encoding'))) headers['content-encoding'] = undefined
+  if (mode === 'apply') Object.assign(headers, besideOwn(prepared.headers, request.header))
   return {
     place,
     path: place.model === undefined ? request.path : withPathModel(request.path, route, place.model),
     // Untouched requests leave as the bytes that came in, packed or not.
     body: untouched ? request.body : bytesOf(managed, prepared, place.model),
-    headers: {
-      ...(!untouched && isEncoded(request.header('content-encoding')) && { 'content-encoding': undefined }),
-      // An answer that may have to be rewritten has to come plain.
-      'accept-encoding':
-        managed.hidden === undefined ? readableEncodings(request.header('accept-encoding')) : 'identity',
-      ...(mode === 'apply' && besideOwn(prepared.headers, request.header)),
-    },
+    headers,
   }
 }
 

@@ -36,7 +36,7 @@ export async function exchange<B>(managed: ManagedRequest<B>): Promise<Reply<B>>
     // Who only observes reports it.
     if (attempt.prepared.verdict.kind === 'halt' && managed.mode === 'apply') return halted(managed, attempt)
     const sent = await deliver(managed, attempt, isLast)
-    if (sent !== undefined) return relayed(managed, sent, startedAt)
+    if (sent !== undefined) return await relayed(managed, sent, startedAt)
   }
   throw refusal ?? new PlimsollError('upstream', 'No upstream took the request.', { retryable: true })
 }

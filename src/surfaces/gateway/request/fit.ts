@@ -2,11 +2,12 @@ import { DOES_NOT_FIT, isPlimsollError, type PlimsollError } from '../../../core
 import { modelName } from '../../../core/model-name.ts'
 import type { Target } from '../../../core/target.ts'
 import { within } from '../../../engine/learning/within.ts'
-import type { PreparedTurn } from '../../../engine/prepare/prepare.ts'
+import type { PreparedTurn, PrepareRequest } from '../../../engine/prepare/prepare.ts'
 import { isVendor } from '../../../formats/overflow/index.ts'
 import { sideRequest } from '../upstream/side-request.ts'
 import { isForeign } from '../upstream/cross-wire.ts'
 import type { Place } from '../exchange-types.ts'
+import type { Writable } from '../../../lib/writable.ts'
 import type { ManagedRequest } from './managed-request.ts'
 
 /** A request that was made to fit one place. */
@@ -22,15 +23,16 @@ export async function fit<B>(
   places: readonly [Place, ...Place[]],
   isLast: () => boolean,
 ): Promise<Attempt | undefined> {
-  const targets = await Promise.all(places.map((place) => targetAt(managed, place)))
-  const [place] = places
-  const target = targets[0]!
+  const targets: Target[] = []
+  for (const place of places) targets.push(await targetAt(managed, place))
   try {
     const prepared = await prepareFor(managed, places, targets)
     const chosen = Math.max(0, targets.indexOf(prepared.verdict.target))
     return { place: places[chosen]!, target: targets[chosen]!, prepared }
   } catch (error) {
     if (!isPlimsollError(error) || !DOES_NOT_FIT.has(error.code)) throw error
+    const [place] = places
+    const target = targets[0]!
     const asked = target.learned === undefined ? undefined : await withoutLessons(managed, place, target)
     if (asked !== undefined) return asked
     if (isLast()) throw error
@@ -48,14 +50,10 @@ async function targetAt<B>(managed: ManagedRequest<B>, place: Place): Promise<Ta
   const learned = await managed.learned.of({ tenant, endpoint: place.endpoint, model })
   const held = managed.held.of(() => conversationKey(managed, place.endpoint, model))
   const window = place.window ?? managed.window
-  const target: Target = {
-    model,
-    endpoint: place.endpoint,
-    ...(place.provider !== undefined && { provider: place.provider }),
-    refusesOverflow: isVendor(place.endpoint),
-    ...(window !== undefined && { window }),
-    ...(learned !== undefined && { learned }),
-  }
+  const target: Writable<Target> = { model, endpoint: place.endpoint, refusesOverflow: isVendor(place.endpoint) }
+  if (place.provider !== undefined) target.provider = place.provider
+  if (window !== undefined) target.window = window
+  if (learned !== undefined) target.learned = learned
   return held === undefined ? target : within(target, held)
 }
 
@@ -90,7 +88,7 @@ export async function prepareFor<B>(
   targets: readonly Target[],
 ): Promise<PreparedTurn> {
   const { hidden } = managed
-  const prepared = await managed.session.prepare({
+  const request: Writable<PrepareRequest<string>> = {
     // What is only observed asks nobody, and a place of another wire has no cache of this one's prefix.
     sendTo(target) {
       const place = places[Math.max(0, targets.indexOf(target))]!
@@ -102,9 +100,10 @@ export async function prepareFor<B>(
     targets,
     archive: 'meanwhile',
     sentAnyway: managed.mode === 'observe',
-    ...(managed.offer !== undefined && { tools: managed.offer }),
-    ...(managed.writeOut !== undefined && managed.mode === 'apply' && { writeOut: managed.writeOut }),
-  })
-  if (managed.offer?.withheld !== true) await hidden?.declared(prepared)
+  }
+  if (managed.offer !== undefined) request.tools = managed.offer
+  if (managed.writeOut !== undefined && managed.mode === 'apply') request.writeOut = managed.writeOut
+  const prepared = await managed.session.prepare(request)
+  if (hidden !== undefined && managed.offer?.withheld !== true) await hidden.declared(prepared)
   return prepared
 }

@@ -35,7 +35,8 @@ export async function refusalInside<B>(
     if (piece === 'late') return undefined
     if (piece === 'end') return (await decoder.end()) ? look.end() : undefined
     decoder.push(piece)
-    await decoder.flushed()
+    const flushing = decoder.flushed()
+    if (flushing !== undefined) await flushing
     size += piece.length
     const found = look.found()
     if (found === 'fine' || size > HOLD_BYTES) return undefined

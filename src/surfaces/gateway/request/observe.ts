@@ -12,8 +12,8 @@ export interface AnswerFacts {
 /** Reads an answer while its bytes pass by. Never throws and never changes a byte. */
 export interface ResponseObserver {
   chunk(bytes: Uint8Array): void
-  /** The answer is complete, or was cut off; undefined when nothing could be made of it. */
-  end(): Promise<ModelResponse | undefined>
+  /** The answer is complete, or was cut off; undefined when nothing could be made of it. What came packed takes its time. */
+  end(): ModelResponse | undefined | Promise<ModelResponse | undefined>
 }
 
 /** Unpacked. A body that is no stream is kept until its end to be read, and a stream tells what it says many times over. */
@@ -26,15 +26,19 @@ export function observeResponse(codec: Codec, facts: AnswerFacts): ResponseObser
   const reader = isStream ? streamed(codec, framing) : whole(codec)
   const limit = isStream ? MAX_STREAM_BYTES : MAX_BODY_BYTES
   const decoder = copyDecoder(facts.contentEncoding, limit, (bytes) => reader.push(bytes))
+  const read = (isWhole: boolean | undefined): ModelResponse | undefined => {
+    if (isWhole !== true) return undefined
+    try {
+      return reader.response()
+    } catch {
+      return undefined
+    }
+  }
   return {
     chunk: (bytes) => decoder?.push(bytes),
-    async end() {
-      if (decoder === undefined || !(await decoder.end())) return undefined
-      try {
-        return reader.response()
-      } catch {
-        return undefined
-      }
+    end() {
+      const ended = decoder?.end()
+      return ended instanceof Promise ? ended.then(read) : read(ended)
     },
   }
 }

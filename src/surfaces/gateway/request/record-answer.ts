@@ -20,7 +20,8 @@ export async function recorded<B>(
   const durable = managed.isShared ? 'soon' : 'batched'
   // Best effort: an answer that cannot be recorded is the client's all the same.
   try {
-    const response = await read()
+    const reading = read()
+    const response = reading instanceof Promise ? await reading : reading
     // Together, so that the store can write both with one commit.
     const [{ truncatedTo }] = await Promise.all([
       managed.session.record(response === undefined ? { turn, durable } : { turn, durable, answer: response }),

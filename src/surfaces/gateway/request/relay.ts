@@ -1,5 +1,6 @@
 import type { ModelResponse } from '../../../core/codec.ts'
 import { PlimsollError } from '../../../core/errors.ts'
+import { extended } from '../../../core/extended.ts'
 import type { Framing } from '../../../formats/framing/framing.ts'
 import { wireOf } from '../../../formats/registry.ts'
 import type { Writable } from '../../../lib/writable.ts'
@@ -64,15 +65,20 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
   const { framing } = wireOf(managed.codec.format)
   if (framing.isStream(answer.header('content-type'))) {
     const encoding = answer.header('content-encoding')
-    if (!isEncoded(encoding)) return { ...reply, tap: hiddenTap(steps) }
     // It was asked for plain. What cannot be unpacked cannot be rewritten either, and passes as it came.
-    if (!isReadable(encoding)) return { ...reply, tap: plainTap(managed, sent, finished) }
-    const headers = { ...reply.headers, ...PLAIN }
-    return { ...reply, headers, from: answer.rewritten(asItIs(framing)), tap: hiddenTap(steps) }
+    const isRead = !isEncoded(encoding) || isReadable(encoding)
+    reply.tap = isRead ? hiddenTap(steps) : plainTap(managed, sent, finished)
+    if (!isEncoded(encoding) || !isRead) return reply
+    reply.headers = extended(reply.headers, PLAIN)
+    reply.from = answer.rewritten(asItIs(framing))
+    return reply
   }
   const { bytes, settled } = await hiddenWhole(steps, answer)
-  if (bytes === undefined) return { ...reply, settled: settled.then(finished) }
-  return { ...reply, headers: { ...reply.headers, ...PLAIN }, body: bytes, settled: settled.then(finished) }
+  reply.settled = settled.then(finished)
+  if (bytes === undefined) return reply
+  reply.headers = extended(reply.headers, PLAIN)
+  reply.body = bytes
+  return reply
 }
 
 /** The same bytes unpacked. */
@@ -120,7 +126,7 @@ function plainTap<B>(managed: ManagedRequest<B>, { answer, attempt }: Sent<B>, f
     async end() {
       // Unpacking takes its time, and the next request may name this answer as soon as it is out.
       const unpacked = isPacked ? observer.end() : undefined
-      await unpacked
+      if (unpacked !== undefined) await unpacked
       const settled = recorded(managed, attempt, () => unpacked ?? observer.end(), 'behind').then(finished)
       if (managed.isShared) await settled
       return { settled }

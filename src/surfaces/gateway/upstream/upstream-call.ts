@@ -18,26 +18,26 @@ export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, go
       const { headers: own, base } = place as ProxyPlace
       const { host } = base
       const headers = foreign === true ? {} : forwarded(incoming)
-      for (const more of [changes, own]) {
-        for (const [name, value] of Object.entries(more)) {
-          if (value === undefined) delete headers[name]
-          else headers[name] = value
-        }
-      }
+      change(headers, changes)
+      change(headers, own)
+      const { origin, path: target } = upstreamAddress(place as ProxyPlace, path)
+      const content = body.length > 0 ? body : null
       const call = (): Promise<Dispatcher.ResponseData> =>
-        dispatcher.request({
-          ...upstreamAddress(place as ProxyPlace, path),
-          method: 'POST',
-          headers,
-          body: body.length > 0 ? body : null,
-          signal: gone,
-        })
+        dispatcher.request({ origin, path: target, method: 'POST', headers, body: content, signal: gone })
       // A kept connection may be closed at the very moment it is used again; a fresh one tells that from a dead upstream.
       const given = await call().catch((error: unknown) =>
         isStale(error) && !gone.aborted ? call().catch(unreachable(host)) : unreachable(host)(error),
       )
       return answerOf(host, given.statusCode, given.headers, given.body)
     },
+  }
+}
+
+function change(headers: Record<string, string>, changes: Readonly<Record<string, string | undefined>>): void {
+  for (const name of Object.keys(changes)) {
+    const value = changes[name]
+    if (value === undefined) delete headers[name]
+    else headers[name] = value
   }
 }
 
@@ -52,9 +52,11 @@ export async function passThrough(
 ): Promise<void> {
   const length = incoming.headers['content-length']
   const hasBody = length !== undefined || incoming.headers['transfer-encoding'] !== undefined
+  const { origin, path: target } = upstreamAddress(place, path)
   const given = await dispatcher
     .request({
-      ...upstreamAddress(place, path),
+      origin,
+      path: target,
       method: (incoming.method ?? 'GET') as Dispatcher.HttpMethod,
       headers: { ...forwarded(incoming), ...(length !== undefined && { 'content-length': length }), ...place.headers },
       body: hasBody ? incoming : null,
@@ -135,7 +137,8 @@ export const headerReader =
 function forwarded(incoming: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {}
   const connection = namedIn(incoming.headers.connection)
-  for (const [name, value] of Object.entries(incoming.headers)) {
+  for (const name of Object.keys(incoming.headers)) {
+    const value = incoming.headers[name]
     if (value !== undefined && goesUpstream(name, connection))
       headers[name] = Array.isArray(value) ? value.join(', ') : value
   }
@@ -145,7 +148,8 @@ function forwarded(incoming: IncomingMessage): Record<string, string> {
 export function clientHeaders(headers: Dispatcher.ResponseData['headers']): Record<string, string | string[]> {
   const out: Record<string, string | string[]> = {}
   const connection = namedIn(headers['connection'])
-  for (const [name, value] of Object.entries(headers)) {
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
     if (value !== undefined && goesToClient(name, connection)) out[name] = value
   }
   return out

@@ -1,0 +1,80 @@
+/** The thread that writes to an SQLite store: every job of its process, one after the other, through a connection of its own. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { BoundedMap } from '../../../../lib/bounded-map.ts'
+import { plainSeal } from '../../../crypto/seal.ts'
+import { connect } from '../connect.ts'
+import type { Context } from '../context.ts'
+import type { SqliteDatabase } from '../database.ts'
+import { engineError } from '../engine-errors.ts'
+import { readCache } from '../read-cache.ts'
+import { localWriter } from '../writer.ts'
+import { failureOf, type Call, type Calls, type Reply, type ThreadStart } from './messages.ts'
+
+/** Epochs are read here only to see whose claim was first. */
+const EPOCH_BYTES = 1024 * 1024
+
+const { path, lockTimeoutMs, name, commitsOfOthers } = workerData as ThreadStart
+const port = parentPort!
+const others = new Int32Array(commitsOfOthers)
+let db: SqliteDatabase | undefined
+let now = 0
+let replies: Reply[] = []
+
+const open = (): SqliteDatabase => (db ??= connect(path, plainSeal).db)
+
+const context: Context = {
+  seal: plainSeal,
+  clock: { now: () => now },
+  onDamage: (problem) => reply(problem),
+  epochs: new BoundedMap(EPOCH_BYTES),
+  cache: readCache((connection) => connection.othersVersion()),
+}
+const writer = localWriter({
+  path,
+  open,
+  context,
+  lockTimeoutMs,
+  explain: (error) => engineError(error, path),
+  name,
+  onOthers: () => void Atomics.add(others, 0, 1),
+})
+
+/** Jobs of one commit end together: one message for all of them. */
+function reply(one: Reply): void {
+  if (replies.length === 0) {
+    queueMicrotask(() => {
+      port.postMessage(replies, [])
+      replies = []
+    })
+  }
+  replies.push(one)
+}
+
+function perform(call: Call): Promise<unknown> {
+  if (call.length === 4) return writer.run(call[1], call[3], call[2])
+  switch (call[1]) {
+    case 'index-words':
+      return writer.indexWords()
+    case 'forget-log':
+      return writer.forgetLog()
+    case 'close':
+      return writer.close().finally(() => db?.close())
+  }
+}
+
+port.on('message', (message: Calls) => {
+  now = message.now
+  for (const call of message.calls) {
+    perform(call).then(
+      (value) => reply([call[0], value]),
+      (error: unknown) => reply([call[0], undefined, failureOf(error)]),
+    )
+  }
+})
+
+try {
+  open()
+  reply('ready')
+} catch {
+  // Whoever writes is told why.
+}
