@@ -99,6 +99,13 @@ describe('a process whose thread writes', () => {
       expect(threads).toBe(0)
     }))
 
+  it('ends by itself where the thread has nothing to do yet', () =>
+    withFolder(async (folder) => {
+      const file = new URL('support/few-writes-worker.ts', import.meta.url)
+      const { code, errors } = await startWorker(file, [join(folder, 'store.db')]).done
+      expect({ code, errors }).toEqual({ code: 0, errors: '' })
+    }))
+
   it('gives its writes to a thread when there are many, loses none on the way, and ends by itself', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')

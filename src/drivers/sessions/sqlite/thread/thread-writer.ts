@@ -29,6 +29,9 @@ interface Pending {
   reject(error: unknown): void
 }
 
+/** What the thread makes of a message is gone with its commit: a large young generation would only be memory. */
+const LIMITS = { maxYoungGenerationSizeMb: 4 }
+
 /** Has a thread of its own do the writing. It keeps the process alive for as long as somebody waits for it. */
 export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWriterOptions): ThreadWriter {
   const name = randomUUID()
@@ -36,9 +39,14 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
   const commits = new Int32Array(shared)
   const workerData: ThreadStart = { path, lockTimeoutMs, name, commitsOfOthers: shared }
   const entry = workerBeside(import.meta.url, 'store-worker', 'drivers/sessions/sqlite/thread')
-  const worker = startWorker(entry, { workerData, env: {}, stdin: false, argv: [], execArgv: [] })
-  worker.unref()
-
+  const worker = startWorker(entry, {
+    workerData,
+    resourceLimits: LIMITS,
+    env: {},
+    stdin: false,
+    argv: [],
+    execArgv: [],
+  })
   const pending = new Map<number, Pending>()
   let calls: Call[] = []
   let last = 0
@@ -111,6 +119,10 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
   }
 
   worker.on('message', (replies: readonly Reply[]) => replies.forEach(hear))
+  // Earlier it has no effect.
+  worker.once('online', () => {
+    if (pending.size === 0) worker.unref()
+  })
   worker.on('error', end)
   worker.on('exit', end)
 
