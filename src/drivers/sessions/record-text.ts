@@ -1,4 +1,5 @@
 import { PlimsollError } from '../../core/errors.ts'
+import { extended } from '../../core/extended.ts'
 import { RECORD_VERSION, upgradeRecord } from '../../core/records.ts'
 import type { LogRecord } from '../../core/records.ts'
 import type { Seal, Stored } from '../crypto/seal.ts'
@@ -34,13 +35,14 @@ const LEAST_PACKED = 64
 export function encodeRecord(record: LogRecord): string {
   const isOwn = record.type === 'item-seen' && record.v === RECORD_VERSION
   if (!isOwn || record.text.length < LEAST_PACKED) return JSON.stringify(record)
-  const { text, fragment, ...rest } = record
+  const { text, fragment } = record
   const quoted = JSON.stringify(text)
   const at = fragment.indexOf(quoted)
   if (at < 0) return JSON.stringify(record)
   const around = [fragment.slice(0, at), fragment.slice(at + quoted.length)]
   // Written around the quoted text: writing it once more would cost as much as all the rest.
-  return `${JSON.stringify({ ...rest, v: PACKED, around }).slice(0, -1)},"text":${quoted}}`
+  const rest = extended(record, { v: PACKED, text: undefined, fragment: undefined, around })
+  return `${JSON.stringify(rest).slice(0, -1)},"text":${quoted}}`
 }
 
 function unpacked(stored: unknown): unknown {
