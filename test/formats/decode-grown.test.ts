@@ -151,3 +151,21 @@ describe('gemini: a body read after an earlier one', () => {
     expectSame('gemini', `{"request":{"contents":${contents('wrapped')}},"contents":${contents('own')}}`, earlier)
   })
 })
+
+describe('a body whose tools are far longer than its messages and stand behind them', () => {
+  it('is read from where it is new', () => {
+    const tools = Array.from({ length: 40 }, (_, n) => ({
+      type: 'function',
+      function: { name: `tool_${n}`, description: 'What it does. '.repeat(30), parameters: { type: 'object' } },
+    }))
+    const messages = [
+      { role: 'system', content: 'You are an engineer.' },
+      { role: 'user', content: 'Find out why checkout is slow.' },
+    ]
+    const bodyOf = (list: readonly object[]): string => JSON.stringify({ model: 'gpt-4.1', messages: list, tools })
+    const before = CODECS['openai-chat'].decode(bodyOf(messages))
+    const next = [...messages, { role: 'assistant', content: 'I look.' }, { role: 'user', content: 'Do.' }]
+    const { items } = codecOf('openai-chat').incremental!.decode(bodyOf(next), before)
+    expect(before.items.map((item, i) => item === items[i])).toEqual([true])
+  })
+})

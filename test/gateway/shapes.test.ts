@@ -1,11 +1,11 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { plainUpstream } from './upstream.ts'
+import { closeLater, plainUpstream } from './upstream.ts'
 
 const ANSWER = JSON.stringify({
   id: 'chatcmpl-1',
@@ -26,10 +26,13 @@ async function shapesMade(tools: 'tools' | 'no-tools'): Promise<number> {
   const upstream = await plainUpstream((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(ANSWER)
   })
-  const log = join(mkdtempSync(join(tmpdir(), 'plimsoll-shapes-')), 'v8.log')
+  const folder = mkdtempSync(join(tmpdir(), 'plimsoll-shapes-'))
+  closeLater(() => rmSync(folder, { recursive: true, force: true }))
+  const log = join(folder, 'v8.log')
   const file = fileURLToPath(new URL('shapes-worker.ts', import.meta.url))
   const logging = ['--log', `--logfile=${log}`, '--no-logfile-per-isolate']
   const child = fork(file, [upstream.url, tools], { execArgv: [...logging, '--import', 'tsx'] })
+  closeLater(() => void child.kill('SIGKILL'))
   const [url] = (await once(child, 'message')) as [string]
   const messages: object[] = [{ role: 'user', content: 'Find out why checkout is slow.' }]
   for (let n = 0; n < WARM + REQUESTS; n++) {

@@ -12,6 +12,12 @@ describe('a content cache', () => {
     expect([cache.get('one', again), cache.get('two', again), cache.get('three', again)]).toEqual([1, 2, undefined])
   })
 
+  it('tells scopes apart that give a text the same number', () => {
+    const cache = createContentCache<number>()
+    cache.set('o200k/estimate|t_11unw', 'x', 1)
+    expect(cache.get('o200k/estimate|t_1ywba', 'x')).toBeUndefined()
+  })
+
   it('tells texts apart that begin, end and look alike in the middle', () => {
     const cache = createContentCache<number>()
     for (let n = 0; n < 5; n++) cache.set('', alike(n), n)

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { aesSeal } from '../../src/drivers/crypto/aes-seal.ts'
+import { openDatabase } from '../../src/drivers/sessions/sqlite/database.ts'
 import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
 import { edit, item, readAll } from '../../src/testing/session-store/records.ts'
 import { subjectOf, testSessionStore } from './run-suite.ts'
@@ -54,6 +55,110 @@ describe('a process whose thread writes', () => {
       await other.close()
     }))
 
+  it('loses nothing when another process opens the file and closes it', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const store = sqliteStore({ path, threadAfter: 1 })
+      for (let times = 1; times <= 3; times++) {
+        for (let n = 0; n < 100; n++)
+          await store.append(T, 's', [item(`i${times}.${n}`)], undefined, { durable: 'soon' })
+        const { code, errors } = await startWorker(new URL('support/look-worker.ts', import.meta.url), [path]).done
+        expect({ code, errors }).toEqual({ code: 0, errors: '' })
+      }
+      await store.close()
+      const again = sqliteStore({ path })
+      expect(await readAll(again, T, 's')).toHaveLength(300)
+      expect(await again.check()).toEqual([])
+      await again.close()
+    }))
+
+  it('holds what was committed last, whoever is told of it last', () =>
+    withFolder(async (folder) => {
+      const store = sqliteStore({ path: join(folder, 'store.db'), threadAfter: 0 })
+      const soon = { durable: 'soon' } as const
+      await Promise.all([store.setValue(T, 'k', 'first'), store.setValue(T, 'k', 'second', false, soon)])
+      expect(await store.getValue(T, 'k')).toBe('second')
+      await Promise.all([store.append(T, 's', []), store.append(T, 's', [item('a')], undefined, soon)])
+      expect(await store.version(T, 's')).toBe(1)
+      await store.close()
+    }))
+
+  it('does not take an acknowledgement for newer than what another process wrote before it came', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const [ours, other] = [sqliteStore({ path, threadAfter: 0 }), sqliteStore({ path, threadAfter: Infinity })]
+      await ours.append(T, 's', [item('a')])
+      for (let version = 2; version < 40; version += 2) {
+        const written = [ours.append(T, 's', [item(`a${version}`)]), ours.setValue(T, 'k', `ours ${version}`)]
+        while ((await other.version(T, 's')) < version) await turn()
+        await other.append(T, 's', [item(`b${version}`)], undefined, { durable: 'soon' })
+        await other.setValue(T, 'k', `other ${version}`, false, { durable: 'soon' })
+        const looked = [await ours.version(T, 'none'), await ours.getValue(T, 'none')]
+        await Promise.all(written)
+        expect([...looked, await ours.version(T, 's')]).toEqual([0, undefined, version + 1])
+        expect(await ours.getValue(T, 'k')).toBe(await other.getValue(T, 'k'))
+      }
+      await ours.close()
+      await other.close()
+    }))
+
+  it('hears of whoever leaves no name', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const store = sqliteStore({ path, threadAfter: 0 })
+      await store.setValue(T, 'k', 'ours')
+      expect(await store.getValue(T, 'k')).toBe('ours')
+      await turn()
+      expect(await store.getValue(T, 'k')).toBe('ours')
+      const db = openDatabase(path)
+      db.exec("UPDATE vals SET value = 'by hand'")
+      db.close()
+      await turn()
+      expect(await store.getValue(T, 'k')).toBe('by hand')
+      await store.close()
+    }))
+
+  it('leaves the search index to it', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const lastWriter = (): unknown => {
+        const db = openDatabase(path)
+        const name = db.all("SELECT value FROM meta WHERE key = 'writer'")[0]!['value']
+        db.close()
+        return name
+      }
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      try {
+        const store = sqliteStore({ path, threadAfter: 1 })
+        await store.append(T, 's', [item('a', 'a narwhal')])
+        const first = lastWriter()
+        while (lastWriter() === first) await store.append(T, 's', [item('b', 'a walrus')])
+        const thread = lastWriter()
+        await vi.advanceTimersByTimeAsync(60_000)
+        await turn()
+        expect(lastWriter()).toBe(thread)
+        expect(await store.search(T, 'narwhal')).toHaveLength(1)
+        expect(lastWriter()).toBe(thread)
+        await store.close()
+      } finally {
+        vi.useRealTimers()
+      }
+    }))
+
+  it('takes no write after it began to close, and closes once', () =>
+    withFolder(async (folder) => {
+      const store = sqliteStore({ path: join(folder, 'store.db'), threadAfter: 0 })
+      let isWritten = false
+      const written = store
+        .append(T, 's', [item('a')], undefined, { durable: 'batched' })
+        .then(() => (isWritten = true))
+      const closing = store.close()
+      await expect(store.append(T, 's', [item('b')])).rejects.toMatchObject({ code: 'closed' })
+      await store.close()
+      expect(isWritten).toBe(true)
+      await Promise.all([written, closing])
+    }))
+
   it('goes on without it when it ends, and says so to whoever waited', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
@@ -65,8 +170,8 @@ describe('a process whose thread writes', () => {
       await Promise.all([
         expect(lost).rejects.toMatchObject({
           code: 'store-unavailable',
-          fields: { path, reason: 'thread' },
-          retryable: true,
+          fields: { path, reason: 'thread', outcome: 'unknown' },
+          retryable: false,
         }),
         thread.terminate(),
       ])

@@ -4,7 +4,7 @@ import { skipSpace, skipString } from '../../core/json/lexer.ts'
 import { cutOut, Spans } from './spans.ts'
 
 /**
- * A smaller share of a text is not worth it: what is new is copied before it is parsed, and the first request of a conversation often begins
+ * A smaller share of a text, or of the list that it went on from, is not worth it: what is new is copied before it is parsed, and the first request of a conversation often begins
  * with the instructions of another.
  */
 const LEAST_SHARED = 1 / 8
@@ -123,9 +123,11 @@ export class JsonNode {
   /** This root's index for a text that begins as this one's does. Undefined where too little of the list is the same. */
   grownTo(text: string, own: string, list: readonly string[]): Grown | undefined {
     const shared = commonPrefix(own, text)
-    if (shared < LEAST_SHARED * text.length) return undefined
     const spans = this.#spans()
     const open = pathIn(spans, list)
+    // What stands behind the list, tools for one, may be longer than all of it.
+    const least = open === undefined ? text.length : Math.min(text.length, spans.end(open.at(-1)!))
+    if (shared < LEAST_SHARED * least) return undefined
     const elements = open === undefined ? [] : (spans.children(open.at(-1)!) ?? [])
     let kept = elements.length
     while (kept > 0 && !isWithin(text, spans.end(elements[kept - 1]!), shared)) kept--

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { PlimsollError } from '../../../core/errors.ts'
@@ -46,10 +46,20 @@ export function openDatabase(path: string): SqliteDatabase {
   const { engine, open } = library()
   try {
     makeFolderSync(resolve(dirname(path)), 0o700)
-    closeSync(openSync(path, 'a', 0o600))
+    make(path)
     return wrap(engine, open(path))
   } catch (error) {
     throw engineError(error, path)
+  }
+}
+
+/** Only where there is none: whoever closes a file gives up every lock that its process has on it, those of other connections among them. */
+function make(path: string): void {
+  try {
+    closeSync(openSync(path, 'ax', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    accessSync(path, constants.W_OK)
   }
 }
 

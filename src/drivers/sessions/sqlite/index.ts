@@ -73,6 +73,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   }
   let connection: { db: SqliteDatabase; migrated: MigrationReport } | undefined
   let closed = false
+  let closing: Promise<void> | undefined
 
   function open(): SqliteDatabase {
     if (closed) throw new PlimsollError('closed', `The store ${path} is closed.`)
@@ -96,6 +97,17 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
   async function tenants(): Promise<readonly string[]> {
     const rows = await ask((db) => db.all(TENANTS))
     return rows.map((row) => text(row, 'name'))
+  }
+
+  async function close(): Promise<void> {
+    try {
+      await writer.close()
+    } finally {
+      closed = true
+      connection?.db.close()
+      connection = undefined
+      context.epochs.clear()
+    }
   }
 
   return checkedStore({
@@ -195,16 +207,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
       return connection?.migrated ?? { from: SCHEMA_VERSION, to: SCHEMA_VERSION, applied: [] }
     },
 
-    async close() {
-      try {
-        await writer.close()
-      } finally {
-        closed = true
-        connection?.db.close()
-        connection = undefined
-        context.epochs.clear()
-      }
-    },
+    close: () => (closing ??= close()),
   })
 }
 

@@ -7,8 +7,7 @@ import { ensureTenant, tenantId } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase } from './database.ts'
 import type { Entries } from './entries.ts'
-import { append, fork, headOf, remove } from './log.ts'
-import type { SessionHead } from './read-cache.ts'
+import { append, fork, headOf, remove, type Appended } from './log.ts'
 import { claimEpoch } from './lookups.ts'
 
 interface JobTypes {
@@ -20,7 +19,7 @@ interface JobTypes {
       expectedVersion: number | undefined,
       at: number | undefined,
     ]
-    result: SessionHead
+    result: Appended
   }
   claimEpoch: { args: [tenant: string, session: string, epoch: Epoch]; result: FoundEpoch }
   fork: { args: [tenant: string, from: string, to: string, version: number | undefined]; result: number }
@@ -115,6 +114,6 @@ export function valueOf(db: SqliteDatabase, context: Context, tenant: string, ke
 /** What an entry takes beside its value, roughly. */
 const ENTRY_BYTES = 200
 
-export function rememberValue({ cache }: Context, tenant: string, key: string, value: string | undefined): void {
+function rememberValue({ cache }: Context, tenant: string, key: string, value: string | undefined): void {
   cache.values.set(jointKey(tenant, key), { value }, ENTRY_BYTES + (value?.length ?? 0))
 }

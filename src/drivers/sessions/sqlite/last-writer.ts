@@ -31,18 +31,44 @@ export function writerMark(name: string, onOthers: () => void): WriterMark {
   }
 }
 
+export interface Others {
+  /** Another text as soon as somebody who is neither this connection nor the writer of that name has committed. */
+  version(db: SqliteDatabase): string
+  /** What `version` said where the writer had counted so many commits of others and its own was the last. */
+  asOf(commitsOfOthers: number): string
+}
+
+/** What a writer says of itself in memory that both threads see. */
+export interface WriterCounts {
+  /** How often somebody else committed between two of its commits: counted before it commits. */
+  commitsOfOthers(): number
+  /** Counted when the commit is made. */
+  commits(): number
+}
+
 /**
- * Another text as soon as somebody who is neither this connection nor the writer of that name has committed. A package that leaves no name
- * is heard when the writer begins its next transaction.
+ * A package that leaves no name is heard where something was committed and the writer did not; where both did, when the writer begins its next
+ * transaction.
  */
-export function othersThan(name: string, commitsOfOthers: () => number): (db: SqliteDatabase) => string {
+export function othersThan(name: string, counts: WriterCounts): Others {
   let seen: number | undefined
+  let counted = 0
   let last = ''
-  return (db) => {
-    const version = db.othersVersion()
-    if (version !== seen) last = text(db.all("SELECT value FROM meta WHERE key = 'writer'")[0], 'value')
-    seen = version
-    // The writer counts before it commits: the count is read after the name.
-    return last === name ? `${commitsOfOthers()}` : `${last} ${version}`
+  let unnamed = 0
+  const asOf = (commitsOfOthers: number): string => `${commitsOfOthers} ${unnamed}`
+  return {
+    asOf,
+    version(db) {
+      const commits = counts.commits()
+      const version = db.othersVersion()
+      if (version !== seen) {
+        last = text(db.all("SELECT value FROM meta WHERE key = 'writer'")[0], 'value')
+        if (commits === counted) unnamed++
+      }
+      seen = version
+      counted = commits
+      // Read after the name.
+      return last === name ? asOf(counts.commitsOfOthers()) : `${last} ${version}`
+    },
   }
 }

@@ -35,6 +35,11 @@ const headIn = (row: SqlRow): SessionHead => ({
 
 export const headKey = (tenant: number, session: string): string => `${tenant} ${session}`
 
+export interface Appended extends SessionHead {
+  /** The tenant's number. */
+  readonly tenant: number
+}
+
 /** Gives the session's new head. Runs inside a transaction; every step touches a bounded number of rows, whatever the length of the session. */
 export function append(
   db: SqliteDatabase,
@@ -44,13 +49,13 @@ export function append(
   entries: Entries,
   expectedVersion?: number,
   now = context.clock.now(),
-): SessionHead {
+): Appended {
   const tenant = ensureTenant(db, context, tenantName)
   const head = headOf(db, context, tenant, session)
   if (expectedVersion !== undefined && head.version !== expectedVersion)
     throw conflict(session, expectedVersion, head.version)
   const count = countOf(entries)
-  if (count === 0) return head
+  if (count === 0) return { id: head.id, version: head.version, bytes: head.bytes, tenant }
   const id = head.id === 0 ? createSession(db, tenant, session, now) : head.id
   let { version, bytes } = head
   const rows: SqlValue[] = []
@@ -73,9 +78,8 @@ export function append(
   }
   insertItems(db, items)
   db.run('UPDATE sessions SET version = ?, bytes = ?, updated_at = ? WHERE id = ?', version, bytes, now, id)
-  const reached = { id, version, bytes }
-  context.cache.heads.set(headKey(tenant, session), reached, 1)
-  return reached
+  context.cache.heads.set(headKey(tenant, session), { id, version, bytes }, 1)
+  return { id, version, bytes, tenant }
 }
 
 /** What an entry takes beside its text, in its map and its list. */

@@ -36,6 +36,8 @@ export interface ReadCache {
   refresh(db: SqliteDatabase): void
   /** A transaction began, or this process committed something: the engine is asked again. */
   recheck(): void
+  /** What is held is what the database held when `others` had this value. */
+  isAsOf(version: number | string): boolean
   clear(): void
 }
 
@@ -77,6 +79,7 @@ export function readCache(others: (db: SqliteDatabase) => number | string): Read
       setImmediate(recheck)
     },
     recheck,
+    isAsOf: (version) => version === seen,
     clear() {
       tenants.clear()
       fresh.clear()

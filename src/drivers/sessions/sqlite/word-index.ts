@@ -122,6 +122,8 @@ export interface WordIndexing {
   note(): void
   /** Brings the index up to date. */
   upToDate(): Promise<void>
+  /** Somebody else does it until the next `note`. */
+  rest(): void
   close(): void
 }
 
@@ -171,6 +173,11 @@ export function wordIndexing({ write, ask, context }: WordIndexingDeps): WordInd
       while (await write((db) => indexSlice(db, context, progress))) {
         // Each slice is a transaction of its own, so that others get their turn.
       }
+    },
+    rest() {
+      progress.reading = undefined
+      clearTimeout(timer)
+      timer = undefined
     },
     close() {
       closed = true

@@ -26,6 +26,9 @@ export interface WriteQueueOptions {
   readonly onRollback: () => void
   /** A transaction has begun: from here on nobody else writes. */
   readonly onBegin: (db: SqliteDatabase) => void
+  readonly onCommit: () => void
+  /** What was acknowledged before it was on disk is there now, or cannot be. */
+  readonly onFlushed: () => void
 }
 
 export interface WriteQueue {
@@ -35,6 +38,10 @@ export interface WriteQueue {
   readonly idle: () => Promise<void>
   /** Nothing is being written or waits for it. */
   readonly isIdle: () => boolean
+  /** Something acknowledged is not on disk yet. */
+  readonly isOwed: () => boolean
+  /** Puts on disk whatever was committed, by this connection or another. */
+  readonly flushNow: () => void
 }
 
 // A transaction holds the lock of the whole file; a bound keeps other processes from waiting for one long batch.
@@ -56,7 +63,7 @@ export const GATHER_MS = 4
  * disk costs far more than the rows in it: it runs beside the process, and all commits before it share it.
  */
 export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOptions): WriteQueue {
-  const { lockTimeoutMs, explain, flushed, onRollback, onBegin } = options
+  const { lockTimeoutMs, explain, flushed, onRollback, onBegin, onCommit, onFlushed } = options
   const waiting: Job[] = []
   let running: Promise<void> | undefined
   const flushing = new Set<Promise<void>>()
@@ -124,6 +131,8 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
       if (owed !== undefined) throw explain(owed.cause)
     },
     isIdle: () => running === undefined,
+    isOwed: () => soon !== undefined || flushing.size > 0,
+    flushNow: flushSoon,
   }
 
   /** False when another process holds the lock: waiting inside the engine would hold up every request of this one. */
@@ -160,6 +169,7 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
         outcomes.push(isCareful ? runCarefully(db, job) : resolved(job, job.run(db)))
       }
       db.run('COMMIT')
+      onCommit()
       committedAt = performance.now()
     } catch (error) {
       rollback(db)
@@ -220,7 +230,10 @@ export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOption
       },
     )
     flushing.add(done)
-    void done.finally(() => flushing.delete(done))
+    void done.finally(() => {
+      flushing.delete(done)
+      onFlushed()
+    })
   }
 }
 

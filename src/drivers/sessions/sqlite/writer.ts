@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import type { Context } from './context.ts'
 import { reading } from './connect.ts'
 import type { SqliteDatabase } from './database.ts'
@@ -23,6 +24,12 @@ export interface Writer {
 export interface LocalWriter extends Writer {
   /** Nothing is being written or waits for it. */
   isIdle(): boolean
+  /** Something acknowledged is not on disk yet. */
+  isOwed(): boolean
+  /** Another writer takes over. */
+  rest(): void
+  /** And back: what that one committed is put on disk. */
+  resume(): void
 }
 
 export interface LocalWriterOptions {
@@ -35,14 +42,18 @@ export interface LocalWriterOptions {
   readonly name?: string
   /** Somebody else has committed since the last transaction. */
   readonly onOthers?: () => void
+  readonly onCommit?: () => void
+  /** What was acknowledged before it was on disk is there now, or cannot be. */
+  readonly onFlushed?: () => void
 }
 
 /** Writes on the thread that asks for it. */
 export function localWriter(options: LocalWriterOptions): LocalWriter {
-  const { path, open, context, lockTimeoutMs, explain, name = randomUUID(), onOthers = nothing } = options
+  const { path, open, context, lockTimeoutMs, explain, name = randomUUID() } = options
+  const { onOthers = nothing, onCommit = nothing, onFlushed = nothing } = options
   const log = walFlush(path)
   const mark = writerMark(name, onOthers)
-  const { write, idle, isIdle } = writeQueue(open, {
+  const { write, idle, isIdle, isOwed, flushNow } = writeQueue(open, {
     lockTimeoutMs,
     explain,
     flushed: () => log.flushed(),
@@ -54,6 +65,8 @@ export function localWriter(options: LocalWriterOptions): LocalWriter {
       context.cache.recheck()
       mark.begin(db)
     },
+    onCommit,
+    onFlushed,
   })
   const ask = <T>(job: (db: SqliteDatabase) => T): Promise<T> => reading(open, job, { lockTimeoutMs, explain })
   const words = wordIndexing({ write, ask, context })
@@ -67,6 +80,12 @@ export function localWriter(options: LocalWriterOptions): LocalWriter {
     indexWords: () => words.upToDate(),
     forgetLog: () => ask((db) => void db.all('PRAGMA wal_checkpoint(TRUNCATE)')),
     isIdle,
+    isOwed,
+    rest: () => words.rest(),
+    resume() {
+      // Without a log there is nothing that is not in the database.
+      if (existsSync(`${path}-wal`)) flushNow()
+    },
     async close() {
       words.close()
       try {

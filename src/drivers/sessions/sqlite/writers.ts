@@ -1,3 +1,4 @@
+import { PlimsollError } from '../../../core/errors.ts'
 import type { SqliteDatabase } from './database.ts'
 import { threadWriter, type ThreadWriter } from './thread/thread-writer.ts'
 import { localWriter, type LocalWriterOptions, type Writer } from './writer.ts'
@@ -24,6 +25,8 @@ export function writers(options: WritersOptions): Writers {
   let thread: ThreadWriter | undefined
   let isThreaded = false
 
+  let isClosing = false
+
   function withoutThread(): void {
     thread = undefined
     isThreaded = false
@@ -34,33 +37,45 @@ export function writers(options: WritersOptions): Writers {
   /** Nothing where no thread may be started: a process with restricted rights, a program that was put into one file. */
   function start(): ThreadWriter | undefined {
     try {
-      return threadWriter({ path, lockTimeoutMs, context, onEnd: withoutThread })
+      return threadWriter({ path, lockTimeoutMs, context, onEnd: fallBack })
     } catch {
       withoutThread()
       return undefined
     }
   }
 
+  function fallBack(): void {
+    const wasThreaded = isThreaded
+    withoutThread()
+    if (wasThreaded) local.resume()
+  }
+
   function current(): Writer {
     if (!isThreaded && --left < 0) {
       thread ??= start()
       isThreaded = thread !== undefined && (threadAfter === 0 || thread.isReady()) && local.isIdle()
-      if (isThreaded) context.cache.recheck()
+      if (isThreaded) {
+        local.rest()
+        context.cache.recheck()
+      }
     }
     return thread !== undefined && isThreaded ? thread : local
   }
 
+  const open = <T>(work: (writer: Writer) => Promise<T>): Promise<T> =>
+    isClosing ? Promise.reject(new PlimsollError('closed', `The store ${path} is closed.`)) : work(current())
+
   return {
-    run: (name, args, durability) => current().run(name, args, durability),
-    indexWords: () => current().indexWords(),
-    forgetLog: () => current().forgetLog(),
+    run: (name, args, durability) => open((writer) => writer.run(name, args, durability)),
+    indexWords: () => open((writer) => writer.indexWords()),
+    forgetLog: () => open((writer) => writer.forgetLog()),
     othersVersion: (db) => (thread !== undefined && isThreaded ? thread.othersVersion(db) : db.othersVersion()),
     async close() {
-      const last = thread
-      withoutThread()
+      isClosing = true
       try {
-        await last?.close()
+        await thread?.close()
       } finally {
+        withoutThread()
         await local.close()
       }
     },

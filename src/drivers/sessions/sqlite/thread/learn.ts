@@ -1,46 +1,57 @@
+import { jointKey } from '../../../../lib/joint-key.ts'
 import type { Context } from '../context.ts'
 import { countOf, entriesOf, entryAt, type Entries } from '../entries.ts'
-import { rememberValue, type ArgsOf, type JobName, type ResultOf } from '../jobs.ts'
+import type { ArgsOf, JobName, ResultOf } from '../jobs.ts'
 import { headKey } from '../log.ts'
-import type { SessionHead } from '../read-cache.ts'
 
-type Learn = { [K in JobName]: (context: Context, args: ArgsOf<K>, result: ResultOf<K>) => void }
+type Learn = { [K in JobName]: (context: Context, args: ArgsOf<K>, result: ResultOf<K>, isNewest: boolean) => void }
 
 /** What this process has read ahead, brought up to what its thread has committed. */
 const lessons: Learn = {
-  append: (context, [tenant, session, entries], head) => appended(context, tenant, session, entries, head),
-  claimEpoch: (context, [tenant, session], { epoch }) => appended(context, tenant, session, entriesOf([epoch])),
-  fork: (context, [tenant, , to]) => appended(context, tenant, to, []),
+  append(context, [tenant, session, entries], { id, version, bytes, tenant: number }, isNewest) {
+    if (entries.length === 0) return
+    noteKeys(context, tenant, number, entries)
+    const key = headKey(number, session)
+    const known = context.cache.heads.peek(key)
+    const isNewer = known === undefined || known.id < id || (known.id === id && known.version < version)
+    if (isNewest && isNewer) context.cache.heads.set(key, { id, version, bytes }, 1)
+    // What another process wrote since may be known already, and this is not what it wrote.
+    else if (!isNewest) context.cache.heads.delete(key)
+  },
+  claimEpoch: (context, [tenant, session], { epoch }) => changed(context, tenant, session, entriesOf([epoch])),
+  fork: (context, [tenant, , to]) => changed(context, tenant, to, []),
   remove: ({ cache }) => cache.clear(),
   prune: ({ cache }) => cache.clear(),
   lease: () => undefined,
   releaseLease: () => undefined,
-  setValue: (context, [tenant, key], value) => rememberValue(context, tenant, key, value),
+  setValue: ({ cache }, [tenant, key]) => void cache.values.delete(jointKey(tenant, key)),
 }
 
-export function learn<K extends JobName>(context: Context, job: K, args: ArgsOf<K>, result: ResultOf<K>): void {
-  const lesson: (context: Context, args: ArgsOf<K>, result: ResultOf<K>) => void = lessons[job]
-  lesson(context, args, result)
-}
-
-function appended(
-  { cache, seal }: Context,
-  tenant: string,
-  session: string,
-  entries: Entries,
-  head?: SessionHead,
+/** `isNewest`: nobody else has committed between this commit and what is held here. */
+export function learn<K extends JobName>(
+  context: Context,
+  job: K,
+  args: ArgsOf<K>,
+  result: ResultOf<K>,
+  isNewest: boolean,
 ): void {
-  const id = cache.tenants.get(tenant)
+  const lesson: (context: Context, args: ArgsOf<K>, result: ResultOf<K>, isNewest: boolean) => void = lessons[job]
+  lesson(context, args, result, isNewest)
+}
+
+function changed(context: Context, tenant: string, session: string, entries: Entries): void {
+  const { cache } = context
+  const number = cache.tenants.get(tenant)
   // Keys are held by a tenant's number; where that is not known, what is held of the tenant cannot be told from the rest.
-  if (id === undefined) return cache.clear()
-  const key = headKey(id, session)
-  const known = cache.heads.peek(key)
-  // A newer one may have been read already.
-  if (head === undefined) cache.heads.delete(key)
-  else if (known === undefined || known.id !== head.id || known.version < head.version) cache.heads.set(key, head, 1)
+  if (number === undefined) return cache.clear()
+  cache.heads.delete(headKey(number, session))
+  noteKeys(context, tenant, number, entries)
+}
+
+function noteKeys({ cache, seal }: Context, tenant: string, number: number, entries: Entries): void {
   for (let i = 0; i < countOf(entries); i++) {
-    const { key: held } = entryAt(entries, i)
-    if (held?.index === 'epoch') cache.covers.add(id, seal.blind(tenant, held.cover))
-    if (held?.index === 'edit') cache.editKeys.add(id, seal.blind(tenant, held.key))
+    const { key } = entryAt(entries, i)
+    if (key?.index === 'epoch') cache.covers.add(number, seal.blind(tenant, key.cover))
+    if (key?.index === 'edit') cache.editKeys.add(number, seal.blind(tenant, key.key))
   }
 }

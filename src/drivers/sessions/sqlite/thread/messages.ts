@@ -10,9 +10,15 @@ export interface ThreadStart {
   readonly lockTimeoutMs: number
   /** What the thread is called in the database. */
   readonly name: string
-  /** One 32-bit number: how often somebody else committed between two commits of the thread. */
-  readonly commitsOfOthers: SharedArrayBuffer
+  /** Two 32-bit numbers: how often somebody else committed between two commits of the thread, and its own commits. */
+  readonly counts: SharedArrayBuffer
+  /** The process goes by a clock of its own, and says with each message what time it is. */
+  readonly hasOwnClock: boolean
 }
+
+/** Where the two numbers stand. */
+export const OF_OTHERS = 0
+export const OWN = 1
 
 /** A job, or what else the thread can do. Lists, since the names of fields would be copied with each message. */
 export type Call =
@@ -27,6 +33,14 @@ export interface Calls {
   readonly calls: readonly Call[]
 }
 
+export interface Replies {
+  readonly replies: readonly Reply[]
+  /** Commits of others as of the last commit. */
+  readonly commitsOfOthers: number
+  /** Something acknowledged is not on disk yet; another message says when it is. */
+  readonly isOwed: boolean
+}
+
 export type Reply =
   | readonly [id: number, value: unknown]
   | readonly [id: number, value: undefined, failure: Failure]
@@ -38,12 +52,22 @@ export interface Failure {
   readonly code: ErrorCode | undefined
   readonly message: string
   readonly options: ErrorOptions
+  /** Of an error that is not of this package: what it is called and what its engine calls it. */
+  readonly foreign?: Readonly<Record<string, unknown>>
 }
 
 /** An error of this package loses its class and fields on the way between threads, so they travel as data. */
 export function failureOf(error: unknown): Failure {
   const message = error instanceof Error ? error.message : String(error)
-  if (!isPlimsollError(error)) return { code: undefined, message, options: {} }
+  if (!isPlimsollError(error)) {
+    const { name, code, rawCode, stack } = error as {
+      name?: unknown
+      code?: unknown
+      rawCode?: unknown
+      stack?: unknown
+    }
+    return { code: undefined, message, options: {}, foreign: { name, code, rawCode, stack } }
+  }
   const { code, fields, advice, retryable, cause } = error
   return {
     code,
@@ -58,5 +82,5 @@ export function failureOf(error: unknown): Failure {
   }
 }
 
-export const errorOf = ({ code, message, options }: Failure): Error =>
-  code === undefined ? new Error(message) : new PlimsollError(code, message, options)
+export const errorOf = ({ code, message, options, foreign }: Failure): Error =>
+  code === undefined ? Object.assign(new Error(message), foreign) : new PlimsollError(code, message, options)

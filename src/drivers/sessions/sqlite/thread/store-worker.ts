@@ -1,6 +1,7 @@
 /** The thread that writes to an SQLite store: every job of its process, one after the other, through a connection of its own. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { BoundedMap } from '../../../../lib/bounded-map.ts'
+import { systemClock } from '../../../../ports/clock.ts'
 import { plainSeal } from '../../../crypto/seal.ts'
 import { connect } from '../connect.ts'
 import type { Context } from '../context.ts'
@@ -8,14 +9,23 @@ import type { SqliteDatabase } from '../database.ts'
 import { engineError } from '../engine-errors.ts'
 import { readCache } from '../read-cache.ts'
 import { localWriter } from '../writer.ts'
-import { failureOf, type Call, type Calls, type Reply, type ThreadStart } from './messages.ts'
+import {
+  failureOf,
+  OF_OTHERS,
+  OWN,
+  type Call,
+  type Calls,
+  type Replies,
+  type Reply,
+  type ThreadStart,
+} from './messages.ts'
 
 /** Epochs are read here only to see whose claim was first. */
 const EPOCH_BYTES = 1024 * 1024
 
-const { path, lockTimeoutMs, name, commitsOfOthers } = workerData as ThreadStart
+const { path, lockTimeoutMs, name, counts: shared, hasOwnClock } = workerData as ThreadStart
 const port = parentPort!
-const others = new Int32Array(commitsOfOthers)
+const counts = new Int32Array(shared)
 let db: SqliteDatabase | undefined
 let now = 0
 let replies: Reply[] = []
@@ -24,7 +34,7 @@ const open = (): SqliteDatabase => (db ??= connect(path, plainSeal).db)
 
 const context: Context = {
   seal: plainSeal,
-  clock: { now: () => now },
+  clock: hasOwnClock ? { now: () => now } : systemClock,
   onDamage: (problem) => reply(problem),
   epochs: new BoundedMap(EPOCH_BYTES),
   cache: readCache((connection) => connection.othersVersion()),
@@ -36,18 +46,20 @@ const writer = localWriter({
   lockTimeoutMs,
   explain: (error) => engineError(error, path),
   name,
-  onOthers: () => void Atomics.add(others, 0, 1),
+  onOthers: () => void Atomics.add(counts, OF_OTHERS, 1),
+  onCommit: () => void Atomics.add(counts, OWN, 1),
+  onFlushed: () => tell(),
 })
 
 /** Jobs of one commit end together: one message for all of them. */
 function reply(one: Reply): void {
-  if (replies.length === 0) {
-    queueMicrotask(() => {
-      port.postMessage(replies, [])
-      replies = []
-    })
-  }
-  replies.push(one)
+  if (replies.push(one) === 1) queueMicrotask(tell)
+}
+
+function tell(): void {
+  const commitsOfOthers = Atomics.load(counts, OF_OTHERS)
+  port.postMessage({ replies, commitsOfOthers, isOwed: writer.isOwed() } satisfies Replies, [])
+  replies = []
 }
 
 function perform(call: Call): Promise<unknown> {

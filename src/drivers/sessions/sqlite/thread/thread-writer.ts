@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { PlimsollError } from '../../../../core/errors.ts'
+import { systemClock } from '../../../../ports/clock.ts'
+import type { StoreProblem } from '../../../../ports/store-maintenance.ts'
 import { startWorker, workerBeside } from '../../../sandbox/guarded-worker.ts'
 import type { Context } from '../context.ts'
 import type { SqliteDatabase } from '../database.ts'
@@ -8,7 +10,17 @@ import { othersThan } from '../last-writer.ts'
 import { GATHER_MS, type Durability } from '../write-queue.ts'
 import type { Writer } from '../writer.ts'
 import { learn } from './learn.ts'
-import { errorOf, type Call, type Calls, type Order, type Reply, type ThreadStart } from './messages.ts'
+import {
+  errorOf,
+  OF_OTHERS,
+  OWN,
+  type Call,
+  type Calls,
+  type Order,
+  type Replies,
+  type Reply,
+  type ThreadStart,
+} from './messages.ts'
 
 export interface ThreadWriter extends Writer {
   isReady(): boolean
@@ -24,6 +36,13 @@ export interface ThreadWriterOptions {
   readonly onEnd: () => void
 }
 
+interface Asked<T> {
+  /** It may share a message with others. */
+  readonly mayWait?: boolean
+  /** Told before whoever waits for it. */
+  readonly onValue?: (value: T) => void
+}
+
 interface Pending {
   resolve(value: unknown): void
   reject(error: unknown): void
@@ -35,9 +54,13 @@ const LIMITS = { maxYoungGenerationSizeMb: 4 }
 /** Has a thread of its own do the writing. It keeps the process alive for as long as somebody waits for it. */
 export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWriterOptions): ThreadWriter {
   const name = randomUUID()
-  const shared = new SharedArrayBuffer(4)
-  const commits = new Int32Array(shared)
-  const workerData: ThreadStart = { path, lockTimeoutMs, name, commitsOfOthers: shared }
+  const counts = new Int32Array(new SharedArrayBuffer(8))
+  const others = othersThan(name, {
+    commitsOfOthers: () => Atomics.load(counts, OF_OTHERS),
+    commits: () => Atomics.load(counts, OWN),
+  })
+  const hasOwnClock = context.clock !== systemClock
+  const workerData: ThreadStart = { path, lockTimeoutMs, name, counts: counts.buffer, hasOwnClock }
   const entry = workerBeside(import.meta.url, 'store-worker', 'drivers/sessions/sqlite/thread')
   const worker = startWorker(entry, {
     workerData,
@@ -53,15 +76,27 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
   /** Set while calls wait for others. */
   let stopGathering: (() => void) | undefined
   let postedAt = -Infinity
+  /** The last call that the thread was told of. */
+  let posted = 0
   let ready = false
   let ended = false
+  /** The thread has acknowledged something that is not on disk yet. */
+  let isOwed = false
+  /** What the thread knew of others when it answered what is being heard. */
+  let asOf = ''
 
-  function ask<T>(make: (id: number) => Call, mayWait = false): Promise<T> {
+  function ask<T>(make: (id: number) => Call, { mayWait = false, onValue }: Asked<T> = {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      if (ended) return reject(gone(path))
+      if (ended) return reject(gone(path, 'not written'))
       const id = ++last
-      if (pending.size === 0) worker.ref()
-      pending.set(id, { resolve: resolve as (value: unknown) => void, reject })
+      worker.ref()
+      pending.set(id, {
+        resolve(value) {
+          onValue?.(value as T)
+          resolve(value as T)
+        },
+        reject,
+      })
       calls.push(make(id))
       if (!mayWait) post()
       else if (stopGathering === undefined) gather()
@@ -89,40 +124,73 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
     calls = []
     try {
       worker.postMessage(message, [])
-    } catch (error) {
-      for (const [id] of message.calls) settle(id, ({ reject }) => reject(error))
+    } catch {
+      for (const call of message.calls) postAlone(message.now, call)
     }
+    posted = last
+  }
+
+  /** One of several cannot be copied: the others are not to blame. */
+  function postAlone(now: number, call: Call): void {
+    try {
+      worker.postMessage({ now, calls: [call] } satisfies Calls, [])
+    } catch (error) {
+      settle(call[0], ({ reject }) => reject(error))
+    }
+  }
+
+  /** The process may end when nobody waits for the thread, and what it has acknowledged is on disk. */
+  function mayEnd(): void {
+    if (pending.size === 0 && !isOwed) worker.unref()
   }
 
   function settle(id: number, how: (pending: Pending) => void): void {
     const waiting = pending.get(id)
     pending.delete(id)
-    if (pending.size === 0) worker.unref()
     if (waiting !== undefined) how(waiting)
   }
 
   function hear(reply: Reply): void {
     if (reply === 'ready') ready = true
-    else if (!isAnswer(reply)) context.onDamage(reply)
+    else if (!isAnswer(reply)) tellDamage(reply)
     else {
       const [id, value, failure] = reply
       if (failure === undefined) settle(id, ({ resolve }) => resolve(value))
-      else settle(id, ({ reject }) => reject(errorOf(failure)))
+      else {
+        // Often because what is held here is out of date.
+        context.cache.clear()
+        settle(id, ({ reject }) => reject(errorOf(failure)))
+      }
+    }
+  }
+
+  function tellDamage(problem: StoreProblem): void {
+    try {
+      context.onDamage(problem)
+    } catch (error) {
+      process.emitWarning(`Plimsoll: who is told of damage in a store failed: ${(error as Error).message}`)
     }
   }
 
   function end(cause: unknown): void {
     if (ended) return
     ended = true
-    for (const id of pending.keys()) settle(id, ({ reject }) => reject(gone(path, cause)))
+    for (const id of pending.keys()) {
+      settle(id, ({ reject }) => reject(gone(path, id > posted ? 'not written' : 'unknown', cause)))
+    }
     onEnd()
   }
 
-  worker.on('message', (replies: readonly Reply[]) => replies.forEach(hear))
-  // Earlier it has no effect.
-  worker.once('online', () => {
-    if (pending.size === 0) worker.unref()
+  worker.on('message', (message: Replies) => {
+    // What was asked for under a lease, or after a conflict, is looked up anew.
+    context.cache.recheck()
+    isOwed = message.isOwed
+    asOf = others.asOf(message.commitsOfOthers)
+    message.replies.forEach(hear)
+    mayEnd()
   })
+  // Earlier it has no effect.
+  worker.once('online', mayEnd)
   worker.on('error', end)
   worker.on('exit', end)
 
@@ -130,21 +198,26 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
 
   return {
     isReady: () => ready,
-    othersVersion: othersThan(name, () => Atomics.load(commits, 0)),
+    othersVersion: (db) => others.version(db),
     run<K extends JobName>(job: K, args: ArgsOf<K>, durability?: Durability) {
       // What may wait has waited here.
       const isBatched = durability === 'batched'
-      const asked = ask<ResultOf<K>>((id) => [id, job, isBatched ? 'soon' : durability, args], isBatched)
-      return asked.then((result) => {
-        learn(context, job, args, result)
-        return result
+      // A commit that waited for the disk is an old one by now.
+      const isNews = isBatched || durability === 'soon' || durability === 'passing'
+      return ask<ResultOf<K>>((id) => [id, job, isBatched ? 'soon' : durability, args], {
+        mayWait: isBatched,
+        onValue: (result) => learn(context, job, args, result, isNews && context.cache.isAsOf(asOf)),
       })
     },
     indexWords: () => order('index-words'),
     forgetLog: () => order('forget-log'),
     async close() {
+      const isAlone = pending.size === 0
       try {
         if (!ended) await order('close')
+      } catch (error) {
+        // One that ended by itself has nothing left to close.
+        if (!ended || !isAlone) throw error
       } finally {
         ended = true
         await worker.terminate()
@@ -153,11 +226,16 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
   }
 }
 
-const gone = (path: string, cause?: unknown): PlimsollError =>
+type Outcome = 'unknown' | 'not written'
+
+const gone = (path: string, outcome: Outcome, cause?: unknown): PlimsollError =>
   new PlimsollError('store-unavailable', `The thread that writes the store ${path} has ended.`, {
-    advice: 'Try again: the next write is made without it.',
-    fields: { path, reason: 'thread' },
-    retryable: true,
+    advice:
+      outcome === 'unknown'
+        ? 'What it was asked to write may be there: read before you write it again.'
+        : 'Try again: the next write is made without it.',
+    fields: { path, reason: 'thread', outcome },
+    retryable: outcome === 'not written',
     cause,
   })
 
