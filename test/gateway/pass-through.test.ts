@@ -37,6 +37,37 @@ describe('bytes that pass', () => {
     }
   })
 
+  it.each([
+    ['of a length that was told', 300_000, true],
+    ['of a length that was not told', 300_000, false],
+    ['longer than what is set aside for it', 5_000_000, true],
+  ])('puts a body %s together from pieces of any size', async (_what, bytes, isTold) => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    const { proxy } = await testProxy({ upstreams: { anthropic: upstream.url } })
+    // White space of three kinds: a piece that lands elsewhere is seen, and no window is filled.
+    const space = randomBytes(bytes - Buffer.byteLength(ODD_BODY)).map((byte) => ' \n\t'.charCodeAt(byte % 3))
+    const body = Buffer.concat([space, Buffer.from(ODD_BODY)])
+    const lengths = [1, 65_536, 3, 100_000, 7]
+    const answered = new Promise<number>((resolve, reject) => {
+      const sending = request(
+        `${proxy.url}/anthropic/v1/messages`,
+        { method: 'POST', headers: { 'content-type': 'application/json', ...(isTold && { 'content-length': bytes }) } },
+        (response) => response.resume().on('end', () => resolve(response.statusCode!)),
+      )
+      sending.on('error', reject)
+      const send = (from: number, turn: number): void => {
+        const to = from + lengths[turn % lengths.length]!
+        const piece = body.subarray(from, to)
+        // Each leaves before the next is written.
+        if (to >= bytes) sending.end(piece)
+        else sending.write(piece, () => send(to, turn + 1))
+      }
+      send(0, 0)
+    })
+    expect(await answered).toBe(200)
+    expect(upstream.received[0]!.body.equals(body)).toBe(true)
+  })
+
   it('unpacks a body that it changes', async () => {
     const upstream = await plainUpstream(json(MESSAGE))
     const { proxy } = await testProxy({ upstreams: { anthropic: upstream.url } }, { window: 8_000 })

@@ -7,6 +7,7 @@ import { errorAnswer, type Answer } from '../request/answer.ts'
 import type { Audience } from '../operate/audience.ts'
 import type { Control } from '../operate/control.ts'
 import type { Dashboard } from '../../dashboard/dashboard.ts'
+import { arrivingBody } from './arriving-body.ts'
 import { bodyTooLarge } from './encoding.ts'
 import { admit, answerPreflight, checkOrigin, type OriginRules } from './other-origins.ts'
 import { bearerIn } from '../identity.ts'
@@ -168,12 +169,11 @@ function fail(response: ServerResponse, wire: string | undefined, cause: unknown
 /** By events: an iterator takes several turns of the microtask queue for each piece. */
 function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (Number(incoming.headers['content-length'] ?? 0) > limit) return reject(bodyTooLarge(limit))
-    const chunks: Buffer[] = []
-    let size = 0
+    const announced = Number(incoming.headers['content-length'] ?? 0)
+    if (announced > limit) return reject(bodyTooLarge(limit))
+    const body = arrivingBody(announced)
     incoming.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= limit) return void chunks.push(chunk)
+      if (body.add(chunk) <= limit) return
       incoming.pause().removeAllListeners('data')
       reject(bodyTooLarge(limit))
     })
@@ -182,7 +182,7 @@ function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
       reject(new PlimsollError('bad-input', 'The client disconnected before its request was complete.'))
     incoming.once('end', () => {
       incoming.off('close', onClose)
-      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size))
+      resolve(body.whole())
     })
     incoming.once('error', reject)
     incoming.once('close', onClose)

@@ -136,6 +136,7 @@ export function threadWriter({ path, lockTimeoutMs, context, onEnd }: ThreadWrit
       worker.postMessage({ now, calls: [call] } satisfies Calls, [])
     } catch (error) {
       settle(call[0], ({ reject }) => reject(error))
+      mayEnd()
     }
   }
 
