@@ -233,8 +233,11 @@ async function memory(system: System): Promise<void> {
   console.log('| | resident | live after a collection |\n|---|---|---|')
   for (let done = 0; done < bodies.length; done += 10) {
     await measure(system, bodies.slice(done, done + 10), 10)
-    const { rss, live = NaN } = await ask<{ rss: number; live?: number }>(system.child!)
-    console.log(`| ${(done + 10) * 100} requests | ${(rss / 1e6).toFixed(0)} MB | ${(live / 1e6).toFixed(1)} MB |`)
+    // A collection that is asked for would keep small what is being measured.
+    const isLast = done + 10 >= bodies.length
+    const { rss, live } = await ask<{ rss: number; live?: number }>(system.child!, isLast ? 'live' : 'resident')
+    const held = live === undefined ? '' : `${(live / 1e6).toFixed(1)} MB`
+    console.log(`| ${(done + 10) * 100} requests | ${(rss / 1e6).toFixed(0)} MB | ${held} |`)
   }
 }
 
@@ -262,7 +265,9 @@ async function streamsOf(system: System, round: string): Promise<void> {
   )
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   const rss =
-    system.name !== 'plimsoll' ? '' : `, ${((await ask<{ rss: number }>(system.child!)).rss / 1e6).toFixed(0)} MB`
+    system.name !== 'plimsoll'
+      ? ''
+      : `, ${((await ask<{ rss: number }>(system.child!, 'resident')).rss / 1e6).toFixed(0)} MB`
   console.log(
     `${system.name} (${round}): ${ends.filter(Boolean).length} of ${STREAMS} streams complete in ${seconds} s${rss}`,
   )
@@ -295,7 +300,7 @@ async function firstWords(system: System): Promise<void> {
 
 async function openSessions(system: System, sessions: number): Promise<void> {
   const tell = async (when: string): Promise<void> => {
-    const { rss, live = NaN } = await ask<{ rss: number; live?: number }>(system.child!)
+    const { rss, live = NaN } = await ask<{ rss: number; live?: number }>(system.child!, 'live')
     console.log(`${when}: ${(rss / 1e6).toFixed(0)} MB resident, ${(live / 1e6).toFixed(1)} MB live`)
   }
   await measure(system, conversations(8_000, 100, 3, 'warm'), 10)
@@ -304,10 +309,10 @@ async function openSessions(system: System, sessions: number): Promise<void> {
   await tell(`${sessions} sessions more`)
 }
 
-const ask = <T>(child: ChildProcess): Promise<T> =>
+const ask = <T>(child: ChildProcess, wanted: 'resident' | 'live'): Promise<T> =>
   new Promise((resolve) => {
     child.once('message', (message) => resolve(message as T))
-    child.send('memory')
+    child.send(wanted)
   })
 
 const upstream = await forkOne('upstream.ts', [])

@@ -10,16 +10,22 @@ const { startProxy } = (await import(
   built('surfaces/gateway/proxy.js')
 )) as typeof import('../../src/surfaces/gateway/proxy.ts')
 
+const { collectSooner } = (await import(
+  built('surfaces/cli/heap-growth.js')
+)) as typeof import('../../src/surfaces/cli/heap-growth.ts')
+
+collectSooner()
 const folder = mkdtempSync(join(tmpdir(), 'plimsoll-bench-'))
 const store = process.argv[3] || `sqlite:${join(folder, 'plimsoll.db')}`
 const plimsoll = createPlimsoll({ store, tools: process.argv[4] !== 'no-tools' })
 const proxy = await startProxy(plimsoll.gateway, { port: 0, upstreams: { openai: process.argv[2]! } })
-process.on('message', () => {
+process.on('message', (wanted: 'resident' | 'live') => {
   const { rss } = process.memoryUsage()
-  // What is really held; without `--expose-gc` the number is left out.
-  globalThis.gc?.()
+  // What is really held; without `--expose-gc` the number is left out. Who collects changes what is resident afterwards.
+  if (wanted === 'live') globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()
-  process.send?.({ rss, ...(globalThis.gc !== undefined && { live: heapUsed + external }) })
+  const isKnown = wanted === 'live' && globalThis.gc !== undefined
+  process.send?.({ rss, ...(isKnown && { live: heapUsed + external }) })
 })
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 process.on('SIGTERM', () => process.exit(0))

@@ -61,6 +61,17 @@ describe('plimsoll proxy, told something it cannot do', () => {
 })
 
 describe('plimsoll proxy', () => {
+  // A setting of V8 that this Node does not know would be told there by V8 itself.
+  it('starts and ends without a word of complaint', async () => {
+    const { child } = await running([])
+    let complaints = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (complaints += text))
+    child.stdout.resume()
+    child.kill('SIGTERM')
+    await once(child, 'close')
+    expect(complaints).toBe('')
+  })
+
   it('writes events from the level that it was given on to standard error', async () => {
     const upstream = await plainUpstream(json(MESSAGE))
     const { child, url } = await running(['--anthropic', upstream.url, '--log-level', 'debug'])

@@ -15,6 +15,7 @@ import { checkLiveOptions } from '../../compose/named-policies.ts'
 import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../../compose/plimsoll.ts'
 import type { ProxyConfig } from '../../config/proxy.ts'
 import { knownModels } from './catalogue.ts'
+import { collectSooner } from './heap-growth.ts'
 import { createControl } from '../gateway/operate/control.ts'
 import { createEventHub, type EventHub } from '../gateway/operate/event-hub.ts'
 import { createMetrics } from '../gateway/operate/metrics.ts'
@@ -71,6 +72,7 @@ export async function openProxy(
   page: PageTexts = {},
   onTrouble: (trouble: Trouble) => void = () => undefined,
 ): Promise<OpenProxy> {
+  collectSooner()
   const hub = createEventHub()
   const metrics = createMetrics()
   const count = (event: PlimsollEvent): void => {
