@@ -197,10 +197,8 @@ async function table(systems: readonly System[]): Promise<void> {
       const results = new Map(systems.map(({ name }): [string, Found] => [name, { first: [], next: [], cpuMs: 0 }]))
       for (let round = 0; round < rounds; round++) {
         for (const system of systems) {
-          const [label, bodies] = [
-            `${round} ${connections}`,
-            conversations(bytes, sessions, turns, `${round} ${connections}`),
-          ]
+          const label = `${round} ${connections}`
+          const bodies = conversations(bytes, sessions, turns, label)
           await measure(system, conversations(bytes, again, turns, `again ${label}`), 8)
           const before = cpuOf(system)
           const { first, next } = await measure(system, bodies, connections)
