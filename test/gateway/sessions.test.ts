@@ -9,9 +9,9 @@ const hash = (text: string): string => createHash('sha256').update(text).digest(
 const body = (first: string, rest: object = {}): string =>
   JSON.stringify({ model: 'claude-opus-4-6', max_tokens: 64, messages: [{ role: 'user', content: first }], ...rest })
 
-function speaker(text: string, headers: Record<string, string> = {}): Promise<Speaker> {
+async function speaker(text: string, headers: Record<string, string> = {}): Promise<Speaker> {
   const conversation = anthropicMessages.decode(text)
-  return speakerOf({
+  const found = await speakerOf({
     header: (name) => headers[name],
     fields: anthropicMessages.fields(conversation),
     items: conversation.items,
@@ -19,6 +19,7 @@ function speaker(text: string, headers: Record<string, string> = {}): Promise<Sp
     ownerOfResponse: () => Promise.resolve(undefined),
     conversation: (_scope, base) => Promise.resolve(base),
   })
+  return found!
 }
 
 describe('who is speaking', () => {

@@ -35,7 +35,8 @@ export function openGateway(
 ): Pick<Plimsoll, 'fetch' | 'gateway' | 'limits' | 'sidecar'> {
   const { foundation, models, engine, readers, live, session } = parts
   const { sessions, content, clock, hash, memo, ledger, emit } = foundation
-  const isShared = cluster.isWorker || sessions.isShared === true
+  const { owners } = options
+  const isShared = sessions.isShared === true || (cluster.isWorker && owners === undefined)
   const learned = learnedLimits(sessions, clock)
   const gateway = createGateway({
     secret: engine.secret,
@@ -52,7 +53,7 @@ export function openGateway(
     clock,
     emit,
     hidden: {
-      steps: hiddenSteps(content),
+      steps: hiddenSteps(content, isShared),
       reader: stepReader(cacheSizes(options.memoryBytes).steps),
       tools: {
         readers: readers.of,
@@ -61,6 +62,7 @@ export function openGateway(
       },
     },
     isShared,
+    owners,
     settings: live.options,
   })
   return {

@@ -19,6 +19,7 @@ import { collectSooner } from './heap-growth.ts'
 import { createControl } from '../gateway/operate/control.ts'
 import { createEventHub, type EventHub } from '../gateway/operate/event-hub.ts'
 import { createMetrics } from '../gateway/operate/metrics.ts'
+import { workerSiblings } from './worker-siblings.ts'
 import { startProxy, type Proxy, type ProxyLine } from '../gateway/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
 
@@ -99,8 +100,15 @@ export async function openProxy(
   await openArtifacts(artifactsUrl, { secret: randomBytes(32) }).close()
   const sessions = openStore(storeUrl)
   const catalogue = knownModels()
+  const siblings = workerSiblings((event) => {
+    count(event)
+    plimsoll.ledger.take(event)
+  })
+  // Several machines: there conversations are told apart in the store.
+  const owners = sessions.isShared === true ? undefined : siblings
   const plimsoll = createPlimsoll({
     ...liveOptions(settings),
+    ...(owners !== undefined && { owners }),
     store: sessions,
     artifacts: artifactsUrl,
     ...(settings.logFile !== undefined && { logFile: settings.logFile }),
@@ -114,16 +122,9 @@ export async function openProxy(
       count(event)
       if (event.type === 'degraded') onTrouble(event)
       bus.publish(event)
-      if (cluster.isWorker) process.send?.({ plimsollEvent: event })
+      siblings?.tell(event)
     },
   })
-  // What the other workers decided, passed on by their parent.
-  const onMessage = (message: { plimsollEvent?: PlimsollEvent }): void => {
-    if (message.plimsollEvent === undefined) return
-    count(message.plimsollEvent)
-    plimsoll.ledger.take(message.plimsollEvent)
-  }
-  if (cluster.isWorker) process.on('message', onMessage)
   // Other proxies on the same store: seen live, but counted in their own metrics only, since each is scraped.
   bus.subscribe((event, sender) => {
     if (sender === bus.sender) return
@@ -172,6 +173,7 @@ export async function openProxy(
     }),
     sidecar: plimsoll.sidecar,
     onRequest,
+    ...(owners !== undefined && { siblings: owners }),
   })
   return {
     proxy,
@@ -187,10 +189,10 @@ export async function openProxy(
       return FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(settings[name]))
     },
     async close() {
-      process.off('message', onMessage)
       const failures: unknown[] = []
       // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
       for (const part of [proxy, plimsoll, bus]) await part.close().catch((error: unknown) => failures.push(error))
+      siblings?.close()
       if (failures.length > 0) throw failures[0]
     },
   }

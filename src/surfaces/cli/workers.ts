@@ -1,15 +1,25 @@
 import cluster, { type Worker } from 'node:cluster'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { registry, type Question, type Ruling } from '../gateway/siblings/registry.ts'
 import { EXIT } from './exit-codes.ts'
+import { WORKER_FOLDER, WORKER_NUMBER, type Told } from './worker-siblings.ts'
 
 /**
  * Runs `count` copies of this command on one port. What one worker reports as an event the others hear too, so that metrics
- * and event streams say the same whichever worker answers. A worker that dies is replaced; signals go to all.
+ * and event streams say the same whichever worker answers. A conversation is served by the worker that met it first; a request that comes to
+ * another one is handed over. A worker that dies is replaced; signals go to all.
  */
 export async function runWorkers(count: number): Promise<void> {
   let stopping = false
   let giveUp = (): void => undefined
-  const start = (): void => {
-    const worker = cluster.fork()
+  // Only this user gets in.
+  const folder = mkdtempSync(join(tmpdir(), 'plimsoll-workers-'))
+  const ownerOf = registry()
+  /** The one that takes another's place has its number, and its conversations. */
+  const start = (number: number): void => {
+    const worker = cluster.fork({ [WORKER_NUMBER]: String(number), [WORKER_FOLDER]: folder })
     let hasListened = false
     worker.once('listening', () => (hasListened = true))
     // One that never came to listen would not the next time either; it has said why.
@@ -18,14 +28,19 @@ export async function runWorkers(count: number): Promise<void> {
       process.exitCode = code === 0 ? EXIT.failure : code
       giveUp()
     })
-    worker.on('message', (message) => {
+    worker.once('exit', () => {
+      if (!stopping) start(number)
+    })
+    worker.on('message', (message: Told | Question) => {
+      if ('plimsollAsk' in message) {
+        const { plimsollAsk: plimsollRuling, conversations } = message
+        worker.send({ plimsollRuling, owner: ownerOf(number, conversations) } satisfies Ruling)
+        return
+      }
       for (const other of workers()) if (other.id !== worker.id && other.isConnected()) other.send(message)
     })
   }
-  for (let i = 0; i < count; i++) start()
-  cluster.on('exit', () => {
-    if (!stopping) start()
-  })
+  for (let number = 0; number < count; number++) start(number)
   process.on('SIGHUP', () => workers().forEach((worker) => worker.process.kill('SIGHUP')))
   const signal = await new Promise<NodeJS.Signals>((resolve) => {
     giveUp = () => {
@@ -41,6 +56,7 @@ export async function runWorkers(count: number): Promise<void> {
     .map((worker) => new Promise<void>((resolve) => worker.once('exit', () => resolve())))
   workers().forEach((worker) => worker.process.kill(signal))
   await Promise.all(gone)
+  rmSync(folder, { recursive: true, force: true })
 }
 
 const workers = (): Worker[] => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)

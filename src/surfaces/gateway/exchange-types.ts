@@ -26,6 +26,8 @@ export interface IncomingRequest {
   readonly places: readonly Place[]
   /** Whose content it is where the settings do not say. @default 'credential' */
   readonly tenants?: TenantRule
+  /** Whoever serves it can hand it over to the process that its conversation belongs to. */
+  readonly mayBeElsewhere?: true
 }
 
 /** What a shell sends upstream: the client's own request with these changes. */
@@ -80,8 +82,15 @@ export interface Upstream<B> {
   send(request: Outbound): Promise<UpstreamAnswer<B>>
 }
 
+/** The conversation belongs to another process. Only said of a request that may be handed over. */
+export interface Elsewhere {
+  readonly kind: 'elsewhere'
+  readonly process: number
+}
+
 /** What a shell does next. */
 export type Reply<B> =
+  | Elsewhere
   | { readonly kind: 'answer'; readonly answer: Answer; readonly turn?: TurnReport }
   | {
       readonly kind: 'relay'

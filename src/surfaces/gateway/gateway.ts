@@ -16,7 +16,7 @@ import { errorAnswer } from './request/answer.ts'
 import { count } from './request/count-tokens.ts'
 import { conversationLimits, type ConversationLimits } from './request/conversation-limits.ts'
 import { decodeBody, isEncoded } from './http/encoding.ts'
-import type { IncomingRequest, Reply, Upstream } from './exchange-types.ts'
+import type { Elsewhere, IncomingRequest, Reply, Upstream } from './exchange-types.ts'
 import { POLICY_HEADER } from './headers.ts'
 import type { Conversations, Visit } from './conversations/conversations.ts'
 import { OBSERVED, speakerOf, tenantOf, type HeaderReader, type TenantRule } from './identity.ts'
@@ -27,6 +27,7 @@ import { exchange } from './request/exchange.ts'
 import { chainOf, type HeldHistories } from './request/held-histories.ts'
 import type { ResponseSessions } from './request/response-sessions.ts'
 import { routeOf, type Route } from '../../formats/routes.ts'
+import type { Owners } from './siblings/siblings.ts'
 import { ownPlace } from './upstream/upstreams.ts'
 import { yieldNow, type Pause } from '../../lib/yield-now.ts'
 
@@ -50,6 +51,8 @@ export interface GatewayDeps {
   readonly hidden: HiddenDeps
   /** Other processes serve the same sessions: an answer ends when it is recorded, since the next request may come to them. */
   readonly isShared: boolean
+  /** Where several processes serve one store, each its own conversations. */
+  readonly owners: Owners | undefined
   /** Asked for each request: they may change while the gateway runs. */
   readonly settings: () => GatewaySettings
 }
@@ -104,6 +107,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       }
       try {
         const opened = await open(deps, request, route)
+        if ('kind' in opened) return opened
         return await (route.action === 'count' ? count(deps, opened, watched) : visited(deps, held, opened, watched))
       } catch (error) {
         // What is no request of this wire is the provider's to refuse, in its own words.
@@ -179,7 +183,7 @@ export interface OpenedRequest {
   readonly visit: Visit | undefined
 }
 
-async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): Promise<OpenedRequest> {
+async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): Promise<OpenedRequest | Elsewhere> {
   const settings = deps.settings()
   const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES, observe = false } = settings
   const codec = deps.codecs.get(route.wire)!
@@ -197,6 +201,12 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
   const { items } = conversation
   if (items.length > CHAIN_STEP) await chainAhead(deps.chain, items, pause)
   const links = deps.chain(items)
+  const owners = request.mayBeElsewhere === true ? deps.owners : undefined
+  let owned: { readonly by: number | undefined } | undefined
+  const isHere = async (conversations: string): Promise<boolean> => {
+    owned = { by: await owners?.ownerOf(`${tenant}\n${conversations}`) }
+    return owned.by === undefined
+  }
   let visit: Visit | undefined
   const speaker = await speakerOf({
     header: request.header,
@@ -206,11 +216,15 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
     ownerOfResponse: (id) => deps.responses.find(tenant, id),
     async conversation(scope, base) {
       const unnamed = { tenant, scope, base, items, links }
+      if (owners !== undefined && !(await isHere(deps.conversations.groupOf(unnamed)))) return undefined
       if (route.action === 'count') return deps.conversations.find(unnamed)
       visit = await deps.conversations.enter(unnamed)
       return visit.name
     },
   })
+  // Who names its session is told apart by that name alone.
+  if (owners !== undefined && owned === undefined && speaker !== undefined) await isHere(speaker.session)
+  if (speaker === undefined || owned?.by !== undefined) return { kind: 'elsewhere', process: owned!.by! }
   return {
     request,
     route,
@@ -250,7 +264,7 @@ async function visited<B>(
   const { visit } = opened
   try {
     const reply = await manage(deps, held, opened, upstream)
-    if (reply.kind === 'answer' || reply.from.status >= 400) visit?.failed()
+    if (reply.kind !== 'relay' || reply.from.status >= 400) visit?.failed()
     return reply
   } catch (error) {
     visit?.failed()
@@ -300,7 +314,8 @@ async function manage<B>(
     mode,
     upstream,
     held,
-    isShared: deps.isShared,
+    // The next request names this answer, whichever process it comes to.
+    isShared: deps.isShared || (deps.owners !== undefined && codec.traits.keepsAnswers),
     learned: deps.learned,
     window: settings.window,
     writeOut: chain?.writeOut,

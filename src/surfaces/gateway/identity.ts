@@ -82,15 +82,16 @@ export interface SpeakerClues {
   readonly hash: Hash
   /** Whose a stored response is. */
   readonly ownerOfResponse: (id: string) => Promise<ResponseOwner | undefined>
-  /** Tells conversations apart that begin alike: the name of this one in a scope, where the first has the name `base`. */
-  readonly conversation: (scope: string, base: string) => Promise<string>
+  /** Tells conversations apart that begin alike: the name of this one in a scope, where the first has the name `base`. Undefined for one of another process. */
+  readonly conversation: (scope: string, base: string) => Promise<string | undefined>
 }
 
 /**
  * Who is speaking: explicit headers, then what real clients send, else what the conversation itself says. Sub-agents share their parent's
- * session id, and some clients one id among all their users, so conversations under such a name are told apart as agents.
+ * session id, and some clients one id among all their users, so conversations under such a name are told apart as agents. Undefined for a
+ * conversation of another process.
  */
-export async function speakerOf(clues: SpeakerClues): Promise<Speaker> {
+export async function speakerOf(clues: SpeakerClues): Promise<Speaker | undefined> {
   const { header, hash, fields } = clues
   const own = given(header, SESSION_HEADER)
   const named = own ?? clientSession(header, fields)
@@ -99,12 +100,14 @@ export async function speakerOf(clues: SpeakerClues): Promise<Speaker> {
   const continued =
     typeof previous === 'string' && previous !== '' ? await continuedBy(clues, previous) : conversationIn(fields)
   const session = named ?? continued?.session ?? (await clues.conversation('', `chain-${beginning}`))
+  if (session === undefined) return undefined
   const agent =
     given(header, AGENT_HEADER) ??
     continued?.agent ??
     (named !== undefined && own === undefined
       ? await clues.conversation(named, `begin-${beginning.slice(0, 8)}`)
       : 'main')
+  if (agent === undefined) return undefined
   return { session: bounded(session, hash), agent: bounded(agent, hash) }
 }
 

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { checkArguments, type Argument, type GivenShape } from '../../core/given.ts'
@@ -11,6 +12,8 @@ import type { ProxyLine } from './operate/proxy-line.ts'
 import { refuseUpgrade, serve, type ServeDeps } from './http/serve.ts'
 import type { Sidecar } from './operate/sidecar.ts'
 import type { UpstreamConfig, Upstreams } from '../../config/upstreams.ts'
+import { handOver, type HandOver } from './siblings/hand-over.ts'
+import type { Siblings } from './siblings/siblings.ts'
 import { upstreamTable } from './upstream/upstreams.ts'
 
 export type { ProxyLine } from './operate/proxy-line.ts'
@@ -41,6 +44,8 @@ export interface ProxyOptions extends ConnectionOptions {
   /** How long a client may take to send a whole request. @default 120_000 */
   readonly requestTimeoutMs?: number
   readonly onRequest?: (line: ProxyLine) => void
+  /** @internal Other processes on the same port and store. */
+  readonly siblings?: Siblings
 }
 
 const TEXT: GivenShape = { kind: 'text' }
@@ -98,6 +103,7 @@ const ARGUMENTS: readonly Argument[] = [
         drainMs: MILLISECONDS,
         requestTimeoutMs: MILLISECONDS,
         onRequest: { kind: 'function' },
+        siblings: ANY,
       } satisfies Record<keyof ProxyOptions, GivenShape>,
     },
   },
@@ -126,6 +132,7 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     dashboard,
     sidecar,
     onRequest,
+    siblings,
     allowedHosts = [],
     allowedOrigins = [],
   } = options
@@ -148,27 +155,40 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     ...(sidecar !== undefined && { sidecar }),
     ...(onRequest !== undefined && { onRequest }),
   }
-  const server = createServer({
-    requestTimeout: requestTimeoutMs,
-    headersTimeout: Math.min(30_000, requestTimeoutMs),
-    // How often Node looks for clients that are too slow; its own 30 s would let them stay much longer.
-    connectionsCheckingInterval: Math.min(5_000, Math.ceil(requestTimeoutMs / 4)),
+  const serving = (handingOver?: HandOver): Server => {
+    const server = createServer({
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: Math.min(30_000, requestTimeoutMs),
+      // How often Node looks for clients that are too slow; its own 30 s would let them stay much longer.
+      connectionsCheckingInterval: Math.min(5_000, Math.ceil(requestTimeoutMs / 4)),
+    })
+    server.on('request', (incoming, response) => {
+      const work = serve(deps, incoming, response, handingOver).finally(() => working.delete(work))
+      working.add(work)
+    })
+    return server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket))
+  }
+  const handingOver = siblings === undefined ? undefined : handOver(siblings)
+  const server = serving(handingOver)
+  // What comes in there was handed over already.
+  const inner = siblings === undefined ? undefined : serving()
+  const servers = inner === undefined ? [server] : [server, inner]
+  const busy = servers.map(busyConnections)
+  if (inner !== undefined) await listenInside(inner, siblings!.addressOf(siblings!.self))
+  await listen(server, port, host).catch((error: unknown) => {
+    inner?.close()
+    throw error
   })
-  server.on('request', (incoming, response) => {
-    const work = serve(deps, incoming, response).finally(() => working.delete(work))
-    working.add(work)
-  })
-  const busy = busyConnections(server)
-  server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket))
-  await listen(server, port, host)
   const { port: bound } = server.address() as AddressInfo
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     draining = true
     options.control?.close()
-    const cut = await drain(server, busy, options.drainMs ?? 30_000)
+    const cuts = await Promise.all(servers.map((each, i) => drain(each, busy[i]!, options.drainMs ?? 30_000)))
+    const cut = cuts.reduce((sum, one) => sum + one, 0)
     // Answers may be out that are not recorded yet.
     await Promise.all(working)
+    await handingOver?.close()
     await dispatcher.close()
     if (cut > 0) {
       throw new PlimsollError('timeout', `${cut} request(s) took longer than the drain time and were cancelled.`, {
@@ -188,6 +208,16 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     },
     close: () => (closing ??= close()),
   }
+}
+
+/** A socket that a process left behind which was killed is in the way of the one that takes its place. */
+async function listenInside(server: Server, path: string): Promise<void> {
+  if (process.platform !== 'win32') rmSync(path, { force: true })
+  // Not shared with the other processes, as a port would be.
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ path, exclusive: true }, resolve)
+  })
 }
 
 /** @throws PlimsollError `bad-config` when the address cannot be had. */

@@ -81,6 +81,20 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     return connection.db
   }
 
+  /**
+   * That somebody has committed, and that it was the thread, is found out while nobody waits: the next request would, and the engine reads
+   * its pages anew for it.
+   */
+  function lookAhead(): void {
+    if (closed || connection === undefined) return
+    try {
+      context.cache.refresh(connection.db)
+    } catch {
+      // Whoever asks for something is told.
+    }
+    context.cache.recheck()
+  }
+
   const explain = (error: unknown): unknown => engineError(error, path)
   const writer = writers({
     path,
@@ -89,6 +103,7 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     lockTimeoutMs,
     explain,
     threadAfter: seal === plainSeal ? threadAfter : Infinity,
+    onThreadCommit: lookAhead,
   })
   const ask = <T>(job: (db: SqliteDatabase) => T): Promise<T> => reading(open, job, { lockTimeoutMs, explain })
   const find = (tenant: string, session: string) =>

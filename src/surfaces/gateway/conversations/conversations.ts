@@ -27,6 +27,8 @@ export interface Visit {
 }
 
 export interface Conversations {
+  /** Conversations that are kept together: one process serves all of them. */
+  groupOf(request: Unnamed): string
   enter(request: Unnamed): Promise<Visit>
   /** The name that a request goes on under, for questions that leave no trace. */
   find(request: Unnamed): Promise<string>
@@ -244,6 +246,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   }
 
   return {
+    groupOf: (unnamed) => groupOf(placed(unnamed)),
     enter(unnamed) {
       const request = placed(unnamed)
       return inOrder(request, async () => {

@@ -43,8 +43,13 @@ export interface HiddenSteps {
 
 const MAX_KNOWN = 2_000
 
-/** Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. */
-export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>): HiddenSteps {
+/**
+ * Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. `isShared`: other processes serve
+ * the same sessions at the same time.
+ */
+export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>, isShared = false): HiddenSteps {
+  /** Declarations on their way into the store. */
+  const declaring = new Map<string, Promise<unknown>>()
   const known = new BoundedMap<string, HiddenAnswer>(MAX_KNOWN)
   const nameOf = ({ session, agent }: StepOwner): string => JSON.stringify([session, agent])
   const toolsKey = (owner: StepOwner, tools: string): string => `hidden-tools:${nameOf(owner)}:${tools}`
@@ -52,15 +57,26 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>):
   const answerKey = (owner: StepOwner, chain: string): string => `${chainsKey(owner)}:${chain}`
   return {
     async declared(owner, tools) {
-      const stored = await store.getValue(owner.tenant, toolsKey(owner, tools))
+      const key = toolsKey(owner, tools)
+      await declaring.get(`${owner.tenant}\n${key}`)
+      const stored = await store.getValue(owner.tenant, key)
       return stored === undefined ? undefined : (JSON.parse(stored) as Declared)
     },
     async declare(owner, tools, declared) {
-      // Whoever loses it to a power cut decides the same again.
-      await store.setValue(owner.tenant, toolsKey(owner, tools), JSON.stringify(declared), false, {
-        durable: 'soon',
-        session: owner.session,
-      })
+      const { tenant, session } = owner
+      const key = toolsKey(owner, tools)
+      const durable = isShared ? 'soon' : 'batched'
+      const writing = store.setValue(tenant, key, JSON.stringify(declared), false, { durable, session })
+      // The next request may come to another process.
+      if (isShared) return void (await writing)
+      // Whoever loses it, to a kill or a store that is away, decides the same again: the request need not wait for it.
+      const name = `${tenant}\n${key}`
+      const done = writing
+        .catch(() => undefined)
+        .finally(() => {
+          if (declaring.get(name) === done) declaring.delete(name)
+        })
+      declaring.set(name, done)
     },
     async chains(owner) {
       const stored = await store.getValue(owner.tenant, chainsKey(owner))

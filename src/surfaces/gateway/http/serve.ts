@@ -11,13 +11,14 @@ import { arrivingBody } from './arriving-body.ts'
 import { bodyTooLarge } from './encoding.ts'
 import { admit, answerPreflight, checkOrigin, type OriginRules } from './other-origins.ts'
 import { bearerIn } from '../identity.ts'
-import type { Reply, TurnReport } from '../exchange-types.ts'
+import type { Elsewhere, Reply, TurnReport } from '../exchange-types.ts'
 import type { Gateway } from '../gateway.ts'
 import { lineOf, type ProxyLine } from '../operate/proxy-line.ts'
 import { pump } from './pump.ts'
 import { routeOf } from '../../../formats/routes.ts'
 import { refuseUnspoken } from '../../../formats/unread-calls.ts'
 import type { Sidecar } from '../operate/sidecar.ts'
+import type { HandOver } from '../siblings/hand-over.ts'
 import { ClientAbort } from './client-abort.ts'
 import { clientHeaders, headerReader, passThrough, upstreamOf, type SocketAnswer } from '../upstream/upstream-call.ts'
 import { ownPlace, type UpstreamTable } from '../upstream/upstreams.ts'
@@ -37,15 +38,24 @@ export interface ServeDeps {
   readonly onRequest?: (line: ProxyLine) => void
 }
 
-/** Never rejects: whatever happens becomes an answer or a closed connection, and one line. */
-export async function serve(deps: ServeDeps, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+/**
+ * Never rejects: whatever happens becomes an answer or a closed connection, and one line. `handOver`: the conversation may belong to another
+ * process of this proxy.
+ */
+export async function serve(
+  deps: ServeDeps,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  handOver?: HandOver,
+): Promise<void> {
   const startedAt = performance.now()
   const method = incoming.method ?? 'GET'
   const { token, path } = takeToken(incoming.url ?? '/', headerReader(incoming))
   let turn: TurnReport | undefined
   let failure: string | undefined
   try {
-    const outcome = await route(deps, { method, path, token }, incoming, response)
+    const outcome = await route(deps, { method, path, token, handOver }, incoming, response)
+    if (outcome.isElsewhere === true) return
     turn = outcome.turn
     failure = outcome.error
   } catch (error) {
@@ -64,11 +74,12 @@ interface Asked {
   readonly method: string
   readonly path: string
   readonly token: string | undefined
+  readonly handOver: HandOver | undefined
 }
 
 async function route(
   deps: ServeDeps,
-  { method, path, token }: Asked,
+  { method, path, token, handOver }: Asked,
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<Outcome> {
@@ -114,10 +125,16 @@ async function route(
     return {}
   }
   const body = await readBody(incoming, deps.gateway.maxBodyBytes)
-  const reply = await deps.gateway.handle(
-    { method, path: meant.path, header, body, places: meant.places },
-    upstreamOf(deps.dispatcher, incoming, gone),
-  )
+  const { gateway } = deps
+  const request = { method, path: meant.path, header, body, places: meant.places }
+  const upstream = upstreamOf(deps.dispatcher, incoming, gone)
+  let reply = await gateway.handle(handOver === undefined ? request : { ...request, mayBeElsewhere: true }, upstream)
+  if (reply.kind === 'elsewhere') {
+    if (await handOver!.to(reply.process, { incoming, body, response, gone })) return { isElsewhere: true }
+    // It is being replaced: an agent does not wait for that.
+    reply = await gateway.handle(request, upstream)
+  }
+  if (reply.kind === 'elsewhere') throw new PlimsollError('conflict', 'This conversation belongs to another process.')
   await answer(reply, response)
   if (reply.kind === 'relay') await reply.settled
   const error = reply.kind === 'answer' ? reply.answer.headers['x-plimsoll-error'] : undefined
@@ -125,13 +142,15 @@ async function route(
 }
 
 interface Outcome {
+  /** Another process of this proxy has answered, and says so in its own line. */
+  readonly isElsewhere?: true
   readonly turn?: TurnReport
   readonly error?: string
 }
 
 const done = (_sent: void): Outcome => ({})
 
-async function answer(reply: Reply<Readable>, response: ServerResponse): Promise<void> {
+async function answer(reply: Exclude<Reply<Readable>, Elsewhere>, response: ServerResponse): Promise<void> {
   if (reply.kind === 'answer') return send(response, reply.answer)
   const { from, headers: extra, body, tap } = reply
   const headers = Object.assign(clientHeaders((from as SocketAnswer).headers), extra)
