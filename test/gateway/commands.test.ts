@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -25,6 +25,17 @@ function watch(child: ChildProcess): { lines: string[]; errors: string[]; exit: 
   createInterface(child.stdout!).on('line', (line) => lines.push(line))
   createInterface(child.stderr!).on('line', (line) => errors.push(line))
   return { lines, errors, exit: new Promise((done) => child.once('close', (code) => done(code))) }
+}
+
+/** A proxy that takes requests. */
+async function start(
+  options: readonly string[],
+): Promise<{ child: ChildProcess; listening: string; exit: Promise<number | null> }> {
+  const child = plimsoll(['proxy', '--port', '0', '--json', ...options])
+  const { lines, exit } = watch(child)
+  await expect.poll(() => lines[0], poll).toContain('listening')
+  const { listening } = JSON.parse(lines.find((line) => line.includes('listening'))!) as { listening: string }
+  return { child, listening, exit }
 }
 
 const poll = { timeout: 50_000, interval: 50 }
@@ -83,21 +94,7 @@ describe('plimsoll proxy', () => {
   it('runs on several cores, whose metrics speak for all', async () => {
     const upstream = await plainUpstream(json(MESSAGE))
     const store = `sqlite:${join(folder, 'workers.db')}`
-    const child = plimsoll([
-      'proxy',
-      '--port',
-      '0',
-      '--json',
-      '--workers',
-      '2',
-      '--anthropic',
-      upstream.url,
-      '--store',
-      store,
-    ])
-    const { lines, exit } = watch(child)
-    await expect.poll(() => lines[0], poll).toContain('listening')
-    const { listening } = JSON.parse(lines.find((line) => line.includes('listening'))!) as { listening: string }
+    const { child, listening, exit } = await start(['--workers', '2', '--anthropic', upstream.url, '--store', store])
     for (let i = 0; i < 6; i++) {
       expect((await post(`${listening}/anthropic/v1/messages`, ODD_BODY, { connection: 'close' })).status).toBe(200)
     }
@@ -106,6 +103,38 @@ describe('plimsoll proxy', () => {
         '{verdict="proceed"} 6',
       )
     await expect.poll(metric, poll).toBe(true)
+    child.kill('SIGTERM')
+    expect(await exit).toBe(0)
+  })
+
+  it('goes on with every conversation when a worker is killed, whichever worker it comes to', async () => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    const store = `sqlite:${join(folder, 'killed.db')}`
+    const { child, listening, exit } = await start(['--workers', '2', '--anthropic', upstream.url, '--store', store])
+    const workers = (): string[] =>
+      readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')
+    const [first] = workers()
+    expect(workers()).toHaveLength(2)
+    const conversations = Array.from({ length: 6 }, (_, number) => ({
+      turns: [{ role: 'user', content: `Task ${number}.` }],
+      names: new Set<string | null>(),
+    }))
+    for (let round = 0; round < 6; round++) {
+      if (round === 2) {
+        process.kill(Number(first), 'SIGKILL')
+        // A connection that its parent gives to a process which has just died is lost.
+        await expect.poll(workers, poll).not.toContain(first)
+      }
+      for (const { turns, names } of conversations) {
+        const body = JSON.stringify({ model: 'claude-sonnet-4-5', max_tokens: 64, messages: turns })
+        const answer = await post(`${listening}/anthropic/v1/messages`, body, { connection: 'close' })
+        expect(answer.status).toBe(200)
+        await answer.text()
+        names.add(answer.headers.get('x-plimsoll-session'))
+        turns.push({ role: 'assistant', content: 'Hi' }, { role: 'user', content: `Go on, ${round}.` })
+      }
+    }
+    expect(conversations.map(({ names }) => names.size)).toEqual([1, 1, 1, 1, 1, 1])
     child.kill('SIGTERM')
     expect(await exit).toBe(0)
   })

@@ -30,7 +30,12 @@ export function workerSiblings(onEvent: (event: PlimsollEvent) => void): WorkerS
   const { [WORKER_NUMBER]: number, [WORKER_FOLDER]: folder } = process.env
   if (!cluster.isWorker || number === undefined || folder === undefined) return undefined
   const self = Number(number)
-  const send = (message: object): boolean => process.connected && process.send?.(message) !== undefined
+  // A parent that has died hears nothing, which is no trouble of a request.
+  const send = (message: object): boolean => {
+    if (!process.connected) return false
+    process.send?.(message, undefined, undefined, () => undefined)
+    return true
+  }
   const owners = askingOwners(self, send)
   const onMessage = (message: Told | Ruling): void => {
     if ('owner' in message) owners.hear(message)

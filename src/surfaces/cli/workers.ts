@@ -20,6 +20,8 @@ export async function runWorkers(count: number): Promise<void> {
   /** The one that takes another's place has its number, and its conversations. */
   const start = (number: number): void => {
     const worker = cluster.fork({ [WORKER_NUMBER]: String(number), [WORKER_FOLDER]: folder })
+    // One that is going away cannot be told anything; that it has gone is heard below.
+    worker.on('error', () => undefined)
     let hasListened = false
     worker.once('listening', () => (hasListened = true))
     // One that never came to listen would not the next time either; it has said why.

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Pool, type Dispatcher } from 'undici'
 import type { ClientAbort } from '../http/client-abort.ts'
 import { pump } from '../http/pump.ts'
+import { isStale } from '../upstream/upstream-call.ts'
 import { isOfConnection } from '../headers.ts'
 import type { Siblings } from './siblings.ts'
 
@@ -31,18 +32,17 @@ export function handOver({ addressOf }: Siblings): HandOver {
   }
   return {
     async to(process, { incoming, body, response, gone }) {
-      const given = await poolOf(process)
-        .request({
-          path: incoming.url ?? '/',
-          method: (incoming.method ?? 'POST') as Dispatcher.HttpMethod,
-          headers: headersOf(incoming),
-          body,
-          signal: gone,
-        })
-        .catch((error: unknown) => {
-          if (isUnreachable(error)) return undefined
-          throw error
-        })
+      const asked: Dispatcher.RequestOptions = {
+        path: incoming.url ?? '/',
+        method: (incoming.method ?? 'POST') as Dispatcher.HttpMethod,
+        headers: headersOf(incoming),
+        body,
+        signal: gone,
+      }
+      const call = (): Promise<Dispatcher.ResponseData> => poolOf(process).request(asked)
+      const given = await call()
+        .catch((error: unknown) => (isStale(error) && !gone.aborted ? call() : Promise.reject(error)))
+        .catch((error: unknown) => (isUnreachable(error) ? undefined : Promise.reject(error)))
       if (given === undefined) return false
       response.writeHead(given.statusCode, answeredHeaders(given.headers))
       await pump({ taken: [], body: given.body }, response)
@@ -54,7 +54,7 @@ export function handOver({ addressOf }: Siblings): HandOver {
   }
 }
 
-/** It is not there, or was going away: it has not begun to work on this. */
+/** It is not there. */
 const isUnreachable = (error: unknown): boolean =>
   ['ENOENT', 'ECONNREFUSED'].includes((error as NodeJS.ErrnoException).code ?? '')
 
