@@ -96,13 +96,15 @@ describe('plimsoll proxy', () => {
     const store = `sqlite:${join(folder, 'workers.db')}`
     const { child, listening, exit } = await start(['--workers', '2', '--anthropic', upstream.url, '--store', store])
     for (let i = 0; i < 6; i++) {
-      expect((await post(`${listening}/anthropic/v1/messages`, ODD_BODY, { connection: 'close' })).status).toBe(200)
+      const body = ODD_BODY.replace('Hi', `Hi ${i}`)
+      expect((await post(`${listening}/anthropic/v1/messages`, body, { connection: 'close' })).status).toBe(200)
     }
-    const metric = async () =>
+    const says = async (): Promise<boolean> =>
       (await (await fetch(`${listening}/metrics`, { headers: { connection: 'close' } })).text()).includes(
         '{verdict="proceed"} 6',
       )
-    await expect.poll(metric, poll).toBe(true)
+    // One after the other, so that both are asked.
+    await expect.poll(async () => [await says(), await says(), await says(), await says()], poll).not.toContain(false)
     child.kill('SIGTERM')
     expect(await exit).toBe(0)
   })

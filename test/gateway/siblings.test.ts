@@ -1,37 +1,37 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { request as httpRequest } from 'node:http'
+import { createServer, request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
-import { registry, askingOwners, type AskingOwners } from '../../src/surfaces/gateway/siblings/registry.ts'
-import type { Siblings } from '../../src/surfaces/gateway/siblings/siblings.ts'
+import { ownersAmong, type Siblings } from '../../src/surfaces/gateway/siblings/siblings.ts'
 import { say, startReferee } from '../../src/testing/referee/index.ts'
 import { closeLater, json, MESSAGE, plainUpstream, post, testProxy, type TestProxy } from './upstream.ts'
 
-/** Processes of one proxy, as far as they know: each with its own memory, one store, and a parent that rules. */
-async function siblings(
-  count: number,
-  upstreams: Record<string, string>,
-  settings: { readonly tools?: boolean } = {},
-): Promise<TestProxy[]> {
+/** Processes of one proxy, as far as they know: each with its own memory, on one store. */
+function family(upstreams: Record<string, string>, count: number, settings: { readonly tools?: boolean } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'plimsoll-siblings-'))
   closeLater(() => rmSync(folder, { recursive: true, force: true }))
-  const rule = registry()
+  const addressOf = (number: number): string => join(folder, `${number}.sock`)
   const store = `sqlite:${join(folder, 'store.db')}`
-  const all: TestProxy[] = []
-  for (let self = 0; self < count; self++) {
-    const owners: AskingOwners = askingOwners(self, ({ plimsollAsk: plimsollRuling, conversations }) => {
-      const owner = rule(self, conversations)
-      // As over a pipe: not at once.
-      setImmediate(() => owners.hear({ plimsollRuling, owner }))
-      return true
-    })
-    const own: Siblings = { self, ownerOf: owners.ownerOf, addressOf: (number) => join(folder, `${number}.sock`) }
-    all.push(await testProxy({ upstreams, siblings: own }, { store, owners: own, ...settings }))
+  const start = (self: number): Promise<TestProxy> => {
+    const siblings: Siblings = { self, addressOf, ownerOf: ownersAmong(self, count).ownerOf }
+    return testProxy({ upstreams, siblings }, { store, owners: siblings, ...settings })
   }
+  return { start, addressOf }
+}
+
+async function siblings(...given: Parameters<typeof family>): Promise<TestProxy[]> {
+  const { start } = family(...given)
+  const all: TestProxy[] = []
+  for (let self = 0; self < given[1]; self++) all.push(await start(self))
   return all
 }
+
+/** Of two, the one that has answered, and the other. */
+const byOwner = ([a, b]: readonly TestProxy[]): [owner: TestProxy, other: TestProxy] =>
+  a!.events.some(({ type }) => type === 'request-prepared') ? [a!, b!] : [b!, a!]
 
 type Turn = { readonly role: 'user' | 'assistant'; readonly content: string }
 
@@ -45,9 +45,9 @@ const EVENTS = [
 ]
 
 describe('processes of one proxy', () => {
-  it('answer a conversation in the one that met it first, whichever it comes to', async () => {
+  it('answer a conversation in the one that it belongs to, whichever it comes to', async () => {
     const upstream = await plainUpstream(json(MESSAGE))
-    const all = await siblings(2, { anthropic: upstream.url })
+    const all = await siblings({ anthropic: upstream.url }, 2)
     const turns: Turn[] = [{ role: 'user', content: 'Find out why checkout is slow.' }]
     const sessions = new Set<string | null>()
     for (const at of [0, 1, 1, 0, 1]) {
@@ -60,14 +60,15 @@ describe('processes of one proxy', () => {
     expect(sessions.size).toBe(1)
     expect(upstream.received).toHaveLength(5)
     // One line and one record for each, in the process that answered.
-    await expect.poll(() => all[0]!.lines.length).toBe(5)
-    expect(all[1]!.lines).toEqual([])
-    expect(all[1]!.events.filter(({ type }) => type === 'request-prepared')).toEqual([])
+    const [owner, other] = byOwner(all)
+    await expect.poll(() => owner.lines.length).toBe(5)
+    expect(other.lines).toEqual([])
+    expect(other.events.filter(({ type }) => type === 'request-prepared')).toEqual([])
   })
 
   it('never both serve one of many conversations that come to them as it happens', async () => {
     const upstream = await plainUpstream(json(MESSAGE))
-    const all = await siblings(3, { anthropic: upstream.url })
+    const all = await siblings({ anthropic: upstream.url }, 3)
     const seed = 20_261_118
     console.info(`seed ${seed}`)
     let state = seed
@@ -95,19 +96,72 @@ describe('processes of one proxy', () => {
     expect(upstream.received).toHaveLength(24 * 6)
   })
 
-  it('serve on for one that is not there', async () => {
+  it('wait for one that is being replaced, and its conversations go on', async () => {
     const upstream = await plainUpstream(json(MESSAGE))
-    const [first, second] = await siblings(2, { anthropic: upstream.url })
+    const { start } = family({ anthropic: upstream.url }, 2)
+    const all = [await start(0), await start(1)]
     const turns: Turn[] = [{ role: 'user', content: 'Who goes on?' }]
-    const before = await post(`${first!.proxy.url}/anthropic/v1/messages`, body(turns))
+    const before = await post(`${all[0]!.proxy.url}/anthropic/v1/messages`, body(turns))
     await before.text()
-    await first!.proxy.close()
-    await first!.plimsoll.close()
-    turns.push({ role: 'assistant', content: 'Hi' }, { role: 'user', content: 'The other one.' })
-    const after = await post(`${second!.proxy.url}/anthropic/v1/messages`, body(turns))
-    expect(after.status).toBe(200)
-    expect(after.headers.get('x-plimsoll-session')).toBe(before.headers.get('x-plimsoll-session'))
+    const [owner, other] = byOwner(all)
+    await owner.proxy.close()
+    await owner.plimsoll.close()
+    turns.push({ role: 'assistant', content: 'Hi' }, { role: 'user', content: 'The next one.' })
+    const after = post(`${other.proxy.url}/anthropic/v1/messages`, body(turns))
+    const replaced = await start(all.indexOf(owner))
+    expect((await after).status).toBe(200)
+    expect((await after).headers.get('x-plimsoll-session')).toBe(before.headers.get('x-plimsoll-session'))
+    await expect.poll(() => replaced.lines.length).toBe(1)
+    expect(other.lines).toEqual([])
+  })
+
+  it('do not call the model once more for one that dies in the middle of it', async () => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    const { start, addressOf } = family({ anthropic: upstream.url }, 2)
+    const only = await start(1)
+    let asked = 0
+    // It takes what it is handed, and goes.
+    const dying = createServer((incoming) => {
+      asked++
+      incoming.resume().once('end', () => incoming.socket.destroy())
+    })
+    await new Promise<void>((resolve) => dying.listen(addressOf(0), resolve))
+    closeLater(() => void dying.close())
+    const statuses = await Promise.all(
+      Array.from({ length: 8 }, async (_, i) => {
+        const answer = await post(`${only.proxy.url}/anthropic/v1/messages`, body([{ role: 'user', content: `${i}` }]))
+        await answer.text()
+        return answer.status
+      }),
+    )
+    expect(asked).toBeGreaterThan(0)
+    // Each was asked once: the others are its own.
+    expect(statuses.filter((status) => status === 502)).toHaveLength(asked)
+    expect(upstream.received).toHaveLength(8 - asked)
+  })
+
+  it('pass on who asks, and nothing that was meant for the connection', async () => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    const all = await siblings({ anthropic: upstream.url }, 2)
+    for (const { proxy } of all) {
+      const { port } = new URL(proxy.url)
+      const answer = await new Promise<string>((resolve, reject) => {
+        let text = ''
+        const socket = connect(Number(port), '127.0.0.1')
+        socket.on('data', (chunk) => (text += String(chunk)))
+        socket.once('close', () => resolve(text)).once('error', reject)
+        const sent = body([{ role: 'user', content: 'From an old client.' }])
+        socket.write(
+          `POST /anthropic/v1/messages HTTP/1.0\r\nConnection: close, x-secret\r\nx-secret: mine\r\nx-api-key: sk-1\r\nContent-Length: ${sent.length}\r\n\r\n${sent}`,
+        )
+      })
+      expect(answer).toContain(' 200 OK')
+    }
     expect(upstream.received).toHaveLength(2)
+    for (const { headers } of upstream.received) {
+      expect(headers['x-api-key']).toBe('sk-1')
+      expect(headers['x-secret']).toBeUndefined()
+    }
   })
 
   it('pass a stream on as it comes, and tell the upstream when the client has left', async () => {
@@ -119,14 +173,15 @@ describe('processes of one proxy', () => {
       for (const event of EVENTS) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
       response.once('close', () => left!())
     })
-    const all = await siblings(2, { anthropic: upstream.url }, { tools: false })
+    const all = await siblings({ anthropic: upstream.url }, 2, { tools: false })
     const turns: Turn[] = [{ role: 'user', content: 'Say it slowly.' }]
     await (await post(`${all[0]!.proxy.url}/anthropic/v1/messages`, body(turns))).text()
     turns.push({ role: 'assistant', content: 'Hi' }, { role: 'user', content: 'Slower.' })
     const streamed = body(turns).replace('{', '{"stream":true,')
+    const [, other] = byOwner(all)
     const piece = await new Promise<string>((resolve, reject) => {
       const sent = httpRequest(
-        `${all[1]!.proxy.url}/anthropic/v1/messages`,
+        `${other.proxy.url}/anthropic/v1/messages`,
         { method: 'POST', headers: { 'content-type': 'application/json', 'x-api-key': 'sk-1' } },
         (response) => {
           response.once('data', (chunk: Buffer) => {
@@ -142,13 +197,13 @@ describe('processes of one proxy', () => {
     // The upstream never ends it: what is here came before the end.
     expect(piece).toContain('message_start')
     await isLeft
-    expect(all[1]!.lines).toEqual([])
+    expect(other.lines).toEqual([])
   })
 
   it('know whose a stored response is that another one answered', async () => {
     const referee = await startReferee({ wire: 'openai-responses', window: 100_000, script: () => say('Done.') })
     closeLater(() => referee.close())
-    const all = await siblings(2, { openai: referee.url })
+    const all = await siblings({ openai: referee.url }, 2)
     const clients = all.map(
       ({ proxy }) => new OpenAI({ apiKey: 'k', baseURL: `${proxy.url}/openai/v1`, maxRetries: 0 }),
     )
@@ -164,5 +219,8 @@ describe('processes of one proxy', () => {
       sessions.add(response.headers.get('x-plimsoll-session'))
     }
     expect(sessions.size).toBe(1)
+    const [owner, other] = byOwner(all)
+    await expect.poll(() => owner.lines.length).toBe(5)
+    expect(other.lines).toEqual([])
   })
 })

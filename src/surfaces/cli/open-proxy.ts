@@ -19,7 +19,7 @@ import { collectSooner } from './heap-growth.ts'
 import { createControl } from '../gateway/operate/control.ts'
 import { createEventHub, type EventHub } from '../gateway/operate/event-hub.ts'
 import { createMetrics } from '../gateway/operate/metrics.ts'
-import { workerSiblings } from './worker-siblings.ts'
+import { workplace } from './workplace.ts'
 import { startProxy, type Proxy, type ProxyLine } from '../gateway/proxy.ts'
 import type { Upstreams } from '../../config/upstreams.ts'
 
@@ -100,15 +100,15 @@ export async function openProxy(
   await openArtifacts(artifactsUrl, { secret: randomBytes(32) }).close()
   const sessions = openStore(storeUrl)
   const catalogue = knownModels()
-  const siblings = workerSiblings((event) => {
+  const others = workplace((event) => {
     count(event)
     plimsoll.ledger.take(event)
   })
-  // Several machines: there conversations are told apart in the store.
-  const owners = sessions.isShared === true ? undefined : siblings
+  // Where several machines serve one store, conversations are told apart there.
+  const siblings = sessions.isShared === true ? undefined : others?.siblings
   const plimsoll = createPlimsoll({
     ...liveOptions(settings),
-    ...(owners !== undefined && { owners }),
+    ...(siblings !== undefined && { owners: siblings }),
     store: sessions,
     artifacts: artifactsUrl,
     ...(settings.logFile !== undefined && { logFile: settings.logFile }),
@@ -122,7 +122,7 @@ export async function openProxy(
       count(event)
       if (event.type === 'degraded') onTrouble(event)
       bus.publish(event)
-      siblings?.tell(event)
+      others?.tell(event)
     },
   })
   // Other proxies on the same store: seen live, but counted in their own metrics only, since each is scraped.
@@ -173,7 +173,7 @@ export async function openProxy(
     }),
     sidecar: plimsoll.sidecar,
     onRequest,
-    ...(owners !== undefined && { siblings: owners }),
+    ...(siblings !== undefined && { siblings }),
   })
   return {
     proxy,
@@ -192,7 +192,7 @@ export async function openProxy(
       const failures: unknown[] = []
       // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
       for (const part of [proxy, plimsoll, bus]) await part.close().catch((error: unknown) => failures.push(error))
-      siblings?.close()
+      others?.close()
       if (failures.length > 0) throw failures[0]
     },
   }

@@ -1,25 +1,20 @@
 import cluster, { type Worker } from 'node:cluster'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { registry, type Question, type Ruling } from '../gateway/siblings/registry.ts'
+import { rmSync } from 'node:fs'
 import { EXIT } from './exit-codes.ts'
-import { WORKER_FOLDER, WORKER_NUMBER, type Told } from './worker-siblings.ts'
+import { socketFolder, workerVariables, type Told } from './workplace.ts'
 
 /**
  * Runs `count` copies of this command on one port. What one worker reports as an event the others hear too, so that metrics
- * and event streams say the same whichever worker answers. A conversation is served by the worker that met it first; a request that comes to
- * another one is handed over. A worker that dies is replaced; signals go to all.
+ * and event streams say the same whichever worker answers. Each conversation belongs to one worker; a request that comes to another one is
+ * handed over. A worker that dies is replaced; signals go to all.
  */
 export async function runWorkers(count: number): Promise<void> {
   let stopping = false
   let giveUp = (): void => undefined
-  // Only this user gets in.
-  const folder = mkdtempSync(join(tmpdir(), 'plimsoll-workers-'))
-  const ownerOf = registry()
+  const folder = socketFolder()
   /** The one that takes another's place has its number, and its conversations. */
   const start = (number: number): void => {
-    const worker = cluster.fork({ [WORKER_NUMBER]: String(number), [WORKER_FOLDER]: folder })
+    const worker = cluster.fork(workerVariables({ number, count, folder }))
     // One that is going away cannot be told anything; that it has gone is heard below.
     worker.on('error', () => undefined)
     let hasListened = false
@@ -33,12 +28,7 @@ export async function runWorkers(count: number): Promise<void> {
     worker.once('exit', () => {
       if (!stopping) start(number)
     })
-    worker.on('message', (message: Told | Question) => {
-      if ('plimsollAsk' in message) {
-        const { plimsollAsk: plimsollRuling, conversations } = message
-        worker.send({ plimsollRuling, owner: ownerOf(number, conversations) } satisfies Ruling)
-        return
-      }
+    worker.on('message', (message: Told) => {
       for (const other of workers()) if (other.id !== worker.id && other.isConnected()) other.send(message)
     })
   }
@@ -58,7 +48,7 @@ export async function runWorkers(count: number): Promise<void> {
     .map((worker) => new Promise<void>((resolve) => worker.once('exit', () => resolve())))
   workers().forEach((worker) => worker.process.kill(signal))
   await Promise.all(gone)
-  rmSync(folder, { recursive: true, force: true })
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
 }
 
 const workers = (): Worker[] => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)

@@ -26,8 +26,6 @@ export interface IncomingRequest {
   readonly places: readonly Place[]
   /** Whose content it is where the settings do not say. @default 'credential' */
   readonly tenants?: TenantRule
-  /** Whoever serves it can hand it over to the process that its conversation belongs to. */
-  readonly mayBeElsewhere?: true
 }
 
 /** What a shell sends upstream: the client's own request with these changes. */
@@ -82,7 +80,7 @@ export interface Upstream<B> {
   send(request: Outbound): Promise<UpstreamAnswer<B>>
 }
 
-/** The conversation belongs to another process. Only said of a request that may be handed over. */
+/** The conversation belongs to another process. */
 export interface Elsewhere {
   readonly kind: 'elsewhere'
   readonly process: number
@@ -90,7 +88,6 @@ export interface Elsewhere {
 
 /** What a shell does next. */
 export type Reply<B> =
-  | Elsewhere
   | { readonly kind: 'answer'; readonly answer: Answer; readonly turn?: TurnReport }
   | {
       readonly kind: 'relay'

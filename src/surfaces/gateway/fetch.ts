@@ -39,8 +39,6 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
       },
       upstreamOf(request, signal, left.signal, url, upstream),
     )
-    // It was not said that it may be handed over.
-    if (reply.kind === 'elsewhere') throw new PlimsollError('conflict', 'This conversation belongs to another process.')
     if (reply.kind === 'answer') return responseOf(reply.answer)
     await reply.settled
     // Nobody reads to the end of what has no body.

@@ -74,6 +74,8 @@ export interface Gateway {
   /** The route of a request that is looked at; everything else passes through without being read. */
   routeOf(method: string, path: string): Route | undefined
   handle<B>(request: IncomingRequest, upstream: Upstream<B>): Promise<Reply<B>>
+  /** The same, unless the conversation belongs to another process. */
+  handleOwn<B>(request: IncomingRequest, upstream: Upstream<B>): Promise<Reply<B> | Elsewhere>
   /** Whose content a request with these credentials is. */
   tenantOf(header: HeaderReader, path: string): Promise<string>
   readonly maxBodyBytes: number
@@ -95,28 +97,47 @@ export function createGateway(deps: GatewayDeps): Gateway {
       return route === undefined || !deps.codecs.has(route.wire) ? undefined : route
     },
     tenantOf: (header, path) => clientOf(deps, { header, path }),
-    async handle(request, upstream) {
-      const route = routeOf(request.method, request.path)
-      if (route === undefined || request.header(POLICY_HEADER) === 'off') return unread(request, upstream)
-      let wasSent = false
-      const watched: typeof upstream = {
-        send(outbound) {
-          wasSent ||= outbound.aside !== true
-          return upstream.send(outbound)
-        },
-      }
-      try {
-        const opened = await open(deps, request, route)
-        if ('kind' in opened) return opened
-        return await (route.action === 'count' ? count(deps, opened, watched) : visited(deps, held, opened, watched))
-      } catch (error) {
-        // What is no request of this wire is the provider's to refuse, in its own words.
-        if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream, BYPASSED)
-        if (!wasSent && isOurTrouble(error)) return bypass(deps, request, upstream, error)
-        if (isPlimsollError(error)) return { kind: 'answer', answer: errorAnswer(route.wire, error) }
-        throw error
-      }
+    handle: (request, upstream) => handle(deps, held, request, upstream),
+    handleOwn: (request, upstream) => handle(deps, held, request, upstream, deps.owners),
+  }
+}
+
+type Handled<B> = readonly [
+  deps: GatewayDeps,
+  held: ConversationLimits,
+  request: IncomingRequest,
+  upstream: Upstream<B>,
+]
+
+/** Without owners nothing is anybody else's. */
+function handle<B>(...given: Handled<B>): Promise<Reply<B>>
+function handle<B>(...given: [...Handled<B>, owners: Owners | undefined]): Promise<Reply<B> | Elsewhere>
+async function handle<B>(
+  deps: GatewayDeps,
+  held: ConversationLimits,
+  request: IncomingRequest,
+  upstream: Upstream<B>,
+  owners?: Owners,
+): Promise<Reply<B> | Elsewhere> {
+  const route = routeOf(request.method, request.path)
+  if (route === undefined || request.header(POLICY_HEADER) === 'off') return unread(request, upstream)
+  let wasSent = false
+  const watched: typeof upstream = {
+    send(outbound) {
+      wasSent ||= outbound.aside !== true
+      return upstream.send(outbound)
     },
+  }
+  try {
+    const opened = await open(deps, request, route, owners)
+    if ('kind' in opened) return opened
+    return await (route.action === 'count' ? count(deps, opened, watched) : visited(deps, held, opened, watched))
+  } catch (error) {
+    // What is no request of this wire is the provider's to refuse, in its own words.
+    if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(request, upstream, BYPASSED)
+    if (!wasSent && isOurTrouble(error)) return bypass(deps, request, upstream, error)
+    if (isPlimsollError(error)) return { kind: 'answer', answer: errorAnswer(route.wire, error) }
+    throw error
   }
 }
 
@@ -177,13 +198,20 @@ export interface OpenedRequest {
   /** The policy that the client asks for. */
   readonly policy: string | undefined
   readonly owner: StepOwner
+  /** What its conversation is kept under together with others. */
+  readonly group: string | undefined
   /** Who pays, where that is not what tells tenants apart. */
   readonly key: string | undefined
   /** The conversation of a client that sent no name for it. */
   readonly visit: Visit | undefined
 }
 
-async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): Promise<OpenedRequest | Elsewhere> {
+async function open(
+  deps: GatewayDeps,
+  request: IncomingRequest,
+  route: Route,
+  owners: Owners | undefined,
+): Promise<OpenedRequest | Elsewhere> {
   const settings = deps.settings()
   const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES, observe = false } = settings
   const codec = deps.codecs.get(route.wire)!
@@ -201,11 +229,9 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
   const { items } = conversation
   if (items.length > CHAIN_STEP) await chainAhead(deps.chain, items, pause)
   const links = deps.chain(items)
-  const owners = request.mayBeElsewhere === true ? deps.owners : undefined
-  let owned: { readonly by: number | undefined } | undefined
-  const isHere = async (conversations: string): Promise<boolean> => {
-    owned = { by: await owners?.ownerOf(`${tenant}\n${conversations}`) }
-    return owned.by === undefined
+  const elsewhere = (key: string): Elsewhere | undefined => {
+    const process = owners?.ownerOf(`${tenant}\n${key}`)
+    return process === undefined ? undefined : { kind: 'elsewhere', process }
   }
   let visit: Visit | undefined
   const speaker = await speakerOf({
@@ -216,15 +242,18 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
     ownerOfResponse: (id) => deps.responses.find(tenant, id),
     async conversation(scope, base) {
       const unnamed = { tenant, scope, base, items, links }
-      if (owners !== undefined && !(await isHere(deps.conversations.groupOf(unnamed)))) return undefined
-      if (route.action === 'count') return deps.conversations.find(unnamed)
+      const group = deps.conversations.groupOf(unnamed)
+      const other = elsewhere(group)
+      if (other !== undefined) return other
+      if (route.action === 'count') return { name: await deps.conversations.find(unnamed), group }
       visit = await deps.conversations.enter(unnamed)
-      return visit.name
+      return { name: visit.name, group }
     },
   })
-  // Who names its session is told apart by that name alone.
-  if (owners !== undefined && owned === undefined && speaker !== undefined) await isHere(speaker.session)
-  if (speaker === undefined || owned?.by !== undefined) return { kind: 'elsewhere', process: owned!.by! }
+  if ('kind' in speaker) return speaker
+  // A conversation that began in a group stays with it; others are known by their name alone.
+  const other = elsewhere(speaker.group ?? speaker.session)
+  if (other !== undefined) return other
   return {
     request,
     route,
@@ -236,6 +265,7 @@ async function open(deps: GatewayDeps, request: IncomingRequest, route: Route): 
     settings,
     policy: mode === 'apply' ? asked : undefined,
     owner: { tenant, session: speaker.session, agent: speaker.agent },
+    group: speaker.group,
     key: request.tenants === undefined ? undefined : tenantOf(await deps.secret(), request.header, request.path),
     visit,
   }
@@ -264,7 +294,7 @@ async function visited<B>(
   const { visit } = opened
   try {
     const reply = await manage(deps, held, opened, upstream)
-    if (reply.kind !== 'relay' || reply.from.status >= 400) visit?.failed()
+    if (reply.kind === 'answer' || reply.from.status >= 400) visit?.failed()
     return reply
   } catch (error) {
     visit?.failed()
@@ -314,7 +344,7 @@ async function manage<B>(
     mode,
     upstream,
     held,
-    // The next request names this answer, whichever process it comes to.
+    // Whichever process the next request comes to, it looks up there whose this answer is.
     isShared: deps.isShared || (deps.owners !== undefined && codec.traits.keepsAnswers),
     learned: deps.learned,
     window: settings.window,
@@ -327,7 +357,8 @@ async function manage<B>(
       const { id, items } = response
       await opened.visit?.answered(items)
       if (!codec.traits.keepsAnswers || id === undefined) return
-      await deps.responses.remember(tenant, id, { session: sessionId, agent })
+      const { group } = opened
+      await deps.responses.remember(tenant, id, { session: sessionId, agent, ...(group !== undefined && { group }) })
       await chain?.answered(id, response)
     },
   })

@@ -4,6 +4,8 @@ import type { Item } from '../../core/item.ts'
 import { isRecord } from '../../core/values.ts'
 import { VENDOR_CREDENTIALS, type HeaderReader } from '../../formats/endpoints.ts'
 import { tenantName } from '../../drivers/crypto/tenant-name.ts'
+import type { Writable } from '../../lib/writable.ts'
+import type { Elsewhere } from './exchange-types.ts'
 import type { ResponseOwner } from './request/response-sessions.ts'
 
 export type { HeaderReader } from '../../formats/endpoints.ts'
@@ -72,6 +74,14 @@ export const bearerIn = (header: HeaderReader): string | undefined =>
 export interface Speaker {
   readonly session: string
   readonly agent: string
+  /** What the conversation is kept under together with others, where its client sent no name for it. */
+  readonly group?: string
+}
+
+/** A conversation that was told from others. */
+export interface Named {
+  readonly name: string
+  readonly group: string
 }
 
 export interface SpeakerClues {
@@ -82,8 +92,8 @@ export interface SpeakerClues {
   readonly hash: Hash
   /** Whose a stored response is. */
   readonly ownerOfResponse: (id: string) => Promise<ResponseOwner | undefined>
-  /** Tells conversations apart that begin alike: the name of this one in a scope, where the first has the name `base`. Undefined for one of another process. */
-  readonly conversation: (scope: string, base: string) => Promise<string | undefined>
+  /** Tells conversations apart that begin alike: the name of this one in a scope, where the first has the name `base`. */
+  readonly conversation: (scope: string, base: string) => Promise<Named | Elsewhere>
 }
 
 /**
@@ -91,7 +101,7 @@ export interface SpeakerClues {
  * session id, and some clients one id among all their users, so conversations under such a name are told apart as agents. Undefined for a
  * conversation of another process.
  */
-export async function speakerOf(clues: SpeakerClues): Promise<Speaker | undefined> {
+export async function speakerOf(clues: SpeakerClues): Promise<Speaker | Elsewhere> {
   const { header, hash, fields } = clues
   const own = given(header, SESSION_HEADER)
   const named = own ?? clientSession(header, fields)
@@ -99,16 +109,20 @@ export async function speakerOf(clues: SpeakerClues): Promise<Speaker | undefine
   const { previous_response_id: previous } = fields
   const continued =
     typeof previous === 'string' && previous !== '' ? await continuedBy(clues, previous) : conversationIn(fields)
-  const session = named ?? continued?.session ?? (await clues.conversation('', `chain-${beginning}`))
-  if (session === undefined) return undefined
-  const agent =
-    given(header, AGENT_HEADER) ??
-    continued?.agent ??
-    (named !== undefined && own === undefined
-      ? await clues.conversation(named, `begin-${beginning.slice(0, 8)}`)
-      : 'main')
-  if (agent === undefined) return undefined
-  return { session: bounded(session, hash), agent: bounded(agent, hash) }
+  const speaker = (session: string, agent: string, group = continued?.group): Speaker => {
+    const found: Writable<Speaker> = { session: bounded(session, hash), agent: bounded(agent, hash) }
+    if (group !== undefined) found.group = group
+    return found
+  }
+  const agent = given(header, AGENT_HEADER) ?? continued?.agent
+  const session = named ?? continued?.session
+  if (session === undefined) {
+    const found = await clues.conversation('', `chain-${beginning}`)
+    return 'kind' in found ? found : speaker(found.name, agent ?? 'main', found.group)
+  }
+  if (agent !== undefined || named === undefined || own !== undefined) return speaker(session, agent ?? 'main')
+  const found = await clues.conversation(named, `begin-${beginning.slice(0, 8)}`)
+  return 'kind' in found ? found : speaker(session, found.name, found.group)
 }
 
 /** An empty header names nobody. */

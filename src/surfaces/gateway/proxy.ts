@@ -210,13 +210,25 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   }
 }
 
+/** As many as may wait to be heard: on such a socket others are refused at once. */
+const BACKLOG = 4_096
+
 /** A socket that a process left behind which was killed is in the way of the one that takes its place. */
 async function listenInside(server: Server, path: string): Promise<void> {
   if (process.platform !== 'win32') rmSync(path, { force: true })
-  // Not shared with the other processes, as a port would be.
+  // Who is on the other side knows when it is done with a connection.
+  server.keepAliveTimeout = 0
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ path, exclusive: true }, resolve)
+    const onError = (cause: Error): void =>
+      reject(
+        new PlimsollError('bad-config', `Workers cannot reach each other at ${path}: ${cause.message}.`, { cause }),
+      )
+    server.once('error', onError)
+    // Not shared with the other processes, as a port would be.
+    server.listen({ path, exclusive: true, backlog: BACKLOG }, () => {
+      server.off('error', onError)
+      resolve()
+    })
   })
 }
 

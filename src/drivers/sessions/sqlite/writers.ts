@@ -6,8 +6,8 @@ import { localWriter, type LocalWriterOptions, type Writer } from './writer.ts'
 export interface WritersOptions extends LocalWriterOptions {
   /** Writes after which a thread takes over. */
   readonly threadAfter: number
-  /** The thread has committed something, and whoever waited for it was told. */
-  readonly onThreadCommit: () => void
+  /** The thread has answered, so something may be committed, and whoever waited for it was told. */
+  readonly onThreadAnswer: () => void
 }
 
 export interface Writers extends Writer {
@@ -21,7 +21,7 @@ export interface Writers extends Writer {
  * is made here again.
  */
 export function writers(options: WritersOptions): Writers {
-  const { path, lockTimeoutMs, context, threadAfter, onThreadCommit } = options
+  const { path, lockTimeoutMs, context, threadAfter, onThreadAnswer } = options
   const local = localWriter(options)
   let left = threadAfter
   let thread: ThreadWriter | undefined
@@ -39,7 +39,7 @@ export function writers(options: WritersOptions): Writers {
   /** Nothing where no thread may be started: a process with restricted rights, a program that was put into one file. */
   function start(): ThreadWriter | undefined {
     try {
-      return threadWriter({ path, lockTimeoutMs, context, onCommit: onThreadCommit, onEnd: fallBack })
+      return threadWriter({ path, lockTimeoutMs, context, onAnswer: onThreadAnswer, onEnd: fallBack })
     } catch {
       withoutThread()
       return undefined

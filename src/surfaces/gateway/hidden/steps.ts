@@ -67,9 +67,9 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>, 
       const key = toolsKey(owner, tools)
       const durable = isShared ? 'soon' : 'batched'
       const writing = store.setValue(tenant, key, JSON.stringify(declared), false, { durable, session })
-      // The next request may come to another process.
-      if (isShared) return void (await writing)
-      // Whoever loses it, to a kill or a store that is away, decides the same again: the request need not wait for it.
+      // The next request may come to another process; and what came with an epoch is decided in another way without it.
+      if (isShared || declared.withEpoch === true) return void (await writing)
+      // Whoever loses it, to a kill or a store that is away (which the record of the answer tells), decides the same again.
       const name = `${tenant}\n${key}`
       const done = writing
         .catch(() => undefined)

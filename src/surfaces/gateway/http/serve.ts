@@ -128,13 +128,20 @@ async function route(
   const { gateway } = deps
   const request = { method, path: meant.path, header, body, places: meant.places }
   const upstream = upstreamOf(deps.dispatcher, incoming, gone)
-  let reply = await gateway.handle(handOver === undefined ? request : { ...request, mayBeElsewhere: true }, upstream)
+  const reply = await (handOver === undefined
+    ? gateway.handle(request, upstream)
+    : gateway.handleOwn(request, upstream))
   if (reply.kind === 'elsewhere') {
     if (await handOver!.to(reply.process, { incoming, body, response, gone })) return { isElsewhere: true }
-    // It is being replaced: an agent does not wait for that.
-    reply = await gateway.handle(request, upstream)
+    throw new PlimsollError(
+      'upstream',
+      `Worker ${reply.process} of this proxy, whose conversation it is, cannot be reached.`,
+      {
+        advice: 'Try again: a worker that died is replaced.',
+        retryable: true,
+      },
+    )
   }
-  if (reply.kind === 'elsewhere') throw new PlimsollError('conflict', 'This conversation belongs to another process.')
   await answer(reply, response)
   if (reply.kind === 'relay') await reply.settled
   const error = reply.kind === 'answer' ? reply.answer.headers['x-plimsoll-error'] : undefined

@@ -6,12 +6,14 @@ export interface ResponseOwner {
   readonly session: string
   /** Absent in what was stored before agents were. */
   readonly agent?: string
+  /** What its conversation is kept under together with others, where the conversation has no name of its own. */
+  readonly group?: string
 }
 
 /** Whose stored responses are: a chained request shows only its newest items, and names the response before them. */
 export interface ResponseSessions {
   find(tenant: string, responseId: string): Promise<ResponseOwner | undefined>
-  remember(tenant: string, responseId: string, owner: Required<ResponseOwner>): Promise<void>
+  remember(tenant: string, responseId: string, owner: ResponseOwner): Promise<void>
 }
 
 const MOST_KNOWN = 10_000
@@ -26,9 +28,9 @@ export function responseSessions(store: Pick<SessionStore, 'getValue' | 'setValu
       const stored = await store.getValue(tenant, keyOf(id))
       return stored === undefined ? undefined : ownerIn(stored)
     },
-    async remember(tenant, id, { session, agent }) {
-      known.set(`${tenant}\n${id}`, { session, agent })
-      await store.setValue(tenant, keyOf(id), JSON.stringify({ session, agent }), false, { session })
+    async remember(tenant, id, owner) {
+      known.set(`${tenant}\n${id}`, owner)
+      await store.setValue(tenant, keyOf(id), JSON.stringify(owner), false, { session: owner.session })
     },
   }
 }

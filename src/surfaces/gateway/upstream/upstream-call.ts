@@ -67,8 +67,7 @@ export async function passThrough(
   await pump({ taken: [], body: given.body }, response)
 }
 
-/** A kept connection was closed at the moment it was used again, or whoever had it has died. */
-export const isStale = (error: unknown): boolean =>
+const isStale = (error: unknown): boolean =>
   ['EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 const unreachable =

@@ -32,8 +32,8 @@ export interface ThreadWriterOptions {
   readonly path: string
   readonly lockTimeoutMs: number
   readonly context: Context
-  /** Something was committed, and whoever waited for it was told. */
-  readonly onCommit: () => void
+  /** The thread has answered, and whoever waited for it was told. */
+  readonly onAnswer: () => void
   /** The thread ended by itself, and whoever waited for it was told. */
   readonly onEnd: () => void
 }
@@ -54,7 +54,7 @@ interface Pending {
 const LIMITS = { maxYoungGenerationSizeMb: 4 }
 
 /** Has a thread of its own do the writing. It keeps the process alive for as long as somebody waits for it. */
-export function threadWriter({ path, lockTimeoutMs, context, onCommit, onEnd }: ThreadWriterOptions): ThreadWriter {
+export function threadWriter({ path, lockTimeoutMs, context, onAnswer, onEnd }: ThreadWriterOptions): ThreadWriter {
   const name = randomUUID()
   const counts = new Int32Array(new SharedArrayBuffer(8))
   const others = othersThan(name, {
@@ -191,7 +191,7 @@ export function threadWriter({ path, lockTimeoutMs, context, onCommit, onEnd }: 
     asOf = others.asOf(message.commitsOfOthers)
     message.replies.forEach(hear)
     mayEnd()
-    if (message.replies.length > 0) setImmediate(onCommit)
+    if (message.replies.length > 0) setImmediate(onAnswer)
   })
   // Earlier it has no effect.
   worker.once('online', mayEnd)
