@@ -24,7 +24,7 @@ import type { SessionStore } from './ports/session-store.ts'
 import type { SqlEngine } from './ports/sql-engine.ts'
 import type { Fetch } from './surfaces/gateway/fetch.ts'
 import type { Gateway } from './surfaces/gateway/gateway.ts'
-import type { Owners } from './surfaces/gateway/siblings/siblings.ts'
+import type { Siblings } from './surfaces/gateway/siblings/siblings.ts'
 import type { Ledger } from './surfaces/gateway/operate/ledger.ts'
 import type { Sidecar } from './surfaces/gateway/operate/sidecar.ts'
 
@@ -40,7 +40,7 @@ export interface PlimsollOptions {
   /** @internal Memory of earlier work changes no byte; `false` works everything out anew, to prove it. @default true */
   readonly memo?: boolean
   /** @internal Other processes of one proxy serve the same store, each its own conversations. */
-  readonly owners?: Owners
+  readonly siblings?: Pick<Siblings, 'self' | 'count'>
   /** A preset's name or a policy of your own. @default 'plimsoll' */
   readonly policy?: PolicyName | Policy
   /** Policies of your own by the name that a request may ask for, beside the presets. */

@@ -187,7 +187,7 @@ export const OPTIONS: GivenShape = {
   fields: {
     ...LIVE,
     memo: on,
-    owners: { kind: 'driver', methods: ['ownerOf'], words: 'the owners of conversations' },
+    siblings: { kind: 'any' },
     store: either(
       "a URL ('memory:', 'sqlite:./plimsoll.db', 'postgres://…') or a session store",
       text,

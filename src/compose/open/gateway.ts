@@ -8,6 +8,7 @@ import { createFetch } from '../../surfaces/gateway/fetch.ts'
 import { createGateway } from '../../surfaces/gateway/gateway.ts'
 import { stepReader } from '../../surfaces/gateway/hidden/restore.ts'
 import { cacheSizes } from '../cache-sizes.ts'
+import { storedOwners } from '../../surfaces/gateway/siblings/siblings.ts'
 import { hiddenSteps } from '../../surfaces/gateway/hidden/steps.ts'
 import { createSidecar } from '../../surfaces/gateway/operate/sidecar.ts'
 import { heldHistories } from '../../surfaces/gateway/request/held-histories.ts'
@@ -35,7 +36,7 @@ export function openGateway(
 ): Pick<Plimsoll, 'fetch' | 'gateway' | 'limits' | 'sidecar'> {
   const { foundation, models, engine, readers, live, session } = parts
   const { sessions, content, clock, hash, memo, ledger, emit } = foundation
-  const { owners } = options
+  const owners = options.siblings === undefined ? undefined : storedOwners(sessions, options.siblings)
   const isShared = sessions.isShared === true || (cluster.isWorker && owners === undefined)
   const learned = learnedLimits(sessions, clock)
   const gateway = createGateway({

@@ -108,7 +108,7 @@ export async function openProxy(
   const siblings = sessions.isShared === true ? undefined : others?.siblings
   const plimsoll = createPlimsoll({
     ...liveOptions(settings),
-    ...(siblings !== undefined && { owners: siblings }),
+    ...(siblings !== undefined && { siblings }),
     store: sessions,
     artifacts: artifactsUrl,
     ...(settings.logFile !== undefined && { logFile: settings.logFile }),

@@ -5,8 +5,8 @@ import { socketFolder, workerVariables, type Told } from './workplace.ts'
 
 /**
  * Runs `count` copies of this command on one port. What one worker reports as an event the others hear too, so that metrics
- * and event streams say the same whichever worker answers. Each conversation belongs to one worker; a request that comes to another one is
- * handed over. A worker that dies is replaced; signals go to all.
+ * and event streams say the same whichever worker answers. A conversation belongs to the worker that met it first; a request that comes to
+ * another one is handed over. A worker that dies is replaced; signals go to all.
  */
 export async function runWorkers(count: number): Promise<void> {
   let stopping = false

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PlimsollEvent } from '../../core/events.ts'
-import { ownersAmong, type Siblings } from '../gateway/siblings/siblings.ts'
+import type { Siblings } from '../gateway/siblings/siblings.ts'
 
 /** What a parent says to a worker when it starts it. */
 export interface WorkerPlace {
@@ -82,7 +82,7 @@ export function workplace(onEvent: (event: PlimsollEvent) => void): Workplace | 
 
 function siblingsOf({ number, count, folder }: WorkerPlace): Siblings | undefined {
   if (folder === undefined) return undefined
-  return { self: number, addressOf: (other) => addressIn(folder, other), ownerOf: ownersAmong(number, count).ownerOf }
+  return { self: number, count, addressOf: (other) => addressIn(folder, other) }
 }
 
 /** Windows has no sockets in folders; its pipes are named by one. */

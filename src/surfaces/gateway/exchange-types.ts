@@ -80,12 +80,6 @@ export interface Upstream<B> {
   send(request: Outbound): Promise<UpstreamAnswer<B>>
 }
 
-/** The conversation belongs to another process. */
-export interface Elsewhere {
-  readonly kind: 'elsewhere'
-  readonly process: number
-}
-
 /** What a shell does next. */
 export type Reply<B> =
   | { readonly kind: 'answer'; readonly answer: Answer; readonly turn?: TurnReport }

@@ -16,7 +16,7 @@ import { errorAnswer } from './request/answer.ts'
 import { count } from './request/count-tokens.ts'
 import { conversationLimits, type ConversationLimits } from './request/conversation-limits.ts'
 import { decodeBody, isEncoded } from './http/encoding.ts'
-import type { Elsewhere, IncomingRequest, Reply, Upstream } from './exchange-types.ts'
+import type { IncomingRequest, Reply, Upstream } from './exchange-types.ts'
 import { POLICY_HEADER } from './headers.ts'
 import type { Conversations, Visit } from './conversations/conversations.ts'
 import { OBSERVED, speakerOf, tenantOf, type HeaderReader, type TenantRule } from './identity.ts'
@@ -27,7 +27,7 @@ import { exchange } from './request/exchange.ts'
 import { chainOf, type HeldHistories } from './request/held-histories.ts'
 import type { ResponseSessions } from './request/response-sessions.ts'
 import { routeOf, type Route } from '../../formats/routes.ts'
-import type { Owners } from './siblings/siblings.ts'
+import type { Elsewhere, Owners } from './siblings/siblings.ts'
 import { ownPlace } from './upstream/upstreams.ts'
 import { yieldNow, type Pause } from '../../lib/yield-now.ts'
 
@@ -229,8 +229,8 @@ async function open(
   const { items } = conversation
   if (items.length > CHAIN_STEP) await chainAhead(deps.chain, items, pause)
   const links = deps.chain(items)
-  const elsewhere = (key: string): Elsewhere | undefined => {
-    const process = owners?.ownerOf(`${tenant}\n${key}`)
+  const elsewhere = async (key: string): Promise<Elsewhere | undefined> => {
+    const process = await owners?.ownerOf(tenant, key)
     return process === undefined ? undefined : { kind: 'elsewhere', process }
   }
   let visit: Visit | undefined
@@ -243,7 +243,7 @@ async function open(
     async conversation(scope, base) {
       const unnamed = { tenant, scope, base, items, links }
       const group = deps.conversations.groupOf(unnamed)
-      const other = elsewhere(group)
+      const other = owners === undefined ? undefined : await elsewhere(group)
       if (other !== undefined) return other
       if (route.action === 'count') return { name: await deps.conversations.find(unnamed), group }
       visit = await deps.conversations.enter(unnamed)
@@ -252,7 +252,7 @@ async function open(
   })
   if ('kind' in speaker) return speaker
   // A conversation that began in a group stays with it; others are known by their name alone.
-  const other = elsewhere(speaker.group ?? speaker.session)
+  const other = owners === undefined ? undefined : await elsewhere(speaker.group ?? speaker.session)
   if (other !== undefined) return other
   return {
     request,

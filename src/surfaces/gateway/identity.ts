@@ -5,7 +5,7 @@ import { isRecord } from '../../core/values.ts'
 import { VENDOR_CREDENTIALS, type HeaderReader } from '../../formats/endpoints.ts'
 import { tenantName } from '../../drivers/crypto/tenant-name.ts'
 import type { Writable } from '../../lib/writable.ts'
-import type { Elsewhere } from './exchange-types.ts'
+import type { Elsewhere } from './siblings/siblings.ts'
 import type { ResponseOwner } from './request/response-sessions.ts'
 
 export type { HeaderReader } from '../../formats/endpoints.ts'

@@ -11,7 +11,7 @@ import { arrivingBody } from './arriving-body.ts'
 import { bodyTooLarge } from './encoding.ts'
 import { admit, answerPreflight, checkOrigin, type OriginRules } from './other-origins.ts'
 import { bearerIn } from '../identity.ts'
-import type { Elsewhere, Reply, TurnReport } from '../exchange-types.ts'
+import type { Reply, TurnReport } from '../exchange-types.ts'
 import type { Gateway } from '../gateway.ts'
 import { lineOf, type ProxyLine } from '../operate/proxy-line.ts'
 import { pump } from './pump.ts'
@@ -157,7 +157,7 @@ interface Outcome {
 
 const done = (_sent: void): Outcome => ({})
 
-async function answer(reply: Exclude<Reply<Readable>, Elsewhere>, response: ServerResponse): Promise<void> {
+async function answer(reply: Reply<Readable>, response: ServerResponse): Promise<void> {
   if (reply.kind === 'answer') return send(response, reply.answer)
   const { from, headers: extra, body, tap } = reply
   const headers = Object.assign(clientHeaders((from as SocketAnswer).headers), extra)
