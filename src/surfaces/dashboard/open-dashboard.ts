@@ -30,7 +30,8 @@ export function openDashboard(options: DashboardOptions): Dashboard {
   const priceOf = (model: string) => catalogue.resolve(model).info.price
   const meter = createMeter({ catalogue })
   const stored = storedSessions(sessions, priceOf)
-  const steps = hiddenSteps(sessions)
+  // The page only reads them: how soon they are written is not its matter.
+  const steps = hiddenSteps(sessions, false)
   return createDashboard({
     info: async () => ({
       version: packageVersion(),

@@ -1,49 +1,33 @@
-import { isAscii, isUtf8 } from 'node:buffer'
-import type { Link } from '../../core/chain.ts'
-import type { Codec } from '../../core/codec.ts'
-import type { Conversation } from '../../core/conversation.ts'
-import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
+import { isPlimsollError } from '../../core/errors.ts'
 import type { EventBody, EventSink } from '../../core/events.ts'
 import { extended } from '../../core/extended.ts'
-import type { Item } from '../../core/item.ts'
-import { sha256Text } from '../../drivers/crypto/sha256.ts'
 import type { LearnedLimits } from '../../engine/learning/learned-limits.ts'
 import type { HistoryScope } from '../../engine/readers/scope/history-scope.ts'
-import { weightOf, type RecentBodies } from '../../engine/memo/recent-bodies.ts'
+import { weightOf } from '../../engine/memo/recent-bodies.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { errorAnswer } from './request/answer.ts'
 import { count } from './request/count-tokens.ts'
 import { conversationLimits, type ConversationLimits } from './request/conversation-limits.ts'
-import { decodeBody, isEncoded } from './http/encoding.ts'
 import type { IncomingRequest, Reply, Upstream } from './exchange-types.ts'
 import { POLICY_HEADER } from './headers.ts'
-import type { Conversations, Visit } from './conversations/conversations.ts'
-import { OBSERVED, speakerOf, tenantOf, type HeaderReader, type TenantRule } from './identity.ts'
+import type { HeaderReader } from './identity.ts'
 import { openHidden, type HiddenDeps } from './hidden/index.ts'
-import type { StepOwner } from './hidden/steps.ts'
 import type { Ledger } from './operate/ledger.ts'
 import { exchange } from './request/exchange.ts'
 import { chainOf, type HeldHistories } from './request/held-histories.ts'
-import type { ResponseSessions } from './request/response-sessions.ts'
+import { clientOf, maxBodyBytesOf, open, type OpenDeps, type OpenedRequest } from './request/open.ts'
 import { routeOf, type Route } from '../../formats/routes.ts'
 import type { Elsewhere, Owners } from './siblings/siblings.ts'
 import { ownPlace } from './upstream/upstreams.ts'
-import { yieldNow, type Pause } from '../../lib/yield-now.ts'
 
-export interface GatewayDeps {
-  readonly secret: () => Promise<Uint8Array>
-  readonly codecs: ReadonlyMap<string, Codec>
-  readonly bodies: RecentBodies
-  readonly chain: (items: readonly Item[]) => readonly Link[]
+export interface GatewayDeps extends OpenDeps {
   /** Kept open, as long as `bytes` of it and of the others have room. */
   readonly session: (options: SessionOptions, policy: string | undefined, bytes: number) => Session
   /** The same without keeping it: a count may be about anything. */
   readonly glance: (options: SessionOptions, policy?: string) => Session
   readonly learned: LearnedLimits
-  readonly responses: ResponseSessions
   readonly held: HeldHistories
-  readonly conversations: Conversations
   readonly ledger: Ledger
   readonly clock: Clock
   readonly emit: EventSink
@@ -53,21 +37,6 @@ export interface GatewayDeps {
   readonly isShared: boolean
   /** Where several processes serve one store, each its own conversations. */
   readonly owners: Owners | undefined
-  /** Asked for each request: they may change while the gateway runs. */
-  readonly settings: () => GatewaySettings
-}
-
-export interface GatewaySettings {
-  /** Overrides every window. */
-  readonly window?: number
-  /** Requests get tools of ours. @default true */
-  readonly tools?: boolean
-  /** Reports what it would do and changes nothing. @default false */
-  readonly observe?: boolean
-  /** Largest body, unpacked. @default 64 MiB */
-  readonly maxBodyBytes?: number
-  /** Whose content a request is. @default 'credential' */
-  readonly tenants?: TenantRule
 }
 
 export interface Gateway {
@@ -81,44 +50,31 @@ export interface Gateway {
   readonly maxBodyBytes: number
 }
 
-const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
-
-const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
-
 /** The one handler behind the in-process `fetch` and the proxy: same request in, same bytes out. */
 export function createGateway(deps: GatewayDeps): Gateway {
   const held = conversationLimits()
   return {
     get maxBodyBytes() {
-      return deps.settings().maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
+      return maxBodyBytesOf(deps.settings())
     },
     routeOf(method, path) {
       const route = routeOf(method, path)
       return route === undefined || !deps.codecs.has(route.wire) ? undefined : route
     },
     tenantOf: (header, path) => clientOf(deps, { header, path }),
-    handle: (request, upstream) => handle(deps, held, request, upstream),
+    handle: <B>(request: IncomingRequest, upstream: Upstream<B>) => handle<B, never>(deps, held, request, upstream),
     handleOwn: (request, upstream) => handle(deps, held, request, upstream, deps.owners),
   }
 }
 
-type Handled<B> = readonly [
-  deps: GatewayDeps,
-  held: ConversationLimits,
-  request: IncomingRequest,
-  upstream: Upstream<B>,
-]
-
 /** Without owners nothing is anybody else's. */
-function handle<B>(...given: Handled<B>): Promise<Reply<B>>
-function handle<B>(...given: [...Handled<B>, owners: Owners | undefined]): Promise<Reply<B> | Elsewhere>
-async function handle<B>(
+async function handle<B, E extends Elsewhere>(
   deps: GatewayDeps,
   held: ConversationLimits,
   request: IncomingRequest,
   upstream: Upstream<B>,
-  owners?: Owners,
-): Promise<Reply<B> | Elsewhere> {
+  owners?: Owners<E>,
+): Promise<Reply<B> | E> {
   const route = routeOf(request.method, request.path)
   if (route === undefined || request.header(POLICY_HEADER) === 'off') return unread(request, upstream)
   let wasSent = false
@@ -143,11 +99,6 @@ async function handle<B>(
 
 /** Said whenever a model call passes that we could not manage. */
 const BYPASSED = { 'x-plimsoll-verdict': 'bypassed' }
-
-const clientOf = async (
-  deps: GatewayDeps,
-  { header, path, tenants }: Pick<IncomingRequest, 'header' | 'path' | 'tenants'>,
-): Promise<string> => tenantOf(await deps.secret(), header, path, deps.settings().tenants ?? tenants)
 
 /** Sends the bytes on as they came and does not look at the answer. */
 async function unread<B>(
@@ -183,105 +134,6 @@ function bypass<B>(
     session: '',
   })
   return unread(request, upstream, BYPASSED)
-}
-
-/** A request that was read: what it says and who says it. */
-export interface OpenedRequest {
-  readonly request: IncomingRequest
-  readonly route: Route
-  readonly codec: Codec
-  readonly text: string
-  readonly conversation: Conversation
-  readonly decode: (text: string) => Conversation
-  readonly mode: 'apply' | 'observe'
-  readonly settings: GatewaySettings
-  /** The policy that the client asks for. */
-  readonly policy: string | undefined
-  readonly owner: StepOwner
-  /** What its conversation is kept under together with others. */
-  readonly group: string | undefined
-  /** Who pays, where that is not what tells tenants apart. */
-  readonly key: string | undefined
-  /** The conversation of a client that sent no name for it. */
-  readonly visit: Visit | undefined
-}
-
-async function open(
-  deps: GatewayDeps,
-  request: IncomingRequest,
-  route: Route,
-  owners: Owners | undefined,
-): Promise<OpenedRequest | Elsewhere> {
-  const settings = deps.settings()
-  const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES, observe = false } = settings
-  const codec = deps.codecs.get(route.wire)!
-  const pause = yieldNow(SLICE_MS)
-  const encoding = request.header('content-encoding')
-  const { body } = request
-  const text = utf8(isEncoded(encoding) ? await decodeBody(body, encoding, maxBodyBytes) : body)
-  const asked = request.header(POLICY_HEADER)
-  const mode = asked === 'observe' || (observe && asked === undefined) ? 'observe' : 'apply'
-  const client = await clientOf(deps, request)
-  const tenant = mode === 'observe' ? OBSERVED + client : client
-  const decode = (written: string): Conversation => deps.bodies.decode(tenant, codec, written)
-  const conversation = decode(text)
-  await pause()
-  const { items } = conversation
-  if (items.length > CHAIN_STEP) await chainAhead(deps.chain, items, pause)
-  const links = deps.chain(items)
-  const elsewhere = async (key: string): Promise<Elsewhere | undefined> => {
-    const process = await owners?.ownerOf(tenant, key)
-    return process === undefined ? undefined : { kind: 'elsewhere', process }
-  }
-  let visit: Visit | undefined
-  const speaker = await speakerOf({
-    header: request.header,
-    fields: codec.fields(conversation),
-    items,
-    hash,
-    ownerOfResponse: (id) => deps.responses.find(tenant, id),
-    async conversation(scope, base) {
-      const unnamed = { tenant, scope, base, items, links }
-      const group = deps.conversations.groupOf(unnamed)
-      const other = owners === undefined ? undefined : await elsewhere(group)
-      if (other !== undefined) return other
-      if (route.action === 'count') return { name: await deps.conversations.find(unnamed), group }
-      visit = await deps.conversations.enter(unnamed)
-      return { name: visit.name, group }
-    },
-  })
-  if ('kind' in speaker) return speaker
-  // A conversation that began in a group stays with it; others are known by their name alone.
-  const other = owners === undefined ? undefined : await elsewhere(speaker.group ?? speaker.session)
-  if (other !== undefined) return other
-  return {
-    request,
-    route,
-    codec,
-    text,
-    conversation,
-    decode,
-    mode,
-    settings,
-    policy: mode === 'apply' ? asked : undefined,
-    owner: { tenant, session: speaker.session, agent: speaker.agent },
-    group: speaker.group,
-    key: request.tenants === undefined ? undefined : tenantOf(await deps.secret(), request.header, request.path),
-    visit,
-  }
-}
-
-/** Others get their turn when this long was worked on one request. */
-const SLICE_MS = 20
-/** Items that are hashed at once; the chain remembers how far it came. */
-const CHAIN_STEP = 4_000
-
-/** Makes the chain of a long history a part at a time, so that others get their turn. */
-async function chainAhead(chain: GatewayDeps['chain'], items: readonly Item[], pause: Pause): Promise<void> {
-  for (let to = CHAIN_STEP; to < items.length; to += CHAIN_STEP) {
-    chain(items.slice(0, to))
-    await pause()
-  }
 }
 
 /** A conversation that was entered is left again, whatever becomes of the request. */
@@ -357,17 +209,8 @@ async function manage<B>(
       const { id, items } = response
       await opened.visit?.answered(items)
       if (!codec.traits.keepsAnswers || id === undefined) return
-      const { group } = opened
-      await deps.responses.remember(tenant, id, { session: sessionId, agent, ...(group !== undefined && { group }) })
+      await deps.responses.remember(tenant, id, { session: sessionId, agent })
       await chain?.answered(id, response)
     },
   })
-}
-
-/** Most bodies are plain ASCII, and a check and a copy cost a tenth of decoding. */
-function utf8(bytes: Uint8Array): string {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (isAscii(buffer)) return buffer.toString('latin1')
-  if (isUtf8(buffer)) return buffer.toString('utf8')
-  throw new PlimsollError('bad-input', 'The body is not valid UTF-8.')
 }

@@ -4,9 +4,8 @@ import type { Item } from '../../core/item.ts'
 import { isRecord } from '../../core/values.ts'
 import { VENDOR_CREDENTIALS, type HeaderReader } from '../../formats/endpoints.ts'
 import { tenantName } from '../../drivers/crypto/tenant-name.ts'
-import type { Writable } from '../../lib/writable.ts'
-import type { Elsewhere } from './siblings/siblings.ts'
-import type { ResponseOwner } from './request/response-sessions.ts'
+import { agentBase, sessionBase, type Kin } from './conversations/names.ts'
+import type { ResponseOwner } from './conversations/response-sessions.ts'
 
 export type { HeaderReader } from '../../formats/endpoints.ts'
 
@@ -74,14 +73,14 @@ export const bearerIn = (header: HeaderReader): string | undefined =>
 export interface Speaker {
   readonly session: string
   readonly agent: string
-  /** What the conversation is kept under together with others, where its client sent no name for it. */
-  readonly group?: string
 }
 
-/** A conversation that was told from others. */
-export interface Named {
-  readonly name: string
-  readonly group: string
+/** A speaker who is known when it is told which of the conversations that begin alike this one is. */
+export interface UntoldSpeaker extends Kin {
+  /** The speaker if it is the first of them. */
+  readonly speaker: Speaker
+  /** What the name of the conversation stands for. */
+  readonly names: keyof Speaker
 }
 
 export interface SpeakerClues {
@@ -92,37 +91,33 @@ export interface SpeakerClues {
   readonly hash: Hash
   /** Whose a stored response is. */
   readonly ownerOfResponse: (id: string) => Promise<ResponseOwner | undefined>
-  /** Tells conversations apart that begin alike: the name of this one in a scope, where the first has the name `base`. */
-  readonly conversation: (scope: string, base: string) => Promise<Named | Elsewhere>
 }
 
 /**
  * Who is speaking: explicit headers, then what real clients send, else what the conversation itself says. Sub-agents share their parent's
- * session id, and some clients one id among all their users, so conversations under such a name are told apart as agents. Undefined for a
- * conversation of another process.
+ * session id, and some clients one id among all their users, so conversations under such a name are told apart as agents.
  */
-export async function speakerOf(clues: SpeakerClues): Promise<Speaker | Elsewhere> {
+export async function speakerOf(clues: SpeakerClues): Promise<Speaker | UntoldSpeaker> {
   const { header, hash, fields } = clues
   const own = given(header, SESSION_HEADER)
   const named = own ?? clientSession(header, fields)
-  const beginning = beginningOf(clues.items, hash)
   const { previous_response_id: previous } = fields
   const continued =
     typeof previous === 'string' && previous !== '' ? await continuedBy(clues, previous) : conversationIn(fields)
-  const speaker = (session: string, agent: string, group = continued?.group): Speaker => {
-    const found: Writable<Speaker> = { session: bounded(session, hash), agent: bounded(agent, hash) }
-    if (group !== undefined) found.group = group
-    return found
-  }
+  const speaker = (session: string, agent: string): Speaker => ({
+    session: bounded(session, hash),
+    agent: bounded(agent, hash),
+  })
   const agent = given(header, AGENT_HEADER) ?? continued?.agent
   const session = named ?? continued?.session
   if (session === undefined) {
-    const found = await clues.conversation('', `chain-${beginning}`)
-    return 'kind' in found ? found : speaker(found.name, agent ?? 'main', found.group)
+    const base = sessionBase(beginningOf(clues.items, hash))
+    return { scope: '', base, names: 'session', speaker: speaker(base, agent ?? 'main') }
   }
   if (agent !== undefined || named === undefined || own !== undefined) return speaker(session, agent ?? 'main')
-  const found = await clues.conversation(named, `begin-${beginning.slice(0, 8)}`)
-  return 'kind' in found ? found : speaker(session, found.name, found.group)
+  const base = agentBase(beginningOf(clues.items, hash))
+  const found = speaker(session, base)
+  return { scope: found.session, base, names: 'agent', speaker: found }
 }
 
 /** An empty header names nobody. */

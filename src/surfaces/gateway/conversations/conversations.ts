@@ -6,15 +6,12 @@ import type { Item } from '../../../core/item.ts'
 import { BoundedMap } from '../../../lib/bounded-map.ts'
 import { mutex } from '../../../lib/mutex.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
+import { anotherName, type Kin } from './names.ts'
 import { answerMark, endOf, hasAnswer, isRewritten, marksIn, rankOf, type History, type Marks } from './marks.ts'
 
 /** A request without a name of its own. */
-export interface Unnamed extends History {
+export interface Unnamed extends History, Kin {
   readonly tenant: string
-  /** Names are told apart within a scope: a session that the client named, or nothing. */
-  readonly scope: string
-  /** The name of the first conversation that begins like this one. */
-  readonly base: string
 }
 
 /** One request of a conversation, under way. */
@@ -27,8 +24,8 @@ export interface Visit {
 }
 
 export interface Conversations {
-  /** Conversations that are kept together: one process serves all of them. */
-  groupOf(request: Unnamed): string
+  /** The number that a conversation falls under, of `GROUPS` in a tenant. Those of one number are kept together: one process serves them. */
+  groupOf(tenant: string, kin: Kin): number
   enter(request: Unnamed): Promise<Visit>
   /** The name that a request goes on under, for questions that leave no trace. */
   find(request: Unnamed): Promise<string>
@@ -91,11 +88,16 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   const orders = Array.from({ length: STRIPES }, mutex)
 
   const numbers = new BoundedMap<string, number>(MOST_KNOWN)
-  const placed = ({ tenant, scope, base, items, links }: Unnamed): Placed => {
-    const alike = JSON.stringify([tenant, scope, base])
+  const alikeIn = (tenant: string, { scope, base }: Kin): string => JSON.stringify([tenant, scope, base])
+  const numberOf = (alike: string): number => {
     let number = numbers.get(alike)
     if (number === undefined) numbers.set(alike, (number = parseInt(hash(alike).slice(0, 8), 16)))
-    return { tenant, scope, base, items, links, alike, number }
+    return number
+  }
+  const placed = (unnamed: Unnamed): Placed => {
+    const { tenant, scope, base, items, links } = unnamed
+    const alike = alikeIn(tenant, unnamed)
+    return { tenant, scope, base, items, links, alike, number: numberOf(alike) }
   }
   const keyOf = (request: Placed, name: string): string => `${request.alike}${name}`
   const groupOf = ({ number }: Placed): string => `conversations:${number % GROUPS}`
@@ -164,7 +166,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
       isRunning(request, base) ||
       (scope === '' && (await store.version(tenant, base).catch(() => 0)) > 0) ||
       (isShared && !(await leased(request, base, randomBytes(8).toString('hex'))))
-    return isTaken ? `${base}-${randomBytes(4).toString('hex')}` : base
+    return isTaken ? anotherName(base) : base
   }
 
   /** Of two proxies, the first to go on with a conversation in a way of its own does so under its name. */
@@ -246,7 +248,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   }
 
   return {
-    groupOf: (unnamed) => groupOf(placed(unnamed)),
+    groupOf: (tenant, kin) => numberOf(alikeIn(tenant, kin)) % GROUPS,
     enter(unnamed) {
       const request = placed(unnamed)
       return inOrder(request, async () => {

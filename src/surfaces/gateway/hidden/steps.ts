@@ -47,7 +47,7 @@ const MAX_KNOWN = 2_000
  * Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. `isShared`: other processes serve
  * the same sessions at the same time.
  */
-export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>, isShared = false): HiddenSteps {
+export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>, isShared: boolean): HiddenSteps {
   /** Declarations on their way into the store. */
   const declaring = new Map<string, Promise<unknown>>()
   const known = new BoundedMap<string, HiddenAnswer>(MAX_KNOWN)
@@ -55,10 +55,11 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>, 
   const toolsKey = (owner: StepOwner, tools: string): string => `hidden-tools:${nameOf(owner)}:${tools}`
   const chainsKey = (owner: StepOwner): string => `hidden:${nameOf(owner)}`
   const answerKey = (owner: StepOwner, chain: string): string => `${chainsKey(owner)}:${chain}`
+  const inMemory = ({ tenant }: StepOwner, key: string): string => `${tenant}\n${key}`
   return {
     async declared(owner, tools) {
       const key = toolsKey(owner, tools)
-      await declaring.get(`${owner.tenant}\n${key}`)
+      await declaring.get(inMemory(owner, key))
       const stored = await store.getValue(owner.tenant, key)
       return stored === undefined ? undefined : (JSON.parse(stored) as Declared)
     },
@@ -70,7 +71,7 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>, 
       // The next request may come to another process; and what came with an epoch is decided in another way without it.
       if (isShared || declared.withEpoch === true) return void (await writing)
       // Whoever loses it, to a kill or a store that is away (which the record of the answer tells), decides the same again.
-      const name = `${tenant}\n${key}`
+      const name = inMemory(owner, key)
       const done = writing
         .catch(() => undefined)
         .finally(() => {
@@ -84,12 +85,12 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>, 
     },
     async answer(owner, chain) {
       const key = answerKey(owner, chain)
-      const found = known.get(`${owner.tenant}\n${key}`)
+      const found = known.get(inMemory(owner, key))
       if (found !== undefined) return found
       const text = await store.getValue(owner.tenant, key)
       if (text === undefined) return undefined
       const answer = JSON.parse(text) as HiddenAnswer
-      known.set(`${owner.tenant}\n${key}`, answer)
+      known.set(inMemory(owner, key), answer)
       return answer
     },
     async remember(owner, chain, answer) {
@@ -97,7 +98,7 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>, 
       // What the store holds is what every later request gets, in this process too: it may have taken secrets out.
       const { tenant, session } = owner
       const stored = await store.setValue(tenant, key, JSON.stringify(answer), false, { session })
-      known.set(`${tenant}\n${key}`, JSON.parse(stored) as HiddenAnswer)
+      known.set(inMemory(owner, key), JSON.parse(stored) as HiddenAnswer)
       const chains = [...new Set([...(await this.chains(owner)), chain])]
       await store.setValue(tenant, chainsKey(owner), JSON.stringify({ chains }), false, { session })
     },

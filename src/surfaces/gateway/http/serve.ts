@@ -132,10 +132,10 @@ async function route(
     ? gateway.handle(request, upstream)
     : gateway.handleOwn(request, upstream))
   if (reply.kind === 'elsewhere') {
-    if (await handOver!.to(reply.process, { incoming, body, response, gone })) return { isElsewhere: true }
+    if (await handOver!.to(reply.worker, { incoming, body, response, gone })) return { isElsewhere: true }
     throw new PlimsollError(
       'upstream',
-      `Worker ${reply.process} of this proxy, whose conversation it is, cannot be reached.`,
+      `Worker ${reply.worker} of this proxy, whose conversation it is, cannot be reached.`,
       {
         advice: 'Try again: a worker that died is replaced.',
         retryable: true,

@@ -6,8 +6,6 @@ export interface ResponseOwner {
   readonly session: string
   /** Absent in what was stored before agents were. */
   readonly agent?: string
-  /** What its conversation is kept under together with others, where the conversation has no name of its own. */
-  readonly group?: string
 }
 
 /** Whose stored responses are: a chained request shows only its newest items, and names the response before them. */
