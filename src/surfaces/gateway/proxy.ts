@@ -1,6 +1,5 @@
-import { rmSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { checkArguments, type Argument, type GivenShape } from '../../core/given.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { isLoopback, needsToken } from './access.ts'
@@ -9,10 +8,13 @@ import type { Control } from './operate/control.ts'
 import { createDispatcher, type ConnectionOptions } from './upstream/dispatcher.ts'
 import type { Gateway } from './gateway.ts'
 import type { ProxyLine } from './operate/proxy-line.ts'
+import { drainable } from './http/drainable.ts'
 import { refuseUpgrade, serve, type ServeDeps } from './http/serve.ts'
 import type { Sidecar } from './operate/sidecar.ts'
 import type { UpstreamConfig, Upstreams } from '../../config/upstreams.ts'
-import { handOver, type HandOver } from './siblings/hand-over.ts'
+import { asItCame } from './siblings/handed-headers.ts'
+import { joinSiblings } from './siblings/join-siblings.ts'
+import { INSIDE_HEADERS } from './siblings/listen-inside.ts'
 import type { Siblings } from './siblings/siblings.ts'
 import { upstreamTable } from './upstream/upstreams.ts'
 
@@ -117,6 +119,8 @@ export interface Proxy {
   close(): Promise<void>
 }
 
+type Handler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>
+
 /** The gateway behind a socket: `node:http` in front, `undici` streams behind. */
 export async function startProxy(gateway: Gateway, options: ProxyOptions): Promise<Proxy> {
   checkArguments([gateway, options], ARGUMENTS, 'startProxy()', 'bad-config')
@@ -155,40 +159,41 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     ...(sidecar !== undefined && { sidecar }),
     ...(onRequest !== undefined && { onRequest }),
   }
-  const serving = (handingOver?: HandOver): Server => {
+  const serving = (handle: Handler, maxHeaderSize?: number) => {
     const server = createServer({
       requestTimeout: requestTimeoutMs,
       headersTimeout: Math.min(30_000, requestTimeoutMs),
       // How often Node looks for clients that are too slow; its own 30 s would let them stay much longer.
       connectionsCheckingInterval: Math.min(5_000, Math.ceil(requestTimeoutMs / 4)),
+      ...(maxHeaderSize !== undefined && { maxHeaderSize }),
     })
     server.on('request', (incoming, response) => {
-      const work = serve(deps, incoming, response, handingOver).finally(() => working.delete(work))
+      const work = handle(incoming, response).finally(() => working.delete(work))
       working.add(work)
     })
-    return server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket))
+    server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket))
+    return { server, drain: drainable(server) }
   }
-  const handingOver = siblings === undefined ? undefined : handOver(siblings)
-  const server = serving(handingOver)
-  // What comes in there was handed over already.
-  const inner = siblings === undefined ? undefined : serving()
-  const servers = inner === undefined ? [server] : [server, inner]
-  const busy = servers.map(busyConnections)
-  if (inner !== undefined) await listenInside(inner, siblings!.addressOf(siblings!.self))
-  await listen(server, port, host).catch((error: unknown) => {
-    inner?.close()
+  const handed: Handler = (incoming, response) => serve(deps, asItCame(incoming), response)
+  const inner = siblings && (await joinSiblings(siblings, serving(handed, INSIDE_HEADERS), () => draining))
+  const outer = serving((incoming, response) => serve(deps, incoming, response, inner?.handOver))
+  await listen(outer.server, port, host).catch(async (error: unknown) => {
+    await inner?.drain(0)
     throw error
   })
-  const { port: bound } = server.address() as AddressInfo
+  const { port: bound } = outer.server.address() as AddressInfo
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     draining = true
     options.control?.close()
-    const cuts = await Promise.all(servers.map((each, i) => drain(each, busy[i]!, options.drainMs ?? 30_000)))
-    const cut = cuts.reduce((sum, one) => sum + one, 0)
+    const { drainMs = 30_000 } = options
+    const until = performance.now() + drainMs
+    let cut = await outer.drain(drainMs)
+    // Last, since the other processes may have requests for conversations of this one as long as it serves them.
+    if (inner !== undefined) cut += await inner.drain(Math.max(0, until - performance.now()))
     // Answers may be out that are not recorded yet.
     await Promise.all(working)
-    await handingOver?.close()
+    await inner?.handOver.close()
     await dispatcher.close()
     if (cut > 0) {
       throw new PlimsollError('timeout', `${cut} request(s) took longer than the drain time and were cancelled.`, {
@@ -210,28 +215,6 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   }
 }
 
-/** As many as may wait to be heard: on such a socket others are refused at once. */
-const BACKLOG = 4_096
-
-/** A socket that a process left behind which was killed is in the way of the one that takes its place. */
-async function listenInside(server: Server, path: string): Promise<void> {
-  if (process.platform !== 'win32') rmSync(path, { force: true })
-  // Who is on the other side knows when it is done with a connection.
-  server.keepAliveTimeout = 0
-  await new Promise<void>((resolve, reject) => {
-    const onError = (cause: Error): void =>
-      reject(
-        new PlimsollError('bad-config', `Workers cannot reach each other at ${path}: ${cause.message}.`, { cause }),
-      )
-    server.once('error', onError)
-    // Not shared with the other processes, as a port would be.
-    server.listen({ path, exclusive: true, backlog: BACKLOG }, () => {
-      server.off('error', onError)
-      resolve()
-    })
-  })
-}
-
 /** @throws PlimsollError `bad-config` when the address cannot be had. */
 async function listen(server: Server, port: number, host: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
@@ -249,43 +232,4 @@ const REFUSED: Readonly<Record<string, readonly [problem: string, advice: string
   EACCES: ['this user may not use the port', 'Choose a --port above 1023.'],
   EADDRNOTAVAIL: ['this machine does not have the address', 'Choose another --host.'],
   ENOTFOUND: ['the host name is not known', 'Choose another --host.'],
-}
-
-const DRAIN_SWEEP_MS = 25
-
-/** Connections with the number of their answers that are not out yet. Node calls one idle whose answer still waits for a slow reader. */
-function busyConnections(server: Server): ReadonlyMap<Socket, number> {
-  const busy = new Map<Socket, number>()
-  server.on('connection', (socket: Socket) => {
-    busy.set(socket, 0)
-    socket.once('close', () => busy.delete(socket))
-  })
-  server.on('request', ({ socket }, response) => {
-    const count = (by: number): void => {
-      if (busy.has(socket)) busy.set(socket, busy.get(socket)! + by)
-    }
-    count(1)
-    response.once('close', () => count(-1))
-  })
-  return busy
-}
-
-/** Resolves when every connection is closed, with the number of those that had to be cut off. */
-async function drain(server: Server, busy: ReadonlyMap<Socket, number>, drainMs: number): Promise<number> {
-  let cut = 0
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  // A kept-alive connection becomes idle when its last answer is out, which may be after this line.
-  const closeIdle = (): void => {
-    for (const [socket, answers] of busy) if (answers === 0 && socket.writableLength === 0) socket.destroySoon()
-  }
-  closeIdle()
-  const sweep = setInterval(closeIdle, DRAIN_SWEEP_MS)
-  const timer = setTimeout(() => {
-    cut = [...busy.values()].filter((answers) => answers > 0).length
-    server.closeAllConnections()
-  }, drainMs)
-  await closed
-  clearInterval(sweep)
-  clearTimeout(timer)
-  return cut
 }

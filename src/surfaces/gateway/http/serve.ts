@@ -11,7 +11,7 @@ import { arrivingBody } from './arriving-body.ts'
 import { bodyTooLarge } from './encoding.ts'
 import { admit, answerPreflight, checkOrigin, type OriginRules } from './other-origins.ts'
 import { bearerIn } from '../identity.ts'
-import type { Reply, TurnReport } from '../exchange-types.ts'
+import type { IncomingRequest, Reply, TurnReport, Upstream } from '../exchange-types.ts'
 import type { Gateway } from '../gateway.ts'
 import { lineOf, type ProxyLine } from '../operate/proxy-line.ts'
 import { pump } from './pump.ts'
@@ -128,24 +128,31 @@ async function route(
   const { gateway } = deps
   const request = { method, path: meant.path, header, body, places: meant.places }
   const upstream = upstreamOf(deps.dispatcher, incoming, gone)
-  const reply = await (handOver === undefined
-    ? gateway.handle(request, upstream)
-    : gateway.handleOwn(request, upstream))
-  if (reply.kind === 'elsewhere') {
-    if (await handOver!.to(reply.worker, { incoming, body, response, gone })) return { isElsewhere: true }
-    throw new PlimsollError(
-      'upstream',
-      `Worker ${reply.worker} of this proxy, whose conversation it is, cannot be reached.`,
-      {
-        advice: 'Try again: a worker that died is replaced.',
-        retryable: true,
-      },
-    )
-  }
+  const reply =
+    handOver === undefined
+      ? await gateway.handle(request, upstream)
+      : await answeredHere(gateway, request, upstream, (worker) =>
+          handOver.to(worker, { incoming, body, response, gone }),
+        )
+  if (reply === undefined) return { isElsewhere: true }
   await answer(reply, response)
   if (reply.kind === 'relay') await reply.settled
   const error = reply.kind === 'answer' ? reply.answer.headers['x-plimsoll-error'] : undefined
   return { ...(reply.turn !== undefined && { turn: reply.turn }), ...(error !== undefined && { error }) }
+}
+
+/** Undefined where another process has answered. */
+async function answeredHere(
+  gateway: Gateway,
+  request: IncomingRequest,
+  upstream: Upstream<Readable>,
+  handOver: (worker: number) => Promise<boolean>,
+): Promise<Reply<Readable> | undefined> {
+  const reply = await gateway.handleOwn(request, upstream)
+  if (reply.kind !== 'elsewhere') return reply
+  if (await handOver(reply.worker)) return undefined
+  // The proxy stops, and the other one has stopped already. What this one now remembers of the conversation is never out of date: it stops too.
+  return gateway.handle(request, upstream)
 }
 
 interface Outcome {
