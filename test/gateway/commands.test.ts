@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -30,8 +30,9 @@ function watch(child: ChildProcess): { lines: string[]; errors: string[]; exit: 
 /** A proxy that takes requests. */
 async function start(
   options: readonly string[],
+  env: Record<string, string> = {},
 ): Promise<{ child: ChildProcess; listening: string; exit: Promise<number | null> }> {
-  const child = plimsoll(['proxy', '--port', '0', '--json', ...options])
+  const child = plimsoll(['proxy', '--port', '0', '--json', ...options], env)
   const { lines, exit } = watch(child)
   await expect.poll(() => lines[0], poll).toContain('listening')
   const { listening } = JSON.parse(lines.find((line) => line.includes('listening'))!) as { listening: string }
@@ -112,7 +113,9 @@ describe('plimsoll proxy', () => {
   it('goes on with every conversation when a worker is killed, whichever worker it comes to', async () => {
     const upstream = await plainUpstream(json(MESSAGE))
     const store = `sqlite:${join(folder, 'killed.db')}`
-    const { child, listening, exit } = await start(['--workers', '2', '--anthropic', upstream.url, '--store', store])
+    const temporary = mkdtempSync(join(folder, 'tmp-'))
+    const options = ['--workers', '2', '--anthropic', upstream.url, '--store', store]
+    const { child, listening, exit } = await start(options, { TMPDIR: temporary })
     const workers = (): string[] =>
       readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')
     const [first] = workers()
@@ -123,6 +126,10 @@ describe('plimsoll proxy', () => {
     }))
     for (let round = 0; round < 6; round++) {
       if (round === 2) {
+        // So that the one that takes its place finds no folder, as after a cleaner of temporary files.
+        const sockets = readdirSync(temporary).filter((name) => name.startsWith('plimsoll-'))
+        expect(sockets).toHaveLength(1)
+        rmSync(join(temporary, sockets[0]!), { recursive: true })
         process.kill(Number(first), 'SIGKILL')
         // A connection that its parent gives to a process which has just died is lost.
         await expect.poll(workers, poll).not.toContain(first)

@@ -17,14 +17,17 @@ const PLACE = 'PLIMSOLL_WORKER'
 
 export const workerVariables = (place: WorkerPlace): Record<string, string> => ({ [PLACE]: JSON.stringify(place) })
 
-/** Longer names of sockets are cut off by the system without a word. */
-const LONGEST_ADDRESS = 90
+/** The system takes some 100 bytes for the name of a socket, and cuts off longer ones without a word. */
+const LONGEST_FOLDER = 90
 
-/** A folder that only this user gets into. Undefined where none can be made: then workers tell conversations apart in the store. */
+/**
+ * A folder that only this user gets into. Undefined where none can be made: then workers tell conversations apart in the store. It is not in
+ * XDG_RUNTIME_DIR, which is taken away when the user logs out, and cannot be made again; a folder of temporary files can.
+ */
 export function socketFolder(): string | undefined {
   try {
     const folder = mkdtempSync(join(tmpdir(), 'plimsoll-'))
-    if (Buffer.byteLength(folder) <= LONGEST_ADDRESS) return folder
+    if (Buffer.byteLength(folder) <= LONGEST_FOLDER) return folder
     rmSync(folder, { recursive: true })
   } catch {
     // A file system that cannot be written to is no reason not to start.
