@@ -4,7 +4,7 @@ import type { SessionStore } from '../../../ports/session-store.ts'
 /**
  * Processes on one port and one store, each with its own conversations: what a process remembers of them nobody else changes, so that they need
  * no locks in the store. A request that comes to another process is handed over. Agents of one session may belong to several processes: what
- * they share is in the session's log, whose writers the store keeps apart.
+ * they share is in the store, where each append is whole.
  */
 export interface Siblings {
   /** The number of this process. One that takes another's place has its number, and its conversations. */
