@@ -120,6 +120,12 @@ describe('plimsoll proxy', () => {
       readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')
     const [first] = workers()
     expect(workers()).toHaveLength(2)
+    const sockets = join(
+      temporary,
+      readdirSync(temporary).find((name) => name.startsWith('plimsoll-'))!,
+    )
+    // A port that nobody else listens on yet would be given up with the one that is killed.
+    await expect.poll(() => readdirSync(sockets), poll).toHaveLength(2)
     const conversations = Array.from({ length: 6 }, (_, number) => ({
       turns: [{ role: 'user', content: `Task ${number}.` }],
       names: new Set<string | null>(),
@@ -127,9 +133,7 @@ describe('plimsoll proxy', () => {
     for (let round = 0; round < 6; round++) {
       if (round === 2) {
         // So that the one that takes its place finds no folder, as after a cleaner of temporary files.
-        const sockets = readdirSync(temporary).filter((name) => name.startsWith('plimsoll-'))
-        expect(sockets).toHaveLength(1)
-        rmSync(join(temporary, sockets[0]!), { recursive: true })
+        rmSync(sockets, { recursive: true })
         process.kill(Number(first), 'SIGKILL')
         // A connection that its parent gives to a process which has just died is lost.
         await expect.poll(workers, poll).not.toContain(first)
