@@ -5,6 +5,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody, EventSink } from '../../core/events.ts'
 import { extended } from '../../core/extended.ts'
+import type { QuotedText } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
 import { sha256Text } from '../../drivers/crypto/sha256.ts'
 import type { LearnedLimits } from '../../engine/learning/learned-limits.ts'
@@ -35,7 +36,7 @@ export interface GatewayDeps {
   readonly secret: () => Promise<Uint8Array>
   readonly codecs: ReadonlyMap<string, Codec>
   readonly bodies: RecentBodies
-  readonly chain: (items: readonly Item[]) => readonly Link[]
+  readonly chain: (items: readonly Item[], quoted?: QuotedText) => readonly Link[]
   /** Kept open, as long as `bytes` of it and of the others have room. */
   readonly session: (options: SessionOptions, policy: string | undefined, bytes: number) => Session
   /** The same without keeping it: a count may be about anything. */
@@ -227,8 +228,9 @@ async function open(
   const conversation = decode(text)
   await pause()
   const { items } = conversation
-  if (items.length > CHAIN_STEP) await chainAhead(deps.chain, items, pause)
-  const links = deps.chain(items)
+  const chain = (some: readonly Item[]): readonly Link[] => deps.chain(some, (item) => codec.quoted(conversation, item))
+  if (items.length > CHAIN_STEP) await chainAhead(chain, items, pause)
+  const links = chain(items)
   const elsewhere = async (key: string): Promise<Elsewhere | undefined> => {
     const process = await owners?.ownerOf(tenant, key)
     return process === undefined ? undefined : { kind: 'elsewhere', process }
