@@ -32,8 +32,10 @@ export interface Codec {
   readonly incremental?: IncrementalCodec
   /** For wires whose provider keeps answers: how the history that it holds is written out. */
   readonly held?: HeldHistory
-  /** The wire text that an item of this conversation was read from, exactly. */
+  /** The wire text that an item of this conversation was read from, exactly. Not for keeping: it keeps the whole request in memory. */
   fragment(conversation: Conversation, item: Item): string
+  /** An item's text as `JSON.stringify` writes it, where the request has it so. Not for keeping either. */
+  quoted(conversation: Conversation, item: Item): string | undefined
   /** The rules of the wire, run on a body. Empty means that the provider would take it. */
   check(body: unknown, options?: RuleOptions): readonly Violation[]
   /**

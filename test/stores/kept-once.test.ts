@@ -44,9 +44,10 @@ describe('the text of an item', () => {
       await store.append(T, 's', [seen('x'.repeat(10_000), JSON.stringify('x'.repeat(10_000)))])
       await store.close()
       const db = openDatabase(path)
-      const [row] = db.all('SELECT LENGTH(body) AS size FROM records')
+      const [row] = db.all('SELECT LENGTH(body) AS size, TYPEOF(body) AS type FROM records')
       db.close()
       expect(Number(row!['size'])).toBeLessThan(11_000)
+      expect(row!['type'], 'to be read with any tool').toBe('text')
     }))
 
   it('is read from stores that hold it twice', () =>

@@ -42,7 +42,7 @@ export function aesSeal(masterKey: Uint8Array): Seal {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', keysOf(tenant).text, nonce)
       cipher.setAAD(Buffer.from(tenant))
-      const sealed = [cipher.update(text, 'utf8'), cipher.final()]
+      const sealed = [cipher.update(typeof text === 'string' ? Buffer.from(text) : text), cipher.final()]
       return Buffer.concat([Buffer.of(SCHEME), nonce, cipher.getAuthTag(), ...sealed])
     },
     open(tenant, stored) {

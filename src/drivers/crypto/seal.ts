@@ -8,7 +8,8 @@ export interface Seal {
   readonly name: 'plain' | 'aes-256-gcm'
   /** Kept by a store to know its key again; says nothing about it. */
   readonly fingerprint: string
-  seal(tenant: string, text: string): Stored
+  /** A text, or its bytes in UTF-8. */
+  seal(tenant: string, text: string | Uint8Array): Stored
   /** @throws when the bytes are damaged, or belong to another tenant or key. */
   open(tenant: string, stored: Stored): string
   /** The form of a lookup key that an index may hold: equal keys of one tenant stay equal. */

@@ -1,5 +1,6 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { extended } from '../../core/extended.ts'
+import { quotedTextOf } from '../../ports/quoted-texts.ts'
 import { RECORD_VERSION, upgradeRecord } from '../../core/records.ts'
 import type { LogRecord } from '../../core/records.ts'
 import type { Seal, Stored } from '../crypto/seal.ts'
@@ -15,7 +16,7 @@ export interface StoredText {
 export const toStored = (seal: Seal, tenant: string, record: LogRecord): StoredText =>
   textToStored(seal, tenant, encodeRecord(record))
 
-export function textToStored(seal: Seal, tenant: string, text: string): StoredText {
+export function textToStored(seal: Seal, tenant: string, text: string | Uint8Array): StoredText {
   const body = seal.seal(tenant, text)
   return { body, sum: checksum(body), bytes: typeof body === 'string' ? Buffer.byteLength(body) : body.length }
 }
@@ -31,18 +32,20 @@ const PACKED = 2
 /** Shorter texts are kept twice: looking for them costs more than they do. */
 const LEAST_PACKED = 64
 
-/** The text of a record. An item's own text stands inside the fragment that it was read from, as most clients write JSON: it is kept once. */
-export function encodeRecord(record: LogRecord): string {
+export const encodeRecord = (record: LogRecord): string => recordPieces(record).join('')
+
+/** The text of a record, in pieces. An item's own text stands inside the fragment that it was read from, as most clients write JSON: it is kept once. */
+export function recordPieces(record: LogRecord): string[] {
   const isOwn = record.type === 'item-seen' && record.v === RECORD_VERSION
-  if (!isOwn || record.text.length < LEAST_PACKED) return JSON.stringify(record)
-  const { text, fragment } = record
-  const quoted = JSON.stringify(text)
+  if (!isOwn || record.text.length < LEAST_PACKED) return [JSON.stringify(record)]
+  const { fragment } = record
+  const quoted = quotedTextOf(record)
   const at = fragment.indexOf(quoted)
-  if (at < 0) return JSON.stringify(record)
+  if (at < 0) return [JSON.stringify(record)]
   const around = [fragment.slice(0, at), fragment.slice(at + quoted.length)]
   // Written around the quoted text: writing it once more would cost as much as all the rest.
   const rest = extended(record, { v: PACKED, text: undefined, fragment: undefined, around })
-  return `${JSON.stringify(rest).slice(0, -1)},"text":${quoted}}`
+  return [`${JSON.stringify(rest).slice(0, -1)},"text":`, quoted, '}']
 }
 
 function unpacked(stored: unknown): unknown {

@@ -3,7 +3,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import { chainOf, extendChain, linksBefore, type Link } from '../../core/chain.ts'
 import type { EditedItems } from '../../core/edits.ts'
 import type { Hash } from '../../core/hash.ts'
-import type { ClientProfile } from '../../core/identity.ts'
+import type { ClientProfile, QuotedText } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
 import { hidesContent } from '../../core/whole-prompt.ts'
@@ -22,7 +22,7 @@ export interface Memo {
   /** Bodies that were read before. */
   readonly bodies: RecentBodies
   /** The content chain of a history. */
-  readonly chain: (items: readonly Item[]) => readonly Link[]
+  readonly chain: (items: readonly Item[], quoted?: QuotedText) => readonly Link[]
   /** Whether some item names content that stands elsewhere. */
   readonly anyHides: (items: readonly Item[]) => boolean
   /** Whether some item is the model's own reasoning. */
@@ -55,13 +55,20 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
   const chains = prefixes.memo<readonly Link[]>()
   return {
     bodies: createRecentBodies(prefixes, bodyBytes === undefined ? {} : { bytes: bodyBytes - frameBytes, least: 0 }),
-    chain(items) {
+    chain(items, quoted) {
       const near = chains.nearest(items)
       // A request asks for its own chain several times.
       if (near?.shared === items.length && near.isOutgrown) return near.value
       const { value: known, shared } = near ?? { value: [], shared: 0 }
       const count = linksBefore(known, shared)
-      const links = extendChain(count === known.length ? known : known.slice(0, count), items, shared, hash, profile)
+      const links = extendChain(
+        count === known.length ? known : known.slice(0, count),
+        items,
+        shared,
+        hash,
+        profile,
+        quoted,
+      )
       chains.keep(items, links, near)
       return links
     },

@@ -11,6 +11,7 @@ import { ArchivedForms, formOf, noteForm } from './branch/archived-forms.ts'
 import type { Branch } from './branch/branch.ts'
 import type { StoredText } from '../epoch/cascade/draft.ts'
 import type { PrepareContext } from '../prepare/context.ts'
+import { noteQuoted } from '../../ports/quoted-texts.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { NewEdit } from '../tool-results/first-send.ts'
 import { handlesOfRecord } from '../store-admin/record-handles.ts'
@@ -139,7 +140,11 @@ export async function archivable(context: PrepareContext): Promise<readonly Arch
 /** Items between two looks at the clock. */
 const PAUSE_EVERY = 64
 
-function newItems({ branch, conversation }: PrepareContext, items: readonly Archivable[], at: number): ItemSeen[] {
+function newItems(
+  { branch, codec, conversation }: PrepareContext,
+  items: readonly Archivable[],
+  at: number,
+): ItemSeen[] {
   const { archived } = branch.log
   const records: ItemSeen[] = []
   const fresh = new ArchivedForms()
@@ -163,6 +168,8 @@ function newItems({ branch, conversation }: PrepareContext, items: readonly Arch
     if (item.callId !== undefined) record.callId = item.callId
     if (item.toolName !== undefined) record.toolName = item.toolName
     noteForm(record, form)
+    const quoted = isFurtherForm ? undefined : codec.quoted(conversation, item)
+    if (quoted !== undefined) noteQuoted(record, quoted)
     records.push(record)
   }
   return records

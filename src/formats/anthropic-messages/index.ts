@@ -7,7 +7,7 @@ import { readResponse } from './response.ts'
 import { checkAnthropicMessages } from './rules.ts'
 import { stream } from './stream.ts'
 import { traits } from './traits.ts'
-import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages, withMessages } from './source.ts'
+import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages, quotedOf, withMessages } from './source.ts'
 
 export const anthropicMessages: Codec = {
   format: FORMAT,
@@ -17,6 +17,7 @@ export const anthropicMessages: Codec = {
   fields: (conversation) => fieldsOf(conversation),
   incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
   fragment: fragmentOf,
+  quoted: quotedOf,
   check: checkAnthropicMessages,
   placeCacheMarks,
   nativeHeaders(body): Readonly<Record<string, string>> {

@@ -54,7 +54,13 @@ export const { fieldsOf, parsedMessages, endOfMessage, listIn, withMessages } = 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)
-  if (place === undefined) return restoredFragment(item, fragmentOf)
-  const { message, bare, block } = place
-  return sourceOf(conversation).root.rawAt(['messages', message, 'content', ...(bare ? [] : [block])])!
+  return place === undefined ? restoredFragment(item, fragmentOf) : sourceOf(conversation).root.sliceAt(pathOf(place))!
 }
+
+export function quotedOf(conversation: Conversation, item: Item): string | undefined {
+  const place = placeOf(item)
+  return place === undefined ? undefined : sourceOf(conversation).root.quotedAt(pathOf(place), item.text)
+}
+
+const pathOf = ({ message, bare, block }: Place): (string | number)[] =>
+  bare ? ['messages', message, 'content'] : ['messages', message, 'content', block]

@@ -121,3 +121,8 @@ export function fragmentOf(conversation: Conversation, item: Item): string {
   const source = sourceOf(conversation)
   return rawText(source.text, nodeAt(source.body, place))
 }
+
+export function quotedOf(conversation: Conversation, item: Item): string | undefined {
+  const place = placeOf(item)
+  return place === undefined ? undefined : nodeAt(sourceOf(conversation).body, place).quotedAt([], item.text)
+}

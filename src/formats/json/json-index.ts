@@ -1,5 +1,6 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { commonPrefix } from '../../core/common-prefix.ts'
+import { isAsStringified } from '../../core/json/as-stringified.ts'
 import { skipSpace, skipString } from '../../core/json/lexer.ts'
 import { cutOut, Spans } from './spans.ts'
 
@@ -8,6 +9,9 @@ import { cutOut, Spans } from './spans.ts'
  * with the instructions of another.
  */
 const LEAST_SHARED = 1 / 8
+
+/** Shorter texts are written sooner than looked for. */
+const LEAST_QUOTED = 256
 
 /** Members that are searched one by one. */
 const SMALL = 64
@@ -111,13 +115,35 @@ export class JsonNode {
 
   /** The text of a value below this one, or undefined where there is none. Cheaper than nodes all the way down. */
   rawAt(path: readonly (string | number)[]): string | undefined {
+    const at = this.#below(path)
+    return at === undefined ? undefined : this.#spans().raw(at)
+  }
+
+  /** The same for whoever does not keep it. */
+  sliceAt(path: readonly (string | number)[]): string | undefined {
+    const at = this.#below(path)
+    return at === undefined ? undefined : this.#spans().slice(at)
+  }
+
+  /**
+   * The literal of a text that the value at a path is, or has as a member, or as the only part of one. Undefined where there is none, and where
+   * `JSON.stringify` would write it in another way. Not for keeping.
+   */
+  quotedAt(path: readonly (string | number)[], text: string): string | undefined {
+    if (text.length < LEAST_QUOTED) return undefined
+    const within = pathTo(path.reduce(fieldOf, this.value), text)
+    const literal = within === undefined ? undefined : this.sliceAt(path.concat(within))
+    return literal !== undefined && isAsStringified(literal) ? literal : undefined
+  }
+
+  #below(path: readonly (string | number)[]): number | undefined {
     const spans = this.#spans()
     let at: number | undefined = this.#at
     for (const step of path) {
       if (at === undefined) return undefined
       at = spans.child(at, step)
     }
-    return at === undefined ? undefined : spans.raw(at)
+    return at
   }
 
   /** This root's index for a text that begins as this one's does. Undefined where too little of the list is the same. */
@@ -152,7 +178,7 @@ export class JsonNode {
     return children?.map((at) => {
       const key = spans.key(at)
       // Where a key is repeated the parser kept the last value; the others have only their own text.
-      const value: unknown = lastOf.get(key) === at ? values[key] : JSON.parse(spans.raw(at))
+      const value: unknown = lastOf.get(key) === at ? values[key] : JSON.parse(spans.slice(at))
       return { key, start: spans.keyStart(at), node: new JsonNode(this.#spans, at, value) }
     })
   }
@@ -176,6 +202,21 @@ export function indexJson(text: string): JsonNode {
   }
   let spans: Spans | undefined
   return new JsonNode(() => (spans ??= new Spans(text)), 0, value)
+}
+
+/** Members that hold what an item says. */
+const TEXT_KEYS = ['content', 'text', 'output', 'thinking']
+
+/** Strings are the very ones that were parsed, so most comparisons end at the first look. */
+function pathTo(value: unknown, text: string): readonly (string | number)[] | undefined {
+  if (value === text) return []
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const key of TEXT_KEYS) {
+    const inner = fieldOf(value, key)
+    if (inner === text) return [key]
+    if (Array.isArray(inner) && inner.length === 1 && fieldOf(inner[0], 'text') === text) return [key, 0, 'text']
+  }
+  return undefined
 }
 
 /** A body that was indexed before. */
@@ -264,8 +305,8 @@ function prepend(value: unknown, list: readonly string[], before: unknown, kept:
   return true
 }
 
-const fieldOf = (node: unknown, key: string): unknown =>
-  typeof node === 'object' && node !== null ? (node as Record<string, unknown>)[key] : undefined
+const fieldOf = (node: unknown, key: string | number): unknown =>
+  typeof node === 'object' && node !== null ? (node as Record<string | number, unknown>)[key] : undefined
 
 /** The last member wins where a key is repeated, as in the language's own parser. */
 export function member(node: JsonNode | undefined, key: string): JsonNode | undefined {

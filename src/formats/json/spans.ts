@@ -75,6 +75,11 @@ export class Spans {
     return cutOut(this.#text, this.start(value), this.end(value))
   }
 
+  /** The same for whoever does not keep it: it keeps all of the text in memory. */
+  slice(value: number): string {
+    return this.#text.slice(this.start(value), this.end(value))
+  }
+
   key(value: number): string {
     const keyStart = this.keyStart(value)
     return keyText(this.#text, { keyStart, keyEnd: skipString(this.#text, keyStart) })

@@ -3,7 +3,7 @@ import { decode } from './decode.ts'
 import { encode, envelope } from './encode.ts'
 import { readResponse } from './response.ts'
 import { checkOllamaChat } from './rules.ts'
-import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages, withMessages } from './source.ts'
+import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages, quotedOf, withMessages } from './source.ts'
 import { stream } from './stream.ts'
 import { traits } from './traits.ts'
 
@@ -15,6 +15,7 @@ export const ollamaChat: Codec = {
   fields: (conversation) => fieldsOf(conversation),
   incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
   fragment: fragmentOf,
+  quoted: quotedOf,
   check: checkOllamaChat,
   readResponse,
   stream,

@@ -50,3 +50,8 @@ export function fragmentOf(conversation: Conversation, item: Item): string {
   const node = nodeAt(root, place)
   return text.slice(node.start, node.end)
 }
+
+export function quotedOf(conversation: Conversation, item: Item): string | undefined {
+  const place = placeOf(item)
+  return place === undefined ? undefined : nodeAt(sourceOf(conversation).root, place).quotedAt([], item.text)
+}

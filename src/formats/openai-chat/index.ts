@@ -5,7 +5,7 @@ import { readResponse } from './response.ts'
 import { checkOpenAiChat } from './rules.ts'
 import { stream } from './stream.ts'
 import { traits } from './traits.ts'
-import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages, withMessages } from './source.ts'
+import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages, quotedOf, withMessages } from './source.ts'
 
 export const openaiChat: Codec = {
   format: FORMAT,
@@ -15,6 +15,7 @@ export const openaiChat: Codec = {
   fields: (conversation) => fieldsOf(conversation),
   incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
   fragment: fragmentOf,
+  quoted: quotedOf,
   check: checkOpenAiChat,
   readResponse,
   stream,

@@ -62,7 +62,12 @@ export const { fieldsOf, parsedMessages, endOfMessage, listIn, withMessages } = 
 /** The wire text that an item was read from. */
 export function fragmentOf(conversation: Conversation, item: Item): string {
   const place = placeOf(item)
-  return place === undefined ? restoredFragment(item, fragmentOf) : sourceOf(conversation).root.rawAt(pathOf(place))!
+  return place === undefined ? restoredFragment(item, fragmentOf) : sourceOf(conversation).root.sliceAt(pathOf(place))!
+}
+
+export function quotedOf(conversation: Conversation, item: Item): string | undefined {
+  const place = placeOf(item)
+  return place === undefined ? undefined : sourceOf(conversation).root.quotedAt(pathOf(place), item.text)
 }
 
 function pathOf({ message, shape, keys, index }: Place): (string | number)[] {

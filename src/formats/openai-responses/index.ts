@@ -6,7 +6,7 @@ import { readResponse } from './response.ts'
 import { checkOpenAiResponses } from './rules.ts'
 import { stream } from './stream.ts'
 import { traits } from './traits.ts'
-import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages, withMessages } from './source.ts'
+import { endOfMessage, fieldsOf, FORMAT, fragmentOf, listIn, parsedMessages, quotedOf, withMessages } from './source.ts'
 
 export const openaiResponses: Codec = {
   format: FORMAT,
@@ -17,6 +17,7 @@ export const openaiResponses: Codec = {
   incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
   held,
   fragment: fragmentOf,
+  quoted: quotedOf,
   check: checkOpenAiResponses,
   readResponse,
   stream,

@@ -25,7 +25,10 @@ export const logCases: readonly StoreCase[] = [
     async run(subject) {
       const store = await subject.open()
       const texts = ['\ud800 alone', 'a\0b', '\ufeff\u2028\u0085', '👩‍👩‍👧 é é', ' '.repeat(3), '']
-      const records = texts.map((text, i) => item(`i${i}`, text))
+      // Short and long ones side by side: a store may write them in different ways.
+      const records = texts
+        .flatMap((text) => [text, `${text}${' and so on'.repeat(1_000)}${text}`, text])
+        .map((text, i) => item(`i${i}`, text))
       await store.append(T, 's', records)
       assert.deepEqual(await readAll(store, T, 's'), numbered(records))
     },

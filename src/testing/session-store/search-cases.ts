@@ -19,6 +19,12 @@ export const searchCases: readonly StoreCase[] = [
         [{ session: 's', version: 1 }],
       )
       assert.match(hits[0]?.excerpt ?? '', /billing-service FAILED/)
+      await store.append(T, 's', [item('c', `${'All green. '.repeat(500)}Only die Übergabe failed.`)])
+      assert.deepEqual(
+        (await store.search(T, 'übergabe')).map(({ version }) => version),
+        [3],
+        'also at the end of a long text',
+      )
       assert.deepEqual(await store.search(T, 'nowhere'), [])
       assert.deepEqual(
         await store.search(T, ' .,;"*() AND -'),

@@ -1,22 +1,50 @@
 import type { LogRecord } from '../../../core/records.ts'
 import { keyOf, type RecordKey } from '../record-keys.ts'
-import { encodeRecord } from '../record-text.ts'
+import { recordPieces } from '../record-text.ts'
 
 /**
- * Records as an append needs them: of each its text, the index that finds it, and the two values of its key. All of it strings, one behind
- * the other: they pass to another thread for a tenth of what objects take.
+ * Records as an append needs them, made to pass to another thread: long texts as bytes, which move there, and everything else as strings, one
+ * behind the other, which are copied for a tenth of what objects take.
  */
-export type Entries = readonly string[]
+export interface Entries {
+  /** Of each record its text, the index that finds it, and the two values of its key. Empty for a text that is in `bytes`. */
+  readonly strings: readonly string[]
+  /** Long records, each with the text of its item behind it. Whoever sends them elsewhere has them no more. */
+  readonly bytes: Uint8Array<ArrayBuffer> | undefined
+  /** Where those end: of each its record, and its text. */
+  readonly ends: readonly number[]
+}
 
 const FIELDS = 4
+/** Characters of an item's text from which on bytes cost less than a string in two threads. */
+const LONG = 1_024
 
 export function entriesOf(records: readonly LogRecord[]): Entries {
-  const entries: string[] = []
+  const strings: string[] = []
+  const long: string[][] = []
   for (const record of records) {
+    const pieces = recordPieces(record)
     const [index, first, second] = fieldsOf(keyOf(record))
-    entries.push(encodeRecord(record), index, first, second)
+    if (index === 'item' && second.length >= LONG) {
+      strings.push('', index, first, '')
+      long.push(pieces, [second])
+    } else strings.push(pieces.join(''), index, first, second)
   }
-  return entries
+  return long.length === 0 ? { strings, bytes: undefined, ends: [] } : { strings, ...written(long) }
+}
+
+/** Texts in pieces, one behind the other. */
+function written(texts: readonly (readonly string[])[]): { bytes: Uint8Array<ArrayBuffer>; ends: readonly number[] } {
+  let size = 0
+  for (const pieces of texts) for (const piece of pieces) size += Buffer.byteLength(piece)
+  // Of its own: one that shares its memory with others cannot move.
+  const bytes = Buffer.allocUnsafeSlow(size)
+  let at = 0
+  const ends = texts.map((pieces) => {
+    for (const piece of pieces) at += bytes.write(piece, at)
+    return at
+  })
+  return { bytes, ends }
 }
 
 function fieldsOf(key: RecordKey | undefined): readonly [index: string, first: string, second: string] {
@@ -36,15 +64,35 @@ function fieldsOf(key: RecordKey | undefined): readonly [index: string, first: s
 
 export interface Entry {
   /** The record's own text. */
-  readonly record: string
+  readonly record: string | Uint8Array
   readonly key: RecordKey | undefined
+  /** The text of an item, where that is not in its key. */
+  readonly text: Uint8Array | undefined
 }
 
-export const countOf = (entries: Entries): number => entries.length / FIELDS
+export const countOf = ({ strings }: Entries): number => strings.length / FIELDS
 
-export function entryAt(entries: Entries, number: number): Entry {
-  const at = number * FIELDS
-  return { record: entries[at]!, key: keyIn(entries[at + 1]!, entries[at + 2]!, entries[at + 3]!) }
+export function eachEntry({ strings, bytes, ends }: Entries, visit: (entry: Entry) => void): void {
+  let from = 0
+  let next = 0
+  for (let at = 0; at < strings.length; at += FIELDS) {
+    const key = keyIn(strings[at + 1]!, strings[at + 2]!, strings[at + 3]!)
+    const record = strings[at]!
+    if (record !== '') visit({ record, key, text: undefined })
+    else {
+      const [middle, end] = [ends[next]!, ends[next + 1]!]
+      visit({ record: bytes!.subarray(from, middle), key, text: bytes!.subarray(middle, end) })
+      next += 2
+      from = end
+    }
+  }
+}
+
+export function* keysIn({ strings }: Entries): Generator<RecordKey> {
+  for (let at = 0; at < strings.length; at += FIELDS) {
+    const key = keyIn(strings[at + 1]!, strings[at + 2]!, strings[at + 3]!)
+    if (key !== undefined) yield key
+  }
 }
 
 function keyIn(index: string, first: string, second: string): RecordKey | undefined {

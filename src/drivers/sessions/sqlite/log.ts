@@ -1,12 +1,13 @@
 import { badForkVersion, conflict, forkTargetExists, noSuchSession } from '../checks.ts'
 import type { LogPage } from '../paged-log.ts'
+import { plainSeal } from '../../crypto/seal.ts'
 import type { RecordKey } from '../record-keys.ts'
 import { textToStored } from '../record-text.ts'
 import { copyLookups, int } from '../rows.ts'
 import { ensureTenant, recordOf, tenantId } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase, SqlRow, SqlValue } from './database.ts'
-import { countOf, entryAt, type Entries } from './entries.ts'
+import { countOf, eachEntry, type Entries, type Entry } from './entries.ts'
 import type { SessionHead } from './read-cache.ts'
 
 const NONE: SessionHead = { id: 0, version: 0, bytes: 0 }
@@ -59,20 +60,18 @@ export function append(
   const id = head.id === 0 ? createSession(db, tenant, session, now) : head.id
   let { version, bytes } = head
   const rows: SqlValue[] = []
-  const keys: (RecordKey | undefined)[] = []
-  for (let i = 0; i < count; i++) {
-    const { record, key } = entryAt(entries, i)
-    const stored = textToStored(context.seal, tenantName, record)
+  const kept: Entry[] = []
+  eachEntry(entries, (entry) => {
+    const stored = textToStored(context.seal, tenantName, entry.record)
     bytes += stored.bytes
     rows.push(id, ++version, stored.body, stored.sum)
-    keys.push(key)
-  }
-  const first = insertRecords(db, rows)
+    kept.push(entry)
+  })
+  const first = (context.seal === plainSeal ? insertTexts : insertSealed)(db, rows)
   const items: SqlValue[] = []
   for (let i = 0; i < count; i++) {
-    const key = keys[i]
-    const text = key?.index === 'item' ? key.text : ''
-    context.cache.fresh.set(first + i, { owner: tenantName, tenant, text }, FRESH_BYTES + text.length)
+    const { key, text = key?.index === 'item' ? key.text : '' } = kept[i]!
+    context.cache.fresh.set(first + i, { owner: tenantName, tenant, text }, freshWeight(text))
     if (key?.index === 'item') items.push(tenant, context.seal.blind(tenantName, key.identity), id, first + i)
     else if (key !== undefined) index(db, context, tenantName, { tenant, session: id, record: first + i }, key)
   }
@@ -84,16 +83,26 @@ export function append(
 
 /** What an entry takes beside its text, in its map and its list. */
 const FRESH_BYTES = 200
+/** Bytes keep the record in memory that they came with. */
+const freshWeight = (text: string | Uint8Array): number =>
+  FRESH_BYTES + (typeof text === 'string' ? text.length : 2 * text.length)
 
 /** Rows of one statement: a call of the engine costs about as much as the row that it inserts. */
 const MOST_ROWS = 16
 
-const insertRecords = rowInsert('INSERT INTO records (session, version, body, sum)', 4)
-const insertItems = rowInsert('INSERT INTO items (tenant, identity, session, record)', 4)
+const RECORDS = 'INSERT INTO records (session, version, body, sum)'
+/** Texts come as bytes where they are long. */
+const insertTexts = rowInsert(RECORDS, ['?', '?', 'CAST(? AS TEXT)', '?'])
+const insertSealed = rowInsert(RECORDS, ['?', '?', '?', '?'])
+const insertItems = rowInsert('INSERT INTO items (tenant, identity, session, record)', ['?', '?', '?', '?'])
 
 /** Inserts rows, given as their values one after the other, and gives the id of the first: nobody else writes meanwhile, so those of the others follow on it. */
-function rowInsert(into: string, columns: number): (db: SqliteDatabase, values: readonly SqlValue[]) => number {
-  const row = `(${Array<string>(columns).fill('?').join(', ')})`
+function rowInsert(
+  into: string,
+  places: readonly string[],
+): (db: SqliteDatabase, values: readonly SqlValue[]) => number {
+  const columns = places.length
+  const row = `(${places.join(', ')})`
   const statements = Array.from({ length: MOST_ROWS + 1 }, (_, rows) => {
     return `${into} VALUES ${Array<string>(rows).fill(row).join(', ')}`
   })

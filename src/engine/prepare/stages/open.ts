@@ -34,7 +34,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
   const decoded = request.conversation ?? deps.memo.bodies.decode(branch.tenant, codec, text)
   const target = named(request.targets?.[0] ?? { model: decoded.settings.model ?? 'unknown' })
   const { limit, conversation } = openLimit(deps.policy, decoded, limitsOf(deps, target, decoded))
-  const links = deps.memo.chain(conversation.items)
+  const links = deps.memo.chain(conversation.items, (item) => codec.quoted(conversation, item))
   const { calibration, decisions, sealedTokens, isExact } = branch.log
   const trail = branch.requests.trail(decisions)
   const shared = trail === undefined ? 0 : sharedLinks(trail.links, links)

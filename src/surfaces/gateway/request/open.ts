@@ -3,6 +3,7 @@ import type { Link } from '../../../core/chain.ts'
 import type { Codec } from '../../../core/codec.ts'
 import type { Conversation } from '../../../core/conversation.ts'
 import { PlimsollError } from '../../../core/errors.ts'
+import type { QuotedText } from '../../../core/identity.ts'
 import type { Item } from '../../../core/item.ts'
 import { sha256Text } from '../../../drivers/crypto/sha256.ts'
 import type { RecentBodies } from '../../../engine/memo/recent-bodies.ts'
@@ -22,7 +23,7 @@ export interface OpenDeps {
   readonly secret: () => Promise<Uint8Array>
   readonly codecs: ReadonlyMap<string, Codec>
   readonly bodies: RecentBodies
-  readonly chain: (items: readonly Item[]) => readonly Link[]
+  readonly chain: (items: readonly Item[], quoted?: QuotedText) => readonly Link[]
   readonly responses: ResponseSessions
   readonly conversations: Conversations
   /** Asked for each request: they may change while the gateway runs. */
@@ -91,8 +92,9 @@ export async function open<E = never>(
   const conversation = decode(text)
   await pause()
   const { items } = conversation
-  if (items.length > CHAIN_STEP) await chainAhead(deps.chain, items, pause)
-  const links = deps.chain(items)
+  const chain = (some: readonly Item[]): readonly Link[] => deps.chain(some, (item) => codec.quoted(conversation, item))
+  if (items.length > CHAIN_STEP) await chainAhead(chain, items, pause)
+  const links = chain(items)
   const found = await speakerOf({
     header: request.header,
     fields: codec.fields(conversation),

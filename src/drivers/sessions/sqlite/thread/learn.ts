@@ -1,6 +1,6 @@
 import { jointKey } from '../../../../lib/joint-key.ts'
 import type { Context } from '../context.ts'
-import { countOf, entriesOf, entryAt, type Entries } from '../entries.ts'
+import { countOf, entriesOf, keysIn, type Entries } from '../entries.ts'
 import type { ArgsOf, JobName, ResultOf } from '../jobs.ts'
 import { headKey } from '../log.ts'
 
@@ -9,7 +9,7 @@ type Learn = { [K in JobName]: (context: Context, args: ArgsOf<K>, result: Resul
 /** What this process has read ahead, brought up to what its thread has committed. */
 const lessons: Learn = {
   append(context, [tenant, session, entries], { id, version, bytes, tenant: number }, isNewest) {
-    if (entries.length === 0) return
+    if (countOf(entries) === 0) return
     noteKeys(context, tenant, number, entries)
     const key = headKey(number, session)
     const known = context.cache.heads.peek(key)
@@ -19,7 +19,7 @@ const lessons: Learn = {
     else if (!isNewest) context.cache.heads.delete(key)
   },
   claimEpoch: (context, [tenant, session], { epoch }) => changed(context, tenant, session, entriesOf([epoch])),
-  fork: (context, [tenant, , to]) => changed(context, tenant, to, []),
+  fork: (context, [tenant, , to]) => changed(context, tenant, to, entriesOf([])),
   remove: ({ cache }) => cache.clear(),
   prune: ({ cache }) => cache.clear(),
   lease: () => undefined,
@@ -49,9 +49,8 @@ function changed(context: Context, tenant: string, session: string, entries: Ent
 }
 
 function noteKeys({ cache, seal }: Context, tenant: string, number: number, entries: Entries): void {
-  for (let i = 0; i < countOf(entries); i++) {
-    const { key } = entryAt(entries, i)
-    if (key?.index === 'epoch') cache.covers.add(number, seal.blind(tenant, key.cover))
-    if (key?.index === 'edit') cache.editKeys.add(number, seal.blind(tenant, key.key))
+  for (const key of keysIn(entries)) {
+    if (key.index === 'epoch') cache.covers.add(number, seal.blind(tenant, key.cover))
+    if (key.index === 'edit') cache.editKeys.add(number, seal.blind(tenant, key.key))
   }
 }

@@ -125,7 +125,7 @@ export function threadWriter({ path, lockTimeoutMs, context, onAnswer, onEnd }: 
     const message: Calls = { now: context.clock.now(), calls }
     calls = []
     try {
-      worker.postMessage(message, [])
+      worker.postMessage(message, message.calls.flatMap(movedWith))
     } catch {
       for (const call of message.calls) postAlone(message.now, call)
     }
@@ -135,7 +135,7 @@ export function threadWriter({ path, lockTimeoutMs, context, onAnswer, onEnd }: 
   /** One of several cannot be copied: the others are not to blame. */
   function postAlone(now: number, call: Call): void {
     try {
-      worker.postMessage({ now, calls: [call] } satisfies Calls, [])
+      worker.postMessage({ now, calls: [call] } satisfies Calls, movedWith(call))
     } catch (error) {
       settle(call[0], ({ reject }) => reject(error))
       mayEnd()
@@ -228,6 +228,12 @@ export function threadWriter({ path, lockTimeoutMs, context, onAnswer, onEnd }: 
       }
     },
   }
+}
+
+/** What leaves this thread with a call. */
+function movedWith([, job, , args]: Call): ArrayBuffer[] {
+  const bytes = job === 'append' ? (args as ArgsOf<'append'>)[2].bytes : undefined
+  return bytes === undefined ? [] : [bytes.buffer]
 }
 
 type Outcome = 'unknown' | 'not written'
