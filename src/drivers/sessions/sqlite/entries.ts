@@ -3,15 +3,18 @@ import { keyOf, type RecordKey } from '../record-keys.ts'
 import { recordPieces } from '../record-text.ts'
 
 /**
- * Records as an append needs them, made to pass to another thread: long texts as bytes, which move there, and everything else as strings, one
+ * Records as an append needs them, made to pass to another thread: long ones as bytes, which move there, and everything else as strings, one
  * behind the other, which are copied for a tenth of what objects take.
  */
 export interface Entries {
-  /** Of each record its text, the index that finds it, and the two values of its key. Empty for a text that is in `bytes`. */
+  /**
+   * Of each record its text, the index that finds it, and the two values of its key. Of an item in `bytes` only what finds it: its words are
+   * read from the store when they are indexed.
+   */
   readonly strings: readonly string[]
-  /** Long records, each with the text of its item behind it. Whoever sends them elsewhere has them no more. */
+  /** Long records. Whoever sends them elsewhere has them no more. */
   readonly bytes: Uint8Array<ArrayBuffer> | undefined
-  /** Where those end: of each its record, and its text. */
+  /** Where each of those ends. */
   readonly ends: readonly number[]
 }
 
@@ -27,7 +30,7 @@ export function entriesOf(records: readonly LogRecord[]): Entries {
     const [index, first, second] = fieldsOf(keyOf(record))
     if (index === 'item' && second.length >= LONG) {
       strings.push('', index, first, '')
-      long.push(pieces, [second])
+      long.push(pieces)
     } else strings.push(pieces.join(''), index, first, second)
   }
   return long.length === 0 ? { strings, bytes: undefined, ends: [] } : { strings, ...written(long) }
@@ -66,8 +69,6 @@ export interface Entry {
   /** The record's own text. */
   readonly record: string | Uint8Array
   readonly key: RecordKey | undefined
-  /** The text of an item, where that is not in its key. */
-  readonly text: Uint8Array | undefined
 }
 
 export const countOf = ({ strings }: Entries): number => strings.length / FIELDS
@@ -78,11 +79,10 @@ export function eachEntry({ strings, bytes, ends }: Entries, visit: (entry: Entr
   for (let at = 0; at < strings.length; at += FIELDS) {
     const key = keyIn(strings[at + 1]!, strings[at + 2]!, strings[at + 3]!)
     const record = strings[at]!
-    if (record !== '') visit({ record, key, text: undefined })
+    if (record !== '') visit({ record, key })
     else {
-      const [middle, end] = [ends[next]!, ends[next + 1]!]
-      visit({ record: bytes!.subarray(from, middle), key, text: bytes!.subarray(middle, end) })
-      next += 2
+      const end = ends[next++]!
+      visit({ record: bytes!.subarray(from, end), key })
       from = end
     }
   }

@@ -60,18 +60,21 @@ export function append(
   const id = head.id === 0 ? createSession(db, tenant, session, now) : head.id
   let { version, bytes } = head
   const rows: SqlValue[] = []
-  const kept: Entry[] = []
+  const all: Entry[] = []
   eachEntry(entries, (entry) => {
     const stored = textToStored(context.seal, tenantName, entry.record)
     bytes += stored.bytes
     rows.push(id, ++version, stored.body, stored.sum)
-    kept.push(entry)
+    all.push(entry)
   })
   const first = (context.seal === plainSeal ? insertTexts : insertSealed)(db, rows)
   const items: SqlValue[] = []
   for (let i = 0; i < count; i++) {
-    const { key, text = key?.index === 'item' ? key.text : '' } = kept[i]!
-    context.cache.fresh.set(first + i, { owner: tenantName, tenant, text }, freshWeight(text))
+    const { record, key } = all[i]!
+    const text = key?.index === 'item' ? key.text : ''
+    // The text of a long one is not here.
+    if (typeof record === 'string')
+      context.cache.fresh.set(first + i, { owner: tenantName, tenant, text }, FRESH_BYTES + text.length)
     if (key?.index === 'item') items.push(tenant, context.seal.blind(tenantName, key.identity), id, first + i)
     else if (key !== undefined) index(db, context, tenantName, { tenant, session: id, record: first + i }, key)
   }
@@ -83,9 +86,6 @@ export function append(
 
 /** What an entry takes beside its text, in its map and its list. */
 const FRESH_BYTES = 200
-/** Bytes keep the record in memory that they came with. */
-const freshWeight = (text: string | Uint8Array): number =>
-  FRESH_BYTES + (typeof text === 'string' ? text.length : 2 * text.length)
 
 /** Rows of one statement: a call of the engine costs about as much as the row that it inserts. */
 const MOST_ROWS = 16

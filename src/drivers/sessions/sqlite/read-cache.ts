@@ -12,7 +12,7 @@ export interface FreshText {
   readonly owner: string
   readonly tenant: number
   /** Empty for what has no words. */
-  readonly text: string | Uint8Array
+  readonly text: string
 }
 
 /**

@@ -69,8 +69,7 @@ function readingOf(db: SqliteDatabase, context: Context, id: number): Reading {
   if (known !== undefined) {
     fresh.delete(id)
     const { owner, tenant, text } = known
-    const pieces = wordPieces(typeof text === 'string' ? text : Buffer.from(text).toString())
-    return { id, owner, tenant, pieces, words: new Set(), read: 0 }
+    return { id, owner, tenant, pieces: wordPieces(text), words: new Set(), read: 0 }
   }
   const row = db.all(
     `SELECT r.version, r.body, r.sum, s.name AS session, s.tenant, t.name AS owner FROM records r
