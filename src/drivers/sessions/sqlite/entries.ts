@@ -73,21 +73,24 @@ export interface Entry {
 
 export const countOf = ({ strings }: Entries): number => strings.length / FIELDS
 
-export function eachEntry({ strings, bytes, ends }: Entries, visit: (entry: Entry) => void): void {
+export function entriesIn({ strings, bytes, ends }: Entries): Entry[] {
+  const entries: Entry[] = []
   let from = 0
   let next = 0
   for (let at = 0; at < strings.length; at += FIELDS) {
     const key = keyIn(strings[at + 1]!, strings[at + 2]!, strings[at + 3]!)
-    const record = strings[at]!
-    if (record !== '') visit({ record, key })
-    else {
+    let record: Entry['record'] = strings[at]!
+    if (record === '') {
       const end = ends[next++]!
-      visit({ record: bytes!.subarray(from, end), key })
+      record = bytes!.subarray(from, end)
       from = end
     }
+    entries.push({ record, key })
   }
+  return entries
 }
 
+/** What finds them; also where their bytes have moved elsewhere. */
 export function* keysIn({ strings }: Entries): Generator<RecordKey> {
   for (let at = 0; at < strings.length; at += FIELDS) {
     const key = keyIn(strings[at + 1]!, strings[at + 2]!, strings[at + 3]!)

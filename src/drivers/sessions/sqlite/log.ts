@@ -7,7 +7,7 @@ import { copyLookups, int } from '../rows.ts'
 import { ensureTenant, recordOf, tenantId } from './context.ts'
 import type { Context } from './context.ts'
 import type { SqliteDatabase, SqlRow, SqlValue } from './database.ts'
-import { countOf, eachEntry, type Entries, type Entry } from './entries.ts'
+import { countOf, entriesIn, type Entries } from './entries.ts'
 import type { SessionHead } from './read-cache.ts'
 
 const NONE: SessionHead = { id: 0, version: 0, bytes: 0 }
@@ -60,13 +60,12 @@ export function append(
   const id = head.id === 0 ? createSession(db, tenant, session, now) : head.id
   let { version, bytes } = head
   const rows: SqlValue[] = []
-  const all: Entry[] = []
-  eachEntry(entries, (entry) => {
-    const stored = textToStored(context.seal, tenantName, entry.record)
+  const all = entriesIn(entries)
+  for (const { record } of all) {
+    const stored = textToStored(context.seal, tenantName, record)
     bytes += stored.bytes
     rows.push(id, ++version, stored.body, stored.sum)
-    all.push(entry)
-  })
+  }
   const first = (context.seal === plainSeal ? insertTexts : insertSealed)(db, rows)
   const items: SqlValue[] = []
   for (let i = 0; i < count; i++) {
