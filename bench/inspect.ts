@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util'
 const { values } = parseArgs({ options: { megabytes: { type: 'string', default: '50' } } })
 const folder = mkdtempSync(join(tmpdir(), 'plimsoll-bench-'))
 const file = join(folder, 'session.jsonl')
-const binary = resolve(import.meta.dirname, '../dist/surfaces/cli/main.js')
+const binary = resolve(import.meta.dirname, '../dist/cli/main.js')
 
 /** A Claude Code session that reads files and runs commands; results of 2 to 60 kB. */
 async function write(bytes: number): Promise<number> {

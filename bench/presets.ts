@@ -11,7 +11,7 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } 
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { policies } from '../src/engine/presets/index.ts'
-import { loadFile } from '../src/formats/transcripts/load.ts'
+import { loadFile } from '../src/lab/transcripts/load.ts'
 import {
   brokenLines,
   coverageLines,

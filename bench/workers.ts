@@ -37,7 +37,7 @@ interface Workers {
 
 const folder = mkdtempSync(join(tmpdir(), 'plimsoll-bench-'))
 const groups: string[] = []
-const main = join(import.meta.dirname, '../dist/surfaces/cli/main.js')
+const main = join(import.meta.dirname, '../dist/cli/main.js')
 
 async function start(count: number, upstream: string): Promise<Workers> {
   const home = join(folder, String(count))

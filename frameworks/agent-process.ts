@@ -77,7 +77,7 @@ function countingSteps(script: ReturnType<typeof scriptOf>): Script {
 export const moduleOf = (adapter: string, ledgerFile: string, options: string, rest: string): string =>
   `import { writeFileSync } from 'node:fs'
 import { createPlimsoll } from '${DIST}/index.js'
-import { ${adapter === 'pi' ? 'plimsollExtension' : 'plimsollPlugin'} } from '${DIST}/surfaces/adapters/${adapter}.js'
+import { ${adapter === 'pi' ? 'plimsollExtension' : 'plimsollPlugin'} } from '${DIST}/adapters/${adapter}.js'
 
 const plimsoll = createPlimsoll(${options})
 plimsoll.on(({ type }) => {

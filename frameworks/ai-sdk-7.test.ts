@@ -3,7 +3,7 @@ import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
 import { generateText, isStepCount, streamText, tool, wrapLanguageModel } from 'ai'
 import { describe, expect, it } from 'vitest'
-import { plimsollMiddleware, plimsollTools } from '../src/surfaces/adapters/ai-sdk.ts'
+import { plimsollMiddleware, plimsollTools } from '../src/adapters/ai-sdk.ts'
 import { providersOf, READ_LOG } from '../test/adapters/ai-sdk-parts.ts'
 import {
   ANSWER,

@@ -2,7 +2,7 @@ import { BasePlugin, FunctionTool, Gemini, InMemorySessionService, LlmAgent, Run
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createPlimsoll } from '../src/index.ts'
-import { plimsollModel, plimsollPlugin, type AdkOptions } from '../src/surfaces/adapters/google-adk.ts'
+import { plimsollModel, plimsollPlugin, type AdkOptions } from '../src/adapters/google-adk.ts'
 import {
   ANSWER,
   expectFinished,

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { KNOWN_PACKAGES } from '../src/surfaces/adapters/known-packages.ts'
+import { KNOWN_PACKAGES } from '../src/adapters/known-packages.ts'
 import { checkSnippets } from '../test/docs/snippets.ts'
 
 /** What a project that uses the package has before it adds the lines. */

@@ -5,7 +5,7 @@ import { createTool } from '@mastra/core/tools'
 import { Memory } from '@mastra/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { plimsollProcessor, type MastraOptions } from '../src/surfaces/adapters/mastra.ts'
+import { plimsollProcessor, type MastraOptions } from '../src/adapters/mastra.ts'
 import {
   ANSWER,
   expectFinished,

@@ -2,7 +2,7 @@ import * as strands from '@strands-agents/sdk'
 import { OpenAIModel } from '@strands-agents/sdk/models/openai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { plimsollPlugin, type StrandsOptions } from '../src/surfaces/adapters/strands.ts'
+import { plimsollPlugin, type StrandsOptions } from '../src/adapters/strands.ts'
 import {
   ANSWER,
   expectFinished,

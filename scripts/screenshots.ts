@@ -4,8 +4,8 @@
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { runDemoSession } from '../src/surfaces/cli/demo/demo-session.ts'
-import { openProxy } from '../src/surfaces/cli/open-proxy.ts'
+import { runDemoSession } from '../src/cli/demo/demo-session.ts'
+import { openProxy } from '../src/cli/open-proxy.ts'
 import { openBrowser } from '../test/browser/browser.ts'
 
 interface Picture {

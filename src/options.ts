@@ -22,11 +22,11 @@ import type { Clock } from './ports/clock.ts'
 import type { Sandbox } from './ports/sandbox.ts'
 import type { SessionStore } from './ports/session-store.ts'
 import type { SqlEngine } from './ports/sql-engine.ts'
-import type { Fetch } from './surfaces/gateway/fetch.ts'
-import type { Gateway } from './surfaces/gateway/gateway.ts'
-import type { Siblings } from './surfaces/gateway/siblings/siblings.ts'
-import type { Ledger } from './surfaces/gateway/operate/ledger.ts'
-import type { Sidecar } from './surfaces/gateway/operate/sidecar.ts'
+import type { Fetch } from './gateway/fetch.ts'
+import type { Gateway } from './gateway/gateway.ts'
+import type { Siblings } from './gateway/siblings/siblings.ts'
+import type { Ledger } from './gateway/operate/ledger.ts'
+import type { Sidecar } from './gateway/operate/sidecar.ts'
 
 /** An API format. The names of those that ship complete in an editor. */
 export type FormatName = WireFormat | (string & Record<never, never>)

@@ -9,10 +9,10 @@ const SRC = resolve(import.meta.dirname, '../src')
 const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'the other side of a wire, for tests': {
     'testing/referee/dialects/': 'a dialect is what one vendor answers; all are reached through one registry',
-    'testing/simulator/': 'the simulated client writes bodies of one wire',
+    'lab/simulator/': 'the simulated client writes bodies of one wire',
   },
   'models and their tokenizers, whichever wire they are reached over': {
-    'config/schema/shape.ts': 'names tokenizers',
+    'settings/schema/shape.ts': 'names tokenizers',
     'drivers/catalogue/': 'lists models by vendor, and imports such lists',
     'drivers/tokenizers/': 'loads vocabularies',
     'engine/presets/': 'prices and estimates of the documented designs go by model',
@@ -21,23 +21,24 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'meter/media/': 'pictures cost what the model says',
     'meter/overhead.ts': 'templates go by model family',
     'meter/thinking.ts': 'which models forget thinking',
-    'surfaces/cli/commands/count.ts': 'a model in an example',
-    'surfaces/cli/doctor/machine.ts': 'says which tokenizers are exact',
-    'surfaces/cli/replay/replay-recording.ts': 'the model whose prices serve where a recording names none',
+    'cli/commands/count.ts': 'a model in an example',
+    'cli/doctor/machine.ts': 'says which tokenizers are exact',
+    'cli/replay/replay-recording.ts': 'the model whose prices serve where a recording names none',
   },
   'clients: agents that people use, which are no vendors of wires': {
     'compose/open/foundation.ts': 'passes the profile of a client on',
     'core/identity.ts': 'the profile of a client that changes its own history',
     'engine/tool-results/derived.ts': 'strips what that client adds',
-    'surfaces/cli/agents/': 'which settings each agent reads',
-    'surfaces/cli/commands.ts': 'says whose recordings it finds',
-    'surfaces/cli/commands/inspect.ts': 'says whose recordings it looked for',
-    'surfaces/cli/commands/run.ts': 'an agent in an example',
-    'surfaces/cli/doctor/network.ts': 'reads the settings of clients',
-    'surfaces/gateway/identity.ts': 'how clients name their sessions',
+    'lab/transcripts/': 'the files in which agents keep what was said',
+    'cli/agents/': 'which settings each agent reads',
+    'cli/commands.ts': 'says whose recordings it finds',
+    'cli/commands/inspect.ts': 'says whose recordings it looked for',
+    'cli/commands/run.ts': 'an agent in an example',
+    'cli/doctor/network.ts': 'reads the settings of clients',
+    'gateway/identity.ts': 'how clients name their sessions',
   },
   'frameworks, whose packages are named after vendors': {
-    'surfaces/adapters/': 'imports and describes them',
+    'adapters/': 'imports and describes them',
   },
   secrets: {
     'engine/redaction/': 'keys are known by how they look',
@@ -79,14 +80,15 @@ const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
 
 describe('outside formats/', () => {
   it('no file names a wire, or the URL, a header or a variable of its vendor', () => {
-    const others = /^(drivers\/catalogue|drivers\/tokenizers|config\/schema|engine\/presets|engine\/redaction|meter)\//
+    const others =
+      /^(drivers\/catalogue|drivers\/tokenizers|settings\/schema|engine\/presets|engine\/redaction|meter)\//
     const found = files.filter(
       (file) =>
-        !file.startsWith('testing/') &&
+        !/^(testing|lab\/(simulator|transcripts))\//.test(file) &&
         // Families of models share their names with wires, and keys with the headers that they travel in.
         !(others.test(file) && exceptionFor(file) !== undefined) &&
         // Clients are known by the variables that they read.
-        !/^surfaces\/cli\/(agents\/|doctor\/network\.ts)/.test(file) &&
+        !/^cli\/(agents\/|doctor\/network\.ts)/.test(file) &&
         KNOWLEDGE.test(codeOf(file)),
     )
     expect(found).toEqual([])

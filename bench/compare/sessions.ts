@@ -1,6 +1,6 @@
-import { loadFile } from '../../src/formats/transcripts/load.ts'
+import { loadFile } from '../../src/lab/transcripts/load.ts'
 import { createMeter } from '../../src/meter/index.ts'
-import { knownModels } from '../../src/surfaces/cli/catalogue.ts'
+import { knownModels } from '../../src/cli/catalogue.ts'
 import { chatSession } from './chat.ts'
 import { measuredSession, type MeasuredSession } from './measure.ts'
 

@@ -1,4 +1,4 @@
-import type { ReplayResult } from '../../src/surfaces/cli/replay/replay-recording.ts'
+import type { ReplayResult } from '../../src/cli/replay/replay-recording.ts'
 
 /** A replay with the folder that it is from. */
 export interface PresetReplay extends ReplayResult {

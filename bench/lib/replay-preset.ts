@@ -1,5 +1,5 @@
-import type { Recording } from '../../src/formats/transcripts/recording.ts'
-import { replayRecording, type ReplayOptions } from '../../src/surfaces/cli/replay/replay-recording.ts'
+import type { Recording } from '../../src/lab/transcripts/recording.ts'
+import { replayRecording, type ReplayOptions } from '../../src/cli/replay/replay-recording.ts'
 import type { PresetReplay } from './preset-table.ts'
 
 /** Everything resent, as in the recall figures: clients that compact by themselves would leave a policy nothing to do. */

@@ -1,4 +1,4 @@
-import type { Recording } from '../../src/formats/transcripts/recording.ts'
+import type { Recording } from '../../src/lab/transcripts/recording.ts'
 import { incident } from './incident.ts'
 
 const CHARACTERS_PER_TOKEN = 3

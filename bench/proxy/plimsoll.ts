@@ -6,13 +6,9 @@ import { join } from 'node:path'
 /** The build need not be there when this file is type-checked. */
 const built = (file: string): string => new URL(`../../dist/${file}`, import.meta.url).href
 const { createPlimsoll } = (await import(built('index.js'))) as typeof import('../../src/index.ts')
-const { startProxy } = (await import(
-  built('surfaces/gateway/proxy.js')
-)) as typeof import('../../src/surfaces/gateway/proxy.ts')
+const { startProxy } = (await import(built('gateway/proxy.js'))) as typeof import('../../src/gateway/proxy.ts')
 
-const { collectSooner } = (await import(
-  built('surfaces/cli/heap-growth.js')
-)) as typeof import('../../src/surfaces/cli/heap-growth.ts')
+const { collectSooner } = (await import(built('cli/heap-growth.js'))) as typeof import('../../src/cli/heap-growth.ts')
 
 collectSooner()
 const folder = mkdtempSync(join(tmpdir(), 'plimsoll-bench-'))

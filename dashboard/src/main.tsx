@@ -1,6 +1,6 @@
 import { render } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { DashboardInfo } from '../../src/surfaces/dashboard/page-types.ts'
+import type { DashboardInfo } from '../../src/dashboard/page-types.ts'
 import { get } from './api.ts'
 import { followEvents, type LiveState, type News, type Subscribe } from './live.ts'
 import { useLoad } from './load.ts'

@@ -6,7 +6,7 @@
 import { BasePlugin, FunctionTool, Gemini, InMemorySessionService, LlmAgent, Runner } from '@google/adk'
 import { z } from 'zod'
 import { createPlimsoll } from '../../src/index.ts'
-import { plimsollPlugin } from '../../src/surfaces/adapters/google-adk.ts'
+import { plimsollPlugin } from '../../src/adapters/google-adk.ts'
 import { pageOfLog, vendorOf } from './vendor.ts'
 
 const vendor = vendorOf('gemini')

@@ -8,7 +8,7 @@ import { Agent, type AgentConfig } from '@mastra/core/agent'
 import { createTool } from '@mastra/core/tools'
 import { z } from 'zod'
 import { createPlimsoll } from '../../src/index.ts'
-import { plimsollProcessor } from '../../src/surfaces/adapters/mastra.ts'
+import { plimsollProcessor } from '../../src/adapters/mastra.ts'
 import { pageOfLog, vendorOf } from './vendor.ts'
 
 const vendor = vendorOf('openai-chat')

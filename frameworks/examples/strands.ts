@@ -7,7 +7,7 @@ import * as strands from '@strands-agents/sdk'
 import { OpenAIModel } from '@strands-agents/sdk/models/openai'
 import { z } from 'zod'
 import { createPlimsoll } from '../../src/index.ts'
-import { plimsollPlugin } from '../../src/surfaces/adapters/strands.ts'
+import { plimsollPlugin } from '../../src/adapters/strands.ts'
 import { pageOfLog, vendorOf } from './vendor.ts'
 
 const vendor = vendorOf('openai-chat')

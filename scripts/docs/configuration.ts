@@ -1,6 +1,6 @@
-import { PRESET_VARIABLES, VARIABLES } from '../../src/config/environment.ts'
-import { unitWords } from '../../src/config/schema/read-number.ts'
-import { CONFIG, type Shape } from '../../src/config/schema/shape.ts'
+import { PRESET_VARIABLES, VARIABLES } from '../../src/settings/environment.ts'
+import { unitWords } from '../../src/settings/schema/read-number.ts'
+import { CONFIG, type Shape } from '../../src/settings/schema/shape.ts'
 import { FOREIGN_VARIABLES } from './foreign-variables.ts'
 import { code, page, sentence, table } from './markdown.ts'
 
@@ -67,7 +67,7 @@ export function configurationPage(): string {
     .map(({ key, shape }) => [code(key), typeOf(shape), sentence(shape.about.replace(/^proxy: /, 'Proxy: '))])
   return page(
     'Configuration reference',
-    'src/config/schema/shape.ts',
+    'src/settings/schema/shape.ts',
     'Every key of a settings file (YAML, JSON or a module). Which file is read and what wins: [configuring](../configuring.md). ' +
       '`override` below a policy or an agent takes the same keys as `override` at the top.',
     table(['Key', 'Value', 'Meaning'], rows),
@@ -80,7 +80,7 @@ const variableRows = (variables: readonly { readonly name: string; readonly abou
 export function environmentPage(): string {
   return page(
     'Environment variables',
-    'src/config/environment.ts',
+    'src/settings/environment.ts',
     'A flag wins over a variable, and a variable over a settings file.',
     '## Plimsoll',
     table(['Variable', 'Meaning'], variableRows(VARIABLES)),

@@ -1,6 +1,6 @@
 import type { Policy } from '../core/policy.ts'
 import { policyNamed } from '../engine/presets/index.ts'
-import { LIVE_OPTIONS, OPTIONS } from '../config/options-shape.ts'
+import { LIVE_OPTIONS, OPTIONS } from '../settings/options-shape.ts'
 import { checkGiven } from '../core/given.ts'
 import type { LiveOptions, PlimsollOptions } from '../options.ts'
 

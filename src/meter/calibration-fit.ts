@@ -1,4 +1,4 @@
-import type { Writable } from '../lib/writable.ts'
+import type { Writable } from '../util/writable.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 
 /** One measurement, by the parts that have factors of their own. */

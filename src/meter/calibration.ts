@@ -1,4 +1,4 @@
-import { BoundedMap } from '../lib/bounded-map.ts'
+import { BoundedMap } from '../util/bounded-map.ts'
 import type { EventBody } from '../core/events.ts'
 import type { Target } from '../core/target.ts'
 import {

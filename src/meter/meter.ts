@@ -3,7 +3,7 @@ import { type Count, countFrom, NO_TOKENS, scaleCount, sumCounts } from '../core
 import type { Item, ToolDeclaration } from '../core/item.ts'
 import type { Load } from '../core/target.ts'
 import type { Usage } from '../core/usage.ts'
-import { createPrefixes, type Prefixes } from '../lib/prefix-memo.ts'
+import { createPrefixes, type Prefixes } from '../util/prefix-memo.ts'
 import type { CalibratedTarget, Calibration } from './calibration.ts'
 import type { ContentKind } from './estimator/kinds.ts'
 import { widened } from './family-bias.ts'

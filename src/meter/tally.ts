@@ -1,5 +1,5 @@
 import { type Count, countFrom, type CountSource, NO_TOKENS, weaker } from '../core/count.ts'
-import type { Near, Prefixes } from '../lib/prefix-memo.ts'
+import type { Near, Prefixes } from '../util/prefix-memo.ts'
 import type { Item } from '../core/item.ts'
 import { addMedia, type CountedItem } from './count-item.ts'
 import type { ContentKind } from './estimator/kinds.ts'

@@ -1,5 +1,5 @@
 import type { Usage } from '../core/usage.ts'
-import type { Writable } from '../lib/writable.ts'
+import type { Writable } from '../util/writable.ts'
 
 /** Usage that says nothing is no usage. */
 export const isKnownUsage = (usage: Usage | undefined): usage is Usage =>

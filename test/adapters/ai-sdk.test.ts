@@ -4,7 +4,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { generateText, stepCountIs, streamText, tool, wrapLanguageModel } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { plimsollMiddleware, plimsollTools } from '../../src/surfaces/adapters/ai-sdk.ts'
+import { plimsollMiddleware, plimsollTools } from '../../src/adapters/ai-sdk.ts'
 import { providersOf, READ_LOG } from './ai-sdk-parts.ts'
 import {
   ANSWER,

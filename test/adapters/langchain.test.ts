@@ -5,7 +5,7 @@ import { ChatOpenAI } from '@langchain/openai'
 import { createAgent } from 'langchain'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { plimsollMiddleware } from '../../src/surfaces/adapters/langchain.ts'
+import { plimsollMiddleware } from '../../src/adapters/langchain.ts'
 import {
   ANSWER,
   expectFinished,

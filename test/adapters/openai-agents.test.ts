@@ -2,7 +2,7 @@ import { Agent, MemorySession, OpenAIProvider, Runner, tool, type OpenAIProvider
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { plimsollProvider, plimsollTools } from '../../src/surfaces/adapters/openai-agents.ts'
+import { plimsollProvider, plimsollTools } from '../../src/adapters/openai-agents.ts'
 import {
   ANSWER,
   expectFinished,

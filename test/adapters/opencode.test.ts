@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createPlimsoll } from '../../src/index.ts'
-import { plimsollPlugin } from '../../src/surfaces/adapters/opencode.ts'
+import { plimsollPlugin } from '../../src/adapters/opencode.ts'
 import { createReferee, say } from '../../src/testing/referee/index.ts'
 import { logOf } from './scenario.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createPlimsoll } from '../../src/index.ts'
-import { plimsollExtension } from '../../src/surfaces/adapters/pi.ts'
+import { plimsollExtension } from '../../src/adapters/pi.ts'
 import { ANSWER, expectFinished, expectWhole, logOf, MAX_OUTPUT, stageFor, STEPS, TASK, WINDOW } from './scenario.ts'
 
 type Handler = (event: unknown, context: unknown) => unknown

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { createPlimsoll, isPlimsollError } from '../../src/index.ts'
-import * as aiSdk from '../../src/surfaces/adapters/ai-sdk.ts'
-import * as adk from '../../src/surfaces/adapters/google-adk.ts'
-import * as langchain from '../../src/surfaces/adapters/langchain.ts'
-import * as mastra from '../../src/surfaces/adapters/mastra.ts'
-import * as agents from '../../src/surfaces/adapters/openai-agents.ts'
-import * as opencode from '../../src/surfaces/adapters/opencode.ts'
-import * as pi from '../../src/surfaces/adapters/pi.ts'
-import * as strands from '../../src/surfaces/adapters/strands.ts'
-import { startMcpHttp } from '../../src/surfaces/mcp/index.ts'
+import * as aiSdk from '../../src/adapters/ai-sdk.ts'
+import * as adk from '../../src/adapters/google-adk.ts'
+import * as langchain from '../../src/adapters/langchain.ts'
+import * as mastra from '../../src/adapters/mastra.ts'
+import * as agents from '../../src/adapters/openai-agents.ts'
+import * as opencode from '../../src/adapters/opencode.ts'
+import * as pi from '../../src/adapters/pi.ts'
+import * as strands from '../../src/adapters/strands.ts'
+import { startMcpHttp } from '../../src/mcp/index.ts'
 
 const plimsoll = createPlimsoll({ store: 'memory:' })
 const session = plimsoll.session({ id: 'run' })

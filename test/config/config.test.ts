@@ -12,10 +12,10 @@ import {
   problemLine,
   readConfig,
   windowOf,
-} from '../../src/config/index.ts'
+} from '../../src/settings/index.ts'
 import { policies } from '../../src/engine/presets/index.ts'
 import { createPlimsoll } from '../../src/compose/plimsoll.ts'
-import { proxyConfig } from '../../src/config/proxy.ts'
+import { proxyConfig } from '../../src/settings/proxy.ts'
 
 /** The example of the ai-agent document, as it stands. */
 const AI_AGENT = `providers:

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { createProgram } from '../../src/surfaces/cli/program.ts'
+import { createProgram } from '../../src/cli/program.ts'
 import { json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from '../gateway/upstream.ts'
 import { instructionsOf, ROOT } from './dockerfile.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { referencePages } from '../../scripts/generate-docs.ts'
 import { FOREIGN_VARIABLES } from '../../scripts/docs/foreign-variables.ts'
-import { PRESET_VARIABLES, VARIABLES } from '../../src/config/environment.ts'
+import { PRESET_VARIABLES, VARIABLES } from '../../src/settings/environment.ts'
 import { ROOT } from './pages.ts'
 
 const pages = await referencePages()
@@ -18,7 +18,7 @@ it.each(Object.keys(pages))('%s is what `npm run docs:generate` writes', (name) 
 })
 
 const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !file.startsWith('testing') && file !== 'config/environment.ts')
+  .filter((file) => file.endsWith('.ts') && !file.startsWith('testing') && file !== 'settings/environment.ts')
   .map((file) => readFileSync(join(ROOT, 'src', file), 'utf8'))
 
 it('lists every environment variable that the sources read', () => {

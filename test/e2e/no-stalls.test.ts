@@ -69,7 +69,7 @@ describe('while one request is worked on', () => {
     })
     await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
-    const main = join(import.meta.dirname, '../../dist/surfaces/cli/main.js')
+    const main = join(import.meta.dirname, '../../dist/cli/main.js')
     proxy = spawn(process.execPath, [main, 'proxy', '--port', '0', '--json', '--openai', url], {
       env: { PATH: process.env['PATH'], HOME: folder, PLIMSOLL_HOME: folder },
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -22,7 +22,7 @@ afterAll(async () => {
 
 async function startProxy(upstream: string, store: string) {
   const child = node(
-    ['src/surfaces/cli/main.ts', 'proxy', '--port', '0', '--anthropic', upstream, '--store', store, '--json'],
+    ['src/cli/main.ts', 'proxy', '--port', '0', '--anthropic', upstream, '--store', store, '--json'],
     {},
   )
   const line = await lineMatching(child, (said) => said.startsWith('{"listening"'))

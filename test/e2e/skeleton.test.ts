@@ -8,7 +8,7 @@ import { handlesIn } from '../../src/core/handles.ts'
 import type { Epoch } from '../../src/core/records.ts'
 import { openStore } from '../../src/drivers/open-store.ts'
 import { createPlimsoll } from '../../src/index.ts'
-import { tenantOf } from '../../src/surfaces/gateway/identity.ts'
+import { tenantOf } from '../../src/gateway/identity.ts'
 import { startReferee, type RunningReferee } from '../../src/testing/referee/index.ts'
 import { exitOf, lineMatching, node } from './skeleton/processes.ts'
 import { BIG_STEP, script, STEPS, toolOutput, TOOLS } from './skeleton/scenario.ts'
@@ -106,7 +106,7 @@ describe('walking skeleton', () => {
     const store = `sqlite:${join(folder, 'proxied.db')}`
     const proxy = node(
       [
-        'src/surfaces/cli/main.ts',
+        'src/cli/main.ts',
         'proxy',
         '--port',
         '0',

@@ -49,7 +49,7 @@ describe('two proxies on one Postgres', () => {
   async function startProxy(referee: RunningReferee, database: string): Promise<(typeof proxies)[number]> {
     const child = node(
       [
-        'src/surfaces/cli/main.ts',
+        'src/cli/main.ts',
         'proxy',
         '--port',
         '0',

@@ -47,7 +47,7 @@ describe('one message in several forms', () => {
     const sessions = memoryStore()
     for (let process = 0; process < 2; process++) {
       const { deps } = testEngine({ sessions })
-      const guarded = 'redact' in guard ? redactingDeps(deps, guard.redact) : deps
+      const guarded = guard.redact !== undefined ? redactingDeps(deps, guard.redact) : deps
       const session = createSession(async () => guarded, { id: 'test' })
       for (let turn = 0; turn < 2; turn++) await session.prepare({ format: 'anthropic-messages', body: request })
     }

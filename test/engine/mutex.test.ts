@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { mutex } from '../../src/lib/mutex.ts'
+import { mutex } from '../../src/util/mutex.ts'
 
 describe('a mutex', () => {
   it('runs one task at a time, in the order they came, and begins at once where nobody is before', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createPlimsoll } from '../../src/index.ts'
-import type { Fetch } from '../../src/surfaces/gateway/fetch.ts'
+import type { Fetch } from '../../src/gateway/fetch.ts'
 
 /** Made here, so that no scanner takes this file for a leak. `n` keeps the plants of one place apart from those of another. */
 const letters = (n: number, length: number, alphabet = 'abcdefghijklmnopqrstuvwxyz'): string =>

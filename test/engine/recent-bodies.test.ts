@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Codec } from '../../src/core/codec.ts'
-import { createPrefixes } from '../../src/lib/prefix-memo.ts'
+import { createPrefixes } from '../../src/util/prefix-memo.ts'
 import { createRecentBodies, weightOf } from '../../src/engine/memo/recent-bodies.ts'
 import { codecs } from '../../src/formats/registry.ts'
 

@@ -5,7 +5,7 @@ import { applyEdits, type Edit } from '../../src/core/edits.ts'
 import type { Item } from '../../src/core/item.ts'
 import { turnsOf } from '../../src/core/turns.ts'
 import { indexJson } from '../../src/formats/json/json-index.ts'
-import { loadFile } from '../../src/formats/transcripts/load.ts'
+import { loadFile } from '../../src/lab/transcripts/load.ts'
 import floors from '../corpus.json' with { type: 'json' }
 import type { WireName } from '../support/generators/index.ts'
 import { sharedFolder, sharedText } from '../support/shared-data.ts'

@@ -5,7 +5,7 @@ import { applyEdits } from '../../src/core/edits.ts'
 import { arbitraryBody, arbitraryBodyText, WIRES, type WireName } from '../support/generators/index.ts'
 import { property } from '../support/property.ts'
 import { codecOf } from '../../src/formats/registry.ts'
-import { isOneLine } from '../../src/lib/grown-lists.ts'
+import { isOneLine } from '../../src/util/grown-lists.ts'
 import { CODECS } from '../support/wires.ts'
 
 const LISTS: Readonly<Record<WireName, string>> = {

@@ -49,7 +49,7 @@ async function sentBy(wire: Wire, { word, toolsFirst, isPacked = false, memo = t
   for (let steps = 14; steps < 34; steps++) {
     const text = written(request(historyOf(word, steps)), toolsFirst)
     const body = isPacked ? gzipSync(text) : Buffer.from(text)
-    const packing = isPacked ? { 'content-encoding': 'gzip' } : {}
+    const packing: Record<string, string> = isPacked ? { 'content-encoding': 'gzip' } : {}
     const headers = { 'content-type': 'application/json', ...key('sk-1'), ...packing }
     const response = await plimsoll.fetch(url, { method: 'POST', headers, body: body as BodyInit })
     expect(response.status).toBe(200)

@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'plimsoll-commands-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 function plimsoll(args: readonly string[], env: Record<string, string> = {}): ChildProcess {
-  return spawn(process.execPath, ['--import', 'tsx', 'src/surfaces/cli/main.ts', ...args], {
+  return spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', ...args], {
     cwd: root,
     env: { PATH: process.env['PATH'], HOME: folder, PLIMSOLL_HOME: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

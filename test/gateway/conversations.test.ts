@@ -10,7 +10,7 @@ import {
   type Conversations,
   type Unnamed,
   type Visit,
-} from '../../src/surfaces/gateway/conversations/conversations.ts'
+} from '../../src/gateway/conversations/conversations.ts'
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
 

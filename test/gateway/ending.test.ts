@@ -9,7 +9,7 @@ import { aesSeal } from '../../src/drivers/crypto/aes-seal.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
 import { createPlimsoll } from '../../src/index.ts'
-import { startProxy } from '../../src/surfaces/gateway/proxy.ts'
+import { startProxy } from '../../src/gateway/proxy.ts'
 import { closeLater, json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from './upstream.ts'
 
 const SIZE = 12 * 1024 * 1024

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PlimsollOptions } from '../../src/index.ts'
-import type { ProxyOptions } from '../../src/surfaces/gateway/proxy.ts'
-import type { Siblings } from '../../src/surfaces/gateway/siblings/siblings.ts'
+import type { ProxyOptions } from '../../src/gateway/proxy.ts'
+import type { Siblings } from '../../src/gateway/siblings/siblings.ts'
 import { closeLater, testProxy, type TestProxy } from './upstream.ts'
 
 export interface Family {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { afterAll, describe, expect, it } from 'vitest'
-import { addProxyOptions, settingsOf, type ProxyFlags } from '../../src/surfaces/cli/proxy-options.ts'
-import { budgetsOf } from '../../src/config/index.ts'
+import { addProxyOptions, settingsOf, type ProxyFlags } from '../../src/cli/proxy-options.ts'
+import { budgetsOf } from '../../src/settings/index.ts'
 import { json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from './upstream.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'plimsoll-ledger-'))

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { besideOwn } from '../../src/surfaces/gateway/upstream/beside-own.ts'
+import { besideOwn } from '../../src/gateway/upstream/beside-own.ts'
 
 const needed = { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createSseParser } from '../../src/formats/framing/sse.ts'
 import { createPlimsoll, isPlimsollError } from '../../src/index.ts'
-import { startProxy } from '../../src/surfaces/gateway/proxy.ts'
+import { startProxy } from '../../src/gateway/proxy.ts'
 import { closeLater, json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from './upstream.ts'
 
 const TOKEN = 'tok-very-secret'

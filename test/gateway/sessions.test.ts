@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { policyNamed } from '../../src/engine/presets/index.ts'
 import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
-import { speakerOf, tenantOf, type Speaker } from '../../src/surfaces/gateway/identity.ts'
+import { speakerOf, tenantOf, type Speaker } from '../../src/gateway/identity.ts'
 import { json, MESSAGE, plainUpstream, post, testProxy } from './upstream.ts'
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -84,8 +84,12 @@ describe('who is speaking', () => {
     const [a, b] = [{ authorization: 'Bearer a' }, { authorization: 'Bearer b' }]
     expect(of({ 'x-api-key': '', ...a })).toBe(of(a))
     expect(of({ 'x-api-key': ' ', ...a })).not.toBe(of({ 'x-api-key': ' ', ...b }))
-    for (const empty of [{ authorization: 'Bearer ' }, { authorization: 'Bearer' }, { 'x-api-key': '' }])
-      expect(of(empty)).toBe('local')
+    const empties: Record<string, string>[] = [
+      { authorization: 'Bearer ' },
+      { authorization: 'Bearer' },
+      { 'x-api-key': '' },
+    ]
+    for (const empty of empties) expect(of(empty)).toBe('local')
     // A gateway's dummy key must not make one tenant of everybody behind it.
     const dummies = ['x-api-key', 'api-key', 'x-goog-api-key', 'cookie'].map((name) => ({ [name]: 'dummy' }))
     for (const dummy of dummies) expect(of({ ...dummy, ...a })).not.toBe(of({ ...dummy, ...b }))

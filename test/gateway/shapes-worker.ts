@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { createPlimsoll } from '../../src/index.ts'
-import { startProxy } from '../../src/surfaces/gateway/proxy.ts'
+import { startProxy } from '../../src/gateway/proxy.ts'
 
 /** A proxy as a process of its own: says its address, and logs the shapes that V8 makes once it is told to. */
 const [upstream = '', tools] = process.argv.slice(2)

@@ -138,7 +138,7 @@ describe('processes of one proxy', () => {
     }
     const all = await siblings({ anthropic: upstream.url }, 2, { store: watched })
     const asked = async (at: number, path: string, name: string): Promise<void> => {
-      const headers = name === '' ? {} : { 'x-plimsoll-session': name }
+      const headers: Record<string, string> = name === '' ? {} : { 'x-plimsoll-session': name }
       const answer = await post(`${all[at]!.proxy.url}/anthropic/v1/messages${path}`, body(first('How much?')), headers)
       expect(answer.status).toBe(200)
       await answer.text()

@@ -95,8 +95,11 @@ describe('two tenants on one proxy', () => {
   it('show everything to the operator, by its token alone', async () => {
     const operatorToken = 'the operator’s own'.normalize('NFKD').replace(/[^\w]/g, '-')
     const started = await twoTenants({ operatorToken })
-    const ways = [{ 'x-plimsoll-token': operatorToken }, { authorization: `Bearer ${operatorToken}` }]
-    for (const headers of ways as Record<string, string>[]) {
+    const ways: Record<string, string>[] = [
+      { 'x-plimsoll-token': operatorToken },
+      { authorization: `Bearer ${operatorToken}` },
+    ]
+    for (const headers of ways) {
       for (const path of CONTROL) {
         const { status, text } = await get(started, path, headers)
         expect([status, text.includes(SECRETS.a), text.includes(SECRETS.b)]).toEqual([200, true, true])

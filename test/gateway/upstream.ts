@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { afterEach } from 'vitest'
 import { createPlimsoll, type Plimsoll, type PlimsollEvent, type PlimsollOptions } from '../../src/index.ts'
-import { createControl } from '../../src/surfaces/gateway/operate/control.ts'
-import { createEventHub, type EventHub } from '../../src/surfaces/gateway/operate/event-hub.ts'
-import { createMetrics } from '../../src/surfaces/gateway/operate/metrics.ts'
-import { startProxy, type Proxy, type ProxyLine, type ProxyOptions } from '../../src/surfaces/gateway/proxy.ts'
+import { createControl } from '../../src/gateway/operate/control.ts'
+import { createEventHub, type EventHub } from '../../src/gateway/operate/event-hub.ts'
+import { createMetrics } from '../../src/gateway/operate/metrics.ts'
+import { startProxy, type Proxy, type ProxyLine, type ProxyOptions } from '../../src/gateway/proxy.ts'
 
 export interface Received {
   readonly method: string

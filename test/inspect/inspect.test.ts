@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 
-import { inspect } from '../../src/engine/inspect/inspect.ts'
-import { loadFile } from '../../src/formats/transcripts/load.ts'
+import { inspect } from '../../src/lab/inspect/inspect.ts'
+import { loadFile } from '../../src/lab/transcripts/load.ts'
 import { filesOf, sharedTranscripts } from '../transcripts/shared-data.ts'
 import { byCharacter, SAMPLE } from './sample.ts'
 

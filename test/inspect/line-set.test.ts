@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { LineSet } from '../../src/engine/inspect/line-set.ts'
+import { LineSet } from '../../src/lab/inspect/line-set.ts'
 import { SEED } from '../support/property.ts'
 
 describe('lines remembered by their hash', () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 
-import { columnChart } from '../../src/surfaces/cli/inspect/chart.ts'
-import { short } from '../../src/surfaces/cli/inspect/figures.ts'
-import { inspectReport } from '../../src/surfaces/cli/inspect/report.ts'
-import { displayWidth, fitEnd, fitWidth, plainText } from '../../src/surfaces/cli/inspect/width.ts'
+import { columnChart } from '../../src/cli/inspect/chart.ts'
+import { short } from '../../src/cli/inspect/figures.ts'
+import { inspectReport } from '../../src/cli/inspect/report.ts'
+import { displayWidth, fitEnd, fitWidth, plainText } from '../../src/cli/inspect/width.ts'
 import { loadFixture } from '../transcripts/fixtures.ts'
 import { byCharacter, SAMPLE } from './sample.ts'
 

@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest'
-import { stackedParts } from '../../src/surfaces/dashboard/stacked-parts.ts'
+import { stackedParts } from '../../src/dashboard/stacked-parts.ts'
 
-const calls = [{ parts: { user: 10, model: 30, a: 1, b: 2 } }, { parts: { user: 10, model: 50, b: 4, c: 3 } }]
+const calls: { parts: Record<string, number> }[] = [
+  { parts: { user: 10, model: 30, a: 1, b: 2 } },
+  { parts: { user: 10, model: 50, b: 4, c: 3 } },
+]
 
 it('puts the largest part at the bottom and joins the small ones', () => {
   expect(stackedParts(calls, 3)).toEqual([

@@ -6,7 +6,7 @@ import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import type { Plimsoll } from '../../src/index.ts'
 import type { ArtifactStore } from '../../src/ports/artifact-store.ts'
-import { startMcpHttp, type HttpMcp, type McpHttpOptions } from '../../src/surfaces/mcp/index.ts'
+import { startMcpHttp, type HttpMcp, type McpHttpOptions } from '../../src/mcp/index.ts'
 import { openPlimsoll, talk } from './conversations.ts'
 
 const closings: (() => Promise<unknown>)[] = []

@@ -1,4 +1,4 @@
-import { serveMcpStdio } from '../../src/surfaces/mcp/index.ts'
+import { serveMcpStdio } from '../../src/mcp/index.ts'
 import { openPlimsoll } from './conversations.ts'
 
 const [store, artifacts, scope] = process.argv.slice(2)

@@ -5,7 +5,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Plimsoll } from '../../src/index.ts'
-import { startMcpHttp, type HttpMcp } from '../../src/surfaces/mcp/index.ts'
+import { startMcpHttp, type HttpMcp } from '../../src/mcp/index.ts'
 import { openPlimsoll, recordsOf, talk } from './conversations.ts'
 
 const SCOPE = { session: 'run-1' }

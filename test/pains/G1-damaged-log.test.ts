@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { loadTranscript } from '../../src/formats/transcripts/load.ts'
+import { loadTranscript } from '../../src/lab/transcripts/load.ts'
 import { fixtureText } from '../transcripts/fixtures.ts'
 
 const NAME = 'claude-code.jsonl'

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openJournal } from '../../src/surfaces/cli/chat/journal.ts'
+import { openJournal } from '../../src/cli/chat/journal.ts'
 import { withFolder } from '../stores/support/temporary.ts'
 
 const said = (n: number) => ({ type: 'user' as const, text: `Zeile ${n}: ünïcode 🚢` })

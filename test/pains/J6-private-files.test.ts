@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { fileArtifacts } from '../../src/drivers/artifacts/file.ts'
 import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
-import { openJournal } from '../../src/surfaces/cli/chat/journal.ts'
+import { openJournal } from '../../src/cli/chat/journal.ts'
 import { withFolder } from '../stores/support/temporary.ts'
 
 const modeOf = async (path: string): Promise<string> => ((await lstat(path)).mode & 0o777).toString(8)

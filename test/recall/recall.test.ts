@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 
-import { RecallIndex } from '../../src/engine/replay/recall.ts'
-import type { ReplaySource } from '../../src/engine/replay/source.ts'
-import { readableText } from '../../src/engine/replay/source.ts'
-import { RecallTally } from '../../src/engine/replay/tally.ts'
-import type { Recording } from '../../src/formats/transcripts/recording.ts'
+import { RecallIndex } from '../../src/lab/replay/recall.ts'
+import type { ReplaySource } from '../../src/lab/replay/source.ts'
+import { readableText } from '../../src/lab/replay/source.ts'
+import { RecallTally } from '../../src/lab/replay/tally.ts'
+import type { Recording } from '../../src/lab/transcripts/recording.ts'
 import { loadFixture } from '../transcripts/fixtures.ts'
 
 const LISTING = '     7→\tif err := session.Save(ctx); err != nil {\n     8→\t\treturn err'

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 
 import type { Conversation } from '../../src/core/conversation.ts'
-import { conversationView } from '../../src/engine/replay/conversation-view.ts'
-import { ReplayMeter } from '../../src/engine/replay/replay-meter.ts'
-import { readableText } from '../../src/engine/replay/source.ts'
+import { conversationView } from '../../src/lab/replay/conversation-view.ts'
+import { ReplayMeter } from '../../src/lab/replay/replay-meter.ts'
+import { readableText } from '../../src/lab/replay/source.ts'
 import { loadFixture } from '../transcripts/fixtures.ts'
-import type { Recording } from '../../src/formats/transcripts/recording.ts'
+import type { Recording } from '../../src/lab/transcripts/recording.ts'
 
 const PRICE = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75, cacheMinimum: 0 }
 const countText = (text: string) => text.length / 4

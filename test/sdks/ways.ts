@@ -1,7 +1,7 @@
 import { afterEach } from 'vitest'
 import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../src/index.ts'
 import type { PlimsollEvent } from '../../src/index.ts'
-import { startProxy, type ProxyOptions } from '../../src/surfaces/gateway/proxy.ts'
+import { startProxy, type ProxyOptions } from '../../src/gateway/proxy.ts'
 import { createReferee, startReferee, type Referee, type StartRefereeOptions } from '../../src/testing/referee/index.ts'
 
 /** The two ways in that must not differ: the in-process fetch, and the proxy in front of a socket. */

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import { withoutExperimentalWarning } from '../../src/lib/without-experimental-warning.ts'
+import { withoutExperimentalWarning } from '../../src/util/without-experimental-warning.ts'
 
 it('keeps the warning about an experimental module off standard error, and no other warning', () => {
   const emit = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)

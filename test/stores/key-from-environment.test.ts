@@ -44,7 +44,8 @@ it('the default pair, SQLite and files, keeps everything sealed with PLIMSOLL_KE
     for (const { parentPath, name } of files) {
       expect(`${name} ${await readFile(join(parentPath, name), 'latin1')}`).not.toContain('tangerine')
     }
-    for (const environment of [{}, { PLIMSOLL_KEY: PLIMSOLL_KEY.replace('0', '1') }]) {
+    const environments: Record<string, string>[] = [{}, { PLIMSOLL_KEY: PLIMSOLL_KEY.replace('0', '1') }]
+    for (const environment of environments) {
       await expect(open(environment).read('t', handle)).rejects.toMatchObject({ code: 'bad-config' })
     }
   })

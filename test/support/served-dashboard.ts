@@ -1,11 +1,11 @@
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
 import { createPlimsoll } from '../../src/index.ts'
 import type { MaintainedStore } from '../../src/ports/store-maintenance.ts'
-import { openDashboard } from '../../src/surfaces/dashboard/open-dashboard.ts'
-import { serveDashboard } from '../../src/surfaces/dashboard/serve-dashboard.ts'
-import { createControl } from '../../src/surfaces/gateway/operate/control.ts'
-import { createEventHub, type EventHub } from '../../src/surfaces/gateway/operate/event-hub.ts'
-import { createMetrics } from '../../src/surfaces/gateway/operate/metrics.ts'
+import { openDashboard } from '../../src/dashboard/open-dashboard.ts'
+import { serveDashboard } from '../../src/dashboard/serve-dashboard.ts'
+import { createControl } from '../../src/gateway/operate/control.ts'
+import { createEventHub, type EventHub } from '../../src/gateway/operate/event-hub.ts'
+import { createMetrics } from '../../src/gateway/operate/metrics.ts'
 
 /** The page over a store, on a socket, with a stream of events to feed. */
 export async function servedDashboard(

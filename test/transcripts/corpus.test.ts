@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 import { describe, expect, it } from 'vitest'
 
-import { loadFile } from '../../src/formats/transcripts/load.ts'
+import { loadFile } from '../../src/lab/transcripts/load.ts'
 import { brokenInvariants } from './invariants.ts'
 import { filesOf, sharedTranscripts } from './shared-data.ts'
 

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
-import { discoverSessions } from '../../src/formats/transcripts/discover.ts'
-import { loadFile } from '../../src/formats/transcripts/load.ts'
+import { discoverSessions } from '../../src/lab/transcripts/discover.ts'
+import { loadFile } from '../../src/lab/transcripts/load.ts'
 import { fixtureText } from './fixtures.ts'
 
 let home: string

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
-import { loadTranscript } from '../../src/formats/transcripts/load.ts'
-import type { LoadedFile } from '../../src/formats/transcripts/load.ts'
-import type { LoadOptions, Recording } from '../../src/formats/transcripts/recording.ts'
+import { loadTranscript } from '../../src/lab/transcripts/load.ts'
+import type { LoadedFile } from '../../src/lab/transcripts/load.ts'
+import type { LoadOptions, Recording } from '../../src/lab/transcripts/recording.ts'
 
 export const fixtureText = (name: string): string =>
   readFileSync(new URL(`../fixtures/transcripts/${name}`, import.meta.url), 'utf8')

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 
-import { loadTranscript } from '../../src/formats/transcripts/load.ts'
+import { loadTranscript } from '../../src/lab/transcripts/load.ts'
 import { fixtureText } from './fixtures.ts'
 import { brokenInvariants } from './invariants.ts'
 

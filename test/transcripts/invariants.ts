@@ -1,4 +1,4 @@
-import type { Recording } from '../../src/formats/transcripts/recording.ts'
+import type { Recording } from '../../src/lab/transcripts/recording.ts'
 
 /** What every recording must obey, whatever its format. Returns what is wrong, in words. */
 export function brokenInvariants(recording: Recording): readonly string[] {

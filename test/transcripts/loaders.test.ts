@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 
-import { loadTranscript } from '../../src/formats/transcripts/load.ts'
+import { loadTranscript } from '../../src/lab/transcripts/load.ts'
 import { fixtureText, loadFixture, onlyRecording } from './fixtures.ts'
 import { brokenInvariants } from './invariants.ts'
 

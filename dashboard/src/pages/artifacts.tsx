@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { ArtifactStat } from '../../../src/ports/artifact-store.ts'
-import type { SessionRow } from '../../../src/surfaces/dashboard/page-types.ts'
+import type { SessionRow } from '../../../src/dashboard/page-types.ts'
 import { downloadUrl, get, post } from '../api.ts'
 import { bytes, clock, tokens } from '../format.ts'
 import { useLoad } from '../load.ts'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { DashboardInfo, SessionRow } from '../../../src/surfaces/dashboard/page-types.ts'
+import type { DashboardInfo, SessionRow } from '../../../src/dashboard/page-types.ts'
 import { get, post } from '../api.ts'
 import { dollars, tokens } from '../format.ts'
 import { useLoad } from '../load.ts'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { LearnedRow, MeterRow } from '../../../src/surfaces/dashboard/page-types.ts'
+import type { LearnedRow, MeterRow } from '../../../src/dashboard/page-types.ts'
 import { get, post } from '../api.ts'
 import { bytes, clock, tokens } from '../format.ts'
 import { useChanges, type Subscribe } from '../live.ts'

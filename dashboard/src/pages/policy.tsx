@@ -1,4 +1,4 @@
-import type { PolicyRow } from '../../../src/surfaces/dashboard/page-types.ts'
+import type { PolicyRow } from '../../../src/dashboard/page-types.ts'
 import { get } from '../api.ts'
 import { useLoad } from '../load.ts'
 import { Card, Problem, Table } from '../parts/basics.tsx'

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { DashboardInfo, RowFigures, SessionRow } from '../../../src/surfaces/dashboard/page-types.ts'
+import type { DashboardInfo, RowFigures, SessionRow } from '../../../src/dashboard/page-types.ts'
 import { get, post } from '../api.ts'
 import { ago, bytes, dollars, plural } from '../format.ts'
 import { useLoad } from '../load.ts'

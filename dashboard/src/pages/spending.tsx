@@ -1,4 +1,4 @@
-import type { SpendingPage, SpendingRow } from '../../../src/surfaces/dashboard/page-types.ts'
+import type { SpendingPage, SpendingRow } from '../../../src/dashboard/page-types.ts'
 import { get } from '../api.ts'
 import { dollars, percent, short, tokens } from '../format.ts'
 import { useChanges, type Subscribe } from '../live.ts'

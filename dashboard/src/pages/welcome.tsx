@@ -1,4 +1,4 @@
-import type { DashboardInfo } from '../../../src/surfaces/dashboard/page-types.ts'
+import type { DashboardInfo } from '../../../src/dashboard/page-types.ts'
 import { post } from '../api.ts'
 import { Action, Card } from '../parts/basics.tsx'
 

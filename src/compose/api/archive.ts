@@ -8,7 +8,7 @@ import type { HistoryScope } from '../../engine/readers/scope/history-scope.ts'
 import type { ArchiveOwner, RecallAnswer } from '../../engine/readers/scope/recall.ts'
 import { READER_TOOLS, type ReaderTool } from '../../engine/readers/tools.ts'
 import { reportOf, type SessionReport } from '../../engine/store-admin/session-report.ts'
-import { BoundedMap } from '../../lib/bounded-map.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
 import type { SessionInfo, SessionStore } from '../../ports/session-store.ts'
 import type { OpenReaders } from '../open/readers.ts'
 

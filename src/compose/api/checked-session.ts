@@ -8,7 +8,7 @@ import {
   SESSION,
   SESSION_ARGUMENTS,
   TOOL_RESULT,
-} from '../../config/session-shapes.ts'
+} from '../../settings/session-shapes.ts'
 import { checkArguments, checkGiven } from '../../core/given.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { Plimsoll } from '../../options.ts'

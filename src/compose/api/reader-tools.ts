@@ -1,4 +1,4 @@
-import { TOOL_ARGUMENTS } from '../../config/session-shapes.ts'
+import { TOOL_ARGUMENTS } from '../../settings/session-shapes.ts'
 import type { NewTool } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { recordOf } from '../../core/values.ts'
@@ -13,8 +13,8 @@ import {
   type Answering,
   type FrameworkFormat,
   type FrameworkReaders,
-} from '../../surfaces/adapters/reader-shapes.ts'
-import { runHiddenTool } from '../../surfaces/gateway/hidden/run-tool.ts'
+} from '../../adapters/reader-shapes.ts'
+import { runHiddenTool } from '../../gateway/hidden/run-tool.ts'
 import type { OpenReaders } from '../open/readers.ts'
 import { checkedFace } from './checked-face.ts'
 

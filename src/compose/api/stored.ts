@@ -1,4 +1,4 @@
-import { ARCHIVE_ARGUMENTS, ARTIFACT_ARGUMENTS } from '../../config/session-shapes.ts'
+import { ARCHIVE_ARGUMENTS, ARTIFACT_ARGUMENTS } from '../../settings/session-shapes.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import { archiveFace, type Archive } from './archive.ts'
 import { artifactFace, type Artifacts } from './artifacts.ts'

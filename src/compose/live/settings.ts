@@ -7,7 +7,7 @@ import type { LiveOptions, PlimsollOptions } from '../../options.ts'
 import type { Foundation } from '../open/foundation.ts'
 import { liveBook } from './budget-book.ts'
 import { checkLiveOptions, policyIn } from '../named-policies.ts'
-import { once } from '../../lib/once.ts'
+import { once } from '../../util/once.ts'
 import type { OpenTokenizers } from '../open/tokenizers.ts'
 import { depsUnder } from '../policy-deps.ts'
 

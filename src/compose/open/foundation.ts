@@ -12,7 +12,7 @@ import { createRedactor, type Redactor } from '../../engine/redaction/redactor.t
 import type { PlimsollOptions } from '../../options.ts'
 import { systemClock, type Clock } from '../../ports/clock.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
-import { createLedger, type Ledger } from '../../surfaces/gateway/operate/ledger.ts'
+import { createLedger, type Ledger } from '../../gateway/operate/ledger.ts'
 import { cacheSizes } from '../cache-sizes.ts'
 import { defaultStore } from '../home.ts'
 import { tellAll } from '../live/tell-all.ts'

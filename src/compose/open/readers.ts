@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../lib/bounded-map.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
 import type { EventBody } from '../../core/events.ts'
 import { costOfUsage } from '../../core/price.ts'
 import { isInstalled } from '../../drivers/sandbox/optional-package.ts'

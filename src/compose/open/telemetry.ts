@@ -1,6 +1,6 @@
 import { openTelemetry } from '../../drivers/telemetry/open-telemetry.ts'
 import { providerOfFormat } from '../../formats/endpoints.ts'
-import { packageVersion } from '../../lib/package-root.ts'
+import { packageVersion } from '../../util/package-root.ts'
 import type { PlimsollOptions } from '../../options.ts'
 import type { Foundation } from './foundation.ts'
 import type { OpenModels } from './models.ts'

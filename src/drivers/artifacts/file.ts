@@ -12,7 +12,7 @@ import { tenantFolder, type MetaSeal, type TenantFolder } from './file-folder.ts
 import { checkFolderSeal } from './file-seal.ts'
 import { objectName } from './file-layout.ts'
 import { nodeFileSystem, storeError, type FileSystem } from './file-system.ts'
-import { mutex } from '../../lib/mutex.ts'
+import { mutex } from '../../util/mutex.ts'
 import { pageOf } from './page.ts'
 import { checkQuota } from './quota.ts'
 import { expiredArtifacts } from './retention.ts'

@@ -1,5 +1,5 @@
 import { modelName } from '../../core/model-name.ts'
-import { BoundedMap } from '../../lib/bounded-map.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
 import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
 import { amendmentOf, type Amendments } from './amended.ts'
 import { type CatalogueEntry, infoOf, readEntry } from './entry.ts'

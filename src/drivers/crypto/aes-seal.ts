@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { PlimsollError } from '../../core/errors.ts'
-import { BoundedMap } from '../../lib/bounded-map.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
 import type { Seal } from './seal.ts'
 
 const KEY_BYTES = 32

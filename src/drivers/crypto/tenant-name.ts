@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { BoundedMap } from '../../lib/bounded-map.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import { sha256Text } from './sha256.ts'
 

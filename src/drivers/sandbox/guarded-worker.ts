@@ -1,6 +1,6 @@
 import { Worker, type ResourceLimits, type Transferable } from 'node:worker_threads'
 import { PlimsollError } from '../../core/errors.ts'
-import { packageRoot } from '../../lib/package-root.ts'
+import { packageRoot } from '../../util/package-root.ts'
 
 /** What a worker is told and answers. Requests run one after the other. */
 interface Job<Q, A> {

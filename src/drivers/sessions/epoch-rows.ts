@@ -1,6 +1,6 @@
 import type { Epoch } from '../../core/records.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
-import type { BoundedMap } from '../../lib/bounded-map.ts'
+import type { BoundedMap } from '../../util/bounded-map.ts'
 import { byName } from './checks.ts'
 import { int, text, type Row } from './rows.ts'
 

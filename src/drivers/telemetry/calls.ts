@@ -1,6 +1,6 @@
 import type { EventOf, PlimsollEvent } from '../../core/events.ts'
 import type { PriceModel } from '../../core/price.ts'
-import { BoundedMap } from '../../lib/bounded-map.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
 import { unmanagedCost, type ManagedCall } from '../../meter/index.ts'
 
 /** A model call that is over, with what was decided about its request. */

@@ -1,6 +1,6 @@
 import { SYSTEM_TENANT } from '../../core/system-tenant.ts'
-import { BoundedMap } from '../../lib/bounded-map.ts'
-import { jointKey } from '../../lib/joint-key.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
+import { jointKey } from '../../util/joint-key.ts'
 import type { LearnedLimit } from '../../core/target.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { SessionStore } from '../../ports/session-store.ts'

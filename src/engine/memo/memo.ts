@@ -7,8 +7,8 @@ import type { ClientProfile, QuotedText } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
 import { hidesContent } from '../../core/whole-prompt.ts'
-import { BoundedMap } from '../../lib/bounded-map.ts'
-import { createPrefixes, noPrefixes, type Prefixes } from '../../lib/prefix-memo.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
+import { createPrefixes, noPrefixes, type Prefixes } from '../../util/prefix-memo.ts'
 import { createRecentBodies, forgetfulBodies, type RecentBodies } from './recent-bodies.ts'
 
 /**

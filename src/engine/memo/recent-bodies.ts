@@ -2,7 +2,7 @@ import type { Codec } from '../../core/codec.ts'
 import { commonPrefix } from '../../core/common-prefix.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item, ToolDeclaration } from '../../core/item.ts'
-import type { Prefixes } from '../../lib/prefix-memo.ts'
+import type { Prefixes } from '../../util/prefix-memo.ts'
 
 /**
  * Remembers the last bodies of each owner, so that a history that is sent again with a few messages more is read from where it is

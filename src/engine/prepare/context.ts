@@ -11,7 +11,7 @@ import type { Outgoing } from '../memo/branch-memo.ts'
 import type { OpenOffer, ToolOffer } from '../readers/offered-tools.ts'
 import type { Readers } from '../readers/reader-tools.ts'
 import type { Branch } from '../session/branch/branch.ts'
-import type { Pause } from '../../lib/yield-now.ts'
+import type { Pause } from '../../util/yield-now.ts'
 
 /** One request on its way through `prepare`: what came in and where it is going. */
 export interface PrepareContext {

@@ -4,7 +4,7 @@ import { declaredCount, isDeclaredOn, planOfEpoch, type Anchors } from '../../co
 import type { Item } from '../../core/item.ts'
 import { openStepStart, turnsOf } from '../../core/turns.ts'
 import type { Epoch, FirstSendEdit } from '../../core/records.ts'
-import type { Pause } from '../../lib/yield-now.ts'
+import type { Pause } from '../../util/yield-now.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
 import type { Branch } from '../session/branch/branch.ts'
 import type { PrepareContext } from './context.ts'

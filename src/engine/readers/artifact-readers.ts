@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../lib/bounded-map.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
 import type { Sandbox } from '../../ports/sandbox.ts'
 import type { SqlEngine } from '../../ports/sql-engine.ts'
 import { artifactExtract, type ExtractAnswer, type ExtractOptions, type ExtractRequest } from './extract/index.ts'

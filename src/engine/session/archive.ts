@@ -18,8 +18,8 @@ import { handlesOfRecord } from '../store-admin/record-handles.ts'
 import { appendTo } from './restore.ts'
 import type { Standing } from '../prepare/standing.ts'
 import { putArtifact } from '../store-admin/retention.ts'
-import type { Writable } from '../../lib/writable.ts'
-import { yieldNow } from '../../lib/yield-now.ts'
+import type { Writable } from '../../util/writable.ts'
+import { yieldNow } from '../../util/yield-now.ts'
 
 /** Makes texts durable behind their handles, before any view mentions them. */
 export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {

@@ -21,7 +21,7 @@ import {
   type ToolOutcome,
   type ToolResultRequest,
 } from '../tool-results/tool-result.ts'
-import { mutex } from '../../lib/mutex.ts'
+import { mutex } from '../../util/mutex.ts'
 import type { ToolBudget } from '../tool-results/tool-budget.ts'
 
 export interface SessionOptions {

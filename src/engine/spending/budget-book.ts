@@ -16,7 +16,7 @@ import type {
 } from '../../meter/index.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
-import { mutex } from '../../lib/mutex.ts'
+import { mutex } from '../../util/mutex.ts'
 
 export interface BookRequest extends ReserveRequest {
   /** What the session and its agent had spent before a budget first looked at them. */

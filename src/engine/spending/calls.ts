@@ -2,7 +2,7 @@ import type { EventOf } from '../../core/events.ts'
 import { costOfUsage } from '../../core/price.ts'
 import { RECORD_VERSION, type UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { Writable } from '../../lib/writable.ts'
+import type { Writable } from '../../util/writable.ts'
 import type { Branch } from '../session/branch/branch.ts'
 import type { EngineDeps } from '../deps.ts'
 

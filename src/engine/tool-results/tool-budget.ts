@@ -2,7 +2,7 @@ import { handlesIn } from '../../core/handles.ts'
 import type { TokenLimits } from '../../core/policy.ts'
 import type { Tokenizer } from '../../ports/tokenizer.ts'
 import { shareFairly } from './fair-share.ts'
-import { mutex } from '../../lib/mutex.ts'
+import { mutex } from '../../util/mutex.ts'
 
 export type { TokenLimits }
 

@@ -9,7 +9,7 @@ export const endpoint: Endpoint = {
   isLocal: false,
   keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
   bases: ['GOOGLE_GEMINI_BASE_URL', 'GEMINI_BASE_URL'],
-  headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),
+  headers: (key): Record<string, string> => (key === undefined ? {} : { 'x-goog-api-key': key }),
   credentials: ['x-goog-api-key'],
   credentialQuery: 'key',
   modelVariable: 'GEMINI_MODEL',

@@ -1,5 +1,5 @@
 import type { Item } from '../../core/item.ts'
-import { noteGrowth } from '../../lib/grown-lists.ts'
+import { noteGrowth } from '../../util/grown-lists.ts'
 
 /** What was read of a body: the items of each message, and those behind the head in one list. */
 export interface ReadItems {

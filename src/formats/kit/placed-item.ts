@@ -1,5 +1,5 @@
 import type { Item, ItemCore, Role } from '../../core/item.ts'
-import type { Writable } from '../../lib/writable.ts'
+import type { Writable } from '../../util/writable.ts'
 
 /**
  * An item in its place in a body. Every item is made here, field by field and in one order: whoever reads items meets few shapes, and a

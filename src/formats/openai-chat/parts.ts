@@ -3,7 +3,7 @@ import { mediaTypeOf, readUrl } from '../kit/media.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf, defined } from '../kit/reading.ts'
 import { REASONING_KEYS } from './source.ts'
-import type { Writable } from '../../lib/writable.ts'
+import type { Writable } from '../../util/writable.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 export type ItemCore = Pick<Item, 'kind' | 'text'> & Partial<Pick<Item, 'callId' | 'toolName' | 'sealed' | 'media'>>

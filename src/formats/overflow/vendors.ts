@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../lib/bounded-map.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
 
 /**
  * Hosts of vendors, which refuse a prompt that is too long. Whatever else answers may be a server that drops the front of it without a word.

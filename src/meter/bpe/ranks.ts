@@ -1,4 +1,4 @@
-import { yieldNow } from '../../lib/yield-now.ts'
+import { yieldNow } from '../../util/yield-now.ts'
 
 /**
  * A vocabulary: the bytes of each token, written as a latin-1 string (one character per byte), with its rank. Lower ranks

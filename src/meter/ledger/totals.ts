@@ -1,6 +1,6 @@
 import type { UsageSeen } from '../../core/records.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
-import type { Writable } from '../../lib/writable.ts'
+import type { Writable } from '../../util/writable.ts'
 import { isKnownUsage } from '../usage.ts'
 
 export type CallPurpose = UsageSeen['purpose']

@@ -70,7 +70,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
 
   const fail = (draft: Draft, failure: Failure): RefereeResponse => {
     draft.status = failure.status
-    const rule = failure.rule === undefined ? {} : { 'x-referee-rule': failure.rule }
+    const rule: Record<string, string> = failure.rule === undefined ? {} : { 'x-referee-rule': failure.rule }
     const body = JSON.stringify(failure.body ?? dialect.error(failure, ids.of('req', draft.number)))
     return { status: failure.status, headers: { ...JSON_TYPE, ...failure.headers, ...rule }, body: sendBytes(body) }
   }

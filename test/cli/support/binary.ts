@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 
 export const ROOT = resolve(import.meta.dirname, '../../..')
 /** The command line as it is published; `npm test` builds it first. */
-export const BINARY = join(ROOT, 'dist/surfaces/cli/main.js')
+export const BINARY = join(ROOT, 'dist/cli/main.js')
 export const FIXTURES = join(ROOT, 'test/fixtures/transcripts')
 
 if (!existsSync(BINARY)) throw new Error(`${BINARY} is absent. Run npm run build first.`)

@@ -1,4 +1,4 @@
-import type { SessionPage } from '../../../../src/surfaces/dashboard/page-types.ts'
+import type { SessionPage } from '../../../../src/dashboard/page-types.ts'
 import { bytes, clock } from '../../format.ts'
 import { Card, Table } from '../../parts/basics.tsx'
 import { linkTo } from '../../route.ts'

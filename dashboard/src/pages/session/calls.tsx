@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { PageCall, SessionPage } from '../../../../src/surfaces/dashboard/page-types.ts'
+import type { PageCall, SessionPage } from '../../../../src/dashboard/page-types.ts'
 import { clock, dollars, tokens } from '../../format.ts'
 import { Card, Table } from '../../parts/basics.tsx'
 

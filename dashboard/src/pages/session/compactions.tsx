@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { RecordRecall } from '../../../../src/core/records.ts'
-import type { CompactionPrice, PageCompaction, SessionPage } from '../../../../src/surfaces/dashboard/page-types.ts'
+import type { CompactionPrice, PageCompaction, SessionPage } from '../../../../src/dashboard/page-types.ts'
 import { post } from '../../api.ts'
 import { clock, dollars, percent, tokens } from '../../format.ts'
 import { Action, Card, Figure, Text } from '../../parts/basics.tsx'

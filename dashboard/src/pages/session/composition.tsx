@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
-import type { PageCall } from '../../../../src/surfaces/dashboard/page-types.ts'
-import { stackedParts } from '../../../../src/surfaces/dashboard/stacked-parts.ts'
+import type { PageCall } from '../../../../src/dashboard/page-types.ts'
+import { stackedParts } from '../../../../src/dashboard/stacked-parts.ts'
 import { short } from '../../format.ts'
 import { Card } from '../../parts/basics.tsx'
 import { Chart, type Line } from '../../parts/chart.tsx'

@@ -4,7 +4,7 @@ import type {
   ConversationRow,
   InsertedRow,
   SessionPage,
-} from '../../../../src/surfaces/dashboard/page-types.ts'
+} from '../../../../src/dashboard/page-types.ts'
 import { get, post } from '../../api.ts'
 import { tokens } from '../../format.ts'
 import { useLoad } from '../../load.ts'

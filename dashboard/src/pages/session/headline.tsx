@@ -1,4 +1,4 @@
-import type { SessionPage } from '../../../../src/surfaces/dashboard/page-types.ts'
+import type { SessionPage } from '../../../../src/dashboard/page-types.ts'
 import { dollars, percent, tokens } from '../../format.ts'
 import { Figure, LoadBar, Saved } from '../../parts/basics.tsx'
 

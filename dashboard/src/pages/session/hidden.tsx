@@ -1,4 +1,4 @@
-import type { HiddenRow, SessionPage } from '../../../../src/surfaces/dashboard/page-types.ts'
+import type { HiddenRow, SessionPage } from '../../../../src/dashboard/page-types.ts'
 import { get } from '../../api.ts'
 import { clock, plural } from '../../format.ts'
 import { useLoad } from '../../load.ts'

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks'
-import type { PageCall, PageCompaction, SessionPage } from '../../../../src/surfaces/dashboard/page-types.ts'
+import type { PageCall, PageCompaction, SessionPage } from '../../../../src/dashboard/page-types.ts'
 import { tokens } from '../../format.ts'
 import { Card } from '../../parts/basics.tsx'
 import { Chart, type Line } from '../../parts/chart.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { SessionPage } from '../../../../src/surfaces/dashboard/page-types.ts'
+import type { SessionPage } from '../../../../src/dashboard/page-types.ts'
 import { get } from '../../api.ts'
 import { useLoad } from '../../load.ts'
 import { useChanges, type Subscribe } from '../../live.ts'

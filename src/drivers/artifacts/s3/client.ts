@@ -85,7 +85,7 @@ export function s3Client(options: S3Options): S3Client {
       return true
     },
     async get(key, span) {
-      const headers = span === undefined ? {} : { range: `bytes=${span.start}-${span.end - 1}` }
+      const headers: Record<string, string> = span === undefined ? {} : { range: `bytes=${span.start}-${span.end - 1}` }
       const response = await request('GET', key, { headers })
       const bytes = new Uint8Array(await response.arrayBuffer())
       if (response.status === 404) return undefined

@@ -2,8 +2,8 @@ import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { PlimsollError } from '../../../core/errors.ts'
-import { makeFolderSync } from '../../../lib/make-folder.ts'
-import { withoutExperimentalWarning } from '../../../lib/without-experimental-warning.ts'
+import { makeFolderSync } from '../../../util/make-folder.ts'
+import { withoutExperimentalWarning } from '../../../util/without-experimental-warning.ts'
 import { engineError } from './engine-errors.ts'
 
 export type SqlValue = string | number | Uint8Array | null

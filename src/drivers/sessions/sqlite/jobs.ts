@@ -1,5 +1,5 @@
 import type { Epoch } from '../../../core/records.ts'
-import { jointKey } from '../../../lib/joint-key.ts'
+import { jointKey } from '../../../util/joint-key.ts'
 import type { FoundEpoch } from '../../../ports/session-store.ts'
 import type { Stored } from '../../crypto/seal.ts'
 import { int, text } from '../rows.ts'

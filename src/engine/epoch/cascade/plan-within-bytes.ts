@@ -1,6 +1,6 @@
 import { mediaBytes, type Item } from '../../../core/item.ts'
 import type { CascadeStep } from '../../../core/policy.ts'
-import type { Pause } from '../../../lib/yield-now.ts'
+import type { Pause } from '../../../util/yield-now.ts'
 import { type Draft, type Proposal } from './draft.ts'
 import { goneIn, merge, planEpoch } from './plan-epoch.ts'
 import { strippedIn } from './steps/strip-reasoning.ts'

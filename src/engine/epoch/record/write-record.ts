@@ -1,6 +1,6 @@
 import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
-import type { Pause } from '../../../lib/yield-now.ts'
+import type { Pause } from '../../../util/yield-now.ts'
 import { storedText, type Draft, type StoredText } from '../cascade/draft.ts'
 import { askedFor } from '../summary/asked-for.ts'
 import { callReader } from './arguments.ts'

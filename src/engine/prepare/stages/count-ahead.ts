@@ -1,6 +1,6 @@
 import type { Conversation } from '../../../core/conversation.ts'
 import { LONG_TEXT, textPieces, type TargetRef } from '../../../meter/index.ts'
-import type { Pause } from '../../../lib/yield-now.ts'
+import type { Pause } from '../../../util/yield-now.ts'
 import type { EngineDeps } from '../../deps.ts'
 
 /** Characters that are counted in a few milliseconds, and what a further item costs beside its text. */

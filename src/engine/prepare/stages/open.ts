@@ -13,7 +13,7 @@ import { limitsOf } from '../limits.ts'
 import { openLimit } from '../output-reserve.ts'
 import { chooseTarget } from './choose-target.ts'
 import type { PrepareRequest } from '../prepared-turn.ts'
-import { yieldNow } from '../../../lib/yield-now.ts'
+import { yieldNow } from '../../../util/yield-now.ts'
 
 /** A request that was read: what came in, where it goes and what fits there. */
 export interface Opened {

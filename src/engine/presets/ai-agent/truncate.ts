@@ -3,7 +3,7 @@ import { isJsonText } from '../../../core/values.ts'
 import { shortJsonString } from '../../intake/json/json-string.ts'
 import { aiAgentTruncated } from '../../intake/markers.ts'
 import { byteLength, cutHead, cutHeadBytes, cutTail, cutTailBytes } from '../../intake/text.ts'
-import { graphemes } from '../../../lib/graphemes.ts'
+import { graphemes } from '../../../util/graphemes.ts'
 
 /** ai-agent's cap on one tool response. */
 export const AI_AGENT_MAX_BYTES = 12_288

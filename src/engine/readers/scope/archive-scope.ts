@@ -1,6 +1,6 @@
 import type { Handle } from '../../../core/handles.ts'
 import type { LogRecord } from '../../../core/records.ts'
-import { yieldNow } from '../../../lib/yield-now.ts'
+import { yieldNow } from '../../../util/yield-now.ts'
 import type { EngineDeps } from '../../deps.ts'
 import type { HistoryScope } from './history-scope.ts'
 import { answerRecall, recallArchived, type ArchiveOwner, type RecallHistory } from './recall.ts'

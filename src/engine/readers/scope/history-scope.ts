@@ -5,7 +5,7 @@ import type { Branch } from '../../session/branch/branch.ts'
 import type { EngineDeps } from '../../deps.ts'
 import { derivedFrom } from '../../tool-results/derived.ts'
 import { answerRecall, recall, type RecallAnswer } from './recall.ts'
-import { yieldNow } from '../../../lib/yield-now.ts'
+import { yieldNow } from '../../../util/yield-now.ts'
 
 /** What the model may look up while one request is answered: the history that the request itself brings along. */
 export interface HistoryScope {

@@ -4,7 +4,7 @@ import type { Item } from '../../../core/item.ts'
 import { queryWords } from '../../../core/search-words.ts'
 import type { SessionStore } from '../../../ports/session-store.ts'
 import type { ReaderAnswer } from '../reader.ts'
-import { yieldNow } from '../../../lib/yield-now.ts'
+import { yieldNow } from '../../../util/yield-now.ts'
 
 export interface RecallOptions {
   /** Items shown, at most 20. @default 8 */

@@ -1,8 +1,8 @@
 import type { Handle } from '../../../core/handles.ts'
 import type { CalibrationSeed, Epoch, FirstSendEdit, LogRecord, RequestSent, UsageSeen } from '../../../core/records.ts'
 import type { Limit } from '../../../core/target.ts'
-import { BoundedMap } from '../../../lib/bounded-map.ts'
-import type { Writable } from '../../../lib/writable.ts'
+import { BoundedMap } from '../../../util/bounded-map.ts'
+import type { Writable } from '../../../util/writable.ts'
 import {
   callOf,
   createCalibration,

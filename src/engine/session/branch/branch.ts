@@ -1,6 +1,6 @@
 import type { Limit } from '../../../core/target.ts'
 import type { Spender } from '../../../meter/index.ts'
-import type { Writable } from '../../../lib/writable.ts'
+import type { Writable } from '../../../util/writable.ts'
 import { BranchMemo } from '../../memo/branch-memo.ts'
 import type { EngineDeps } from '../../deps.ts'
 import { formOf } from './archived-forms.ts'

@@ -1,4 +1,4 @@
-import { jointKey } from '../../../../lib/joint-key.ts'
+import { jointKey } from '../../../../util/joint-key.ts'
 import type { Context } from '../context.ts'
 import { countOf, entriesOf, keysIn, type Entries } from '../entries.ts'
 import type { ArgsOf, JobName, ResultOf } from '../jobs.ts'

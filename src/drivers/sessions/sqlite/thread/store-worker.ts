@@ -1,6 +1,6 @@
 /** The thread that writes to an SQLite store: every job of its process, one after the other, through a connection of its own. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { BoundedMap } from '../../../../lib/bounded-map.ts'
+import { BoundedMap } from '../../../../util/bounded-map.ts'
 import { systemClock } from '../../../../ports/clock.ts'
 import { plainSeal } from '../../../crypto/seal.ts'
 import { connect } from '../connect.ts'

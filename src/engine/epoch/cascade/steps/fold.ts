@@ -1,6 +1,6 @@
 import { rangesOf } from '../../../../core/epochs.ts'
 import type { EpochEdit } from '../../../../core/records.ts'
-import type { Pause } from '../../../../lib/yield-now.ts'
+import type { Pause } from '../../../../util/yield-now.ts'
 import { recordWriter, type RecordWriter } from '../../record/write-record.ts'
 import { keptTokens, linkPlaces, NOTHING, type Draft, type Proposal, type SummaryAsk } from '../draft.ts'
 import { account, sourceOf, WORDS_PER_TOKEN } from '../../summary/styles/index.ts'

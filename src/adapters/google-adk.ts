@@ -1,0 +1,237 @@
+import { listOf, numberOf, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
+import { checkArguments } from '../core/given.ts'
+import type { Usage } from '../core/usage.ts'
+import { detectFormat } from '../formats/registry.ts'
+import type { Plimsoll, PreparedTurn, ReaderTools, Session } from '../index.ts'
+import { checkAdapter, part } from './kit/check-adapter.ts'
+import { outputText, shortened } from './kit/shorten.ts'
+import { checkVerdict, type TurnOptions } from './kit/managed-turns.ts'
+import { sizeRefusals } from './kit/size-refusals.ts'
+import type { LangChainReader } from './reader-shapes.ts'
+
+export interface AdkOptions extends TurnOptions {
+  /** Gives agents with tools `recall` and the readers of artifacts. @default true */
+  readonly readers?: boolean
+  /** Large results are shortened in the events of the session as well, not only in what the model gets. @default false */
+  readonly shortenHistory?: boolean
+}
+
+const NAMES = ['window', 'readers', 'shortenHistory'] as const satisfies readonly (keyof AdkOptions)[]
+
+/** Where a callback happens, as far as it is read. */
+interface CallbackContext {
+  readonly invocationId: string
+  readonly agentName: string
+  readonly invocationContext: { readonly session: { readonly id: string } }
+}
+
+interface ModelRequest {
+  model?: string
+  contents: unknown[]
+  config?: { tools?: unknown[] }
+  toolsDict?: Record<string, unknown>
+}
+
+/** A turn that waits for its answer, with what a refusal teaches. */
+interface Waiting {
+  readonly turn: PreparedTurn
+  readonly model: string
+}
+
+/**
+ * A plugin for `new Runner({ plugins })`: the model gets contents that fit, and its usage is recorded; the events of the session stay whole.
+ * `BasePlugin` is the one of `@google/adk`. Leave `contextCompactors` of the agent unset.
+ */
+export function plimsollPlugin<P extends object>(
+  plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
+  BasePlugin: { readonly prototype: P },
+  options: AdkOptions = {},
+): P {
+  checkAdapter('plimsollPlugin', [plimsoll, BasePlugin, options], ['plimsoll', part('BasePlugin', '')], NAMES)
+  const { window, readers = true, shortenHistory = false } = options
+  const open = new Map<string, Waiting>()
+  const sessionOf = ({ invocationContext, agentName }: CallbackContext): Session =>
+    plimsoll.session({ id: invocationContext.session.id, agent: agentName })
+  const keyOf = ({ invocationId, agentName }: CallbackContext): string => `${invocationId} ${agentName}`
+
+  const readersOf = (context: CallbackContext): ReaderTools<'langchain'> =>
+    plimsoll.tools(sessionOf(context), 'langchain', window === undefined ? {} : { window })
+
+  /** An agent without tools has no steps to look things up in. A tool of yours with the same name wins. */
+  function addReaders(context: CallbackContext, { config, toolsDict }: ModelRequest): void {
+    const tools = recordsIn(config?.tools)
+    const declaring = tools.find((one) => recordsIn(one['functionDeclarations']).length > 0)
+    if (!readers || config === undefined || declaring === undefined || toolsDict === undefined) return
+    const added = readersOf(context).declarations.filter(({ fields }) => !(fields.name in toolsDict))
+    for (const reader of added) toolsDict[reader.fields.name] = adkTool(reader)
+    const declarations = added.map(({ fields: { name, description, schema } }) => ({
+      name,
+      description,
+      parametersJsonSchema: schema,
+    }))
+    const functionDeclarations = [...recordsIn(declaring['functionDeclarations']), ...declarations]
+    config.tools = tools.map((one) => (one === declaring ? { ...one, functionDeclarations } : one))
+  }
+
+  function take(context: CallbackContext): Waiting | undefined {
+    const waiting = open.get(keyOf(context))
+    open.delete(keyOf(context))
+    return waiting
+  }
+
+  async function close(context: CallbackContext, usage: Partial<Usage> | undefined): Promise<void> {
+    const turn = take(context)?.turn.id
+    if (turn === undefined) return
+    const none = { cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 }
+    const known = usage?.input === undefined ? {} : { usage: { ...none, ...usage, input: usage.input } }
+    await sessionOf(context).record({ turn, ...known })
+  }
+
+  /** Whether a smaller request may be answered. */
+  async function refused(context: CallbackContext, error: unknown): Promise<boolean> {
+    const waiting = take(context)
+    if (waiting === undefined) return false
+    const session = sessionOf(context)
+    await session.record({ turn: waiting.turn.id, refused: true })
+    return sizeRefusals(session, window).learn(waiting.turn, waiting.model, error)
+  }
+
+  const callbacks = {
+    async beforeModelCallback(params: { callbackContext: CallbackContext; llmRequest: ModelRequest }) {
+      const { callbackContext: context, llmRequest: request } = params
+      addReaders(context, request)
+      const { contents, model = 'unknown' } = request
+      const { tools, maxOutputTokens, systemInstruction } = recordOf(request.config) ?? {}
+      const body = {
+        contents,
+        ...(recordsIn(tools).length > 0 && { tools }),
+        ...(systemInstruction !== undefined && { systemInstruction: contentOf(systemInstruction) }),
+        ...(maxOutputTokens !== undefined && { generationConfig: { maxOutputTokens } }),
+      }
+      const format = detectFormat(body)
+      // An agent that failed leaves its turn open.
+      await close(context, undefined)
+      if (format === undefined) return undefined
+      const send = async (): Promise<void> => {
+        const session = sessionOf(context)
+        const turn = await session.prepare({ format, body, targets: [sizeRefusals(session, window).targetOf(model)] })
+        checkVerdict(turn)
+        open.set(keyOf(context), { turn, model })
+        if (!turn.report.untouched) show(request, body, turn.body)
+      }
+      await send()
+      AGAIN.set(request, async (error) => {
+        const isTooLarge = await refused(context, error)
+        if (isTooLarge) await send()
+        return isTooLarge
+      })
+      return undefined
+    },
+    async afterModelCallback(params: { callbackContext: CallbackContext; llmResponse: unknown }) {
+      const { finishReason, errorCode, usageMetadata } = recordOf(params.llmResponse) ?? {}
+      // A streamed answer comes in several responses; the one with a reason to end is the last.
+      if (finishReason !== undefined || errorCode !== undefined)
+        await close(params.callbackContext, usageOf(usageMetadata))
+      return undefined
+    },
+    async onModelErrorCallback(params: { callbackContext: CallbackContext; error: unknown }) {
+      // ADK runs no tool that an answer from here calls: what repeats a call is `plimsollModel`. Without it the next one is smaller.
+      await refused(params.callbackContext, params.error)
+      return undefined
+    },
+    async afterToolCallback(params: {
+      tool: { readonly name: string }
+      toolContext: CallbackContext & { readonly functionCallId?: string }
+      result: unknown
+    }) {
+      if (!shortenHistory) return undefined
+      const { tool, toolContext, result } = params
+      if (readersOf(toolContext).has(tool.name)) return undefined
+      const { functionCallId: callId } = toolContext
+      const text = stringOf(recordOf(result)?.['output']) ?? outputText(result)
+      const known = callId === undefined ? {} : { callId }
+      const shown = await shortened(sessionOf(toolContext), { tool: tool.name, output: text, ...known })
+      return shown === undefined ? undefined : { output: shown }
+    },
+  }
+  return Object.assign(Object.create(BasePlugin.prototype) as P, { name: 'plimsoll', ...callbacks })
+}
+
+/** The view in the place of the request: its contents, and what else had to change for them to fit or for tools to be left alone. */
+function show(request: ModelRequest, asked: Fields, { contents, generationConfig, toolConfig, ...view }: Fields): void {
+  const { maxOutputTokens } = recordOf(generationConfig) ?? {}
+  const { systemInstruction } = view
+  const isOther = JSON.stringify(systemInstruction) !== JSON.stringify(asked['systemInstruction'])
+  request.contents = [...listOf(contents)]
+  request.config = {
+    ...request.config,
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(toolConfig !== undefined && { toolConfig }),
+    ...(isOther && { systemInstruction }),
+  }
+}
+
+/** By request: makes it smaller after a refusal because of its size; false for any other error. */
+const AGAIN = new WeakMap<object, (error: unknown) => Promise<boolean>>()
+
+/**
+ * The model of an agent whose runner has the plugin: a call that is refused because of its size is reduced further and made once more. The plugin
+ * alone cannot do that, since ADK runs no tool that an answer in the place of an error calls.
+ */
+export function plimsollModel<M extends { generateContentAsync(request: never, ...more: never[]): unknown }>(
+  model: M,
+): M {
+  checkArguments(
+    [model],
+    [part('model', 'a model of ADK, such as new Gemini({ model })', 'generateContentAsync')],
+    'plimsollModel()',
+  )
+  const answers = (...given: unknown[]): AsyncIterable<unknown> =>
+    model.generateContentAsync(...(given as [never])) as AsyncIterable<unknown>
+  async function* generateContentAsync(request: object, ...more: unknown[]): AsyncGenerator {
+    let hasBegun = false
+    try {
+      for await (const answer of answers(request, ...more)) {
+        hasBegun = true
+        yield answer
+      }
+      return
+    } catch (error) {
+      if (hasBegun || (await AGAIN.get(request)?.(error)) !== true) throw error
+    }
+    yield* answers(request, ...more)
+  }
+  return new Proxy(model, {
+    get(target, name) {
+      if (name === 'generateContentAsync') return generateContentAsync
+      const value: unknown = Reflect.get(target, name, target)
+      // Its own methods see its private fields only as themselves.
+      return typeof value === 'function' ? (value as (...given: unknown[]) => unknown).bind(target) : value
+    },
+  })
+}
+
+/** What ADK asks of a tool; its class is the framework's, and need not be there to describe one. */
+const adkTool = ({ run, fields: { name, description } }: LangChainReader) => ({
+  name,
+  description,
+  isLongRunning: false,
+  checkRequireConfirmation: async () => false,
+  runAsync: async ({ args }: { args: unknown }) => ({ output: await run(args) }),
+})
+
+const contentOf = (instruction: unknown): unknown =>
+  typeof instruction === 'string' ? { parts: [{ text: instruction }] } : instruction
+
+function usageOf(usage: unknown): Partial<Usage> | undefined {
+  const { promptTokenCount, candidatesTokenCount, thoughtsTokenCount, cachedContentTokenCount } = recordOf(usage) ?? {}
+  const input = numberOf(promptTokenCount)
+  if (input === undefined) return undefined
+  const reasoning = numberOf(thoughtsTokenCount) ?? 0
+  return {
+    input,
+    output: (numberOf(candidatesTokenCount) ?? 0) + reasoning,
+    reasoning,
+    cacheRead: numberOf(cachedContentTokenCount) ?? 0,
+  }
+}

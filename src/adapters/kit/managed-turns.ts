@@ -1,0 +1,171 @@
+import type { NewTool } from '../../core/conversation.ts'
+import { PlimsollError } from '../../core/errors.ts'
+import { isRecord, type Fields } from '../../core/values.ts'
+import type { Usage } from '../../core/usage.ts'
+import type { PreparedTurn } from '../../engine/prepare/prepare.ts'
+import type { Session } from '../../engine/session/session.ts'
+import {
+  MIRROR_FORMAT,
+  readMessage,
+  readMirror,
+  writeMessage,
+  writeMirror,
+  type MirrorMessage,
+} from '../../formats/mirror/mirror.ts'
+import { sizeRefusals } from './size-refusals.ts'
+
+/** Messages of a framework that stand for one message: `own` are the framework's objects, metadata and all. */
+export interface Piece<M> {
+  readonly message: MirrorMessage
+  readonly own: readonly M[]
+}
+
+/** A model call as a framework is about to make it. */
+export interface FrameworkCall<M> {
+  readonly model: string
+  /** Instructions that the framework keeps apart from the messages. */
+  readonly system?: string
+  readonly pieces: readonly Piece<M>[]
+  readonly tools: readonly NewTool[]
+  readonly maxOutputTokens?: number
+}
+
+/** The call as it should be made. What is undefined stays as it came. */
+export interface ManagedTurn<M> {
+  readonly messages: readonly M[] | undefined
+  readonly system: string | undefined
+  readonly maxOutputTokens: number | undefined
+  /** Tools stay declared, and none may be called this once. */
+  readonly forbidsTools: boolean
+  /** The model answered. Without usage nothing is said about it. */
+  answered(usage: Partial<Usage> | undefined): Promise<void>
+  /** It did not. True: it was refused because of its size, and a turn that is opened now is smaller. Who sent that one asks no further. */
+  failed(error?: unknown): Promise<boolean>
+}
+
+export interface ManagedTurns<M> {
+  open(call: FrameworkCall<M>): Promise<ManagedTurn<M>>
+  /** Opens a turn and sends it; a refusal because of the size is reduced further and sent once more. */
+  send<A>(
+    call: FrameworkCall<M>,
+    send: (turn: ManagedTurn<M>) => PromiseLike<A>,
+  ): Promise<{ readonly turn: ManagedTurn<M>; readonly answer: A }>
+}
+
+export interface TurnOptions {
+  /** The model's window in tokens, where the catalogue does not know it. */
+  readonly window?: number
+}
+
+/**
+ * Shows the engine a framework's messages as a request, and gives back which of them to send. Messages that come back as they went in are the
+ * framework's own objects, so that signatures, ids and metadata survive; the others are new ones, made by `write`.
+ */
+export function managedTurns<M>(
+  session: Pick<Session, 'prepare' | 'record'>,
+  write: (message: MirrorMessage, calls: KnownCalls) => readonly M[],
+  { window }: TurnOptions = {},
+): ManagedTurns<M> {
+  const refusals = sizeRefusals(session, window)
+
+  async function open(call: FrameworkCall<M>): Promise<ManagedTurn<M>> {
+    const { model, system, pieces, tools, maxOutputTokens } = call
+    const head: readonly MirrorMessage[] = system === undefined ? [] : [{ role: 'system', parts: [system] }]
+    const messages = [...head, ...pieces.map(({ message }) => message)]
+    const body = writeMirror({ model, messages, tools, ...(maxOutputTokens !== undefined && { maxOutputTokens }) })
+    const turn = await session.prepare({ format: MIRROR_FORMAT, body, targets: [refusals.targetOf(model)] })
+    const { id } = turn
+    checkVerdict(turn)
+    const close = {
+      answered: async (usage: Partial<Usage> | undefined) =>
+        void (await session.record({ turn: id, ...(usage !== undefined && { usage: wholeUsage(usage) }) })),
+      async failed(error?: unknown) {
+        await session.record({ turn: id, refused: true })
+        return refusals.learn(turn, model, error)
+      },
+    }
+    if (turn.report.untouched)
+      return { ...close, messages: undefined, system: undefined, maxOutputTokens: undefined, forbidsTools: false }
+    const view = readMirror(turn.body as Fields)
+    const hasHead = system !== undefined && view.messages[0]?.['role'] === 'system'
+    const first = hasHead ? view.messages[0] : undefined
+    return {
+      ...close,
+      messages: matched(pieces, view.messages.slice(hasHead ? 1 : 0), write),
+      system: first === undefined ? undefined : textOf(readMessage(first)),
+      maxOutputTokens: view.maxOutputTokens,
+      forbidsTools: view.forbidsTools,
+    }
+  }
+
+  return {
+    open,
+    async send(call, send) {
+      const turn = await open(call)
+      try {
+        return { turn, answer: await send(turn) }
+      } catch (error) {
+        if (!(await turn.failed(error))) throw error
+      }
+      const second = await open(call)
+      try {
+        return { turn: second, answer: await send(second) }
+      } catch (error) {
+        await second.failed(error)
+        throw error
+      }
+    },
+  }
+}
+
+/** A call that a budget stops is not made. @throws PlimsollError `budget-exceeded` */
+export function checkVerdict({ verdict }: Pick<PreparedTurn, 'verdict'>): void {
+  if (verdict.kind !== 'halt') return
+  throw new PlimsollError('budget-exceeded', `No model call was made: ${verdict.reason}.`, {
+    advice: 'Raise the budget, or start another session.',
+  })
+}
+
+const textOf = ({ parts }: MirrorMessage): string => parts.filter((part) => typeof part === 'string').join('\n\n')
+
+/** Names of calls by id: a result that is written anew has to say whose it is. */
+export type KnownCalls = ReadonlyMap<string, string>
+
+function matched<M>(
+  pieces: readonly Piece<M>[],
+  view: readonly Fields[],
+  write: (message: MirrorMessage, calls: KnownCalls) => readonly M[],
+): readonly M[] {
+  const own = new Map<string, Piece<M>[]>()
+  const calls = new Map<string, string>()
+  for (const piece of pieces) {
+    const key = keyOf(writeMessage(piece.message))
+    own.set(key, [...(own.get(key) ?? []), piece])
+    if (piece.message.role === 'assistant') for (const { id, name } of piece.message.calls) calls.set(id, name)
+  }
+  // From the end: of two messages that are equal the older one is the one that was cut.
+  const found = view
+    .toReversed()
+    .map((message) => own.get(keyOf(message))?.pop()?.own ?? write(readMessage(message), calls))
+  return found.toReversed().flat()
+}
+
+/** Whatever order the keys of a message have. */
+const keyOf = (message: Fields): string =>
+  JSON.stringify(message, (_, value: unknown) =>
+    isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+  )
+
+const wholeUsage = ({
+  input = 0,
+  cacheRead = 0,
+  cacheWrite = 0,
+  output = 0,
+  reasoning = 0,
+}: Partial<Usage>): Usage => ({
+  input,
+  cacheRead,
+  cacheWrite,
+  output,
+  reasoning,
+})

@@ -1,0 +1,216 @@
+import {
+  AIMessage,
+  HumanMessage,
+  SystemMessage,
+  ToolMessage,
+  type BaseMessage,
+  type MessageContent,
+} from '@langchain/core/messages'
+import { tool } from '@langchain/core/tools'
+import { toJsonSchema } from '@langchain/core/utils/json_schema'
+import { createMiddleware } from 'langchain'
+import type { NewTool } from '../core/conversation.ts'
+import { isRecord, numberOf, recordOf, stringOf, type Fields } from '../core/values.ts'
+import type { Usage } from '../core/usage.ts'
+import { readUrl } from '../formats/kit/media.ts'
+import type { MirrorMessage, MirrorPart } from '../formats/mirror/mirror.ts'
+import type { Plimsoll, Session } from '../index.ts'
+import { wordsOf } from './ai-sdk-prompt.ts'
+import { checkAdapter } from './kit/check-adapter.ts'
+import { managedTurns, type KnownCalls, type Piece, type TurnOptions } from './kit/managed-turns.ts'
+import { shortened } from './kit/shorten.ts'
+
+export interface LangChainOptions extends TurnOptions {
+  /** Names the session of a run. @default the thread id of the run, else 'langchain' */
+  readonly session?: string
+  /** Agents of one thread have views of their own. @default 'main' */
+  readonly agent?: string
+  /** Gives the agent `recall` and the readers of artifacts. @default true */
+  readonly readers?: boolean
+  /**
+   * Large results are shortened in the agent's state and checkpoints as well, not only in what the model gets; the artifact store has the exact
+   * bytes. @default false
+   */
+  readonly shortenHistory?: boolean
+}
+
+const NAMES = [
+  'window',
+  'session',
+  'agent',
+  'readers',
+  'shortenHistory',
+] as const satisfies readonly (keyof LangChainOptions)[]
+
+/**
+ * Agent middleware: the model gets a view of the messages that fits, its usage is recorded, and the state of the agent stays whole. Leave
+ * `summarizationMiddleware` and `contextEditingMiddleware` out: they rewrite the state.
+ */
+export function plimsollMiddleware(
+  plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
+  options: LangChainOptions = {},
+): ReturnType<typeof createMiddleware> {
+  checkAdapter('plimsollMiddleware', [plimsoll, options], ['plimsoll'], NAMES)
+  const { agent, readers = true, shortenHistory = false, window } = options
+  const sessionOf = (thread: unknown): Session =>
+    plimsoll.session({
+      id: options.session ?? stringOf(thread) ?? 'langchain',
+      ...(agent !== undefined && { agent }),
+    })
+  const asked = window === undefined ? {} : { window }
+  const declared = readers ? plimsoll.tools(sessionOf(undefined), 'langchain', asked).declarations : []
+  const tools = declared.map(({ fields }) =>
+    tool(
+      (input: unknown, config: unknown) =>
+        plimsoll.tools(sessionOf(threadOf(config)), 'langchain', asked).call(fields.name, input),
+      fields,
+    ),
+  )
+  return createMiddleware({
+    name: 'Plimsoll',
+    tools,
+    async wrapModelCall(request, handler) {
+      const turns = managedTurns<BaseMessage>(sessionOf(threadOf(request.runtime)), writeMessages, options)
+      const { model, maxOutputTokens } = settingsOf(request.model)
+      const system = textOf(request.systemMessage.content)
+      const call = {
+        model,
+        pieces: request.messages.map(pieceOf),
+        tools: request.tools.flatMap(toolOf),
+        ...(system !== '' && { system }),
+        ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+      }
+      const { turn, answer } = await turns.send(call, async (open) =>
+        handler({
+          ...request,
+          ...(open.messages !== undefined && { messages: [...open.messages] }),
+          ...(open.system !== undefined && open.system !== system && { systemMessage: new SystemMessage(open.system) }),
+          ...(open.forbidsTools && { toolChoice: 'none' }),
+        }),
+      )
+      await turn.answered(AIMessage.isInstance(answer) ? usageOf(answer) : undefined)
+      return answer
+    },
+    async wrapToolCall(request, handler) {
+      const result = await handler(request)
+      const { name, id } = request.toolCall
+      const isOurs = declared.some(({ fields }) => fields.name === name)
+      if (!shortenHistory || isOurs || !ToolMessage.isInstance(result) || typeof result.content !== 'string')
+        return result
+      const session = sessionOf(threadOf(request.runtime))
+      const callId = id === undefined ? {} : { callId: id }
+      const shown = await shortened(session, { tool: name, output: result.content, ...callId })
+      if (shown === undefined) return result
+      const { tool_call_id, status, artifact, metadata } = result
+      return new ToolMessage({
+        content: shown,
+        tool_call_id,
+        name,
+        artifact: artifact as unknown,
+        ...(status !== undefined && { status }),
+        ...(metadata !== undefined && { metadata }),
+      })
+    },
+  })
+}
+
+const threadOf = (runtime: unknown): unknown => recordOf(recordOf(runtime)?.['configurable'])?.['thread_id']
+
+/** Models name themselves and their cap in fields of their own. */
+function settingsOf(model: unknown): { readonly model: string; readonly maxOutputTokens?: number } {
+  const fields = recordOf(model) ?? {}
+  const bound = recordOf(fields['bound']) ?? fields
+  const cap = numberOf(bound['maxTokens']) ?? numberOf(bound['maxOutputTokens'])
+  return {
+    model: stringOf(bound['model']) ?? stringOf(bound['modelName']) ?? 'unknown',
+    ...(cap !== undefined && cap > 0 && { maxOutputTokens: cap }),
+  }
+}
+
+function toolOf(one: unknown): NewTool[] {
+  const fields = recordOf(one)
+  const name = stringOf(fields?.['name'])
+  if (fields === undefined || name === undefined) return []
+  const { schema } = fields
+  const parameters = isRecord(schema) ? (recordOf(toJsonSchema(schema)) ?? {}) : {}
+  return [{ name, description: stringOf(fields['description']) ?? '', parameters }]
+}
+
+const pieceOf = (message: BaseMessage): Piece<BaseMessage> => ({ message: readMessage(message), own: [message] })
+
+function readMessage(message: BaseMessage): MirrorMessage {
+  const parts = partsOf(message.content)
+  if (ToolMessage.isInstance(message)) return { role: 'result', callId: message.tool_call_id, parts }
+  if (SystemMessage.isInstance(message)) return { role: 'system', parts }
+  if (!AIMessage.isInstance(message)) return { role: 'user', parts }
+  const calls = (message.tool_calls ?? []).map(({ id, name, args }) => ({ id: id ?? '', name, input: args }))
+  return { role: 'assistant', parts, calls }
+}
+
+/** Calls and reasoning stand in the content of some models as well; the first are in `tool_calls`, the second the provider counts. */
+function partsOf(content: MessageContent): MirrorPart[] {
+  if (typeof content === 'string') return content === '' ? [] : [content]
+  return content.flatMap((block: Fields): MirrorPart[] => {
+    const text = stringOf(block['text'])
+    if (text !== undefined) return [text]
+    const url = stringOf(block['image_url']) ?? stringOf(recordOf(block['image_url'])?.['url'])
+    if (url !== undefined) {
+      const { mime = 'image/*', data, reference } = readUrl(url)
+      return [{ mime, ...(data !== undefined && { data }), ...(reference !== undefined && { url: reference }) }]
+    }
+    const mime = stringOf(block['mimeType']) ?? stringOf(block['mime_type'])
+    if (mime === undefined) return []
+    const data = stringOf(block['data'])
+    const address = stringOf(block['url'])
+    return [{ mime, ...(data !== undefined && { data }), ...(address !== undefined && { url: address }) }]
+  })
+}
+
+const textOf = (content: MessageContent): string => wordsOf(partsOf(content))
+
+function writeMessages(message: MirrorMessage, calls: KnownCalls): BaseMessage[] {
+  const content = contentOf(message.parts)
+  switch (message.role) {
+    case 'system':
+      return [new SystemMessage({ content })]
+    case 'user':
+      return [new HumanMessage({ content })]
+    case 'result': {
+      const name = calls.get(message.callId)
+      return [new ToolMessage({ content, tool_call_id: message.callId, ...(name !== undefined && { name }) })]
+    }
+    case 'assistant': {
+      const tool_calls = message.calls.map(({ id, name, input }) => ({
+        id,
+        name,
+        args: { ...input },
+        type: 'tool_call' as const,
+      }))
+      return [new AIMessage({ content, tool_calls })]
+    }
+  }
+}
+
+function contentOf(parts: readonly MirrorPart[]): MessageContent {
+  if (parts.every((part) => typeof part === 'string')) return parts.join('\n')
+  return parts.map((part) =>
+    typeof part === 'string'
+      ? { type: 'text', text: part }
+      : { type: 'image_url', image_url: { url: part.url ?? `data:${part.mime};base64,${part.data ?? ''}` } },
+  )
+}
+
+function usageOf(answer: AIMessage): Partial<Usage> | undefined {
+  const usage = recordOf(answer.usage_metadata)
+  const input = numberOf(usage?.['input_tokens'])
+  if (usage === undefined || input === undefined) return undefined
+  const read = recordOf(usage['input_token_details'])
+  const written = recordOf(usage['output_token_details'])
+  return {
+    input,
+    output: numberOf(usage['output_tokens']) ?? 0,
+    cacheRead: numberOf(read?.['cache_read']) ?? 0,
+    cacheWrite: numberOf(read?.['cache_creation']) ?? 0,
+    reasoning: numberOf(written?.['reasoning']) ?? 0,
+  }
+}

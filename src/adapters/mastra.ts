@@ -1,0 +1,163 @@
+import { numberOf, recordOf, recordsIn, stringOf } from '../core/values.ts'
+import type { NewTool } from '../core/conversation.ts'
+import type { Usage } from '../core/usage.ts'
+import type { Plimsoll, Session } from '../index.ts'
+import { joined, piecesOf, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
+import { checkAdapter } from './kit/check-adapter.ts'
+import { managedTurns, type ManagedTurn, type TurnOptions } from './kit/managed-turns.ts'
+import { shortened } from './kit/shorten.ts'
+
+export interface MastraOptions extends TurnOptions {
+  /** Names the session where the run has no memory thread. @default 'mastra' */
+  readonly session?: string
+  /** @default 'main' */
+  readonly agent?: string
+  /** What an answer may take, where the run's model settings do not say. */
+  readonly maxOutputTokens?: number
+  /** Gives the agent `recall` and the readers of artifacts. @default true */
+  readonly readers?: boolean
+  /** Large results are shortened in memory as well, not only in what the model gets. @default false */
+  readonly shortenHistory?: boolean
+}
+
+const NAMES = [
+  'window',
+  'session',
+  'agent',
+  'maxOutputTokens',
+  'readers',
+  'shortenHistory',
+] as const satisfies readonly (keyof MastraOptions)[]
+
+/** What the processor is told in each step, as far as it is read. Mastra keeps `state` for one processor and one request. */
+interface StepContext {
+  readonly state: Record<string, unknown>
+  readonly requestContext?: { get(key: never): unknown }
+}
+
+/** A processor for the `inputProcessors` of an agent. */
+export interface PlimsollProcessor {
+  readonly id: 'plimsoll'
+  readonly name: 'plimsoll'
+  processInputStep(
+    step: StepContext & { readonly tools?: Record<string, unknown>; readonly modelSettings?: unknown },
+  ): { tools?: Record<string, unknown> } | undefined
+  processLLMRequest<P extends PromptMessage>(
+    request: StepContext & { readonly prompt: P[]; readonly model: { readonly modelId: string } },
+  ): Promise<{ prompt: P[] } | undefined>
+  processLLMResponse(response: StepContext & { readonly chunks: readonly unknown[] }): Promise<undefined>
+  processAPIError(failure: StepContext & { readonly error: unknown }): Promise<{ retry: boolean } | undefined>
+  processToolResult(
+    result: StepContext & {
+      readonly toolName: string
+      readonly toolCallId: string
+      readonly args: unknown
+      readonly result: unknown
+      readonly messageList: { updateToolInvocation(part: never): boolean }
+    },
+  ): Promise<undefined>
+}
+
+/**
+ * The model gets a view of the prompt that fits, and its usage is recorded; memory stays whole. Give the memory a large `lastMessages` (10 is the
+ * default, and cuts the front at each run), and leave `TokenLimiterProcessor` out. As one of the `errorProcessors` as well, with
+ * `maxProcessorRetries: 1`, it has a call that was refused because of its size made once more.
+ */
+export function plimsollProcessor(
+  plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
+  options: MastraOptions = {},
+): PlimsollProcessor {
+  checkAdapter('plimsollProcessor', [plimsoll, options], ['plimsoll'], NAMES)
+  const { agent, readers = true, shortenHistory = false, window } = options
+  const sessionOf = ({ requestContext }: StepContext): Session =>
+    plimsoll.session({
+      id: threadIn(requestContext) ?? options.session ?? 'mastra',
+      ...(agent !== undefined && { agent }),
+    })
+  const readersOf = (step: StepContext): Record<string, unknown> =>
+    readers ? plimsoll.tools(sessionOf(step), 'ai-sdk', window === undefined ? {} : { window }).declarations : {}
+  return {
+    id: 'plimsoll',
+    name: 'plimsoll',
+    processInputStep(step) {
+      const tools = { ...readersOf(step), ...step.tools }
+      step.state['tools'] = toolsIn(tools)
+      step.state['cap'] = numberOf(recordOf(step.modelSettings)?.['maxOutputTokens'])
+      return readers ? { tools } : undefined
+    },
+    async processLLMRequest(request) {
+      const { state, prompt, model } = request
+      // A call that failed came back without an answer.
+      await (state['turn'] as ManagedTurn<PromptMessage> | undefined)?.failed()
+      const turns = managedTurns<PromptMessage>(sessionOf(request), writePrompt, options)
+      const cap = numberOf(state['cap']) ?? options.maxOutputTokens
+      const turn = await turns.open({
+        model: model.modelId,
+        pieces: piecesOf(prompt),
+        tools: (state['tools'] ?? []) as readonly NewTool[],
+        ...(cap !== undefined && { maxOutputTokens: cap }),
+      })
+      state['turn'] = turn
+      return turn.messages === undefined ? undefined : { prompt: joined(turn.messages) as typeof prompt }
+    },
+    async processLLMResponse({ state, chunks }) {
+      const finish = recordsIn(chunks).find(({ type }) => type === 'finish')
+      // What did not end is no answer: a refusal comes as chunks, too.
+      if (finish === undefined) return undefined
+      const turn = state['turn'] as ManagedTurn<PromptMessage> | undefined
+      state['turn'] = undefined
+      state['retried'] = undefined
+      await turn?.answered(usageOf(recordOf(recordOf(finish['payload'])?.['output'])?.['usage']))
+      return undefined
+    },
+    async processAPIError({ state, error }) {
+      const turn = state['turn'] as ManagedTurn<PromptMessage> | undefined
+      state['turn'] = undefined
+      const isTooLarge = (await turn?.failed(error)) === true
+      // Once for each call: what is too large after that is somebody else's to explain.
+      if (!isTooLarge || state['retried'] === true) return undefined
+      state['retried'] = true
+      return { retry: true }
+    },
+    async processToolResult(result) {
+      const { toolName, toolCallId, args, result: output, messageList } = result
+      if (!shortenHistory || toolName in readersOf(result)) return undefined
+      const shown = await shortened(sessionOf(result), { tool: toolName, callId: toolCallId, output })
+      if (shown === undefined) return undefined
+      const toolInvocation = { state: 'result', toolCallId, toolName, args, result: shown }
+      messageList.updateToolInvocation({ type: 'tool-invocation', toolInvocation } as never)
+      return undefined
+    },
+  }
+}
+
+const threadIn = (context: StepContext['requestContext']): string | undefined =>
+  stringOf(recordOf(recordOf(context?.get('MastraMemory' as never))?.['thread'])?.['id'])
+
+function toolsIn(tools: Readonly<Record<string, unknown>>): NewTool[] {
+  return Object.entries(tools).map(([name, tool]) => ({
+    name,
+    description: stringOf(recordOf(tool)?.['description']) ?? '',
+    parameters: schemaOf(recordOf(tool)?.['inputSchema'] ?? recordOf(tool)?.['parameters']),
+  }))
+}
+
+/** Libraries agree on how a schema is asked for its JSON form; what has none is not counted before the first answer. */
+function schemaOf(schema: unknown): NewTool['parameters'] {
+  const standard = recordOf(recordOf(schema)?.['~standard'])
+  const { input } = recordOf(standard?.['jsonSchema']) ?? {}
+  const json: unknown = typeof input === 'function' ? input({ target: 'draft-07' }) : recordOf(schema)?.['jsonSchema']
+  return recordOf(json) ?? {}
+}
+
+function usageOf(usage: unknown): Partial<Usage> | undefined {
+  const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = recordOf(usage) ?? {}
+  const input = numberOf(inputTokens)
+  if (input === undefined) return undefined
+  return {
+    input,
+    output: numberOf(outputTokens) ?? 0,
+    cacheRead: numberOf(cachedInputTokens) ?? 0,
+    reasoning: numberOf(reasoningTokens) ?? 0,
+  }
+}

@@ -1,0 +1,324 @@
+import type {
+  AgentInputItem,
+  Model,
+  ModelProvider,
+  ModelRequest,
+  ModelResponse,
+  Session as AgentsSession,
+} from '@openai/agents'
+import type { NewTool } from '../core/conversation.ts'
+import { parsedJson, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
+import type { Usage } from '../core/usage.ts'
+import { readUrl } from '../formats/kit/media.ts'
+import type { MirrorMedia, MirrorMessage, MirrorPart } from '../formats/mirror/mirror.ts'
+import type { ToolCall } from '../formats/wire/chat.ts'
+import type { Argument, GivenShape } from '../core/given.ts'
+import type { Plimsoll, Session } from '../index.ts'
+import { wordsOf } from './ai-sdk-prompt.ts'
+import {
+  managedTurns,
+  type FrameworkCall,
+  type KnownCalls,
+  type ManagedTurn,
+  type Piece,
+  type TurnOptions,
+} from './kit/managed-turns.ts'
+import { checkAdapter, part } from './kit/check-adapter.ts'
+import { outputText, shortened } from './kit/shorten.ts'
+import type { AgentsReader } from './reader-shapes.ts'
+
+export interface AgentsOptions extends TurnOptions {
+  /** Whose history it is: a session of Plimsoll, a session of the Agents SDK, or a function that names one for the run at hand. */
+  readonly session: Session | AgentsSession | (() => string | Promise<string>)
+  /** @default 'main' */
+  readonly agent?: string
+}
+
+/**
+ * A provider whose models get a view of the input that fits, and whose usage is recorded. Items of the run and of its session stay whole. It
+ * stands behind `new Runner({ modelProvider })`, and not in `callModelInputFilter`, which would store what a view inserts.
+ */
+export const plimsollProvider = (
+  plimsoll: Pick<Plimsoll, 'session'>,
+  provider: ModelProvider,
+  options: AgentsOptions,
+): ModelProvider => {
+  checkAdapter('plimsollProvider', [plimsoll, provider, options], ['plimsoll', PROVIDER], ['window', 'agent'], {
+    needed: WHOSE,
+  })
+  return {
+    async getModel(name) {
+      return plimsollModel(plimsoll, await provider.getModel(name), { ...options, name: name ?? 'unknown' })
+    },
+  }
+}
+
+const PROVIDER = part('provider', 'a model provider of the Agents SDK, with getModel()', 'getModel')
+/** Without a session nothing could be told apart. */
+const WHOSE = {
+  session: {
+    kind: 'either',
+    of: [
+      { kind: 'function' },
+      { kind: 'driver', methods: ['prepare'], words: '' },
+      { kind: 'driver', methods: ['getSessionId'], words: '' },
+    ],
+    words: 'a session of Plimsoll or of the Agents SDK, or a function that gives a name',
+  },
+} as const satisfies Readonly<Record<string, GivenShape>>
+
+/** The same for one model. `name` says which it is, for its window and prices. */
+export function plimsollModel(
+  plimsoll: Pick<Plimsoll, 'session'>,
+  inner: Model,
+  options: AgentsOptions & { readonly name: string },
+): Model {
+  const turnsOf = async () => managedTurns<AgentInputItem>(await sessionOf(plimsoll, options), writeItems, options)
+  const advice = inner.getRetryAdvice?.bind(inner)
+  return {
+    ...(inner.supportsPromptModelSelection !== undefined && {
+      supportsPromptModelSelection: inner.supportsPromptModelSelection,
+    }),
+    ...(advice !== undefined && { getRetryAdvice: advice }),
+    async getResponse(request) {
+      if (isHeldElsewhere(request)) return inner.getResponse(request)
+      const turns = await turnsOf()
+      const { turn, answer } = await turns.send(callOf(options.name, request), (open) =>
+        inner.getResponse(withTurn(request, open)),
+      )
+      await turn.answered(usageOf(answer.usage))
+      return answer
+    },
+    async *getStreamedResponse(request) {
+      if (isHeldElsewhere(request)) return yield* inner.getStreamedResponse(request)
+      const turns = await turnsOf()
+      // A refusal comes with the first event at the latest.
+      const { turn, answer } = await turns.send(callOf(options.name, request), async (open) => {
+        const events = inner.getStreamedResponse(withTurn(request, open))[Symbol.asyncIterator]()
+        return { events, first: await events.next() }
+      })
+      let isRecorded = false
+      try {
+        for (let step = answer.first; step.done !== true; step = await answer.events.next()) {
+          if (step.value.type === 'response_done') {
+            isRecorded = true
+            await turn.answered(usageOf(step.value.response.usage))
+          }
+          yield step.value
+        }
+      } finally {
+        if (!isRecorded) await turn.answered(undefined)
+        await answer.events.return?.()
+      }
+    },
+  }
+}
+
+async function sessionOf(plimsoll: Pick<Plimsoll, 'session'>, { session, agent }: AgentsOptions): Promise<Session> {
+  const named = agent === undefined ? {} : { agent }
+  if (typeof session === 'function') return plimsoll.session({ id: await session(), ...named })
+  if ('getSessionId' in session) return plimsoll.session({ id: await session.getSessionId(), ...named })
+  return session
+}
+
+/** The provider holds the history, and the request shows only what is new: nothing here could be taken out. */
+const isHeldElsewhere = ({ previousResponseId, conversationId }: ModelRequest): boolean =>
+  previousResponseId !== undefined || conversationId !== undefined
+
+function callOf(model: string, request: ModelRequest): FrameworkCall<AgentInputItem> {
+  const { systemInstructions: system, input, modelSettings, tools, handoffs } = request
+  const items: AgentInputItem[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input
+  return {
+    model,
+    pieces: piecesOf(items),
+    tools: [...recordsIn(tools), ...recordsIn(handoffs)].flatMap(toolOf),
+    ...(system !== undefined && system !== '' && { system }),
+    ...(modelSettings.maxTokens !== undefined && { maxOutputTokens: modelSettings.maxTokens }),
+  }
+}
+
+function toolOf(tool: Fields): NewTool[] {
+  const name = stringOf(tool['name']) ?? stringOf(tool['toolName'])
+  if (name === undefined) return []
+  const description = stringOf(tool['description']) ?? stringOf(tool['toolDescription']) ?? ''
+  return [{ name, description, parameters: recordOf(tool['parameters'] ?? tool['inputJsonSchema']) ?? {} }]
+}
+
+function withTurn(request: ModelRequest, turn: ManagedTurn<AgentInputItem>): ModelRequest {
+  const { messages, system, maxOutputTokens, forbidsTools } = turn
+  return {
+    ...request,
+    ...(messages !== undefined && { input: [...messages] }),
+    ...(system !== undefined && { systemInstructions: system }),
+    modelSettings: {
+      ...request.modelSettings,
+      ...(maxOutputTokens !== undefined && { maxTokens: maxOutputTokens }),
+      ...(forbidsTools && { toolChoice: 'none' }),
+    },
+  }
+}
+
+/** What the model wrote between two things that it was told stands in one piece: reasoning is refused without the call that it led to. */
+function piecesOf(items: readonly AgentInputItem[]): Piece<AgentInputItem>[] {
+  const pieces: Piece<AgentInputItem>[] = []
+  let open: { readonly own: AgentInputItem[]; readonly parts: MirrorPart[]; readonly calls: ToolCall[] } | undefined
+  const close = (): void => {
+    if (open !== undefined)
+      pieces.push({ own: open.own, message: { role: 'assistant', parts: open.parts, calls: open.calls } })
+    open = undefined
+  }
+  for (const item of items) {
+    const told = toldIn(item)
+    if (told !== undefined) {
+      close()
+      pieces.push({ own: [item], message: told })
+      continue
+    }
+    open ??= { own: [], parts: [], calls: [] }
+    open.own.push(item)
+    open.parts.push(...saidIn(item))
+    open.calls.push(...callsIn(item))
+  }
+  close()
+  return pieces
+}
+
+/** What the model did not write itself. */
+function toldIn(item: Fields): MirrorMessage | undefined {
+  const { role, type, content, callId, output } = item
+  if (role === 'user' || role === 'system') return { role, parts: partsOf(content) }
+  if (typeof callId !== 'string' || !/_(?:result|output)$/.test(String(type))) return undefined
+  return { role: 'result', callId, parts: partsOf(output) }
+}
+
+function partsOf(content: unknown): MirrorPart[] {
+  if (typeof content === 'string') return [content]
+  const list = Array.isArray(content) ? recordsIn(content) : [recordOf(content) ?? {}]
+  return list.map((part) => stringOf(part['text']) ?? mediaOf(part) ?? JSON.stringify(part))
+}
+
+function mediaOf(part: Fields): MirrorMedia | undefined {
+  const image = stringOf(part['image'])
+  if (image === undefined) return undefined
+  const { mime = 'image/*', data, reference } = readUrl(image)
+  return { mime, ...(data !== undefined && { data }), ...(reference !== undefined && { url: reference }) }
+}
+
+/** Reasoning is left out: the provider decides what it counts. */
+function saidIn(item: Fields): MirrorPart[] {
+  if (item['role'] === 'assistant') return partsOf(item['content'])
+  return item['type'] === 'reasoning' || item['callId'] !== undefined ? [] : [JSON.stringify(item)]
+}
+
+function callsIn(item: Fields): ToolCall[] {
+  const { type, callId, name, arguments: written, ...rest } = item
+  if (typeof callId !== 'string') return []
+  const input = typeof written === 'string' ? parsedJson(written) : rest
+  return [{ id: callId, name: stringOf(name) ?? String(type), input: recordOf(input) ?? {} }]
+}
+
+function writeItems(message: MirrorMessage, calls: KnownCalls): AgentInputItem[] {
+  const text = wordsOf(message.parts)
+  switch (message.role) {
+    case 'system':
+      return [{ type: 'message', role: 'system', content: text }]
+    case 'user':
+      return [{ type: 'message', role: 'user', content: message.parts.map(inputPart) }]
+    case 'result': {
+      const { callId } = message
+      const name = calls.get(callId) ?? 'tool'
+      return [{ type: 'function_call_result', callId, name, status: 'completed', output: text }]
+    }
+    case 'assistant':
+      return [
+        ...(text === ''
+          ? []
+          : [
+              {
+                type: 'message' as const,
+                role: 'assistant' as const,
+                status: 'completed' as const,
+                content: [{ type: 'output_text' as const, text }],
+              },
+            ]),
+        ...message.calls.map(({ id, name, input }) => ({
+          type: 'function_call' as const,
+          callId: id,
+          name,
+          status: 'completed' as const,
+          arguments: JSON.stringify(input),
+        })),
+      ]
+  }
+}
+
+const inputPart = (part: MirrorPart) =>
+  typeof part === 'string'
+    ? { type: 'input_text' as const, text: part }
+    : { type: 'input_image' as const, image: part.url ?? `data:${part.mime};base64,${part.data ?? ''}` }
+
+function usageOf(usage: ModelResponse['usage'] | Fields): Partial<Usage> | undefined {
+  const { inputTokens, outputTokens, inputTokensDetails, outputTokensDetails } = usage
+  if (typeof inputTokens !== 'number' || inputTokens === 0) return undefined
+  return {
+    input: inputTokens,
+    output: typeof outputTokens === 'number' ? outputTokens : 0,
+    cacheRead: sumOf(inputTokensDetails, 'cached_tokens'),
+    reasoning: sumOf(outputTokensDetails, 'reasoning_tokens'),
+  }
+}
+
+const sumOf = (details: unknown, key: string): number =>
+  (Array.isArray(details) ? recordsIn(details) : [recordOf(details) ?? {}]).reduce((sum, one) => {
+    const value = one[key]
+    return sum + (typeof value === 'number' ? value : 0)
+  }, 0)
+
+/** A function tool of the Agents SDK, as far as it is wrapped. */
+interface FunctionTool {
+  readonly type: 'function'
+  readonly name: string
+  invoke(context: never, input: string, details?: never): Promise<unknown>
+}
+
+export interface AgentsToolOptions {
+  /** The model's window in tokens: a small one gets one compact reader. @default the window of the options */
+  readonly window?: number
+  /** Large results are shortened in the items of the run as well, not only in what the model gets. @default false */
+  readonly shortenHistory?: boolean
+}
+
+const TOOLS: Argument = { name: 'tools', shape: { kind: 'list', of: { kind: 'any' } } }
+
+/** An agent's tools with `recall` and the readers of artifacts behind them. */
+export function plimsollTools<T extends { readonly type: string }>(
+  plimsoll: Pick<Plimsoll, 'tools'>,
+  session: Session,
+  tools: readonly T[],
+  options: AgentsToolOptions = {},
+): (T | AgentsReader)[] {
+  const first = ['plimsoll', 'session', TOOLS] as const
+  checkAdapter('plimsollTools', [plimsoll, session, tools, options], first, ['window', 'shortenHistory'])
+  const { window, shortenHistory = false } = options
+  const { declarations } = plimsoll.tools(session, 'openai-agents', window === undefined ? {} : { window })
+  return [...(shortenHistory ? tools.map((tool) => shortening(session, tool)) : tools), ...declarations]
+}
+
+const isFunctionTool = (tool: object): tool is FunctionTool => 'invoke' in tool && 'name' in tool
+
+function shortening<T extends { readonly type: string }>(session: Session, tool: T): T {
+  if (!isFunctionTool(tool)) return tool
+  const invoke: FunctionTool['invoke'] = async (context, input, details) => {
+    const output = await tool.invoke(context, input, details)
+    const callId = stringOf(recordOf(recordOf(details)?.['toolCall'])?.['callId'])
+    const known = callId === undefined ? {} : { callId }
+    const shown = typeof output === 'string' || isPlain(output)
+    return shown
+      ? ((await shortened(session, { tool: tool.name, output: outputText(output), ...known })) ?? output)
+      : output
+  }
+  return { ...tool, invoke }
+}
+
+/** Pictures and files are left to the model's view. */
+const isPlain = (output: unknown): boolean => !['image', 'file'].includes(String(recordOf(output)?.['type']))

@@ -1,0 +1,142 @@
+import { writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { baseUrlsAt } from '../../formats/endpoints.ts'
+
+/** What an agent is started with. */
+export interface Launch {
+  readonly args: readonly string[]
+  /** Variables beside those that every command gets. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+export interface LaunchRequest {
+  /** Of the proxy. */
+  readonly url: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** A folder that is removed when the agent has ended. */
+  readonly folder: string
+}
+
+/** A coding agent that `plimsoll run` knows how to point at a proxy. */
+export interface KnownAgent {
+  readonly name: string
+  /** Its npm packages, for `npx`. */
+  readonly packages?: readonly string[]
+  /** What is done, for people. */
+  readonly how: string
+  readonly launch: (request: LaunchRequest) => Launch
+}
+
+/** The variables by which agents and SDKs find their provider. Every command gets them. */
+export const baseUrls = (url: string): Record<string, string> => Object.fromEntries(baseUrlsAt(url, true))
+
+const asItIs = ({ args }: LaunchRequest): Launch => ({ args, env: {} })
+
+export const KNOWN_AGENTS: readonly KnownAgent[] = [
+  { name: 'claude', packages: ['@anthropic-ai/claude-code'], how: 'ANTHROPIC_BASE_URL', launch: asItIs },
+  {
+    name: 'codex',
+    packages: ['@openai/codex'],
+    how: 'the option -c model_provider=plimsoll, with OPENAI_API_KEY or the login of Codex',
+    launch: ({ url, args, env }) => {
+      // Somebody who chooses a provider means it.
+      if (args.some((arg) => arg.includes('model_provider'))) return { args, env: {} }
+      const key = (env['OPENAI_API_KEY'] ?? '') === '' ? 'requires_openai_auth=true' : 'env_key="OPENAI_API_KEY"'
+      const provider = `{name="plimsoll",base_url="${url}/openai/v1",wire_api="responses",${key}}`
+      return {
+        args: ['-c', 'model_provider="plimsoll"', '-c', `model_providers.plimsoll=${provider}`, ...args],
+        env: {},
+      }
+    },
+  },
+  {
+    name: 'gemini',
+    packages: ['@google/gemini-cli'],
+    how: 'GOOGLE_GEMINI_BASE_URL; needs GEMINI_API_KEY, since a Google login goes to another API',
+    launch: asItIs,
+  },
+  {
+    name: 'opencode',
+    packages: ['opencode-ai'],
+    how: 'OPENCODE_CONFIG_CONTENT with the base URLs of the providers anthropic, openai and google',
+    launch: ({ url, args, env }) => ({
+      args,
+      env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(opencodeConfig(url, env['OPENCODE_CONFIG_CONTENT'])) },
+    }),
+  },
+  {
+    name: 'pi',
+    packages: ['@earendil-works/pi-coding-agent', '@mariozechner/pi-coding-agent'],
+    how: 'the option --extension with the base URLs of the providers anthropic, openai and google',
+    launch: ({ url, args, folder }) => {
+      const extension = join(folder, 'plimsoll.js')
+      const calls = Object.entries(providerUrls(url, '')).map(
+        ([name, baseUrl]) => `  pi.registerProvider(${JSON.stringify(name)}, ${JSON.stringify({ baseUrl })})\n`,
+      )
+      writeFileSync(extension, `export default function (pi) {\n${calls.join('')}}\n`)
+      return { args: ['--extension', extension, ...args], env: {} }
+    },
+  },
+  {
+    name: 'aider',
+    how: 'OPENAI_API_BASE and ANTHROPIC_API_BASE',
+    launch: ({ url, args }) => ({ args, env: { ANTHROPIC_API_BASE: `${url}/anthropic` } }),
+  },
+]
+
+/** By the provider names that several agents share. SDKs differ in whether the version belongs to the base. */
+const providerUrls = (url: string, anthropicVersion: string): Record<string, string> => ({
+  anthropic: `${url}/anthropic${anthropicVersion}`,
+  openai: `${url}/openai/v1`,
+  google: `${url}/gemini/v1beta`,
+})
+
+function opencodeConfig(url: string, given: string | undefined): object {
+  const config = parse(given)
+  const provider = record(config['provider'])
+  for (const [name, baseURL] of Object.entries(providerUrls(url, '/v1'))) {
+    const own = record(provider[name])
+    provider[name] = { ...own, options: { ...record(own['options']), baseURL } }
+  }
+  return { ...config, provider }
+}
+
+function parse(text: string | undefined): Record<string, unknown> {
+  try {
+    return record(JSON.parse(text ?? '{}'))
+  } catch {
+    // Not ours to repair: opencode would have complained about it as well.
+    return {}
+  }
+}
+
+const record = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+
+/** A command as it is started, its agent found by name, path or package. */
+export interface Command {
+  readonly file: string
+  readonly args: readonly string[]
+}
+
+const RUNNERS = new Set(['npx', 'bunx', 'pnpx'])
+
+/** The command with what its agent needs; the same command when nobody knows it. */
+export function launchOf(
+  { file, args }: Command,
+  request: Omit<LaunchRequest, 'args'>,
+): { readonly command: Command; readonly env: Readonly<Record<string, string>>; readonly agent?: KnownAgent } {
+  const isRunner = RUNNERS.has(nameOf(file))
+  const at = isRunner ? args.findIndex((arg) => !arg.startsWith('-')) : -1
+  const started = isRunner ? (args[at] ?? '') : file
+  const agent = KNOWN_AGENTS.find((known) => isCalled(known, started))
+  if (agent === undefined) return { command: { file, args }, env: {} }
+  const launch = agent.launch({ ...request, args: args.slice(at + 1) })
+  return { command: { file, args: [...args.slice(0, at + 1), ...launch.args] }, env: launch.env, agent }
+}
+
+const isCalled = (agent: KnownAgent, started: string): boolean =>
+  nameOf(started) === agent.name || agent.packages?.includes(started.replace(/(?<=.)@[^@/]+$/, '')) === true
+
+const nameOf = (file: string): string => basename(file).replace(/\.(exe|cmd|bat|js|mjs)$/i, '')

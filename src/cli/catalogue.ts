@@ -1,0 +1,39 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { bundledCatalogue } from '../drivers/catalogue/bundled.ts'
+import { CATALOGUE_DATE } from '../drivers/catalogue/catalogue-data.ts'
+import type { CatalogueUpdate } from '../drivers/catalogue/update.ts'
+import { plimsollHome } from '../compose/plimsoll.ts'
+import type { Catalogue } from '../ports/catalogue.ts'
+
+/** First line of the file: a package that is newer than the file goes before it. */
+const HEAD = /^plimsoll catalogue 1, (\d{4}-\d{2}-\d{2})\n/
+
+const fileOf = (): string => join(plimsollHome(), 'catalogue.txt')
+
+let known: Catalogue | undefined
+
+/** What `models update` stored, where that is newer than what the package brought along. */
+export function knownModels(): Catalogue {
+  known ??= bundledCatalogue(storedLines())
+  return known
+}
+
+function storedLines(): { readonly lines?: string } {
+  const file = fileOf()
+  if (!existsSync(file)) return {}
+  const text = readFileSync(file, 'utf8')
+  const [head = '', date = ''] = HEAD.exec(text) ?? []
+  return date >= CATALOGUE_DATE && date !== '' ? { lines: text.slice(head.length) } : {}
+}
+
+/** Whole or not at all: a reader never sees half a catalogue. */
+export function storeCatalogue({ lines }: CatalogueUpdate, date: string): string {
+  const file = fileOf()
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const unfinished = `${file}.${process.pid}`
+  writeFileSync(unfinished, `plimsoll catalogue 1, ${date}\n${lines}`, { mode: 0o600 })
+  renameSync(unfinished, file)
+  known = undefined
+  return file
+}

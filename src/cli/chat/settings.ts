@@ -1,0 +1,47 @@
+import { loadConfig, optionsOf, policyOf, type Config } from '../../settings/index.ts'
+import { policies } from '../../engine/presets/index.ts'
+import type { ChatSettings } from './chat.ts'
+
+/** Settings of a chat: flags over the file over the defaults. */
+export interface FileSettings extends ChatSettings {
+  readonly policy: string
+  readonly window?: number
+  readonly store?: string
+  readonly artifacts?: string
+  readonly instructions: NonNullable<Config['instructions']>
+}
+
+export interface SettingFlags {
+  readonly config?: string
+  readonly policy?: string
+  readonly window?: number
+  readonly store?: string
+  readonly artifacts?: string
+  readonly redact?: boolean
+}
+
+/** The chat is the agent `main` of the file. */
+export async function readSettings(flags: SettingFlags): Promise<FileSettings> {
+  const file: Config = flags.config === undefined ? {} : await loadConfig(flags.config)
+  const { agents, ...shared } = file
+  const { policy: ownPolicy, ...own } = agents?.['main'] ?? {}
+  const policy = flags.policy ?? ownPolicy ?? file.policy ?? 'plimsoll'
+  const configOf = (name: string): Config => ({ ...shared, policy: name, agents: { main: own } })
+  const options = optionsOf(configOf(policy))
+  const window = flags.window ?? own.window ?? options.window
+  const store = flags.store ?? options.store
+  const artifacts = flags.artifacts ?? options.artifacts
+  return {
+    policy,
+    policyOf: (name) => policyOf(configOf(name)),
+    instructions: file.instructions ?? {},
+    policyNames: [...policies.keys(), ...Object.keys(file.policies ?? {})],
+    ...(options.summarizer !== undefined && { summarizer: options.summarizer }),
+    ...(options.models !== undefined && { models: options.models }),
+    redact: flags.redact ?? options.redact ?? false,
+    ...(options.budgets !== undefined && { budgets: options.budgets }),
+    ...(window !== undefined && { window }),
+    ...(store !== undefined && { store }),
+    ...(artifacts !== undefined && { artifacts }),
+  }
+}

@@ -1,0 +1,249 @@
+import { writeFile } from 'node:fs/promises'
+import { Command } from 'commander'
+import type { ArtifactStat } from '../../ports/artifact-store.ts'
+import { quickjsSandbox } from '../../drivers/sandbox/quickjs.ts'
+import { sqljsEngine } from '../../drivers/sandbox/sqljs.ts'
+import { artifactReaders, type ArtifactReaders } from '../../engine/readers/artifact-readers.ts'
+import type { ReaderProvenance } from '../../engine/readers/provenance.ts'
+import type { ReaderAnswer } from '../../engine/readers/reader.ts'
+import { grouped, short } from '../inspect/figures.ts'
+import { confirmed } from '../kit/confirm.ts'
+import { EXIT } from '../exit-codes.ts'
+import { withExamples } from '../kit/examples.ts'
+import { print, printTable, when } from '../kit/print.ts'
+import { findArtifact, tenantsOf } from '../stores/find.ts'
+import { addStoreOptions, withStores, type StoreFlags } from '../stores/open.ts'
+import { oneOrMore, wholeNumber } from '../whole-number.ts'
+
+/** A handle that works in the examples is made by the test that runs them. */
+const EXAMPLE = 'art_0123456789abcdefghjkmnpqrs'
+
+export function artifactsCommand(): Command {
+  return new Command('artifacts')
+    .addCommand(ls())
+    .addCommand(show())
+    .addCommand(grep())
+    .addCommand(query())
+    .addCommand(run())
+    .addCommand(rm())
+}
+
+const onHandle = (name: string, description: string): Command =>
+  addStoreOptions(
+    new Command(name).description(description).argument('<handle>', 'handle of the artifact: art_ and 26 characters'),
+  )
+
+interface ListFlags extends StoreFlags {
+  readonly session?: string
+  readonly tool?: string
+  readonly limit: number
+}
+
+const ls = (): Command =>
+  withExamples(
+    addStoreOptions(new Command('ls').description('List artifacts, newest first.'))
+      .option('--session <name>', 'only those of this session')
+      .option('--tool <name>', 'only those of this tool')
+      .option('--limit <n>', 'show at most this many', oneOrMore, 50),
+    'plimsoll artifacts ls --tool bash',
+  ).action((flags: ListFlags) =>
+    withStores(flags, async (stores) => {
+      const { session, tool, limit } = flags
+      const found: (ArtifactStat & { tenant: string })[] = []
+      for (const tenant of await tenantsOf(stores, flags.tenant)) {
+        const listed = await stores.artifacts.list(tenant, {
+          limit,
+          ...(session !== undefined && { session }),
+          ...(tool !== undefined && { tool }),
+        })
+        found.push(...listed.map((stat) => ({ ...stat, tenant })))
+      }
+      const newest = found.sort((a, b) => b.createdAt - a.createdAt).slice(0, limit)
+      print(flags.json, newest, () =>
+        newest.length === 0
+          ? 'No artifact is stored.'
+          : printTable(
+              [
+                { head: 'handle' },
+                { head: 'bytes', align: 'right' },
+                { head: 'made' },
+                { head: 'tool' },
+                { head: 'session', gives: 'start' },
+              ],
+              newest.map((stat) => [
+                stat.handle,
+                grouped(stat.bytes),
+                when(stat.createdAt),
+                stat.tool ?? '',
+                stat.session ?? '',
+              ]),
+            ),
+      )
+    }),
+  )
+
+interface ShowFlags extends StoreFlags {
+  readonly start?: number
+  readonly count?: number
+  readonly unit?: 'lines' | 'bytes' | 'items'
+  readonly out?: string
+  readonly stat?: boolean
+}
+
+const show = (): Command =>
+  withExamples(
+    onHandle('show', 'Print the exact bytes of an artifact, or a part of them.')
+      .option('--start <n>', 'first line (from 1), byte or item (from 0)', Number)
+      .option('--count <n>', 'show at most this many', oneOrMore)
+      .option('--unit <what>', 'lines, bytes or items')
+      .option('--out <file>', 'write the exact bytes here')
+      .option('--stat', 'show size, tool and dates instead of the bytes'),
+    `plimsoll artifacts show ${EXAMPLE} --start 1 --count 20`,
+    `plimsoll artifacts show ${EXAMPLE} --out result.log`,
+  ).action((handle: string, flags: ShowFlags) =>
+    withStores(flags, async (stores) => {
+      const { tenant, stat } = await findArtifact(stores, handle, flags.tenant)
+      if (flags.stat === true || (flags.json === true && flags.out === undefined))
+        return print(flags.json, { tenant, ...stat }, () =>
+          Object.entries(stat)
+            .map(([key, value]) => `${key}: ${String(value)}`)
+            .join('\n'),
+        )
+      const { start, count, unit } = flags
+      if (start !== undefined || count !== undefined || unit !== undefined)
+        return withReaders(flags, handle, (readers) =>
+          readers.read({
+            handle,
+            ...(start !== undefined && { start }),
+            ...(count !== undefined && { count }),
+            ...(unit !== undefined && { unit }),
+          }),
+        )
+      const bytes = (await stores.artifacts.read(tenant, handle)) ?? new Uint8Array()
+      if (flags.out === undefined) process.stdout.write(bytes)
+      else {
+        await writeFile(flags.out, bytes, { mode: 0o600 })
+        print(
+          flags.json,
+          { handle, bytes: bytes.length, file: flags.out },
+          () => `${short(bytes.length)}B written to ${flags.out}.`,
+        )
+      }
+    }),
+  )
+
+interface GrepFlags extends StoreFlags {
+  readonly ignoreCase?: boolean
+  readonly fixed?: boolean
+  readonly invert?: boolean
+  readonly context?: number
+  readonly limit?: number
+}
+
+const grep = (): Command =>
+  withExamples(
+    onHandle('grep', 'Find lines by a regular expression (RE2).')
+      .argument('<pattern>', 'the expression')
+      .option('-i, --ignore-case', 'ignore upper and lower case')
+      .option('-F, --fixed', 'the pattern is plain text')
+      .option('-v, --invert', 'show the lines that do not match')
+      .option('-C, --context <n>', 'lines to show around each match', wholeNumber)
+      .option('--limit <n>', 'show at most this many matches', oneOrMore),
+    `plimsoll artifacts grep ${EXAMPLE} ERROR --context 2`,
+  ).action((handle: string, pattern: string, flags: GrepFlags) => {
+    const { ignoreCase, fixed, invert, context, limit } = flags
+    return withReaders(flags, handle, (readers) =>
+      readers.grep({
+        handle,
+        pattern,
+        ...(ignoreCase !== undefined && { ignoreCase }),
+        ...(fixed !== undefined && { fixed }),
+        ...(invert !== undefined && { invert }),
+        ...(context !== undefined && { context }),
+        ...(limit !== undefined && { limit }),
+      }),
+    )
+  })
+
+const query = (): Command =>
+  withExamples(
+    onHandle(
+      'query',
+      'Run one SQL SELECT over the records of JSON, JSON lines, CSV or log lines: table t. Without SQL: its columns.',
+    )
+      .argument('[sql]', 'one SELECT or WITH statement')
+      .option('--path <path>', 'path to the array inside a JSON object, such as result.items'),
+    `plimsoll artifacts query ${EXAMPLE} "SELECT count(*) FROM t"`,
+  ).action((handle: string, sql: string | undefined, flags: StoreFlags & { path?: string }) =>
+    withReaders(flags, handle, (readers) =>
+      readers.query({
+        handle,
+        ...(sql !== undefined && { sql }),
+        ...(flags.path !== undefined && { path: flags.path }),
+      }),
+    ),
+  )
+
+const run = (): Command =>
+  withExamples(
+    onHandle(
+      'run',
+      'Run JavaScript over an artifact in a sandbox: data is its content, the last value is the answer.',
+    ).argument('<code>', 'the JavaScript'),
+    `plimsoll artifacts run ${EXAMPLE} "artifacts[0].lines.length"`,
+  ).action((handle: string, code: string, flags: StoreFlags) =>
+    withReaders(flags, handle, (readers) => readers.run({ handle, code })),
+  )
+
+const rm = (): Command =>
+  withExamples(
+    onHandle(
+      'rm',
+      'Delete an artifact. Its handle, where a conversation still mentions it, can no longer be opened.',
+    ).option('--yes', 'do not ask'),
+    `plimsoll artifacts rm ${EXAMPLE} --yes`,
+  ).action((handle: string, flags: StoreFlags & { yes?: boolean }) =>
+    withStores(flags, async (stores) => {
+      const { tenant } = await findArtifact(stores, handle, flags.tenant)
+      await confirmed(`${handle} will be deleted. Continue?`, flags.yes)
+      const removed = await stores.artifacts.remove(tenant, handle)
+      print(flags.json, { handle, removed }, () => `${handle} is removed.`)
+    }),
+  )
+
+/** A person reads this, not a model: answers may be long and need no proof of where they come from. */
+const ANSWER_BYTES = 1_000_000
+const NO_PROVENANCE: ReaderProvenance = {
+  seal: (_, body) => body,
+  open: (text) => text,
+  handlesOf: () => undefined,
+  sealBytes: () => 0,
+}
+
+async function withReaders(
+  flags: StoreFlags,
+  handle: string,
+  ask: (readers: ArtifactReaders) => Promise<ReaderAnswer>,
+): Promise<void> {
+  await withStores(flags, async (stores) => {
+    const { tenant } = await findArtifact(stores, handle, flags.tenant)
+    const sql = sqljsEngine()
+    const sandbox = quickjsSandbox()
+    try {
+      const readers = artifactReaders({
+        store: stores.artifacts,
+        tenant,
+        provenance: NO_PROVENANCE,
+        maxBytes: ANSWER_BYTES,
+        sql,
+        sandbox,
+      })
+      const { ok, text, truncated } = await ask(readers)
+      if (!ok) process.exitCode = EXIT.failure
+      print(flags.json, { handle, ok, text, truncated }, () => text)
+    } finally {
+      await sql.close()
+      await sandbox.close()
+    }
+  })
+}

@@ -1,0 +1,191 @@
+import { Command } from 'commander'
+import { loadConfig } from '../../settings/index.ts'
+import { createPlimsoll } from '../../compose/plimsoll.ts'
+import { memoryArtifacts } from '../../drivers/artifacts/memory.ts'
+import { openEvents } from '../../drivers/open-events.ts'
+import { withoutPassword } from '../../drivers/store-url.ts'
+import { memoryStore } from '../../drivers/sessions/memory.ts'
+import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
+import { createMeter } from '../../meter/index.ts'
+import { openDashboard, type DashboardOptions } from '../../dashboard/open-dashboard.ts'
+import { playRecording } from '../../dashboard/play-recording.ts'
+import { serveDashboard } from '../../dashboard/serve-dashboard.ts'
+import { createControl } from '../../gateway/operate/control.ts'
+import { createEventHub, type EventHub } from '../../gateway/operate/event-hub.ts'
+import { createMetrics } from '../../gateway/operate/metrics.ts'
+import { knownModels } from '../catalogue.ts'
+import { policySettings } from '../config-settings.ts'
+import { withExamples } from '../kit/examples.ts'
+import { printError } from '../kit/print-error.ts'
+import { tokenCount } from '../kit/token-count.ts'
+import { liveAgain } from '../replay/replay-session.ts'
+import { addStoreOptions, withStores, type StoreFlags } from '../stores/open.ts'
+import { findFiles } from '../transcripts/find-files.ts'
+import { loadFiles } from '../transcripts/load-files.ts'
+import { addLoadOptions } from '../transcripts/load-options.ts'
+import { portNumber } from '../port-number.ts'
+
+interface DashboardFlags extends StoreFlags, LoadOptions {
+  readonly port: number
+  readonly window: number
+  readonly policy: string
+  readonly model?: string
+  readonly config?: string
+}
+
+export function dashboardCommand(): Command {
+  const command = addStoreOptions(
+    new Command('dashboard')
+      .argument('[files...]', 'recorded session files, or folders of them (default: the store)')
+      .option('--port <n>', 'port to listen on; 0 picks one', portNumber, 4142)
+      .option('--window <tokens>', 'window under which recorded files are replayed', tokenCount, 200_000)
+      .option('--policy <name>', 'policy under which recorded files are replayed', 'plimsoll')
+      .option('--model <id>', 'prices and tokenizer of recorded files (default: the recorded model)')
+      .option('--config <file>', 'settings file whose values the page explains'),
+  )
+  return withExamples(
+    addLoadOptions(command, { resend: 'everything' }),
+    'plimsoll dashboard',
+    'plimsoll dashboard --store sqlite:./plimsoll.db',
+    'plimsoll dashboard session.jsonl --window 64k',
+  ).action(runDashboard)
+}
+
+async function runDashboard(files: string[], flags: DashboardFlags): Promise<void> {
+  const config = flags.config === undefined ? {} : await loadConfig(flags.config)
+  const policy: DashboardOptions['policy'] = async () => policySettings(config, 'main')
+  if (files.length > 0) return showFiles(files, flags, policy)
+  await withStores(flags, async (stores) => {
+    const hub = createEventHub()
+    const bus = openEvents(stores.url)
+    bus.subscribe((event) => hub.take(event))
+    const catalogue = knownModels()
+    const { sessions, artifacts, secret } = stores
+    const plimsoll = createPlimsoll({
+      store: sessions,
+      artifacts,
+      secret,
+      catalogue,
+      onEvent: (event) => hub.take(event),
+    })
+    try {
+      const storeName = withoutPassword(stores.url)
+      await serve(hub, flags, { plimsoll, sessions, catalogue, source: 'store', storeName, policy })
+    } finally {
+      await bus.close()
+    }
+  })
+}
+
+/** Recordings become sessions of a store in memory, as if they had come through a proxy. */
+async function showFiles(paths: string[], flags: DashboardFlags, policy: DashboardOptions['policy']): Promise<void> {
+  const found = await findFiles(paths)
+  const { recordings, failures } = await loadFiles(found, flags, () => undefined)
+  failures.forEach(printError)
+  const hub = createEventHub()
+  const catalogue = knownModels()
+  const sessions = memoryStore()
+  const secret = Buffer.from('recorded files have no secrets of ours')
+  let now = Date.now()
+  const plimsoll = createPlimsoll({
+    policy: flags.policy,
+    store: sessions,
+    artifacts: memoryArtifacts({ secret }),
+    secret,
+    catalogue,
+    clock: { now: () => now },
+    onEvent: (event) => hub.take(event),
+  })
+  const meter = createMeter({ catalogue })
+  const named = new Map<string, Recording>()
+  const modelOf = ({ model }: Recording): string => flags.model ?? model ?? DEFAULT_MODEL
+  const play = async (): Promise<void> => {
+    for (const recording of recordings.filter(({ calls }) => calls.length > 0)) {
+      const id = uniqueName(nameOf(recording), named)
+      named.set(id, recording)
+      const model = modelOf(recording)
+      await playRecording(plimsoll, recording, {
+        id,
+        model,
+        window: flags.window,
+        price: catalogue.resolve(model).info.price ?? { input: 0, output: 0 },
+        countText: (text) => meter.countText(model, text).tokens,
+        setClock: (at) => (now = at),
+      })
+    }
+  }
+  // The page is there at once and fills while the files are read.
+  const playing = play().catch(printError)
+  await serve(hub, flags, {
+    plimsoll,
+    sessions,
+    catalogue,
+    source: 'files',
+    storeName: paths.join(', '),
+    policy,
+    actions: {
+      async compare({ session, sides }) {
+        const recording = named.get(session)
+        if (recording === undefined) return { sides: [] }
+        return { sides: await Promise.all(sides.map((side) => sideOf(recording, side, modelOf(recording)))) }
+      },
+    },
+  })
+  await playing
+}
+
+const DEFAULT_MODEL = 'unknown'
+
+const nameOf = ({ file, name }: Recording): string => {
+  const short = file.split('/').at(-1)!
+  return name === undefined ? short : `${short}#${name}`
+}
+
+const uniqueName = (name: string, taken: ReadonlyMap<string, unknown>): string =>
+  taken.has(name) ? uniqueName(`${name}'`, taken) : name
+
+async function sideOf(recording: Recording, side: { policy: string; window: number }, model: string): Promise<object> {
+  const { result, steps, epochs } = await liveAgain(recording, { ...side, model })
+  const { overflows, invalid, lost, refused, epochs: compactions, quoteRecall, nameRecall, recoverableRecall } = result
+  return {
+    ...side,
+    loads: steps.map(({ load }) => Math.round(load)),
+    limit: result.limit,
+    compactedBefore: epochs.map(({ call }) => call + 1),
+    figures: {
+      calls: result.calls,
+      compactions,
+      overflows,
+      'invalid requests': invalid,
+      'items lost': lost,
+      refused,
+      'quote recall': quoteRecall,
+      'name recall': nameRecall,
+      'recoverable recall': recoverableRecall,
+      'largest prompt': result.peakLoad,
+      'price of the input': result.costUsd,
+      'price without management': result.unmanagedCostUsd,
+    },
+  }
+}
+
+async function serve(hub: EventHub, { port, json }: DashboardFlags, options: DashboardOptions): Promise<void> {
+  const control = createControl({
+    hub,
+    ledger: options.plimsoll.ledger,
+    metrics: createMetrics(),
+    isReady: () => options.plimsoll.isReady(),
+    tenantOf: async () => 'local',
+  })
+  const served = await serveDashboard({ port, dashboard: openDashboard(options), control })
+  process.stdout.write(
+    json === true
+      ? `${JSON.stringify({ listening: served.url })}\n`
+      : `Listening on ${served.url}\nOpen this address in a browser; Ctrl-C stops the server.\n`,
+  )
+  await new Promise<void>((resolve) => {
+    process.once('SIGTERM', resolve)
+    process.once('SIGINT', resolve)
+  })
+  await served.close()
+}

@@ -1,0 +1,189 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Command, InvalidArgumentError } from 'commander'
+import type { PlimsollEvent } from '../../core/events.ts'
+import { handlesIn } from '../../core/handles.ts'
+import { createPlimsoll, type Plimsoll } from '../../compose/plimsoll.ts'
+import { DEMO_FORMAT, DEMO_WIRE } from '../../formats/demo.ts'
+import { startReferee } from '../../testing/referee/index.ts'
+import { startProxy } from '../../gateway/proxy.ts'
+import { tenantOf } from '../../gateway/identity.ts'
+import { runAgent } from '../demo/agent.ts'
+import { grouped, loadBar, loadChart, paint, type Palette } from '../demo/draw.ts'
+import { scriptOf, toolOutput } from '../demo/incident.ts'
+import { screenOf } from '../kit/screen.ts'
+import { tokenCount } from '../kit/token-count.ts'
+import { oneOrMore } from '../whole-number.ts'
+
+interface DemoFlags {
+  readonly turns: number
+  readonly window: number
+  readonly fast?: boolean
+  readonly json?: boolean
+}
+
+export function demoCommand(): Command {
+  return new Command('demo')
+    .option('--turns <n>', 'number of model calls', oneOrMore, 60)
+    .option('--window <tokens>', 'window that the demo upstream enforces, from 4k on', demoWindow, 32_000)
+    .option('--fast', 'do not pause between turns')
+    .option('--json', 'one JSON line per turn and one for the result')
+    .action(runDemo)
+}
+
+/** Below this the instructions and tools of the demo leave no room for work. */
+const LEAST_WINDOW = 4_000
+
+function demoWindow(text: string): number {
+  const window = tokenCount(text)
+  if (window < LEAST_WINDOW) throw new InvalidArgumentError('It should be at least 4k: the demo needs that much room.')
+  return window
+}
+
+/** On a terminal no turn is over sooner, so that it can be watched; a pipe does not wait. Sixty of them are two seconds. */
+const LEAST_TURN_MS = 33
+
+async function runDemo(flags: DemoFlags): Promise<void> {
+  const { turns, window, json = false } = flags
+  const palette: Palette = {
+    colour: screenOf(process.stdout).colour,
+  }
+  const show = (text: string, line: object): void =>
+    void process.stdout.write(json ? `${JSON.stringify(line)}\n` : `${text}\n`)
+  const watched = process.stdout.isTTY && flags.fast !== true && !json
+
+  const secret = Buffer.from('the demo keeps nothing')
+  const referee = await startReferee({
+    wire: DEMO_FORMAT,
+    window,
+    script: scriptOf(turns),
+    cache: { minimumTokens: 1 },
+  })
+  const events: PlimsollEvent[] = []
+  const plimsoll = createPlimsoll({ store: 'memory:', secret, window, onEvent: (event) => events.push(event) })
+  const proxy = await startProxy(plimsoll.gateway, { port: 0, upstreams: { [DEMO_WIRE.endpoint.name]: referee.url } })
+  if (!json) process.stdout.write(`${introduction(palette, proxy.url, referee.url, turns, window)}\n`)
+
+  const sent: number[] = []
+  let limit = window
+  let firstTooLarge: number | undefined
+  let wholeTokens = 0
+  let turnBegan = performance.now()
+  try {
+    for await (const turn of runAgent(`${proxy.url}/${DEMO_WIRE.endpoint.name}`)) {
+      const load = Number(turn.headers.get('x-plimsoll-load'))
+      limit = Number(turn.headers.get('x-plimsoll-limit'))
+      wholeTokens = referee.countTokens(JSON.parse(turn.body))
+      // What the provider counted: our own number is an upper bound, and wide right behind a compaction.
+      const sentTokens = referee.log.at(-1)?.inputTokens ?? load
+      for (const event of events.splice(0)) {
+        const line = eventLine(palette, event, { before: sent.at(-1) ?? 0, after: sentTokens })
+        if (line !== undefined) show(line, event)
+      }
+      sent.push(sentTokens)
+      show(
+        `${String(turn.number).padStart(4)} ${loadBar(palette, sentTokens, limit)} ${grouped(sentTokens).padStart(6)} sent, history ${grouped(wholeTokens).padStart(7)}  ${paint(palette, 'dim', turn.tool ?? 'answer')}`,
+        { turn: turn.number, sent: sentTokens, load, limit, transcript: wholeTokens, tool: turn.tool ?? null },
+      )
+      if (wholeTokens + 1_024 > window && firstTooLarge === undefined) {
+        firstTooLarge = turn.number
+        show(
+          paint(
+            palette,
+            'red',
+            `     ↑ without Plimsoll the agent ends here: "prompt is too long: ${grouped(wholeTokens)} tokens > ${grouped(window)} maximum"`,
+          ),
+          { firstTooLarge },
+        )
+      }
+      if (turn.tool === undefined && !json) process.stdout.write(`\n  ${paint(palette, 'bold', turn.text)}\n`)
+      if (watched) await pause(Math.max(0, LEAST_TURN_MS - (performance.now() - turnBegan)))
+      turnBegan = performance.now()
+    }
+    const { overflows, invalid, cacheBreaks, peakInputTokens, inputTokens, cacheRead } = referee.summary()
+    const tenant = tenantOf(secret, (name) => DEMO_WIRE.endpoint.headers('demo')[name])
+    const bodies = referee.log.map((exchange) => Buffer.from(exchange.raw).toString())
+    const restored = await readBack(plimsoll, tenant, bodies, turns)
+    const cached = Math.round((100 * cacheRead) / Math.max(1, inputTokens))
+    show(
+      [
+        '',
+        loadChart(palette, sent, limit),
+        '',
+        `  ${sent.length} calls, ${overflows} overflows, ${invalid} invalid requests; largest prompt ${grouped(peakInputTokens)} of ${grouped(window)} tokens`,
+        `  the history grew to ${grouped(wholeTokens)} tokens; ${cacheBreaks === 1 ? 'one compaction' : `${cacheBreaks} compactions`}; ${cached} % of all prompt tokens came from the cache`,
+        `  ${restored.artifacts} large outputs are stored outside the window; read back: ${restored.identical} of ${restored.artifacts} byte-identical`,
+        '',
+        `  Put it in front of your own agent:  ${paint(palette, 'bold', 'npx plimsoll proxy')}`,
+      ].join('\n'),
+      {
+        calls: sent.length,
+        overflows,
+        invalid,
+        peakInputTokens,
+        window,
+        transcript: wholeTokens,
+        epochs: cacheBreaks,
+        cachedPercent: cached,
+        ...restored,
+      },
+    )
+  } finally {
+    await proxy.close()
+    await plimsoll.close()
+    await referee.close()
+  }
+}
+
+/** Opens every handle that the model was shown and holds the bytes against what the tools said or an earlier request showed. */
+async function readBack(
+  plimsoll: Plimsoll,
+  tenant: string,
+  sent: readonly string[],
+  turns: number,
+): Promise<{ artifacts: number; identical: number }> {
+  const outputs = new Set(Array.from({ length: turns }, (_, step) => toolOutput(step)))
+  const handles = new Set(sent.flatMap(handlesIn))
+  let identical = 0
+  for (const handle of handles) {
+    const bytes = await plimsoll.artifacts.read(handle, { tenant })
+    const text = bytes === undefined ? undefined : Buffer.from(bytes).toString()
+    if (text === undefined) continue
+    const inRequest = JSON.stringify(text).slice(1, -1)
+    if (outputs.has(text) || sent.some((body) => body.includes(inRequest))) identical++
+  }
+  return { artifacts: handles.size, identical }
+}
+
+function introduction(palette: Palette, proxy: string, upstream: string, turns: number, window: number): string {
+  return [
+    paint(palette, 'bold', `Plimsoll: ${turns} turns of an incident in a window of ${grouped(window)} tokens`),
+    paint(
+      palette,
+      'dim',
+      `agent → ${proxy} (proxy) → ${upstream} (scripted provider that rejects what the real one rejects)`,
+    ),
+    '',
+  ].join('\n')
+}
+
+function eventLine(
+  palette: Palette,
+  event: PlimsollEvent,
+  sent: { readonly before: number; readonly after: number },
+): string | undefined {
+  if (event.type === 'epoch-declared') {
+    return paint(
+      palette,
+      'yellow',
+      `     ▼ compaction: ${grouped(sent.before)} → ${grouped(sent.after)} tokens; what left can be read back`,
+    )
+  }
+  if (event.type === 'item-offloaded') {
+    return paint(
+      palette,
+      'yellow',
+      `     ▼ ${grouped(event.originalBytes)} bytes shown as ${grouped(event.shownBytes)}; the rest is ${event.handle}`,
+    )
+  }
+  return undefined
+}

@@ -1,0 +1,134 @@
+import { writeFile } from 'node:fs/promises'
+import { Command } from 'commander'
+import { PlimsollError } from '../../core/errors.ts'
+import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
+import { discoverSessions, type FoundSession } from '../../lab/transcripts/discover.ts'
+import { EXIT } from '../exit-codes.ts'
+import { plural, short } from '../inspect/figures.ts'
+import { inspectReport } from '../inspect/report.ts'
+import { fitEnd } from '../inspect/width.ts'
+import { htmlFile } from '../page/html-file.ts'
+import { printError } from '../kit/print-error.ts'
+import { withExamples } from '../kit/examples.ts'
+import { progressOn } from '../kit/progress.ts'
+import { screenOf } from '../kit/screen.ts'
+import { tokenCount } from '../kit/token-count.ts'
+import { addLoadOptions } from '../transcripts/load-options.ts'
+import { estimateFor, priceOf, windowOf } from '../transcripts/estimate.ts'
+import { findFiles, type GivenFile } from '../transcripts/find-files.ts'
+import { loadFiles } from '../transcripts/load-files.ts'
+import { oneOrMore, wholeNumber } from '../whole-number.ts'
+
+interface InspectFlags extends LoadOptions {
+  readonly window?: number
+  readonly model?: string
+  readonly html?: string | true
+  readonly json?: boolean
+  readonly details?: boolean
+  readonly list?: boolean
+  readonly limit: number
+  readonly top: number
+}
+
+const HTML_FILE = 'plimsoll-inspect.html'
+
+export function inspectCommand(): Command {
+  const command = new Command('inspect')
+    .argument('[paths...]', 'session files, or folders to look through')
+    .option('--window <tokens>', 'window to compare with (default: the one of the recorded model)', tokenCount)
+    .option('--model <id>', 'use the tokenizer and prices of this model (default: the recorded one)')
+    .option('--details', 'print the full report of every session, also when there are many')
+    .option('--no-details', 'print only the overview')
+    .option('--html [file]', `write one self-contained page (default: ${HTML_FILE})`, htmlFile)
+    .option('--json', 'print an array with one object per session')
+    .option('--list', 'without a path: only list the sessions that were found')
+    .option('--limit <n>', 'without a path: the newest n sessions', oneOrMore, 10)
+    .option('--top <n>', 'how many of the largest items to name', wholeNumber, 10)
+  return withExamples(
+    addLoadOptions(command, { resend: 'recorded' }),
+    'plimsoll inspect session.jsonl',
+    'plimsoll inspect sessions/ --no-details',
+    'plimsoll inspect session.jsonl --window 64k --html report.html',
+    'plimsoll inspect session.jsonl --json',
+  ).action(runInspect)
+}
+
+async function runInspect(paths: string[], flags: InspectFlags): Promise<void> {
+  if (flags.list === true && paths.length > 0)
+    throw new PlimsollError('bad-input', '--list takes no path: it lists the sessions that are found without one.', {
+      advice: 'Leave out --list, or the path.',
+    })
+  const out = screenOf(process.stdout)
+  const found = paths.length === 0 ? await newestSessions(flags.limit) : []
+  if (flags.list === true) return listSessions(found, flags.json === true, out.width)
+  const files =
+    paths.length === 0 ? found.map(({ path }): GivenFile => ({ path, named: false })) : await findFiles(paths)
+  const progress = progressOn(process.stderr, screenOf(process.stderr))
+  const { recordings, failures, others } = await loadFiles(files, flags, (done, file) =>
+    progress.show(done, files.length, file),
+  )
+  progress.clear()
+  failures.forEach(printError)
+  if (failures.length > 0) process.exitCode = EXIT.failure
+  if (recordings.length === 0) throw nothingFound(files, failures)
+  if (others > 0)
+    printError(`${plural(others, 'file')} without a transcript ${others === 1 ? 'was' : 'were'} passed over.`)
+  const report = reporter(flags)
+  if (flags.html !== undefined) {
+    const file = flags.html === true ? HTML_FILE : flags.html
+    await writeFile(file, report(recordings, { as: 'html' }))
+    if (flags.json !== true) process.stdout.write(`Wrote ${file}.\n`)
+  }
+  if (flags.json === true) process.stdout.write(report(recordings, { as: 'json' }))
+  else if (flags.html === undefined) {
+    const screen = { width: out.width, colour: out.colour }
+    process.stdout.write(
+      report(recordings, { ...screen, ...(flags.details !== undefined && { details: flags.details }) }),
+    )
+    // Found by itself: the newest session is the one that its reader remembers.
+    if (paths.length === 0 && flags.details === undefined && recordings.length > 3)
+      process.stdout.write(`\n${report(recordings.slice(0, 1), screen)}`)
+  }
+}
+
+type Look = Pick<Parameters<typeof inspectReport>[1], 'as' | 'width' | 'colour' | 'details'>
+
+const reporter =
+  ({ window, model, top }: InspectFlags) =>
+  (recordings: readonly Recording[], look: Look): string =>
+    inspectReport(recordings, {
+      ...look,
+      top,
+      countText: (text, recorded) => estimateFor(model ?? recorded, text),
+      window: window ?? ((recorded) => windowOf(model ?? recorded)),
+      price: (recorded) => priceOf(model ?? recorded),
+    })
+
+async function newestSessions(limit: number): Promise<readonly FoundSession[]> {
+  const found = await discoverSessions({ limit })
+  if (found.length > 0) return found
+  throw new PlimsollError('not-found', 'No session of Claude Code, Codex, Gemini CLI, pi or OpenCode was found here.', {
+    advice: 'Name a file or folder: plimsoll inspect session.jsonl',
+  })
+}
+
+function listSessions(found: readonly FoundSession[], asJson: boolean, width: number): void {
+  if (asJson) return void process.stdout.write(`${JSON.stringify(found, null, 2)}\n`)
+  for (const { client, path, bytes, modifiedAt } of found) {
+    const figures = `${new Date(modifiedAt).toISOString().slice(0, 16).replace('T', ' ')}  ${client.padEnd(11)} ${short(bytes).padStart(6)}B`
+    process.stdout.write(`${figures}  ${fitEnd(path, Math.max(10, width - figures.length - 2))}\n`)
+  }
+}
+
+function nothingFound(files: readonly GivenFile[], failures: readonly string[]): PlimsollError {
+  const what =
+    files.length === 0
+      ? 'There is no session file here (.jsonl, .json, .traj, also gzipped).'
+      : failures.length > 0
+        ? 'Nothing could be read.'
+        : `None of ${plural(files.length, 'file')} holds a transcript that Plimsoll knows.`
+  return new PlimsollError('not-found', what, {
+    advice:
+      'Known are sessions of Claude Code, Codex, Gemini CLI, Copilot CLI, pi, OpenCode, Cline, OpenHands, SWE-agent and tau-bench, and logs of requests.',
+  })
+}

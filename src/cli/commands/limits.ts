@@ -1,0 +1,82 @@
+import { Command } from 'commander'
+import { learnedLimits, type LearnedPlace } from '../../engine/learning/learned-limits.ts'
+import { systemClock } from '../../ports/clock.ts'
+import { grouped, plural } from '../inspect/figures.ts'
+import { withExamples } from '../kit/examples.ts'
+import { print, printTable, when } from '../kit/print.ts'
+import { addStoreOptions, withStores, type StoreFlags } from '../stores/open.ts'
+
+interface LimitsFlags extends StoreFlags {
+  readonly endpoint?: string
+  readonly model?: string
+}
+
+export function limitsCommand(): Command {
+  return new Command('limits').addCommand(ls()).addCommand(forget())
+}
+
+const places = (command: Command): Command =>
+  addStoreOptions(command)
+    .option('--endpoint <url>', 'only of this upstream')
+    .option('--model <id>', 'only of this model')
+
+const ls = (): Command =>
+  withExamples(
+    places(new Command('ls').description('List the learned limits that are in effect.')),
+    'plimsoll limits ls',
+    'plimsoll limits ls --model qwen3 --json',
+  ).action((flags: LimitsFlags) =>
+    withStores(flags, async ({ sessions }) => {
+      const found = await learnedLimits(sessions, systemClock).list(placeOf(flags))
+      print(flags.json, found, () =>
+        found.length === 0
+          ? 'Nothing was learned: windows come from your settings and the catalogue.'
+          : printTable(
+              [
+                { head: 'model', gives: 'start' },
+                { head: 'endpoint', gives: 'start' },
+                { head: 'window', align: 'right' },
+                { head: 'body bytes', align: 'right' },
+                { head: 'learned from' },
+                { head: 'until' },
+                { head: 'tenant' },
+              ],
+              found.map(({ model, endpoint, window, bodyBytes, from, until, tenant }) => [
+                model,
+                endpoint,
+                window === undefined ? '' : grouped(window),
+                bodyBytes === undefined ? '' : grouped(bodyBytes),
+                from === 'refusal' ? 'a refusal' : 'silent truncation',
+                when(until),
+                tenant,
+              ]),
+            ),
+      )
+    }),
+  )
+
+const forget = (): Command =>
+  withExamples(
+    places(
+      new Command('forget').description(
+        'Forget learned limits; they are learned again when an upstream refuses a request.',
+      ),
+    ),
+    'plimsoll limits forget',
+    'plimsoll limits forget --endpoint http://localhost:11434',
+  ).action((flags: LimitsFlags) =>
+    withStores(flags, async ({ sessions }) => {
+      const forgotten = await learnedLimits(sessions, systemClock).forget(placeOf(flags))
+      print(
+        flags.json,
+        { forgotten },
+        () => `${plural(forgotten, 'limit')} forgotten. A running proxy follows within 30 seconds.`,
+      )
+    }),
+  )
+
+const placeOf = ({ tenant, endpoint, model }: LimitsFlags): Partial<LearnedPlace> => ({
+  ...(tenant !== undefined && { tenant }),
+  ...(endpoint !== undefined && { endpoint }),
+  ...(model !== undefined && { model }),
+})

@@ -1,0 +1,140 @@
+import { writeFile } from 'node:fs/promises'
+import { Command } from 'commander'
+import { PlimsollError } from '../../core/errors.ts'
+import { policyNamed } from '../../engine/presets/index.ts'
+import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
+import { EXIT } from '../exit-codes.ts'
+import { plural, short } from '../inspect/figures.ts'
+import { htmlFile } from '../page/html-file.ts'
+import { printError } from '../kit/print-error.ts'
+import { withExamples } from '../kit/examples.ts'
+import { progressOn } from '../kit/progress.ts'
+import { screenOf } from '../kit/screen.ts'
+import { nameList, tokenCount, tokenCounts } from '../kit/token-count.ts'
+import { renderComparison } from '../replay/comparison.ts'
+import { dumpRecords } from '../replay/dump-records.ts'
+import { renderReplayHtml } from '../replay/html.ts'
+import { liveAgain, type LivedSession } from '../replay/replay-session.ts'
+import type { ReplayResult } from '../replay/replay-recording.ts'
+import { renderReplay } from '../replay/terminal.ts'
+import { windowOf } from '../transcripts/estimate.ts'
+import { findFiles } from '../transcripts/find-files.ts'
+import { addLoadOptions } from '../transcripts/load-options.ts'
+import { loadFiles } from '../transcripts/load-files.ts'
+
+interface ReplayFlags extends LoadOptions {
+  readonly window?: number[]
+  readonly policy: string
+  readonly compare?: string[]
+  readonly model?: string
+  readonly reserve?: number
+  readonly readers: boolean
+  readonly clock?: boolean
+  readonly details?: boolean
+  readonly dump?: string
+  readonly html?: string | true
+  readonly check?: boolean
+  readonly json?: boolean
+}
+
+/** When neither the flag nor the recording says it. */
+const DEFAULT_WINDOW = 200_000
+
+const HTML_FILE = 'plimsoll-replay.html'
+
+export function replayCommand(): Command {
+  const command = new Command('replay')
+    .argument('<paths...>', 'session files, or folders to look through')
+    .option(
+      '--window <tokens>',
+      'context window to use; several separated by commas (default: the one of the model)',
+      tokenCounts,
+    )
+    .option('--policy <name>', 'policy to apply', 'plimsoll')
+    .option('--compare <names>', 'further policies, separated by commas', nameList)
+    .option('--model <id>', 'use the prices and the tokenizer of this model (default: the recorded one)')
+    .option('--reserve <tokens>', 'tokens reserved for the answer', tokenCount, 1024)
+    .option('--no-readers', 'declare no recall and artifact tools in the requests')
+    .option('--clock', 'let caches expire as the recorded clock says (default: every prefix is warm)')
+    .option(
+      '--details',
+      'print every call, every compaction, everything that was removed, and each record as the model sees it',
+    )
+    .option('--dump <folder>', 'write each record (the text that a compaction puts in) to a file of its own')
+    .option('--html [file]', `write one self-contained page (default: ${HTML_FILE})`, htmlFile)
+    .option(
+      '--check',
+      `exit with ${EXIT.broken} if a request overflowed, was invalid or was refused, or something was lost`,
+    )
+    .option('--json', 'print one JSON object per line, for each file, policy and window')
+  return withExamples(
+    addLoadOptions(command, { resend: 'everything' }),
+    'plimsoll replay session.jsonl --window 32k',
+    'plimsoll replay session.jsonl --window 16k,32k,64k --json',
+    'plimsoll replay session.jsonl --window 32k --compare contextguard,autosre',
+    'plimsoll replay sessions/ --window 32k --check',
+    'plimsoll replay session.jsonl --window 32k --dump records/',
+    'plimsoll replay session.jsonl --window 32k --html replay.html',
+  ).action(runReplay)
+}
+
+async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
+  const policies = [...new Set([flags.policy, ...(flags.compare ?? [])])]
+  // A wrong name should be told before minutes of work, not after.
+  policies.forEach((name) => policyNamed(name))
+  const files = await findFiles(paths)
+  const progress = progressOn(process.stderr, screenOf(process.stderr))
+  const { recordings, failures } = await loadFiles(files, flags, (done, file) =>
+    progress.show(done, files.length, file),
+  )
+  progress.clear()
+  failures.forEach(printError)
+  if (failures.length > 0) process.exitCode = EXIT.failure
+  const played = recordings.filter(({ calls }) => calls.length > 0)
+  if (played.length === 0)
+    throw new PlimsollError('not-found', `No recorded model call was found in ${plural(files.length, 'file')}.`, {
+      advice: 'Name session files of an agent, or a folder that holds some.',
+    })
+  const results: ReplayResult[] = []
+  const pages: LivedSession[] = []
+  const jobs = played.flatMap((recording) =>
+    policies.flatMap((policy) => windowsFor(recording, flags).map((window) => ({ recording, policy, window }))),
+  )
+  for (const [done, { recording, policy, window }] of jobs.entries()) {
+    const label = `${recording.file} · ${policy} · ${short(window)}`
+    const lived = await liveAgain(recording, {
+      window,
+      policy,
+      readers: flags.readers,
+      ...(flags.model !== undefined && { model: flags.model }),
+      ...(flags.reserve !== undefined && { reserve: flags.reserve }),
+      ...(flags.clock !== undefined && { clock: flags.clock }),
+      onCall: ({ call, calls }) => progress.show(done + (call + 1) / calls, jobs.length, label),
+    })
+    results.push(lived.result)
+    if (flags.html !== undefined) pages.push(lived)
+    progress.clear()
+    if (flags.dump !== undefined) dumpRecords(flags.dump, lived)
+    const { width, colour } = screenOf(process.stdout)
+    if (flags.json === true) process.stdout.write(`${JSON.stringify(lived.result)}\n`)
+    else if (jobs.length <= MOST_REPORTS || flags.details === true)
+      process.stdout.write(`${renderReplay(lived, { width, colour, details: flags.details === true })}\n`)
+  }
+  if (flags.html !== undefined) {
+    const file = flags.html === true ? HTML_FILE : flags.html
+    await writeFile(file, renderReplayHtml(pages))
+    if (flags.json !== true) process.stdout.write(`Wrote ${file}.\n`)
+  }
+  if (flags.json !== true && jobs.length > 1) process.stdout.write(renderComparison(results, screenOf(process.stdout)))
+  if (
+    flags.check === true &&
+    results.some(({ overflows, invalid, lost, refused }) => overflows + invalid + lost + refused > 0)
+  )
+    process.exitCode = EXIT.broken
+}
+
+/** Beyond these only the comparison is printed: nobody reads forty charts. */
+const MOST_REPORTS = 4
+
+const windowsFor = ({ model }: Recording, flags: ReplayFlags): readonly number[] =>
+  flags.window ?? [windowOf(flags.model ?? model) ?? DEFAULT_WINDOW]

@@ -1,0 +1,283 @@
+import { Command } from 'commander'
+import { PlimsollError } from '../../core/errors.ts'
+import { exportStore, forkSession } from '../../engine/store-admin/store-admin.ts'
+import type { SeenItem } from '../../engine/session/seen-items.ts'
+import { createPlimsoll, type Plimsoll } from '../../compose/plimsoll.ts'
+import { dollars, grouped, percent, plural, short } from '../inspect/figures.ts'
+import { confirmed } from '../kit/confirm.ts'
+import { withExamples } from '../kit/examples.ts'
+import { print, printTable, when } from '../kit/print.ts'
+import type { RecordRecall } from '../../core/records.ts'
+import { plainText } from '../inspect/width.ts'
+import { share100 } from '../replay/terminal.ts'
+import { listSessions, tenantOfSession } from '../stores/find.ts'
+import { addStoreOptions, withStores, type StoreFlags, type Stores } from '../stores/open.ts'
+import { readableSession, reportOf, type SessionReport } from '../../engine/store-admin/session-report.ts'
+import { oneOrMore, wholeNumber } from '../whole-number.ts'
+import { writeLines } from './store.ts'
+
+export function sessionsCommand(): Command {
+  return new Command('sessions')
+    .addCommand(ls())
+    .addCommand(show())
+    .addCommand(undo())
+    .addCommand(fork())
+    .addCommand(exporting())
+    .addCommand(pin())
+    .addCommand(rm())
+}
+
+const named = (name: string, description: string): Command =>
+  addStoreOptions(new Command(name).description(description).argument('<session>', 'name of the session'))
+
+const ls = (): Command =>
+  withExamples(
+    addStoreOptions(new Command('ls').description('List sessions, newest first.')).option(
+      '--limit <n>',
+      'show at most this many',
+      oneOrMore,
+      50,
+    ),
+    'plimsoll sessions ls',
+  ).action((flags: StoreFlags & { limit: number }) =>
+    withStores(flags, async (stores) => {
+      const found = (await listSessions(stores, flags.tenant)).slice(0, flags.limit)
+      print(flags.json, found, () =>
+        found.length === 0
+          ? 'No session is recorded yet.'
+          : printTable(
+              [
+                { head: 'session', gives: 'start' },
+                { head: 'records', align: 'right' },
+                { head: 'size', align: 'right' },
+                { head: 'last change' },
+                { head: 'tenant' },
+              ],
+              found.map(({ session, version, bytes, updatedAt, tenant }) => [
+                session,
+                grouped(version),
+                `${short(bytes)}B`,
+                when(updatedAt),
+                tenant,
+              ]),
+            ),
+      )
+    }),
+  )
+
+const show = (): Command =>
+  withExamples(
+    named(
+      'show',
+      'Show what a session did: calls, usage, price, compactions, what was taken out, and the newest record as the model sees it.',
+    ),
+    'plimsoll sessions show run-42',
+  ).action((session: string, flags: StoreFlags) =>
+    withStores(flags, async (stores) => {
+      const report = await reportOf(stores.sessions, await tenantOfSession(stores, session, flags.tenant), session)
+      print(flags.json, report, () => describe(report))
+    }),
+  )
+
+function describe(report: SessionReport): string {
+  const { usage, epochs, cuts } = report
+  const span =
+    report.startedAt === undefined || report.updatedAt === undefined
+      ? ''
+      : `, ${when(report.startedAt)} to ${when(report.updatedAt)}`
+  return [
+    `${report.session} (tenant ${report.tenant})`,
+    `${plural(report.records, 'record')}, ${plural(report.items, 'item')}${span}`,
+    `${plural(report.calls, 'call')} of ${report.models.join(', ') || 'no model'}: ${grouped(usage.input)} input (${percent(usage.cacheRead, usage.input)} cached), ${grouped(usage.output)} output, ${dollars(report.costUsd)}`,
+    ...(report.pins.length > 0 ? [plural(report.pins.length, 'pinned item')] : []),
+    ...(epochs.length === 0
+      ? []
+      : [
+          '',
+          'Epochs',
+          ...epochs.map(
+            ({ id, at, before, after, covered, undone, recall }) =>
+              `  ${when(at)}  ${id}  ${grouped(before)} → ${grouped(after)} tokens, ${plural(covered, 'item')} covered${undone ? ', undone' : ''}${recall === undefined ? '' : `\n      still in view: ${recallText(recall)}`}`,
+          ),
+        ]),
+    ...(cuts.length === 0
+      ? []
+      : [
+          '',
+          'Taken out',
+          ...cuts.map(
+            ({ at, originalBytes, shownBytes, handle, reason }) =>
+              `  ${when(at)}  ${short(originalBytes)}B → ${short(shownBytes)}B  ${handle ?? ''}  ${reason}`,
+          ),
+        ]),
+    ...newestRecord(epochs),
+  ].join('\n')
+}
+
+/** Of what a compaction took out. */
+const recallText = ({ demands, plan, names, paths, errors }: RecordRecall): string =>
+  [
+    `${share100(demands)} of what people wrote`,
+    `${share100(plan)} of the open plan`,
+    `${share100(names)} of the names in use`,
+    `${share100(paths)} of the files`,
+    `${share100(errors)} of the open errors`,
+  ].join(', ')
+
+/** The record that stands in view now; those before it are part of the JSON. */
+function newestRecord(epochs: SessionReport['epochs']): readonly string[] {
+  const newest = epochs.findLast(({ undone, record }) => !undone && record.length > 0)
+  if (newest === undefined) return []
+  // Whatever a transcript holds, it must not steer the terminal.
+  const lines = newest.record.flatMap((text) => text.split('\n').map(plainText))
+  return ['', `Record of ${newest.id}, as the model sees it`, ...lines]
+}
+
+/** A session as the engine knows it, on stores that are already open. */
+async function withSession<T>(
+  stores: Stores,
+  session: string,
+  flags: StoreFlags & { agent?: string },
+  work: (session: ReturnType<Plimsoll['session']>) => Promise<T>,
+): Promise<T> {
+  const tenant = await tenantOfSession(stores, session, flags.tenant)
+  const plimsoll = createPlimsoll({ store: stores.sessions, artifacts: stores.artifacts, secret: stores.secret })
+  return work(plimsoll.session({ id: session, tenant, ...(flags.agent !== undefined && { agent: flags.agent }) }))
+}
+
+const undo = (): Command =>
+  withExamples(
+    named('undo', 'Undo the newest compaction; the next request is sent without it.').option(
+      '--agent <name>',
+      'agent within the session (default: main)',
+    ),
+    'plimsoll sessions undo run-42',
+  ).action((session: string, flags: StoreFlags & { agent?: string }) =>
+    withStores(flags, (stores) =>
+      withSession(stores, session, flags, async (open) => {
+        const epoch = await open.undo()
+        print(flags.json, { session, epoch: epoch ?? null }, () =>
+          epoch === undefined
+            ? 'No compaction is in force; there is nothing to undo.'
+            : `Compaction ${epoch} is undone: the next request carries the original messages.`,
+        )
+      }),
+    ),
+  )
+
+const fork = (): Command =>
+  withExamples(
+    named('fork', 'Copy a session under a new name; the two are independent from then on.')
+      .argument('<to>', 'name of the new one')
+      .option('--at <record>', 'copy only the records up to this one (default: all)', wholeNumber),
+    'plimsoll sessions fork run-42 run-43',
+  ).action((from: string, to: string, flags: StoreFlags & { at?: number }) =>
+    withStores(flags, async (stores) => {
+      const tenant = await tenantOfSession(stores, from, flags.tenant)
+      const version = await forkSession(stores.sessions, stores.artifacts, {
+        tenant,
+        from,
+        to,
+        ...(flags.at !== undefined && { version: flags.at }),
+      })
+      print(
+        flags.json,
+        { from, to, tenant, records: version },
+        () => `${to} holds ${plural(version, 'record')} copied from ${from}.`,
+      )
+    }),
+  )
+
+const exporting = (): Command =>
+  withExamples(
+    named('export', 'Write one session: JSON lines that `store import` reads, or Markdown for people.')
+      .option('--out <file>', 'write here (default: standard output)')
+      .option('--markdown', 'write the conversation as Markdown')
+      .option(
+        '--with-secret',
+        'include the secret that handles are made with; another store needs it to open the artifacts',
+      ),
+    'plimsoll sessions export run-42 --out run-42.jsonl',
+    'plimsoll sessions export run-42 --markdown',
+  ).action((session: string, flags: StoreFlags & { out?: string; markdown?: boolean; withSecret?: boolean }) =>
+    withStores(flags, async (stores) => {
+      const tenant = await tenantOfSession(stores, session, flags.tenant)
+      const { sessions, artifacts } = stores
+      const lines =
+        flags.markdown === true
+          ? readableSession(sessions, tenant, session)
+          : exportStore(sessions, { tenant, session, artifacts, withSecret: flags.withSecret === true })
+      await writeLines(lines, flags.out)
+    }),
+  )
+
+interface PinFlags extends StoreFlags {
+  readonly agent?: string
+  readonly off?: boolean
+}
+
+const pin = (): Command =>
+  withExamples(
+    named('pin', 'Keep an item in every request, whatever is compacted. Without an item: list what can be pinned.')
+      .argument('[item]', 'identity of the item, or the first characters of it')
+      .option('--off', 'remove the pin')
+      .option('--agent <name>', 'agent within the session (default: main)'),
+    'plimsoll sessions pin run-42',
+  ).action((session: string, item: string | undefined, flags: PinFlags) =>
+    withStores(flags, async (stores) => {
+      const tenant = await tenantOfSession(stores, session, flags.tenant)
+      const items = await pinnable(stores, tenant, session)
+      if (item === undefined)
+        return print(flags.json, items, () =>
+          printTable(
+            [{ head: 'item' }, { head: 'kind' }, { head: 'text', gives: 'start' }],
+            items.map(({ identity, kind, toolName, excerpt }) => [identity.slice(0, 12), toolName ?? kind, excerpt]),
+          ),
+        )
+      const found = items.filter(({ identity }) => identity.startsWith(item))
+      if (found.length !== 1)
+        throw new PlimsollError(
+          'not-found',
+          found.length === 0
+            ? `No item begins with ${JSON.stringify(item)}.`
+            : `${found.length} items begin with ${JSON.stringify(item)}.`,
+          { advice: `plimsoll sessions pin ${session} lists them.` },
+        )
+      const { identity } = found[0]!
+      await withSession(stores, session, flags, (open) => open.pin(identity, flags.off !== true))
+      print(
+        flags.json,
+        { session, identity, pinned: flags.off !== true },
+        () => `${identity.slice(0, 12)} is ${flags.off === true ? 'no longer pinned' : 'pinned'}.`,
+      )
+    }),
+  )
+
+/** From the log: another process has made the requests. */
+async function pinnable(stores: Stores, tenant: string, session: string): Promise<readonly SeenItem[]> {
+  const items = new Map<string, SeenItem>()
+  for await (const { record } of stores.sessions.read(tenant, session)) {
+    if (record.type !== 'item-seen') continue
+    const { identity, kind, toolName, text } = record
+    items.set(identity, { identity, kind, ...(toolName !== undefined && { toolName }), excerpt: text.slice(0, 80) })
+  }
+  return [...items.values()]
+}
+
+const rm = (): Command =>
+  withExamples(
+    named('rm', 'Remove a session, and the artifacts that only it refers to.').option('--yes', 'do not ask'),
+    'plimsoll sessions rm run-42 --yes',
+  ).action((session: string, flags: StoreFlags & { yes?: boolean }) =>
+    withStores(flags, async (stores) => {
+      const tenant = await tenantOfSession(stores, session, flags.tenant)
+      await confirmed(`Session ${session} will be deleted. Continue?`, flags.yes)
+      const removed = await stores.sessions.remove(tenant, session)
+      await stores.artifacts.release(tenant, session)
+      print(
+        flags.json,
+        { session, tenant, removed },
+        () => `${session} is removed. plimsoll store prune removes its artifacts.`,
+      )
+    }),
+  )

@@ -1,0 +1,245 @@
+import cluster from 'node:cluster'
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { PlimsollEvent } from '../core/events.ts'
+import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
+import { openEvents } from '../drivers/open-events.ts'
+import { openStore } from '../drivers/open-store.ts'
+import { withoutPassword } from '../drivers/store-url.ts'
+import { openDashboard } from '../dashboard/open-dashboard.ts'
+import type { DashboardInfo, PolicyRow } from '../dashboard/page-types.ts'
+import { tenantsWithSessions } from '../dashboard/stored-sessions.ts'
+import { runDemoSession } from './demo/demo-session.ts'
+import { budgetsOf } from '../settings/index.ts'
+import { checkLiveOptions } from '../compose/named-policies.ts'
+import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../compose/plimsoll.ts'
+import type { ProxyConfig } from '../settings/proxy.ts'
+import { knownModels } from './catalogue.ts'
+import { collectSooner } from './heap-growth.ts'
+import { createControl } from '../gateway/operate/control.ts'
+import { createEventHub, type EventHub } from '../gateway/operate/event-hub.ts'
+import { createMetrics } from '../gateway/operate/metrics.ts'
+import { workplace } from './workplace.ts'
+import { startProxy, type Proxy, type ProxyLine } from '../gateway/proxy.ts'
+import type { Upstreams } from '../settings/upstreams.ts'
+
+export interface OpenProxy {
+  readonly proxy: Proxy
+  readonly plimsoll: Plimsoll
+  readonly hub: EventHub
+  /** The page, with a key that opens it whatever the number of tenants. */
+  readonly pageUrl: string
+  /** Takes what may change while requests are under way; gives back the names of what needs a restart. */
+  readonly reload: (settings: ProxySettings) => readonly string[]
+  readonly close: () => Promise<void>
+}
+
+export type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }
+
+/** Bound to a socket, a file or a process that is there already. */
+const FIXED = [
+  'port',
+  'host',
+  'store',
+  'artifacts',
+  'logFile',
+  'logLevel',
+  'workers',
+  'memoryBytes',
+  'models',
+  'summarizer',
+  'drainMs',
+  'requestTimeoutMs',
+  'allowedHosts',
+  'redact',
+  'allowedOrigins',
+] as const
+
+/** What the page says about this proxy that only the command line knows. */
+export interface PageTexts {
+  /** Variables that point an agent at this address. */
+  readonly connect?: (url: string) => DashboardInfo['connect']
+  /** Every setting and where it comes from. */
+  readonly settings?: () => readonly PolicyRow[]
+}
+
+/** A part of this process that does not work, while requests go on. */
+export type Trouble = Extract<PlimsollEvent, { readonly type: 'degraded' }>
+
+/** A proxy with everything around it: store, events, metrics, control routes. */
+export async function openProxy(
+  settings: ProxySettings,
+  onRequest: (line: ProxyLine) => void,
+  page: PageTexts = {},
+  onTrouble: (trouble: Trouble) => void = () => undefined,
+): Promise<OpenProxy> {
+  collectSooner()
+  const hub = createEventHub()
+  const metrics = createMetrics()
+  const count = (event: PlimsollEvent): void => {
+    hub.take(event)
+    metrics.take(event)
+  }
+  const bus = openEvents(settings.store ?? defaultStore(), {
+    // The workers of one proxy tell each other: to them the bus would repeat it.
+    ...(cluster.isWorker && { sender: `${hostname()}:${process.ppid}` }),
+    onTrouble: nowAndThen((error) =>
+      count({
+        type: 'degraded',
+        what: 'events of other proxies',
+        cause: error instanceof Error ? error.message : String(error),
+        at: Date.now(),
+        tenant: '',
+        session: '',
+      }),
+    ),
+  })
+  const storeUrl = settings.store ?? defaultStore()
+  const artifactsUrl = settings.artifacts ?? artifactsBeside(storeUrl)
+  // Opened in earnest with the store's own secret; what is wrong with the address is said before anybody is served.
+  await openArtifacts(artifactsUrl, { secret: randomBytes(32) }).close()
+  const sessions = openStore(storeUrl)
+  const catalogue = knownModels()
+  const others = workplace((event) => {
+    count(event)
+    plimsoll.ledger.take(event)
+  })
+  // Where several machines serve one store, conversations are told apart there.
+  const siblings = sessions.isShared === true ? undefined : others?.siblings
+  const plimsoll = createPlimsoll({
+    ...liveOptions(settings),
+    ...(siblings !== undefined && { siblings }),
+    store: sessions,
+    artifacts: artifactsUrl,
+    ...(settings.logFile !== undefined && { logFile: settings.logFile }),
+    ...(settings.logLevel !== undefined && { logLevel: settings.logLevel }),
+    ...(settings.models !== undefined && { models: settings.models }),
+    ...(settings.summarizer !== undefined && { summarizer: settings.summarizer }),
+    ...(settings.redact !== undefined && { redact: settings.redact }),
+    ...(settings.memoryBytes !== undefined && { memoryBytes: settings.memoryBytes }),
+    catalogue,
+    onEvent(event) {
+      count(event)
+      if (event.type === 'degraded') onTrouble(event)
+      bus.publish(event)
+      others?.tell(event)
+    },
+  })
+  // Other proxies on the same store: seen live, but counted in their own metrics only, since each is scraped.
+  bus.subscribe((event, sender) => {
+    if (sender === bus.sender) return
+    hub.take(event)
+    plimsoll.ledger.take(event)
+  })
+  const { PLIMSOLL_TOKEN: token, PLIMSOLL_OPERATOR_TOKEN: operatorToken } = process.env
+  const pageToken = randomBytes(12).toString('base64url')
+  const operator = operatorToken === undefined || operatorToken === '' ? {} : { operatorToken }
+  const proxy = await startProxy(plimsoll.gateway, {
+    ...served(settings),
+    ...(token !== undefined && { token }),
+    ...operator,
+    control: createControl({
+      hub,
+      ledger: plimsoll.ledger,
+      metrics,
+      isReady: () => plimsoll.isReady(),
+      tenantOf: (header, path) => plimsoll.gateway.tenantOf(header, path),
+      storedTenants: () => tenantsWithSessions(sessions),
+      pageToken,
+      ...operator,
+    }),
+    dashboard: openDashboard({
+      plimsoll,
+      sessions,
+      catalogue,
+      source: 'proxy',
+      storeName: withoutPassword(storeUrl),
+      connect: () => page.connect?.(proxy.url) ?? [],
+      policy: async () => page.settings?.() ?? [],
+      actions: {
+        async demo() {
+          void runDemoSession(plimsoll.gateway).catch((error: Error) =>
+            count({
+              type: 'warning',
+              topic: 'demo',
+              message: error.message,
+              at: Date.now(),
+              tenant: '',
+              session: '',
+            }),
+          )
+        },
+      },
+    }),
+    sidecar: plimsoll.sidecar,
+    onRequest,
+    ...(siblings !== undefined && { siblings }),
+  })
+  return {
+    proxy,
+    plimsoll,
+    hub,
+    pageUrl: `${proxy.url}/t/${operatorToken ?? pageToken}/`,
+    reload(next) {
+      // First what can fail: a file that names a wrong host changes nothing.
+      const live = liveOptions(next)
+      checkLiveOptions(live)
+      proxy.reload(next)
+      plimsoll.reconfigure(live)
+      return FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(settings[name]))
+    },
+    async close() {
+      const failures: unknown[] = []
+      // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
+      for (const part of [proxy, plimsoll, bus]) await part.close().catch((error: unknown) => failures.push(error))
+      others?.close()
+      if (failures.length > 0) throw failures[0]
+    },
+  }
+}
+
+const SERVED = [
+  'port',
+  'host',
+  'upstreams',
+  'upstreamTimeoutMs',
+  'upstreamIdleMs',
+  'caFile',
+  'allowedHosts',
+  'allowedOrigins',
+  'drainMs',
+  'requestTimeoutMs',
+] as const
+
+/** What the settings say about the server itself. */
+const served = (settings: ProxySettings): Pick<ProxySettings, (typeof SERVED)[number]> => {
+  const { upstreams } = settings
+  return { upstreams, ...Object.fromEntries(SERVED.map((name) => [name, settings[name]])) }
+}
+
+const TELL_EVERY_MS = 60_000
+
+/** A server that is away is tried again and again; once a minute is enough to know. */
+function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
+  let quietUntil = 0
+  return (error) => {
+    if (performance.now() < quietUntil) return
+    quietUntil = performance.now() + TELL_EVERY_MS
+    tell(error)
+  }
+}
+
+function liveOptions(settings: ProxySettings): LiveOptions {
+  const { policy, policies, agents, window, budgets, observe, tools, maxBodyBytes, tenants } = settings
+  return {
+    ...(policy !== undefined && { policy }),
+    ...(policies !== undefined && { policies }),
+    ...(agents !== undefined && { agents }),
+    ...(window !== undefined && { window }),
+    ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),
+    ...(observe !== undefined && { observe }),
+    ...(tools !== undefined && { tools }),
+    ...(maxBodyBytes !== undefined && { maxBodyBytes }),
+    ...(tenants !== undefined && { tenants }),
+  }
+}

@@ -1,0 +1,89 @@
+import { firstSendKey } from '../core/chain.ts'
+import type { Epoch, FirstSendEdit, ItemSeen } from '../core/records.ts'
+import { fatesOf, type CountText, type Fate } from './composition.ts'
+import type { FoldedLog } from './fold-log.ts'
+import type { ConversationPage, ConversationRow, InsertedRow } from './page-types.ts'
+import { standingEpochs } from './session-page.ts'
+
+export interface ConversationQuery {
+  readonly agent: string
+  readonly from: number
+  readonly limit: number
+  /** The conversation as it stood under this compaction instead of the newest. */
+  readonly epoch?: string
+}
+
+/** Longer texts are fetched when somebody opens them. */
+const EXCERPT = 600
+
+/** The conversation as the client knows it beside what is sent of it. */
+export function conversationPageOf(log: FoldedLog, query: ConversationQuery, countText: CountText): ConversationPage {
+  const { agent, from, limit } = query
+  const chosen = query.epoch === undefined ? undefined : log.epochs.find(({ epoch }) => epoch.id === query.epoch)?.epoch
+  const epoch = chosen ?? standingEpochs(log).get(agent)
+  const placed = placesOf(log, agent, epoch)
+  const fates = epoch === undefined ? new Map<number, Fate>() : fatesOf(epoch)
+  const rows = placed.slice(from, from + limit).map((item, offset) => rowOf(item, from + offset, fates, log, countText))
+  return {
+    agent,
+    ...(epoch !== undefined && { epoch: epoch.id }),
+    total: placed.length,
+    from,
+    rows,
+    inserted: epoch === undefined ? [] : insertedBy(epoch),
+  }
+}
+
+/** What the compaction covers in its order, then whatever came since. */
+function placesOf(log: FoldedLog, agent: string, epoch: Epoch | undefined): readonly ItemSeen[] {
+  const own = log.items.filter((item) => (item.agent ?? agent) === agent && item.chain !== '')
+  if (epoch === undefined) return own
+  const byIdentity = new Map(log.items.map((item) => [item.identity, item]))
+  const covered = epoch.identities.flatMap((identity) => byIdentity.get(identity) ?? [])
+  const known = new Set(epoch.identities)
+  return [...covered, ...own.filter(({ identity }) => !known.has(identity))]
+}
+
+function rowOf(
+  item: ItemSeen,
+  place: number,
+  fates: ReadonlyMap<number, Fate>,
+  log: FoldedLog,
+  countText: CountText,
+): ConversationRow {
+  const { identity, kind, toolName, text } = item
+  const fate = fates.get(place)
+  const edit = log.edits.get(firstSendKey(item.callId, identity))
+  return {
+    identity,
+    place,
+    kind,
+    ...(toolName !== undefined && { tool: toolName }),
+    tokens: countText(text),
+    characters: text.length,
+    text: text.slice(0, EXCERPT),
+    pinned: log.pins.has(identity),
+    ...fateOf(fate, edit),
+  }
+}
+
+function fateOf(
+  fate: Fate | undefined,
+  edit: FirstSendEdit | undefined,
+): Pick<ConversationRow, 'fate' | 'shown' | 'reason' | 'handle'> {
+  if (fate?.op === 'drop') return { fate: 'left out', reason: fate.reason }
+  const shown = fate ?? edit
+  if (shown === undefined) return { fate: 'sent' }
+  const { text, reason, handle } = shown
+  return {
+    fate: fate === undefined ? 'shortened' : 'replaced',
+    shown: text.slice(0, EXCERPT),
+    reason,
+    ...(handle !== undefined && { handle }),
+  }
+}
+
+const insertedBy = ({ edits }: Epoch): readonly InsertedRow[] =>
+  edits.flatMap((edit) =>
+    edit.op === 'insert' ? [{ place: edit.at, role: edit.role, text: edit.text, reason: edit.reason }] : [],
+  )

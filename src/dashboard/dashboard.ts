@@ -1,0 +1,142 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isPlimsollError, PlimsollError } from '../core/errors.ts'
+import { isHandle } from '../core/handles.ts'
+import type { Audience } from '../gateway/operate/audience.ts'
+import { statusOf } from '../gateway/request/answer.ts'
+import { ROUTES, type Asked, type RouteDeps } from './routes.ts'
+import { staticFile } from './static-files.ts'
+
+/** The page and what it reads, behind the checks of whoever serves it (own host, own origin, token). */
+export interface Dashboard {
+  /** Pages and their parts, which hold nothing of anybody: they are given out without a token, and ask for it themselves. */
+  isOpen(path: string): boolean
+  serves(path: string): boolean
+  handle(asked: PageRequest): Promise<void>
+}
+
+export interface PageRequest {
+  readonly incoming: IncomingMessage
+  readonly response: ServerResponse
+  readonly path: string
+  /** Who looks; not asked for what is open. */
+  readonly audience: () => Promise<Audience>
+}
+
+const API = '/plimsoll/ui/'
+const DOWNLOAD = '/plimsoll/download/'
+/** The largest question: a program for the sandbox. */
+const MOST_BODY_BYTES = 1024 * 1024
+
+/** Whatever a model or tool wrote stays text: no script but our own, no frame, no form, nothing from elsewhere. */
+const HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+} as const
+
+/** Sent by our own page and by no form or link: with it a request is never "simple", so that a browser asks before it crosses origins. */
+const PAGE_HEADER = 'x-plimsoll-page'
+
+export function createDashboard(deps: RouteDeps): Dashboard {
+  return {
+    isOpen: (path) => path === '/' || path.startsWith('/?') || path.startsWith('/assets/'),
+    serves: (path) => path.startsWith(API) || path.startsWith(DOWNLOAD),
+    async handle({ incoming, response, path, audience }) {
+      const url = new URL(path, 'http://page')
+      try {
+        if (url.pathname.startsWith(API)) {
+          const body = await answer(deps, incoming, url, await audience())
+          send(response, 200, 'application/json', JSON.stringify(body))
+        } else if (url.pathname.startsWith(DOWNLOAD)) await download(deps, response, url, await audience())
+        else await page(response, url.pathname)
+      } catch (error) {
+        const known = isPlimsollError(error)
+        const given = known ? error.fields['status'] : 500
+        const status = typeof given === 'number' ? given : statusOf(error as PlimsollError)
+        const message = known ? error.message : `The page could not be answered: ${(error as Error).message}`
+        const advice = known ? error.advice : undefined
+        if (response.headersSent) response.destroy()
+        else send(response, status, 'application/json', JSON.stringify({ error: { message, advice } }))
+      }
+    },
+  }
+}
+
+async function answer(deps: RouteDeps, incoming: IncomingMessage, url: URL, audience: Audience): Promise<unknown> {
+  const name = url.pathname.slice(API.length)
+  const route = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined
+  if (route === undefined) throw new PlimsollError('not-found', `There is no ${JSON.stringify(url.pathname)}.`)
+  if (incoming.method !== route.method) throw new PlimsollError('bad-input', `${name} takes only ${route.method}.`)
+  if (route.method === 'GET') return route.answer(deps, Object.fromEntries(url.searchParams), audience)
+  if (incoming.headers[PAGE_HEADER] === undefined)
+    throw new PlimsollError('forbidden', 'Only the page itself may change something here.')
+  return route.answer(deps, await bodyOf(incoming), audience)
+}
+
+async function bodyOf(incoming: IncomingMessage): Promise<Asked> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > MOST_BODY_BYTES)
+      throw new PlimsollError('too-large', `The body is larger than ${MOST_BODY_BYTES} bytes.`)
+    chunks.push(chunk)
+  }
+  try {
+    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Asked
+  } catch {
+    // Said below.
+  }
+  throw new PlimsollError('bad-input', 'The body is not a JSON object.')
+}
+
+/** Downloads in pieces, as an attachment: never as something that a browser would show or run. */
+async function download(
+  { plimsoll: { artifacts } }: RouteDeps,
+  response: ServerResponse,
+  url: URL,
+  audience: Audience,
+): Promise<void> {
+  const handle = url.pathname.slice(DOWNLOAD.length)
+  const tenant = url.searchParams.get('tenant') ?? ''
+  if (!isHandle(handle)) throw new PlimsollError('bad-input', 'This is not a handle.')
+  if (!audience.sees(tenant)) throw new PlimsollError('forbidden', 'Your credentials belong to another tenant.')
+  const stat = await artifacts.stat(handle, { tenant })
+  if (stat === undefined) throw new PlimsollError('not-found', `There is no artifact ${handle}.`)
+  response.writeHead(200, {
+    ...HEADERS,
+    'content-type': 'application/octet-stream',
+    'content-length': stat.bytes,
+    'content-disposition': `attachment; filename="${handle}.txt"`,
+  })
+  const step = 1024 * 1024
+  for (let start = 0; start < stat.bytes && !response.destroyed; start += step) {
+    const bytes = await artifacts.read(handle, { tenant, range: { start, end: Math.min(stat.bytes, start + step) } })
+    if (bytes === undefined) break
+    if (!response.write(bytes)) await new Promise((resolve) => response.once('drain', resolve).once('close', resolve))
+  }
+  response.end()
+}
+
+async function page(response: ServerResponse, path: string): Promise<void> {
+  const file = await staticFile(path)
+  if (file === undefined) {
+    const text = path === '/' ? 'The dashboard was not built: run npm run build.' : 'Not found.'
+    return send(response, path === '/' ? 503 : 404, 'text/plain; charset=utf-8', text)
+  }
+  response
+    .writeHead(200, {
+      ...HEADERS,
+      'content-type': file.type,
+      'cache-control': file.isForever ? 'public, max-age=31536000, immutable' : 'no-cache',
+    })
+    .end(file.bytes)
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, { ...HEADERS, 'content-type': type, 'cache-control': 'no-store' }).end(body)
+}

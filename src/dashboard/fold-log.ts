@@ -1,0 +1,82 @@
+import type { Epoch, FirstSendEdit, ItemSeen, LogRecord, UsageSeen } from '../core/records.ts'
+
+/** A log, sorted by what its records are. Records keep the order of the log. */
+export interface FoldedLog {
+  readonly items: readonly ItemSeen[]
+  readonly edits: ReadonlyMap<string, FirstSendEdit>
+  readonly calls: readonly LoggedCall[]
+  readonly epochs: readonly LoggedEpoch[]
+  readonly undone: ReadonlySet<string>
+  readonly pins: ReadonlySet<string>
+  readonly audits: readonly Extract<LogRecord, { type: 'audit' }>[]
+  readonly startedAt: number
+  readonly updatedAt: number
+  readonly records: number
+}
+
+export interface LoggedCall extends UsageSeen {
+  readonly number: number
+  /** Items that the log held when the call was recorded. */
+  readonly itemsBefore: number
+}
+
+export interface LoggedEpoch {
+  readonly epoch: Epoch
+  /** Calls that were recorded before it. */
+  readonly callsBefore: number
+}
+
+export function foldLog(records: Iterable<LogRecord>): FoldedLog {
+  const items: ItemSeen[] = []
+  const edits = new Map<string, FirstSendEdit>()
+  const calls: LoggedCall[] = []
+  const epochs: LoggedEpoch[] = []
+  const undone = new Set<string>()
+  const pins = new Set<string>()
+  const audits: Extract<LogRecord, { type: 'audit' }>[] = []
+  let startedAt = Infinity
+  let updatedAt = 0
+  let count = 0
+  for (const record of records) {
+    count++
+    startedAt = Math.min(startedAt, record.at)
+    updatedAt = Math.max(updatedAt, record.at)
+    switch (record.type) {
+      case 'item-seen':
+        items.push(record)
+        break
+      case 'edit':
+        edits.set(record.key, record)
+        break
+      case 'usage':
+        calls.push({ ...record, number: calls.length + 1, itemsBefore: items.length })
+        break
+      case 'epoch':
+        epochs.push({ epoch: record, callsBefore: calls.length })
+        break
+      case 'undo':
+        undone.add(record.epoch)
+        break
+      case 'pin':
+        if (record.pinned) pins.add(record.identity)
+        else pins.delete(record.identity)
+        break
+      case 'audit':
+        audits.push(record)
+        break
+      default:
+    }
+  }
+  return {
+    items,
+    edits,
+    calls,
+    epochs,
+    undone,
+    pins,
+    audits,
+    startedAt: count === 0 ? 0 : startedAt,
+    updatedAt,
+    records: count,
+  }
+}

@@ -1,0 +1,62 @@
+import type { LearnedPlace } from '../engine/learning/learned-limits.ts'
+import type { Plimsoll } from '../options.ts'
+import { createMeter } from '../meter/index.ts'
+import type { Catalogue } from '../ports/catalogue.ts'
+import type { MaintainedStore } from '../ports/store-maintenance.ts'
+import { packageVersion } from '../util/package-root.ts'
+import { hiddenSteps } from '../gateway/hidden/steps.ts'
+import { createDashboard, type Dashboard } from './dashboard.ts'
+import type { DashboardInfo, PolicyRow } from './page-types.ts'
+import type { Actions } from './routes.ts'
+import { standingBudgets } from './standing-budgets.ts'
+import { storedSessions } from './stored-sessions.ts'
+
+export interface DashboardOptions {
+  readonly plimsoll: Plimsoll
+  readonly sessions: MaintainedStore
+  readonly catalogue: Catalogue
+  readonly source: DashboardInfo['source']
+  /** The store's address as people may see it: without a password. */
+  readonly storeName: string
+  /** Variables that point an agent at the proxy. */
+  readonly connect?: () => DashboardInfo['connect']
+  readonly policy: () => Promise<readonly PolicyRow[]>
+  readonly actions?: Actions
+}
+
+/** The page over a store and the engine that works on it. */
+export function openDashboard(options: DashboardOptions): Dashboard {
+  const { plimsoll, sessions, catalogue, source, storeName, connect = () => [] } = options
+  const priceOf = (model: string) => catalogue.resolve(model).info.price
+  const meter = createMeter({ catalogue })
+  const stored = storedSessions(sessions, priceOf)
+  // The page only reads them: how soon they are written is not its matter.
+  const steps = hiddenSteps(sessions, false)
+  return createDashboard({
+    info: async () => ({
+      version: packageVersion(),
+      source,
+      connect: connect(),
+      store: storeName,
+    }),
+    sessions: stored,
+    plimsoll,
+    priceOf,
+    countFor: (model) => (text) => meter.countText(model, text).tokens,
+    policy: options.policy,
+    budgets: (rows) => standingBudgets(plimsoll, rows),
+    learned: async () => (await plimsoll.limits.list()).map((entry) => ({ ...entry, id: idOf(entry) })),
+    hasHiddenSteps: async (owner) => (await steps.chains(owner)).length > 0,
+    actions: {
+      ...options.actions,
+      async forget(id) {
+        const found = (await plimsoll.limits.list()).find((entry) => idOf(entry) === id)
+        if (found === undefined) return false
+        const { tenant, endpoint, model } = found
+        return (await plimsoll.limits.forget({ tenant, endpoint, model })) > 0
+      },
+    },
+  })
+}
+
+const idOf = ({ tenant, endpoint, model }: LearnedPlace): string => JSON.stringify([tenant, endpoint, model])

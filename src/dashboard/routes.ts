@@ -1,0 +1,324 @@
+import { PlimsollError } from '../core/errors.ts'
+import type { Handle } from '../core/handles.ts'
+import { isHandle } from '../core/handles.ts'
+import type { Plimsoll } from '../options.ts'
+import type { StepOwner } from '../gateway/hidden/steps.ts'
+import type { Audience } from '../gateway/operate/audience.ts'
+import { conversationPageOf } from './conversation-page.ts'
+import type { CountText } from './composition.ts'
+import type { FoldedLog } from './fold-log.ts'
+import { hiddenRowsOf } from './hidden-page.ts'
+import type {
+  DashboardInfo,
+  LearnedRow,
+  MeterRow,
+  PolicyRow,
+  RowFigures,
+  SessionRow,
+  SpendingPage,
+} from './page-types.ts'
+import { sessionPageOf } from './session-page.ts'
+import type { PriceOf } from './savings.ts'
+import { Spending } from './spending.ts'
+import type { StoredSessions } from './stored-sessions.ts'
+
+export interface RouteDeps {
+  readonly info: () => Promise<DashboardInfo>
+  readonly sessions: StoredSessions
+  readonly plimsoll: Pick<Plimsoll, 'artifacts' | 'ledger' | 'session'>
+  readonly priceOf: PriceOf
+  /** Counts text as this model would, by estimate. */
+  readonly countFor: (model: string) => CountText
+  readonly policy: () => Promise<readonly PolicyRow[]>
+  /** How the budgets stand that these sessions draw on. */
+  readonly budgets: (sessions: readonly SessionRow[]) => Promise<SpendingPage['budgets']>
+  readonly learned: () => Promise<readonly LearnedRow[]>
+  /** Whether the client was kept out of steps of this agent. */
+  readonly hasHiddenSteps: (owner: StepOwner) => Promise<boolean>
+  readonly actions: Actions
+}
+
+/** What the page can do beside looking and working on sessions. */
+export interface Actions {
+  /** Forgets what was learned about an endpoint. */
+  forget?(id: string): Promise<boolean>
+  /** Starts the demo session in the background. */
+  demo?(): Promise<void>
+  compare?(request: CompareRequest): Promise<unknown>
+}
+
+export interface CompareRequest {
+  readonly session: string
+  readonly sides: readonly { readonly policy: string; readonly window: number }[]
+}
+
+/** What was asked, as JSON members; from the query of a GET or the body of a POST. */
+export type Asked = Readonly<Record<string, unknown>>
+
+export interface Route {
+  readonly method: 'GET' | 'POST'
+  readonly answer: (deps: RouteDeps, asked: Asked, audience: Audience) => Promise<unknown>
+}
+
+const MOST_ROWS = 2_000
+const MOST_FIGURES = 100
+const ROWS_A_PAGE = 200
+/** A text in the page; the rest is read in ranges or downloaded. */
+const MOST_TEXT_BYTES = 256 * 1024
+
+export const ROUTES: Readonly<Record<string, Route>> = {
+  info: { method: 'GET', answer: ({ info }) => info() },
+  sessions: {
+    method: 'GET',
+    async answer({ sessions }, asked, audience) {
+      const rows = await seen(sessions, audience, textIn(asked, 'q', ''))
+      return { total: rows.length, rows: rows.slice(0, MOST_ROWS) }
+    },
+  },
+  figures: {
+    method: 'POST',
+    async answer({ sessions, plimsoll }, { sessions: wanted }, audience) {
+      const list = Array.isArray(wanted) ? (wanted as Asked[]).slice(0, MOST_FIGURES) : []
+      const found: RowFigures[] = []
+      for (const each of list) {
+        const [tenant, session] = [tenantIn(each, audience), textIn(each, 'session')]
+        const figures = await sessions.figures(tenant, session).catch(() => undefined)
+        if (figures === undefined) continue
+        const { verdict, recovered } = plimsoll.ledger.session(tenant, session) ?? {}
+        found.push({
+          ...figures,
+          ...(verdict !== undefined && { verdict }),
+          ...(recovered !== undefined && { recovered }),
+        })
+      }
+      return { figures: found }
+    },
+  },
+  session: {
+    method: 'GET',
+    async answer({ sessions, priceOf, countFor }, asked, audience) {
+      const [tenant, session] = [tenantIn(asked, audience), textIn(asked, 'session')]
+      const { log, version } = await sessions.log(tenant, session)
+      return sessionPageOf(log, { tenant, session, version, priceOf }, countFor(modelOf(log)))
+    },
+  },
+  conversation: {
+    method: 'GET',
+    async answer({ sessions, countFor }, asked, audience) {
+      const { log } = await sessions.log(tenantIn(asked, audience), textIn(asked, 'session'))
+      const epoch = textIn(asked, 'epoch', '')
+      const query = {
+        agent: textIn(asked, 'agent', 'main'),
+        from: numberIn(asked, 'from', 0),
+        limit: Math.min(ROWS_A_PAGE, numberIn(asked, 'limit', ROWS_A_PAGE)),
+        ...(epoch !== '' && { epoch }),
+      }
+      return conversationPageOf(log, query, countFor(modelOf(log)))
+    },
+  },
+  item: {
+    method: 'GET',
+    async answer({ sessions }, asked, audience) {
+      const { log } = await sessions.log(tenantIn(asked, audience), textIn(asked, 'session'))
+      const identity = textIn(asked, 'identity')
+      const found = log.items.find((item) => item.identity === identity)
+      if (found === undefined) throw new PlimsollError('not-found', 'This session has no such item.')
+      const { kind, toolName, text, fragment, at } = found
+      return { identity, kind, tool: toolName, text, fragment, at }
+    },
+  },
+  hidden: {
+    method: 'GET',
+    async answer({ sessions, hasHiddenSteps }, asked, audience) {
+      const [tenant, session] = [tenantIn(asked, audience), textIn(asked, 'session')]
+      const { log } = await sessions.log(tenant, session)
+      const agents = new Set<string>()
+      for (const agent of new Set(log.items.map((item) => item.agent ?? 'main')))
+        if (await hasHiddenSteps({ tenant, session, agent })) agents.add(agent)
+      return { rows: hiddenRowsOf(log, agents) }
+    },
+  },
+  artifacts: {
+    method: 'GET',
+    async answer({ plimsoll }, asked, audience) {
+      const [session, tool, after] = [
+        textIn(asked, 'session', ''),
+        textIn(asked, 'tool', ''),
+        textIn(asked, 'after', ''),
+      ]
+      const rows = await plimsoll.artifacts.list({
+        tenant: tenantIn(asked, audience),
+        limit: ROWS_A_PAGE,
+        ...(session !== '' && { session }),
+        ...(tool !== '' && { tool }),
+        ...(isHandle(after) && { after }),
+      })
+      return { rows }
+    },
+  },
+  artifact: {
+    method: 'GET',
+    async answer({ plimsoll }, asked, audience) {
+      const [tenant, handle] = [tenantIn(asked, audience), handleIn(asked)]
+      const stat = await plimsoll.artifacts.stat(handle, { tenant })
+      if (stat === undefined) throw new PlimsollError('not-found', `There is no artifact ${handle}.`)
+      const start = Math.min(stat.bytes, numberIn(asked, 'start', 0))
+      const end = Math.min(stat.bytes, start + MOST_TEXT_BYTES, numberIn(asked, 'end', stat.bytes))
+      const bytes = (await plimsoll.artifacts.read(handle, { tenant, range: { start, end } })) ?? new Uint8Array()
+      return { stat, start, end, text: new TextDecoder().decode(bytes) }
+    },
+  },
+  'artifact/search': {
+    method: 'POST',
+    answer: async ({ plimsoll }, asked, audience) =>
+      plimsoll.artifacts.grep(handleIn(asked), {
+        tenant: tenantIn(asked, audience),
+        pattern: textIn(asked, 'pattern'),
+      }),
+  },
+  'artifact/query': {
+    method: 'POST',
+    async answer({ plimsoll }, asked, audience) {
+      const sql = textIn(asked, 'sql', '')
+      return plimsoll.artifacts.query(handleIn(asked), {
+        tenant: tenantIn(asked, audience),
+        ...(sql !== '' && { sql }),
+      })
+    },
+  },
+  'artifact/run': {
+    method: 'POST',
+    answer: async ({ plimsoll }, asked, audience) =>
+      plimsoll.artifacts.run(handleIn(asked), { tenant: tenantIn(asked, audience), code: textIn(asked, 'code') }),
+  },
+  spending: {
+    method: 'GET',
+    async answer(deps, _asked, audience) {
+      const rows = await seen(deps.sessions, audience)
+      return (await allCalls(deps, rows)).page(await deps.budgets(rows))
+    },
+  },
+  meter: {
+    method: 'GET',
+    async answer(
+      deps,
+      _asked,
+      audience,
+    ): Promise<{ readonly models: readonly MeterRow[]; readonly learned: readonly LearnedRow[] }> {
+      const learned = (await deps.learned()).filter(({ tenant }) => audience.sees(tenant))
+      return { models: (await allCalls(deps, await seen(deps.sessions, audience))).meter(), learned }
+    },
+  },
+  policy: { method: 'GET', answer: async ({ policy }) => ({ rows: await policy() }) },
+  'session/undo': {
+    method: 'POST',
+    answer: async (deps, asked, audience) => ({ undone: await sessionOf(deps, asked, audience).undo() }),
+  },
+  'session/pin': {
+    method: 'POST',
+    async answer(deps, asked, audience) {
+      await sessionOf(deps, asked, audience).pin(textIn(asked, 'identity'), asked['pinned'] !== false)
+      return { pinned: asked['pinned'] !== false }
+    },
+  },
+  'session/fork': {
+    method: 'POST',
+    async answer(deps, asked, audience) {
+      const { id } = await sessionOf(deps, asked, audience).fork(textIn(asked, 'to'))
+      return { session: id }
+    },
+  },
+  'session/compact': {
+    method: 'POST',
+    async answer(deps, asked, audience) {
+      const instructions = textIn(asked, 'instructions', '')
+      return sessionOf(deps, asked, audience).compact(instructions === '' ? {} : { instructions })
+    },
+  },
+  'limits/forget': {
+    method: 'POST',
+    async answer(deps, asked, audience) {
+      const id = textIn(asked, 'id')
+      const found = (await deps.learned()).find((row) => row.id === id)
+      if (found === undefined || !audience.sees(found.tenant))
+        throw new PlimsollError('not-found', 'Nothing of that name was learned.')
+      return { forgotten: await action(deps, 'forget', 'Nothing can be forgotten from here.')(id) }
+    },
+  },
+  demo: {
+    method: 'POST',
+    async answer(deps) {
+      await action(deps, 'demo', 'The demo session needs a running proxy.')()
+      return { started: true }
+    },
+  },
+  compare: {
+    method: 'POST',
+    async answer(deps, asked) {
+      const compare = action(deps, 'compare', 'Only recorded files can be compared: plimsoll dashboard session.jsonl')
+      const sides = (Array.isArray(asked['sides']) ? (asked['sides'] as Asked[]) : []).slice(0, 2).map((side) => ({
+        policy: textIn(side, 'policy'),
+        window: numberIn(side, 'window', 0),
+      }))
+      return compare({ session: textIn(asked, 'session'), sides })
+    },
+  },
+}
+
+function action<Name extends keyof Actions>(
+  { actions }: RouteDeps,
+  name: Name,
+  missing: string,
+): NonNullable<Actions[Name]> {
+  const found = actions[name]
+  if (found === undefined) throw new PlimsollError('unsupported', missing)
+  return found
+}
+
+const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? 'unknown'
+
+const seen = async (sessions: StoredSessions, audience: Audience, query = ''): Promise<readonly SessionRow[]> =>
+  (await sessions.list(query)).filter(({ tenant }) => audience.sees(tenant))
+
+async function allCalls({ sessions }: RouteDeps, rows: readonly SessionRow[]): Promise<Spending> {
+  const spending = new Spending()
+  for (const { tenant, session } of rows) {
+    const found = await sessions.spending(tenant, session).catch(() => undefined)
+    if (found !== undefined) spending.join(found)
+  }
+  return spending
+}
+
+const sessionOf = ({ plimsoll }: RouteDeps, asked: Asked, audience: Audience): ReturnType<Plimsoll['session']> =>
+  plimsoll.session({
+    id: textIn(asked, 'session'),
+    tenant: tenantIn(asked, audience),
+    agent: textIn(asked, 'agent', 'main'),
+  })
+
+/** @throws PlimsollError `forbidden` for a tenant that is not one's own. */
+function tenantIn(asked: Asked, audience: Audience): string {
+  const tenant = textIn(asked, 'tenant')
+  if (audience.sees(tenant)) return tenant
+  throw new PlimsollError('forbidden', 'Your credentials belong to another tenant.')
+}
+
+function textIn(asked: Asked, name: string, fallback?: string): string {
+  const value = asked[name] ?? fallback
+  if (typeof value === 'string' && (value !== '' || fallback !== undefined)) return value
+  throw new PlimsollError('bad-input', `${name} is missing, or is no text.`)
+}
+
+function numberIn(asked: Asked, name: string, fallback: number): number {
+  const value = Number(asked[name] ?? fallback)
+  if (Number.isSafeInteger(value) && value >= 0) return value
+  throw new PlimsollError('bad-input', `${name} must be a whole number from 0 on.`)
+}
+
+function handleIn(asked: Asked): Handle {
+  const handle = textIn(asked, 'handle')
+  if (isHandle(handle)) return handle
+  throw new PlimsollError('bad-input', `${JSON.stringify(handle.slice(0, 60))} is no handle.`, {
+    advice: 'A handle is art_ and 26 characters.',
+  })
+}

@@ -1,0 +1,206 @@
+import { costOfUsage, simulateUsage, type PriceModel } from '../core/price.ts'
+import type { Epoch } from '../core/records.ts'
+import { addUsage, NO_USAGE } from '../core/usage.ts'
+import { compositionOf, type CountText } from './composition.ts'
+import type { FoldedLog, LoggedCall } from './fold-log.ts'
+import type {
+  CompactionPrice,
+  PageCall,
+  PageCompaction,
+  PageCut,
+  PageEdit,
+  SessionFigures,
+  SessionPage,
+} from './page-types.ts'
+import { savedBy, type PriceOf } from './savings.ts'
+
+export interface PageInputs {
+  readonly tenant: string
+  readonly session: string
+  readonly version: number
+  readonly priceOf: PriceOf
+}
+
+const MAIN = 'main'
+
+/** The figures of a session without the composition of its prompts, which would count every text. */
+export function figuresOf(log: FoldedLog, { tenant, session, version, priceOf }: PageInputs): SessionFigures {
+  const calls = callsOf(log)
+  const turns = calls.filter(({ purpose }) => purpose === 'turn')
+  const last = turns.at(-1)
+  const savedUsd = savedBy(calls, priceOf)
+  return {
+    tenant,
+    session,
+    version,
+    calls: calls.length,
+    models: [...new Set(turns.map(({ model }) => model))],
+    agents: [...new Set(calls.map(({ agent }) => agent))],
+    load: last?.prompt ?? 0,
+    limit: last?.limit ?? 0,
+    window: last?.window ?? 0,
+    compactions: log.epochs.length - log.undone.size,
+    overflowsAvoided: turns.filter(({ original, limit = Infinity }) => original > limit).length,
+    cuts: log.audits.length,
+    usage: calls.reduce((sum, { usage }) => (usage === undefined ? sum : addUsage(sum, usage)), NO_USAGE),
+    costUsd: calls.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
+    ...(savedUsd !== undefined && { savedUsd }),
+    withoutUsage: calls.filter(({ isMeasured }) => !isMeasured).length,
+  }
+}
+
+export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: CountText): SessionPage {
+  const partsOf = compositionOf(log, countText)
+  const calls = callsOf(log)
+  const standing = standingEpochs(log)
+  const { cuts: _, ...figures } = figuresOf(log, inputs)
+  return {
+    ...figures,
+    startedAt: log.startedAt,
+    updatedAt: log.updatedAt,
+    callList: calls.map((call, index) => ({
+      ...call,
+      parts: Object.fromEntries(partsOf(log.calls[index]!, call.prompt)),
+    })),
+    compactionList: log.epochs.map(({ epoch, callsBefore }) => {
+      const { model, epoch: under, usage } = log.calls[callsBefore] ?? {}
+      const counted = under === epoch.id && usage !== undefined && usage.input > 0 ? usage.input : undefined
+      return {
+        ...compactionOf(epoch, callsBefore, log, standing),
+        ...(counted !== undefined && { counted }),
+        ...priceOfCompaction(epoch.before, counted ?? epoch.after, inputs.priceOf(model ?? modelOf(log))),
+      }
+    }),
+    cuts: log.audits.map(({ at, action, reason, tool, originalBytes, shownBytes, handle }): PageCut => ({
+      at,
+      action,
+      reason,
+      ...(tool !== undefined && { tool }),
+      originalBytes,
+      shownBytes,
+      ...(handle !== undefined && { handle }),
+    })),
+    pins: [...log.pins],
+    items: log.items.length,
+    policies: [...new Set(log.epochs.map(({ epoch }) => epoch.policy))],
+  }
+}
+
+/** The calls of a log; `original` adds back what the compactions before each call had taken out. */
+function callsOf(log: FoldedLog): readonly PageCall[] {
+  const saved = savedByEpoch(log)
+  return log.calls.map((call) => pageCall(call, saved.get(call.epoch ?? '') ?? 0))
+}
+
+function pageCall(call: LoggedCall, saved: number): PageCall {
+  const {
+    number,
+    at,
+    agent = MAIN,
+    model,
+    purpose,
+    estimated,
+    usage,
+    costUsd,
+    limit,
+    thresholds,
+    epoch,
+    durationMs,
+  } = call
+  const isMeasured = usage !== undefined && usage.input > 0
+  const prompt = isMeasured ? usage.input : Math.round(estimated)
+  return {
+    number,
+    at,
+    agent,
+    model,
+    purpose,
+    prompt,
+    isMeasured,
+    estimated: Math.round(estimated),
+    original: purpose === 'turn' ? prompt + saved : prompt,
+    ...(usage !== undefined && { usage }),
+    ...(costUsd !== undefined && { costUsd }),
+    ...(limit !== undefined && { limit: limit.tokens, window: limit.window }),
+    ...(thresholds !== undefined && { thresholds }),
+    ...(epoch !== undefined && { epoch }),
+    ...(durationMs !== undefined && { durationMs }),
+    parts: {},
+  }
+}
+
+/**
+ * An epoch's `before` was measured with the epoch before it in place, so that what they took out adds up along an agent's line. What is left is
+ * taken from the provider's count of the first call under it: `after` is the upper bound of an estimate.
+ */
+function savedByEpoch(log: FoldedLog): ReadonlyMap<string, number> {
+  const counted = new Map<string, number>()
+  for (const { epoch, purpose, usage } of log.calls)
+    if (epoch !== undefined && purpose === 'turn' && !counted.has(epoch)) counted.set(epoch, usage?.input ?? 0)
+  const saved = new Map<string, number>()
+  const newest = new Map<string, string>()
+  for (const { epoch } of log.epochs) {
+    const agent = epoch.agent ?? MAIN
+    const before = newest.get(agent)
+    const after = counted.get(epoch.id) || epoch.after
+    const own = Math.max(0, Math.round(epoch.before - after))
+    // One that replaces another on the same request goes on from what that one left.
+    saved.set(epoch.id, (before === undefined || log.undone.has(before) ? 0 : (saved.get(before) ?? 0)) + own)
+    newest.set(agent, epoch.id)
+  }
+  return saved
+}
+
+/** The epoch that each agent's next request begins with. */
+export function standingEpochs(log: FoldedLog): ReadonlyMap<string, Epoch> {
+  const standing = new Map<string, Epoch>()
+  for (const { epoch } of log.epochs) if (!log.undone.has(epoch.id)) standing.set(epoch.agent ?? MAIN, epoch)
+  return standing
+}
+
+function compactionOf(
+  epoch: Epoch,
+  callsBefore: number,
+  log: FoldedLog,
+  standing: ReadonlyMap<string, Epoch>,
+): PageCompaction {
+  const { id, at, agent = MAIN, before, after, count, forced, reason, policy, edits, recall } = epoch
+  return {
+    id,
+    at,
+    agent,
+    beforeCall: callsBefore + 1,
+    before: Math.round(before),
+    after: Math.round(after),
+    covered: count,
+    forced,
+    reason,
+    policy,
+    undone: log.undone.has(id),
+    isStanding: standing.get(agent)?.id === id,
+    record: edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : [])).join('\n\n'),
+    edits: edits.map(editOf),
+    ...(recall !== undefined && { recall }),
+  }
+}
+
+const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? ''
+
+/** At the prices of the call that it came before. */
+function priceOfCompaction(
+  before: number,
+  after: number,
+  price: PriceModel | undefined,
+): { readonly price?: CompactionPrice } {
+  if (price === undefined) return {}
+  const prompt = (tokens: number, commonPrefixTokens: number): number =>
+    costOfUsage(simulateUsage({ tokens, commonPrefixTokens, outputTokens: 0 }, price), price)
+  return { price: { before: prompt(before, before), once: prompt(after, 0), after: prompt(after, after) } }
+}
+
+function editOf(edit: Epoch['edits'][number]): PageEdit {
+  if (edit.op === 'drop' || edit.op === 'strip') return edit
+  const { op, at, reason } = edit
+  const handle = edit.op === 'replace' ? edit.handle : undefined
+  return { op, from: at, to: at + 1, reason, ...(handle !== undefined && { handle }) }
+}

@@ -1,0 +1,120 @@
+import { SYSTEM_TENANT } from '../core/system-tenant.ts'
+import { PlimsollError } from '../core/errors.ts'
+import type { LogRecord } from '../core/records.ts'
+import { BoundedMap } from '../util/bounded-map.ts'
+import type { SessionStore } from '../ports/session-store.ts'
+import type { StoreMaintenance } from '../ports/store-maintenance.ts'
+import { foldLog, type FoldedLog } from './fold-log.ts'
+import type { SessionFigures, SessionRow } from './page-types.ts'
+import { figuresOf } from './session-page.ts'
+import type { PriceOf } from './savings.ts'
+import { Spending } from './spending.ts'
+
+/** Reads sessions for the page. A log is read once, then only what was appended to it. */
+export interface StoredSessions {
+  /** Newest first; `query` is a part of the name, without regard to case. */
+  list(query?: string): Promise<readonly SessionRow[]>
+  figures(tenant: string, session: string): Promise<SessionFigures>
+  /** What the session spent; not to be changed. */
+  spending(tenant: string, session: string): Promise<Spending>
+  /** @throws PlimsollError `not-found` */
+  log(tenant: string, session: string): Promise<{ readonly log: FoldedLog; readonly version: number }>
+}
+
+/** Logs are kept up to this many characters of text, so that a page that is reloaded does not read megabytes again. */
+const KEPT_CHARACTERS = 32 * 1024 * 1024
+const KEPT_FIGURES = 20_000
+const PAGE = 500
+
+interface KeptLog {
+  readonly records: readonly LogRecord[]
+  readonly version: number
+}
+
+export function storedSessions(
+  store: SessionStore & Pick<StoreMaintenance, 'tenants'>,
+  priceOf: PriceOf,
+): StoredSessions {
+  const logs = new BoundedMap<string, KeptLog>(KEPT_CHARACTERS)
+  const figures = new BoundedMap<string, SessionFigures>(KEPT_FIGURES)
+  const spendings = new BoundedMap<string, { readonly spending: Spending; readonly version: number }>(KEPT_FIGURES)
+  const keyOf = (of: string, session: string): string => JSON.stringify([of, session])
+
+  const recordsOf = async (of: string, session: string): Promise<KeptLog> => {
+    const key = keyOf(of, session)
+    const known = logs.get(key)
+    const now = await store.version(of, session)
+    if (known !== undefined && known.version === now) return known
+    // A log that is shorter than before was removed and begun again.
+    const from = known !== undefined && known.version < now ? known : { records: [], version: 0 }
+    const records = [...from.records]
+    let { version } = from
+    for await (const stored of store.read(of, session, version)) {
+      records.push(stored.record)
+      version = stored.version
+    }
+    if (version === 0)
+      throw new PlimsollError('not-found', `There is no session ${JSON.stringify(session.slice(0, 200))}.`, {
+        advice: 'The list shows the sessions of this store.',
+      })
+    const kept = { records, version }
+    logs.set(key, kept, charactersOf(records))
+    return kept
+  }
+
+  return {
+    async list(query = '') {
+      const wanted = query.toLowerCase()
+      const rows: SessionRow[] = []
+      for (const name of await tenantsWithSessions(store)) {
+        let after: string | undefined
+        for (;;) {
+          const page = await store.list(name, { limit: PAGE, ...(after !== undefined && { after }) })
+          for (const info of page) if (info.session.toLowerCase().includes(wanted)) rows.push({ ...info, tenant: name })
+          after = page.at(-1)?.session
+          if (page.length < PAGE) break
+        }
+      }
+      return rows.sort((a, b) => b.updatedAt - a.updatedAt || a.session.localeCompare(b.session))
+    },
+    async figures(of, session) {
+      const key = keyOf(of, session)
+      const known = figures.get(key)
+      if (known !== undefined && known.version === (await store.version(of, session))) return known
+      const { records, version } = await recordsOf(of, session)
+      const found = figuresOf(foldLog(records), { tenant: of, session, version, priceOf })
+      figures.set(key, found)
+      return found
+    },
+    async spending(of, session) {
+      const key = keyOf(of, session)
+      const known = spendings.get(key)
+      if (known !== undefined && known.version === (await store.version(of, session))) return known.spending
+      const { records, version } = await recordsOf(of, session)
+      const spending = new Spending()
+      spending.add(foldLog(records), of)
+      spendings.set(key, { spending, version })
+      return spending
+    },
+    async log(of, session) {
+      const { records, version } = await recordsOf(of, session)
+      return { log: foldLog(records), version }
+    },
+  }
+}
+
+/** The store keeps values of its own under names that have no session. */
+export async function tenantsWithSessions(
+  store: SessionStore & Pick<StoreMaintenance, 'tenants'>,
+): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const tenant of await store.tenants())
+    if (tenant !== SYSTEM_TENANT && (await store.list(tenant, { limit: 1 })).length > 0) found.push(tenant)
+  return found
+}
+
+const charactersOf = (records: readonly LogRecord[]): number =>
+  records.reduce(
+    (sum, record) => sum + (record.type === 'item-seen' ? record.text.length + record.fragment.length : 400),
+    0,
+  )

@@ -1,0 +1,126 @@
+import type { PlimsollEvent } from '../../core/events.ts'
+
+/** Counts events for Prometheus. Labels are few and never carry names of sessions or tenants. */
+export interface Metrics {
+  take(event: PlimsollEvent): void
+  /** The text exposition format. */
+  text(): string
+}
+
+interface Family {
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+}
+
+const FAMILIES: Readonly<Record<string, Family>> = {
+  plimsoll_requests_prepared_total: { type: 'counter', help: 'Requests that were made to fit, by verdict.' },
+  plimsoll_requests_forwarded_total: { type: 'counter', help: 'Answers passed on, by class of their status.' },
+  plimsoll_request_duration_seconds: {
+    type: 'histogram',
+    help: 'From the first byte of a request to the last byte of its answer.',
+  },
+  plimsoll_load_ratio: { type: 'histogram', help: 'Load of a request as a share of its limit.' },
+  plimsoll_epochs_total: { type: 'counter', help: 'Compactions, by whether they were forced.' },
+  plimsoll_epoch_tokens_saved_total: { type: 'counter', help: 'Tokens that compactions took out of prompts.' },
+  plimsoll_offloaded_total: { type: 'counter', help: 'Results shown as preview and handle.' },
+  plimsoll_offloaded_bytes_total: { type: 'counter', help: 'Bytes of those results that were not shown.' },
+  plimsoll_overflows_recovered_total: {
+    type: 'counter',
+    help: 'Overflows that were recovered without an error for the client.',
+  },
+  plimsoll_tokens_total: { type: 'counter', help: 'Tokens as the providers counted them, by kind.' },
+  plimsoll_cost_usd_total: { type: 'counter', help: 'Cost of all calls with a known price.' },
+  plimsoll_usage_missing_total: { type: 'counter', help: 'Answers without usage.' },
+  plimsoll_warnings_total: { type: 'counter', help: 'Warnings and degradations, by topic.' },
+}
+
+const DURATION_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
+const LOAD_SHARES = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1]
+
+/** Kinds of tokens, each with its label. */
+const TOKENS = (['input', 'cacheRead', 'cacheWrite', 'output', 'reasoning'] as const).map(
+  (kind) => [kind, `kind="${kind}"`] as const,
+)
+
+/** How often values were at most as large as each bound. */
+interface Histogram {
+  readonly bounds: readonly number[]
+  readonly counts: number[]
+  count: number
+  sum: number
+}
+
+const histogram = (bounds: readonly number[]): Histogram => ({ bounds, counts: bounds.map(() => 0), count: 0, sum: 0 })
+
+function observe(into: Histogram, value: number): void {
+  for (let i = 0; i < into.bounds.length; i++) if (value <= into.bounds[i]!) into.counts[i]!++
+  into.count++
+  into.sum += value
+}
+
+function linesOf(family: string, { bounds, counts, count, sum }: Histogram): string[] {
+  if (count === 0) return []
+  return [
+    ...bounds.map((bound, i) => `${family}_bucket{le="${bound}"} ${counts[i]}`),
+    `${family}_bucket{le="+Inf"} ${count}`,
+    `${family}_sum ${sum}`,
+    `${family}_count ${count}`,
+  ]
+}
+
+export function createMetrics(): Metrics {
+  const values = new Map<string, Map<string, number>>()
+  const load = histogram(LOAD_SHARES)
+  const duration = histogram(DURATION_SECONDS)
+  const histograms: Readonly<Record<string, Histogram>> = {
+    plimsoll_load_ratio: load,
+    plimsoll_request_duration_seconds: duration,
+  }
+  const add = (family: string, labels: string, by = 1): void => {
+    const series = values.get(family) ?? new Map<string, number>()
+    values.set(family, series)
+    series.set(labels, (series.get(labels) ?? 0) + by)
+  }
+  return {
+    take(event) {
+      switch (event.type) {
+        case 'request-prepared':
+          add('plimsoll_requests_prepared_total', `verdict="${event.verdict}"`)
+          return observe(load, event.load / Math.max(1, event.limit))
+        case 'request-forwarded':
+          add('plimsoll_requests_forwarded_total', `status="${Math.floor(event.status / 100)}xx"`)
+          return observe(duration, event.durationMs / 1000)
+        case 'epoch-declared':
+          add('plimsoll_epochs_total', `forced="${event.forced}"`)
+          return add('plimsoll_epoch_tokens_saved_total', '', Math.max(0, event.before - event.after))
+        case 'item-offloaded':
+          add('plimsoll_offloaded_total', '')
+          return add('plimsoll_offloaded_bytes_total', '', Math.max(0, event.originalBytes - event.shownBytes))
+        case 'overflow-recovered':
+          return add('plimsoll_overflows_recovered_total', '')
+        case 'usage-recorded':
+          for (const [kind, label] of TOKENS) add('plimsoll_tokens_total', label, event.usage[kind])
+          return add('plimsoll_cost_usd_total', '', event.costUsd ?? 0)
+        case 'usage-missing':
+          return add('plimsoll_usage_missing_total', '')
+        case 'warning':
+          return add('plimsoll_warnings_total', `topic=${JSON.stringify(event.topic)}`)
+        case 'degraded':
+          return add('plimsoll_warnings_total', 'topic="degraded"')
+        default:
+          return undefined
+      }
+    },
+    text() {
+      const lines: string[] = []
+      for (const [family, { type, help }] of Object.entries(FAMILIES)) {
+        lines.push(`# HELP ${family} ${help}`, `# TYPE ${family} ${type}`)
+        const spread = histograms[family]
+        if (spread !== undefined) lines.push(...linesOf(family, spread))
+        for (const [labels, value] of values.get(family) ?? [])
+          lines.push(`${family}${labels === '' ? '' : `{${labels}}`} ${value}`)
+      }
+      return `${lines.join('\n')}\n`
+    },
+  }
+}

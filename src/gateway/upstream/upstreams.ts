@@ -1,0 +1,129 @@
+import type { UpstreamConfig, Upstreams } from '../../settings/upstreams.ts'
+import { PlimsollError } from '../../core/errors.ts'
+import type { Place } from '../exchange-types.ts'
+import type { HeaderReader } from '../identity.ts'
+import { endpointAtRoot } from '../../formats/endpoints.ts'
+
+/** A place with what only the shell needs to know about it. */
+export interface ProxyPlace extends Place {
+  readonly base: URL
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface UpstreamTable {
+  readonly prefixes: readonly string[]
+  /** Where a request goes, and its path there; undefined when no upstream is meant. */
+  resolve(
+    path: string,
+    header: HeaderReader,
+  ): { readonly places: readonly ProxyPlace[]; readonly path: string } | undefined
+}
+
+/** @throws PlimsollError `bad-config` for what is no http(s) URL. */
+export function upstreamTable(upstreams: Upstreams): UpstreamTable {
+  const table = new Map<string, readonly ProxyPlace[]>()
+  for (const [prefix, given] of Object.entries(upstreams)) {
+    const list = (Array.isArray(given) ? given : [given]) as readonly (string | UpstreamConfig)[]
+    if (list.length > 0)
+      table.set(
+        prefix,
+        list.map((one) => placeOf(prefix, one)),
+      )
+  }
+  return {
+    prefixes: [...table.keys()],
+    resolve(path, header) {
+      const [, first = '', rest = ''] = /^\/([^/?]*)(.*)$/s.exec(path) ?? []
+      const named = table.get(first)
+      if (named !== undefined) return { places: named, path: rest.startsWith('/') ? rest : `/${rest}` }
+      const meant = table.get(endpointAtRoot(path, header)?.name ?? '')
+      return meant === undefined ? undefined : { places: meant, path }
+    },
+  }
+}
+
+/**
+ * The first place that takes the client's bytes as they are.
+ * @throws PlimsollError `unsupported` when all of them speak another wire.
+ */
+export function ownPlace<P extends Place>(places: readonly P[], wire: string | undefined): P {
+  const own = places.find((place) => place.wire === undefined || place.wire === wire)
+  if (own !== undefined) return own
+  throw new PlimsollError(
+    'unsupported',
+    'Every upstream of this route uses another API format; only model calls can be converted.',
+  )
+}
+
+function placeOf(provider: string, given: string | UpstreamConfig): ProxyPlace {
+  const { url, model, window, wire, headers = {} } = typeof given === 'string' ? { url: given } : given
+  let base: URL
+  try {
+    base = new URL(url)
+  } catch (cause) {
+    throw new PlimsollError('bad-config', `The upstream ${JSON.stringify(url)} of ${provider} is not a URL.`, {
+      advice: 'Use an address such as http://127.0.0.1:8080.',
+      cause,
+    })
+  }
+  if (base.protocol !== 'http:' && base.protocol !== 'https:') {
+    throw new PlimsollError(
+      'bad-config',
+      `The upstream ${JSON.stringify(url)} of ${provider} is not an http or https address.`,
+    )
+  }
+  if (wire !== undefined && model === undefined) {
+    throw new PlimsollError(
+      'bad-config',
+      `The upstream ${url} has the API format ${wire} and needs a model of its own.`,
+      {
+        advice: 'Add model to it.',
+      },
+    )
+  }
+  return {
+    endpoint: base.origin + base.pathname.replace(/\/+$/, ''),
+    base,
+    provider,
+    headers,
+    ...(model !== undefined && { model }),
+    ...(window !== undefined && { window }),
+    ...(wire !== undefined && { wire }),
+  }
+}
+
+/** Where a request goes, as `undici` takes it. */
+export interface Address {
+  readonly origin: string
+  readonly path: string
+}
+
+const MOST_ADDRESSES = 256
+const addresses = new WeakMap<ProxyPlace, Map<string, Address>>()
+
+/** `upstreamUrl`, worked out once for each path that a client uses. One with a query may hold a credential, and is not kept. */
+export function upstreamAddress(place: ProxyPlace, path: string): Address {
+  const known = addresses.get(place) ?? new Map<string, Address>()
+  const found = known.get(path)
+  if (found !== undefined) return found
+  const { origin, pathname, search } = upstreamUrl(place, path)
+  const address = { origin, path: pathname + search }
+  if (path.includes('?') || known.size >= MOST_ADDRESSES) return address
+  addresses.set(place, known.set(path, address))
+  return address
+}
+
+/**
+ * The URL to call. A base that ends in the version (`…/v1`) takes a path that begins with it.
+ * @throws PlimsollError `bad-input` when dots in the path lead out of the configured base.
+ */
+function upstreamUrl({ base }: ProxyPlace, path: string): URL {
+  const root = base.pathname.replace(/\/+$/, '')
+  const version = /\/v\d+[a-z]*$/.exec(root)?.[0]
+  const repeated = version !== undefined && (path === version || path.startsWith(`${version}/`))
+  const url = new URL(base.origin + root + (repeated ? path.slice(version.length) : path))
+  if (url.origin !== base.origin || !(url.pathname === root || url.pathname.startsWith(`${root}/`))) {
+    throw new PlimsollError('bad-input', 'The path leads out of the configured upstream.')
+  }
+  return url
+}

@@ -1,0 +1,172 @@
+import type { Item } from '../../core/item.ts'
+import { createLineMatcher, MIN_QUOTE_LENGTH } from '../../core/quotes.ts'
+import { callReader } from '../../engine/epoch/record/arguments.ts'
+import { isOpen, planStateOf } from '../../engine/epoch/record/plan-state.ts'
+import { textResultsIn } from '../../engine/epoch/record/text-results.ts'
+import { lineKey } from '../../engine/epoch/record/line-key.ts'
+import { readableText } from './source.ts'
+
+/** What a compaction left for whoever goes on, right after it and over what it covered. Shares; 1 where there was nothing to keep. */
+export interface Handover {
+  /** Of what people wrote, by characters in lines of at least 20 characters. */
+  readonly userKept: number
+  /** Of what the model said, likewise. */
+  readonly assistantKept: number
+  /** Of the record's excerpt lines: those whose neighbours are missing. */
+  readonly linesAlone: number
+  /** Of the record's lines: those that say only that something was left out. */
+  readonly gapMarks: number
+  /** Of the calls that the record names: those that stand with what they were about. */
+  readonly callsWithArgument: number
+  /** Of the plan's entries that are not done. */
+  readonly openItems: number
+  readonly compactions: number
+}
+
+/** One compaction: the history before it, the view after it, and the messages that it put in. */
+export interface Compaction {
+  readonly before: readonly Item[]
+  readonly after: readonly Item[]
+  readonly inserted: readonly string[]
+}
+
+const MEASURES = [
+  'userKept',
+  'assistantKept',
+  'linesAlone',
+  'gapMarks',
+  'callsWithArgument',
+  'openItems',
+] as const satisfies readonly (keyof Handover)[]
+
+/** Means over compactions: one that covers much does not speak for the others. */
+export class HandoverTally {
+  readonly #sums = new Map<keyof Handover, number>()
+  #compactions = 0
+
+  add(compaction: Compaction): void {
+    const measured = measureHandover(compaction)
+    for (const name of MEASURES) this.#sums.set(name, (this.#sums.get(name) ?? 0) + measured[name])
+    this.#compactions++
+  }
+
+  total(): Handover {
+    const count = this.#compactions
+    const nothing = { userKept: 1, assistantKept: 1, linesAlone: 0, gapMarks: 0, callsWithArgument: 1, openItems: 1 }
+    if (count === 0) return { ...nothing, compactions: 0 }
+    const means = Object.fromEntries(MEASURES.map((name) => [name, this.#sums.get(name)! / count]))
+    return { ...nothing, ...means, compactions: count }
+  }
+}
+
+function measureHandover({ before, after, inserted }: Compaction): Omit<Handover, 'compactions'> {
+  const covered = before.slice(0, before.length - sharedEnd(before, after))
+  const results = textResultsIn(covered)
+  const users = covered.filter((item) => item.kind === 'user' && !results.has(item))
+  const assistants = covered.filter(({ kind }) => kind === 'assistant')
+  const view = after.map(readableText)
+  const open = planStateOf(covered).items.filter(isOpen)
+  const shown = view.join('\n')
+  return {
+    userKept: proseKept(users, view),
+    assistantKept: proseKept(assistants, view),
+    ...lineShape(covered, results, inserted),
+    callsWithArgument: callsWithArgument(covered, inserted),
+    openItems: open.length === 0 ? 1 : open.filter(({ text }) => shown.includes(text)).length / open.length,
+  }
+}
+
+/** How many items both histories end with. */
+function sharedEnd(before: readonly Item[], after: readonly Item[]): number {
+  let count = 0
+  while (count < before.length && count < after.length) {
+    const [a, b] = [before[before.length - 1 - count]!, after[after.length - 1 - count]!]
+    if (a.kind !== b.kind || a.text !== b.text) break
+    count++
+  }
+  return count
+}
+
+function proseKept(items: readonly Item[], view: readonly string[]): number {
+  const lines = items.flatMap(({ text }) => text.split('\n').map((line) => line.trim()))
+  const long = lines.filter((line) => line.length >= MIN_QUOTE_LENGTH)
+  const matcher = createLineMatcher([...new Set(long)])
+  const kept = new Set(view.flatMap((text) => matcher.scan(text).map((index) => matcher.lines[index]!)))
+  const all = long.reduce((sum, line) => sum + line.length, 0)
+  return all === 0 ? 1 : long.reduce((sum, line) => sum + (kept.has(line) ? line.length : 0), 0) / all
+}
+
+/** A line that says nothing but that something is missing, whatever words it uses. */
+const GAP = /^[^\p{L}\p{N}]*(?:(?:…|\.\.\.)[^\p{L}\p{N}]*|\[[^\]]*(?:left out|omitted|more lines|lines \d+)[^\]]*\])$/u
+
+function lineShape(
+  covered: readonly Item[],
+  results: ReadonlySet<Item>,
+  inserted: readonly string[],
+): Pick<Handover, 'linesAlone' | 'gapMarks'> {
+  const neighbours = new Set<string>()
+  const known = new Set<string>()
+  const prose = new Set<string>()
+  for (const item of covered) {
+    const keys = readableText(item)
+      .split('\n')
+      .map(lineKey)
+      .filter((key) => key !== '')
+    const isExcerpted = item.kind === 'result' || item.kind === 'call' || results.has(item)
+    // What stands whole in one line has no neighbours to miss.
+    if (!isExcerpted || keys.length === 1) keys.forEach((key) => prose.add(key))
+    else {
+      for (const [i, key] of keys.entries()) {
+        known.add(key)
+        if (i > 0) neighbours.add(`${keys[i - 1]}\n${key}`)
+      }
+    }
+  }
+  let lines = 0
+  let gaps = 0
+  let excerpts = 0
+  let alone = 0
+  for (const text of inserted) {
+    const keys = text
+      .split('\n')
+      .map(lineKey)
+      .filter((key) => key !== '')
+    lines += keys.length
+    for (const [i, key] of keys.entries()) {
+      if (GAP.test(key)) gaps++
+      else if (known.has(key) && !prose.has(key)) {
+        excerpts++
+        if (!neighbours.has(`${keys[i - 1]}\n${key}`) && !neighbours.has(`${key}\n${keys[i + 1]}`)) alone++
+      }
+    }
+  }
+  return { linesAlone: excerpts === 0 ? 0 : alone / excerpts, gapMarks: lines === 0 ? 0 : gaps / lines }
+}
+
+const ARGUMENT_CHARACTERS = 30
+const CALL_LINE = /^[»>*\-•\s]*(\S+)/
+
+function callsWithArgument(covered: readonly Item[], inserted: readonly string[]): number {
+  const byTool = new Map<string, Set<string>>()
+  const calls = callReader()
+  for (const item of covered) {
+    if (item.kind !== 'call' || item.toolName === undefined) continue
+    const main = calls.mainArgument(item).slice(0, ARGUMENT_CHARACTERS)
+    if (main === '') continue
+    byTool.set(item.toolName, (byTool.get(item.toolName) ?? new Set()).add(main))
+  }
+  let shown = 0
+  let complete = 0
+  for (const text of inserted) {
+    const lines = text.split('\n')
+    for (const [i, line] of lines.entries()) {
+      if (!/^\s*[»>]/.test(line)) continue
+      const wanted = byTool.get(CALL_LINE.exec(line)?.[1] ?? '')
+      if (wanted === undefined) continue
+      shown++
+      const near = `${line}\n${lines[i + 1] ?? ''}`
+      if ([...wanted].some((main) => near.includes(main))) complete++
+    }
+  }
+  return shown === 0 ? 1 : complete / shown
+}

@@ -1,0 +1,244 @@
+import { handlesIn } from '../../core/handles.ts'
+import { isPlimsollError, type PlimsollError } from '../../core/errors.ts'
+import type { Policy } from '../../core/policy.ts'
+import { memoryArtifacts } from '../../drivers/artifacts/memory.ts'
+import { memoryStore } from '../../drivers/sessions/memory.ts'
+import { contextguardHeuristic } from '../../engine/presets/contextguard/estimate.ts'
+import type { PreparedTurn } from '../../engine/prepare/prepare.ts'
+import { codecs } from '../../formats/registry.ts'
+import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../compose/plimsoll.ts'
+import type { SummaryAnswer, SummaryRequest } from '../../ports/summarizer.ts'
+import { createReferee, type Exchange, type Referee } from '../../testing/referee/index.ts'
+import { clientSteps, type ClientStep } from './client.ts'
+import type { Scenario } from './scenario.ts'
+
+const WIRE = 'gemini'
+const MODEL = 'simulated-1'
+const TENANT = 'local'
+const SESSION = 'simulated'
+const codec = codecs.get(WIRE)!
+
+export interface SimulateOptions {
+  /** @default 'plimsoll' */
+  readonly policy?: string | Policy
+  /** Anything else that `createPlimsoll` takes. */
+  readonly plimsoll?: Omit<PlimsollOptions, 'policy' | 'store' | 'artifacts' | 'secret' | 'clock' | 'summarizer'>
+  /** What the summarizer answers. @default one sentence of 120 characters */
+  readonly summarise?: (request: SummaryRequest) => Promise<SummaryAnswer> | SummaryAnswer
+  /** Sees each step as it happened. */
+  readonly onStep?: (step: SimulatedStep) => void
+}
+
+export interface SimulatedStep {
+  readonly step: number
+  readonly turn: number
+  /** Absent when the engine refused with a typed error. */
+  readonly prepared?: PreparedTurn
+  readonly error?: PlimsollError
+  /** True tokens of what was sent. */
+  readonly real: number
+  readonly overflow: boolean
+  readonly violations: readonly string[]
+}
+
+const SENTENCE =
+  'The user works through a list of tasks with several tools; the results so far are noted and the next step is clear now.'
+
+const oneSentence = (): SummaryAnswer => ({ text: SENTENCE.padEnd(120, '.'), stop: 'end' })
+
+/** One line of `plimsoll simulate --json`. */
+export interface SimulationResult {
+  readonly scenario: string
+  readonly policy: string
+  readonly window: number
+  readonly steps: number
+  /** Requests that the provider refused as too large. */
+  readonly overflows: number
+  /** Requests that broke a rule of the wire. */
+  readonly invalid: number
+  /** Items of sent histories without an address that gives them back, and handles in view that open nothing. */
+  readonly lost: number
+  readonly compactions: number
+  readonly maxConsecutiveCompactions: number
+  readonly summarizerCalls: number
+  /** Steps that ended in a typed error instead of a request. */
+  readonly typedErrors: number
+  /** Highest true tokens that were sent. */
+  readonly peakReal: number
+  /** What fits, by the policy. */
+  readonly limit: number
+}
+
+/** Plays a scenario against the engine, with a referee that counts `ratio` times the bytes / 4 heuristic and holds the window. */
+export async function simulate(scenario: Scenario, options: SimulateOptions = {}): Promise<SimulationResult> {
+  const { policy = 'plimsoll', onStep = () => {}, summarise = oneSentence } = options
+  const secret = new Uint8Array(32).fill(3)
+  const store = memoryStore()
+  const artifacts = memoryArtifacts({ secret })
+  let now = 0
+  let summarizerCalls = 0
+  const plimsoll = createPlimsoll({
+    ...options.plimsoll,
+    policy,
+    store,
+    artifacts,
+    secret,
+    clock: { now: () => ++now },
+    summarizer: {
+      name: 'simulated',
+      window: scenario.window,
+      summarise: async (request) => {
+        summarizerCalls++
+        return summarise(request)
+      },
+    },
+  })
+  const run = await play(plimsoll, scenario, onStep)
+  const lost = await countLost(run, {
+    archived: async () => {
+      const fragments = new Set<string>()
+      for await (const { record } of store.read(TENANT, SESSION)) {
+        if (record.type === 'item-seen') fragments.add(record.fragment)
+      }
+      return fragments
+    },
+    opens: async (handle) => (await artifacts.stat(TENANT, handle)) !== undefined,
+  })
+  await plimsoll.close()
+  return {
+    scenario: scenario.name,
+    policy: typeof policy === 'string' ? policy : policy.name,
+    window: scenario.window,
+    ...tally(run.steps),
+    lost,
+    summarizerCalls,
+    limit: run.limit,
+  }
+}
+
+interface Run {
+  readonly steps: readonly SimulatedStep[]
+  /** The last history that the engine took. */
+  readonly sent: string
+  readonly handles: ReadonlySet<string>
+  readonly limit: number
+}
+
+async function play(plimsoll: Plimsoll, scenario: Scenario, onStep: (step: SimulatedStep) => void): Promise<Run> {
+  const session = plimsoll.session({ id: SESSION })
+  let current: ClientStep | undefined
+  const referee = createReferee({
+    wire: WIRE,
+    window: scenario.window,
+    tokenizer: (text) => Math.floor((Buffer.byteLength(text) / 4) * scenario.ratio),
+    countPrompt: trueTokens(scenario.ratio),
+    script: () => current!.answer,
+  })
+  const steps: SimulatedStep[] = []
+  const handles = new Set<string>()
+  let sent = ''
+  let limit = 0
+  for (const step of clientSteps(scenario)) {
+    current = step
+    const base = { step: steps.length, turn: step.turn }
+    try {
+      const prepared = await session.prepare({
+        format: WIRE,
+        body: step.body,
+        targets: [{ model: MODEL, window: scenario.window }],
+      })
+      limit = prepared.limit.tokens
+      sent = step.body
+      for (const handle of handlesIn(prepared.text)) handles.add(handle)
+      const { exchange, response } = await ask(referee, prepared.text)
+      await session.record(
+        response === undefined
+          ? { turn: prepared.id, refused: true }
+          : { turn: prepared.id, format: WIRE, response: reports(scenario, step) ? response : withoutUsage(response) },
+      )
+      steps.push({
+        ...base,
+        prepared,
+        real: exchange.inputTokens,
+        overflow: exchange.overflow,
+        violations: exchange.violations.map((violation) => violation.rule),
+      })
+    } catch (error) {
+      if (!isPlimsollError(error)) throw error
+      if (typeof error.fields['limit'] === 'number') limit = error.fields['limit']
+      steps.push({ ...base, error, real: 0, overflow: false, violations: [] })
+    }
+    onStep(steps.at(-1)!)
+  }
+  referee.close()
+  return { steps, sent, handles, limit }
+}
+
+/** int(ratio × heuristic) of the body, as the scenarios define the truth. */
+function trueTokens(ratio: number): (body: unknown) => number {
+  return (body) => Math.floor(contextguardHeuristic.estimate(codec.decode(JSON.stringify(body))) * ratio)
+}
+
+const reports = ({ usage }: Scenario, { turn }: ClientStep): boolean =>
+  typeof usage === 'number' ? turn >= usage : usage
+
+async function ask(referee: Referee, text: string): Promise<{ exchange: Exchange; response?: Response }> {
+  const { status, body } = await referee.handle({
+    method: 'POST',
+    path: `/v1beta/models/${MODEL}:generateContent`,
+    headers: { 'x-goog-api-key': 'simulated' },
+    body: Buffer.from(text),
+  })
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  const exchange = referee.log.at(-1)!
+  return status === 200
+    ? { exchange, response: JSON.parse(Buffer.concat(chunks).toString()) as Response }
+    : { exchange }
+}
+
+type Response = Readonly<Record<string, unknown>>
+
+function withoutUsage(response: Response): Response {
+  const { usageMetadata: _, ...rest } = response
+  return rest
+}
+
+function tally(
+  steps: readonly SimulatedStep[],
+): Pick<
+  SimulationResult,
+  'steps' | 'overflows' | 'invalid' | 'compactions' | 'maxConsecutiveCompactions' | 'typedErrors' | 'peakReal'
+> {
+  const count = (matches: (step: SimulatedStep) => boolean): number => steps.filter(matches).length
+  const compacted = (step: SimulatedStep): boolean => step.prepared?.report.newEpoch !== undefined
+  let inARow = 0
+  let longest = 0
+  for (const step of steps) {
+    inARow = compacted(step) ? inARow + 1 : 0
+    longest = Math.max(longest, inARow)
+  }
+  return {
+    steps: steps.length,
+    overflows: count((step) => step.overflow),
+    invalid: count((step) => step.violations.length > 0),
+    compactions: count(compacted),
+    maxConsecutiveCompactions: longest,
+    typedErrors: count((step) => step.error !== undefined),
+    peakReal: steps.reduce((most, { real }) => Math.max(most, real), 0),
+  }
+}
+
+interface Addresses {
+  archived(): Promise<ReadonlySet<string>>
+  opens(handle: string): Promise<boolean>
+}
+
+async function countLost({ sent, handles }: Run, { archived, opens }: Addresses): Promise<number> {
+  if (sent === '') return 0
+  const fragments = await archived()
+  const history = codec.decode(sent)
+  const gone = history.items.filter((item) => !fragments.has(codec.fragment(history, item))).length
+  const dangling = await Promise.all([...handles].map(opens))
+  return gone + dangling.filter((found) => !found).length
+}

@@ -1,0 +1,184 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { isPlimsollError, PlimsollError } from '../core/errors.ts'
+import { checkArguments, type Argument, type GivenShape } from '../core/given.ts'
+import { parsedJson } from '../core/values.ts'
+import type { Plimsoll } from '../options.ts'
+import { authorise, isLoopback, needsToken, takeToken, unauthorised } from '../gateway/access.ts'
+import { admit, answerPreflight, checkOrigin } from '../gateway/http/other-origins.ts'
+import { bearerIn, NOBODY, type HeaderReader } from '../gateway/identity.ts'
+import { statusOf } from '../gateway/request/answer.ts'
+import { headerReader } from '../gateway/upstream/upstream-call.ts'
+import { cancelling, CONNECTION } from './cancelling.ts'
+import { requestOf, sendResponse } from './node-http.ts'
+import { mcpServer } from './server.ts'
+import { PLIMSOLL, reachOf, SCOPE, type McpScope, type Reach } from './scope.ts'
+import { loadSdk } from './sdk.ts'
+
+export interface McpHttpOptions {
+  /** 0 picks a free one. @default 4143 */
+  readonly port?: number
+  /** @default '127.0.0.1' */
+  readonly host?: string
+  /** Required from clients, as `Authorization: Bearer`, as `x-plimsoll-token` or as `/t/<token>` before the path. Needed on any address but loopback. */
+  readonly token?: string
+  /** Names beside the loopback ones that a server on loopback is called by. */
+  readonly allowedHosts?: readonly string[]
+  /** Origins of web pages that may call the server. @default none */
+  readonly allowedOrigins?: readonly string[]
+  /**
+   * One scope for every client; or `credential`: each client sees what belongs to its own API key, which it sends as it would to the proxy,
+   * and of that one conversation if it names one as `x-plimsoll-session`. @default one scope: the tenant 'local'
+   */
+  readonly scope?: McpScope | 'credential'
+}
+
+export interface HttpMcp {
+  /** Where clients connect: ends in `/mcp`. */
+  readonly url: string
+  close(): Promise<void>
+}
+
+const TEXT: GivenShape = { kind: 'text' }
+const TEXTS: GivenShape = { kind: 'list', of: TEXT }
+
+const ARGUMENTS: readonly Argument[] = [
+  PLIMSOLL,
+  {
+    name: 'the options',
+    optional: true,
+    shape: {
+      kind: 'object',
+      fields: {
+        port: { kind: 'number', words: 'a port', min: 0, max: 65_535 },
+        host: TEXT,
+        token: TEXT,
+        allowedHosts: TEXTS,
+        allowedOrigins: TEXTS,
+        scope: {
+          kind: 'either',
+          of: [{ kind: 'text', oneOf: ['credential'] }, SCOPE],
+          words: "'credential' or a scope",
+        },
+      } satisfies Record<keyof McpHttpOptions, GivenShape>,
+    },
+  },
+]
+
+const PATH = '/mcp'
+
+/** Streamable HTTP. Each request stands for itself, so any number of servers may share the work. */
+export async function startMcpHttp(plimsoll: Plimsoll, options: McpHttpOptions = {}): Promise<HttpMcp> {
+  checkArguments([plimsoll, options], ARGUMENTS, 'startMcpHttp()')
+  const { port = 4143, host = '127.0.0.1', token } = options
+  needsToken(host, token)
+  const sdk = await loadSdk()
+  const handler = sdk.createMcpHandler(({ authInfo }) =>
+    mcpServer(sdk, reaches.get(authInfo?.extra ?? {}) ?? reachOf(plimsoll, {})),
+  )
+  const reaches = new WeakMap<object, Reach>()
+  const cancellable = cancelling()
+  const deps: Deps = {
+    plimsoll,
+    options,
+    origins: {
+      isLocal: isLoopback(host),
+      allowedHosts: options.allowedHosts ?? [],
+      allowedOrigins: options.allowedOrigins ?? [],
+    },
+    async serve(request, scope) {
+      const read = request.method === 'POST' ? await sdk.readRequestBody(request) : undefined
+      if (read?.tooLarge === true)
+        throw new PlimsollError('too-large', 'The request is larger than the MCP server takes.')
+      return cancellable(parsedJson(read?.text ?? ''), request.headers.get(CONNECTION) ?? undefined, (cancelled) => {
+        const extra = {}
+        reaches.set(extra, { ...reachOf(plimsoll, scope), cancelled })
+        const authInfo = { token: '', clientId: '', scopes: [], extra }
+        return handler.fetch(withBody(request, read?.text), { authInfo })
+      })
+    },
+  }
+  const server = createServer((incoming, response) => void answer(deps, incoming, response))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause) =>
+      reject(
+        new PlimsollError('bad-config', `The MCP server cannot listen on ${host}:${port}: ${cause.message}.`, {
+          cause,
+        }),
+      ),
+    )
+    server.listen(port, host, resolve)
+  })
+  const { port: bound } = server.address() as AddressInfo
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}${PATH}`,
+    async close() {
+      await handler.close()
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+/** The same request after it was read. The connection is known to us alone: the SDK answers each request for itself. */
+function withBody({ url, method, headers, signal }: Request, body: string | undefined): Request {
+  const own = new Headers(headers)
+  own.delete(CONNECTION)
+  return new Request(url, { method, headers: own, signal, ...(body !== undefined && { body }) })
+}
+
+interface Deps {
+  readonly plimsoll: Plimsoll
+  readonly options: McpHttpOptions
+  readonly origins: Parameters<typeof checkOrigin>[0]
+  readonly serve: (request: Request, scope: McpScope) => Promise<Response>
+}
+
+async function answer(deps: Deps, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  const header = headerReader(incoming)
+  const { token, path } = takeToken(incoming.url ?? '/', header)
+  try {
+    const origin = checkOrigin(deps.origins, header)
+    if (origin !== undefined) {
+      admit(response, origin)
+      if (incoming.method === 'OPTIONS') return answerPreflight(header, response)
+    }
+    const [pathname] = path.split('?')
+    if (pathname === '/healthz') return say(response, 200, { ok: true })
+    if (pathname !== PATH)
+      throw new PlimsollError('not-found', `There is nothing at this path; the MCP server is at ${PATH}.`)
+    const { options } = deps
+    const byCredential = options.scope === 'credential'
+    // A client's own key is no token of ours.
+    authorise(options.token, token ?? (byCredential ? undefined : bearerIn(header)))
+    const scope = byCredential ? await scopeOfCredential(deps, header, path) : (options.scope as McpScope | undefined)
+    await sendResponse(response, await deps.serve(requestOf(incoming, response, path), scope ?? {}))
+  } catch (error) {
+    if (response.headersSent || response.destroyed) return void response.destroy()
+    const known = isPlimsollError(error)
+    const status = known ? ((error.fields['status'] as number | undefined) ?? statusOf(error)) : 500
+    // A body that was not read cannot be followed by another request.
+    response.setHeader('connection', 'close')
+    const message = known ? error.message : 'The request failed inside the MCP server.'
+    say(response, status, { error: { type: known ? error.code : 'internal', message } })
+  }
+}
+
+/** The tenant as the proxy knows it, by the same key. */
+async function scopeOfCredential({ plimsoll }: Deps, header: HeaderReader, path: string): Promise<McpScope> {
+  const tenant = await plimsoll.gateway.tenantOf(header, path)
+  if (tenant === NOBODY)
+    throw unauthorised(
+      'This server shows each client what belongs to its own API key.',
+      'Send the key that your model calls use, in the same header.',
+    )
+  const [session, agent] = [header('x-plimsoll-session'), header('x-plimsoll-agent')]
+  return { tenant, ...(session && { session }), ...(agent && { agent }) }
+}
+
+function say(response: ServerResponse, status: number, body: object): void {
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+    .end(JSON.stringify(body))
+}

@@ -1,0 +1,76 @@
+import { PlimsollError } from '../core/errors.ts'
+import type { Argument, GivenShape } from '../core/given.ts'
+import type { Plimsoll } from '../options.ts'
+
+/** Whose content a client of the server sees. It is decided by whoever opens the server, never by what a client asks for. */
+export interface McpScope {
+  /** @default 'local' */
+  readonly tenant?: string
+  /** One conversation. Without it, all of the tenant's. */
+  readonly session?: string
+  /** One agent of the conversation. Without it, all of its agents. */
+  readonly agent?: string
+}
+
+const TEXT: GivenShape = { kind: 'text' }
+
+/** The same while it runs. */
+export const SCOPE: GivenShape = {
+  kind: 'object',
+  fields: { tenant: TEXT, session: TEXT, agent: TEXT } satisfies Record<keyof McpScope, GivenShape>,
+}
+
+export const PLIMSOLL: Argument = {
+  name: 'plimsoll',
+  shape: { kind: 'driver', methods: ['session', 'on'], words: 'what createPlimsoll() gives' },
+}
+
+/** What the tools and resources of one client work on. */
+export interface Reach {
+  readonly plimsoll: Plimsoll
+  readonly tenant: string
+  readonly session?: string
+  readonly agent?: string
+  /** The client cancelled what it asked for, beside what the protocol itself says. */
+  readonly cancelled?: AbortSignal
+}
+
+export interface Conversation {
+  readonly session: string
+  readonly agent: string
+}
+
+/** The session that a call is about: the scope's own, else the one that the call names. @throws PlimsollError `bad-input`, `not-found` */
+export async function sessionOf({ plimsoll, tenant, session }: Reach, named: string | undefined): Promise<string> {
+  const wanted = session ?? named
+  if (wanted === undefined)
+    throw new PlimsollError('bad-input', 'session is missing: name the conversation.', {
+      advice: 'The resources plimsoll://session/… list them.',
+    })
+  if (await plimsoll.archive.has(wanted, { tenant })) return wanted
+  throw new PlimsollError('not-found', `There is no session ${JSON.stringify(wanted.slice(0, 100))}.`)
+}
+
+/** The same with its agent; where a session has several, the call has to name one. */
+export async function conversationOf(reach: Reach, input: Readonly<Record<string, unknown>>): Promise<Conversation> {
+  const session = await sessionOf(reach, input['session'] as string | undefined)
+  const agents = await reach.plimsoll.archive.agents(session, { tenant: reach.tenant })
+  const wanted = reach.agent ?? (input['agent'] as string | undefined)
+  if (wanted === undefined && agents.length <= 1) return { session, agent: agents[0] ?? 'main' }
+  if (wanted !== undefined && agents.includes(wanted)) return { session, agent: wanted }
+  const known = agents.map((agent) => JSON.stringify(agent)).join(', ')
+  throw wanted === undefined
+    ? new PlimsollError('bad-input', `${agents.length} agents work in this session; agent is missing.`, {
+        advice: `One of ${known}.`,
+      })
+    : new PlimsollError('not-found', `No agent ${JSON.stringify(wanted.slice(0, 100))} works in this session.`, {
+        advice: `Known: ${known}.`,
+      })
+}
+
+export const reachOf = (plimsoll: Plimsoll, { tenant = 'local', session, agent }: McpScope): Reach => ({
+  plimsoll,
+  tenant,
+  ...(session !== undefined && { session }),
+  ...(agent !== undefined && { agent }),
+})

@@ -1,0 +1,174 @@
+import type { CallToolResult, McpServer, ServerContext, StandardSchemaWithJSON } from '@modelcontextprotocol/server'
+import { isPlimsollError, PlimsollError } from '../core/errors.ts'
+import { packageVersion } from '../util/package-root.ts'
+import { checkedInput } from '../engine/readers/tools.ts'
+import { handoverOf } from './handover.ts'
+import {
+  ARTIFACT,
+  ARTIFACT_RANGE,
+  listArtifacts,
+  listSessions,
+  readArtifact,
+  readSession,
+  SESSION,
+  type Content,
+} from './resources.ts'
+import type { Reach } from './scope.ts'
+import type { Sdk } from './sdk.ts'
+import { artifactList } from './tools/artifact-list.ts'
+import { contextTools } from './tools/context-tools.ts'
+import { readerTools } from './tools/reader-tools.ts'
+import type { McpTool } from './tools/tool.ts'
+
+const INSTRUCTIONS =
+  'Gives back what was taken out of a conversation to keep it inside the context window. A text like art_0123456789abcdefghjkmnpqrs is the ' +
+  'handle of a stored tool output: open it with artifact_read, search it with artifact_grep. recall searches the whole conversation.'
+
+/** A server for one client: everything that it can see is within its reach. */
+export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
+  const { McpServer: Server, ResourceTemplate } = sdk
+  const server = new Server(
+    { name: 'plimsoll', title: 'Plimsoll', version: packageVersion() },
+    { instructions: INSTRUCTIONS },
+  )
+  for (const tool of [artifactList(reach), ...readerTools(reach), ...contextTools(reach)]) register(server, tool, reach)
+  const text = { mimeType: 'text/plain' }
+  server.registerResource(
+    'artifact',
+    new ResourceTemplate(ARTIFACT, { list: async () => ({ resources: [...(await listArtifacts(reach))] }) }),
+    { ...text, title: 'Stored output', description: 'A stored tool output; of a long one the first 256 KiB.' },
+    async (uri, { handle }) => contents(sdk, () => readArtifact(reach, uri.href, { handle: one(handle) })),
+  )
+  server.registerResource(
+    'artifact-range',
+    new ResourceTemplate(ARTIFACT_RANGE, { list: undefined }),
+    { ...text, title: 'Part of a stored output', description: 'Bytes from start up to end, 256 KiB at most.' },
+    async (uri, { handle, start, end }) =>
+      contents(sdk, () => readArtifact(reach, uri.href, { handle: one(handle), start: one(start), end: one(end) })),
+  )
+  server.registerResource(
+    'session',
+    new ResourceTemplate(SESSION, { list: async () => ({ resources: [...(await listSessions(reach))] }) }),
+    { mimeType: 'application/json', title: 'Conversation', description: 'Calls, tokens, cost, compactions and pins.' },
+    async (uri, { session }) => contents(sdk, () => readSession(reach, uri.href, decodeURIComponent(one(session)))),
+  )
+  const fields = {
+    focus: { type: 'string', description: 'What to go on with.' },
+    ...(reach.session === undefined && { session: { type: 'string', description: 'The conversation.' } }),
+    ...(reach.agent === undefined && { agent: { type: 'string', description: 'Which agent of it.' } }),
+  }
+  server.registerPrompt(
+    'handover',
+    {
+      title: 'Go on with a conversation',
+      description: 'What was asked, what was done and where it stands, for an agent that takes over.',
+      argsSchema: unchecked({
+        type: 'object',
+        properties: fields,
+        required: reach.session === undefined ? ['session'] : [],
+      }),
+    },
+    async (input) => ({
+      messages: [
+        {
+          role: 'user',
+          content: { type: 'text', text: await orProtocolError(sdk, () => handoverOf(reach, textsIn(input))) },
+        },
+      ],
+    }),
+  )
+  return server
+}
+
+function register(server: McpServer, tool: McpTool, { cancelled }: Reach): void {
+  const { name, title, description, isReadOnly, asksModel = false } = tool
+  server.registerTool(
+    name,
+    {
+      title,
+      description,
+      inputSchema: unchecked(tool.inputSchema),
+      outputSchema: unchecked(tool.outputSchema),
+      annotations: {
+        title,
+        readOnlyHint: isReadOnly,
+        destructiveHint: false,
+        idempotentHint: !asksModel,
+        openWorldHint: asksModel,
+      },
+    },
+    (input, context) => answer(tool, input, context, cancelled),
+  )
+}
+
+/** What the caller did wrong is a result that says so, for a model to read and do better. */
+async function answer(
+  tool: McpTool,
+  input: unknown,
+  { mcpReq }: ServerContext,
+  cancelled: AbortSignal | undefined,
+): Promise<CallToolResult> {
+  return inPlainWords(async () => {
+    const signal = cancelled === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, cancelled])
+    const call = { signal, onProgress: progressOf(mcpReq) }
+    const { ok, text, data } = await tool.run(checkedInput(tool, input ?? {}), call)
+    return { content: [{ type: 'text', text }], structuredContent: { ...data }, ...(!ok && { isError: true }) }
+  })
+}
+
+/** Told to those who asked for it, and only when it went on: a reader may begin its work again in another way. */
+function progressOf({ _meta, notify }: ServerContext['mcpReq']): (share: number) => void {
+  const progressToken = _meta?.progressToken
+  if (progressToken === undefined) return () => undefined
+  let before = -1
+  return (share) => {
+    const progress = Math.round(share * 1000) / 1000
+    if (progress <= before) return
+    before = progress
+    // A client that is gone is noticed by its signal.
+    notify({ method: 'notifications/progress', params: { progressToken, progress, total: 1 } }).catch(() => undefined)
+  }
+}
+
+/** Errors of ours say what to do; others would tell a client about this machine. */
+async function inPlainWords<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (isPlimsollError(error) || (error as Error).name === 'AbortError') throw error
+    throw new PlimsollError('store-unavailable', 'The stored data cannot be reached at the moment.', { cause: error })
+  }
+}
+
+/** The same where a client expects an error of the protocol. */
+async function orProtocolError<T>({ ProtocolError, ProtocolErrorCode }: Sdk, work: () => Promise<T>): Promise<T> {
+  try {
+    return await inPlainWords(work)
+  } catch (error) {
+    if (!isPlimsollError(error)) throw error
+    const code =
+      isPlimsollError(error, 'not-found') || isPlimsollError(error, 'bad-input') ? 'InvalidParams' : 'InternalError'
+    throw new ProtocolError(ProtocolErrorCode[code], error.message)
+  }
+}
+
+const contents = async (sdk: Sdk, read: () => Promise<Content>) => {
+  const content = await orProtocolError(sdk, read)
+  const { text, blob, ...about } = content
+  return { contents: [text === undefined ? { ...about, blob: blob ?? '' } : { ...about, text }] }
+}
+
+const one = (value: string | string[] | undefined): string => (Array.isArray(value) ? value.join('/') : (value ?? ''))
+
+const textsIn = (input: unknown): Record<string, string | undefined> =>
+  typeof input === 'object' && input !== null ? (input as Record<string, string | undefined>) : {}
+
+/** Our own check says in plain words what is wrong, so the SDK only has to show the schema. */
+const unchecked = (schema: object): StandardSchemaWithJSON => ({
+  '~standard': {
+    version: 1,
+    vendor: 'plimsoll',
+    validate: (value) => ({ value }),
+    jsonSchema: { input: () => ({ ...schema }), output: () => ({ ...schema }) },
+  },
+})

@@ -1,0 +1,192 @@
+import { PlimsollError } from '../../core/errors.ts'
+import type { ItemSeen } from '../../core/records.ts'
+import type { Session } from '../../engine/session/session.ts'
+import type { SessionStatus } from '../../engine/session/status.ts'
+import { conversationOf, type Conversation, type Reach } from '../scope.ts'
+import {
+  BOOLEAN,
+  conversationFields,
+  inputOf,
+  listOf,
+  NUMBER,
+  output,
+  requiredSession,
+  TEXT,
+  type McpTool,
+} from './tool.ts'
+
+/** How full a conversation is, and what its user or agent may decide about it. */
+export const contextTools = (reach: Reach): readonly McpTool[] => [status(reach), compact(reach), pin(reach)]
+
+const open = ({ plimsoll, tenant }: Reach, { session, agent }: Conversation): Session =>
+  plimsoll.session({ tenant, id: session, agent })
+
+const status = (reach: Reach): McpTool => ({
+  name: 'context_status',
+  title: 'How full the context window is',
+  description:
+    'Tells how many tokens of the context window are used, when the next compaction comes, and what the conversation has cost.',
+  inputSchema: inputOf(conversationFields(reach), requiredSession(reach)),
+  outputSchema: output(
+    {
+      session: TEXT,
+      agent: TEXT,
+      model: TEXT,
+      used: NUMBER,
+      limit: NUMBER,
+      available: NUMBER,
+      percent: NUMBER,
+      threshold: NUMBER,
+      calls: NUMBER,
+      costUsd: NUMBER,
+      compaction: TEXT,
+      pins: NUMBER,
+    },
+    ['session', 'agent', 'used', 'limit', 'available', 'percent', 'threshold', 'calls', 'costUsd', 'pins'],
+  ),
+  isReadOnly: true,
+  async run(input) {
+    const conversation = await conversationOf(reach, input)
+    const standing = await open(reach, conversation).status()
+    const { model, used, limit, available, percent, threshold, epoch, pins, spent } = standing
+    return {
+      ok: true,
+      text: wordsOf(standing),
+      data: {
+        ...conversation,
+        ...(model !== undefined && { model }),
+        used,
+        limit,
+        available,
+        percent,
+        threshold,
+        calls: spent.calls,
+        costUsd: spent.costUsd,
+        ...(epoch !== undefined && { compaction: epoch }),
+        pins,
+      },
+    }
+  },
+})
+
+const grouped = (value: number): string => Math.round(value).toLocaleString('en-US')
+
+function wordsOf({ used, limit, percent, threshold, epoch, pins, spent, turnsRemaining }: SessionStatus): string {
+  const full =
+    limit === 0
+      ? `${grouped(used)} tokens are used; the limit is not known yet.`
+      : `${grouped(used)} of ${grouped(limit)} tokens are used (${percent} %). Compaction starts at ${grouped(threshold)}.`
+  return [
+    full,
+    ...(turnsRemaining === undefined ? [] : [`About ${grouped(turnsRemaining)} calls are left until then.`]),
+    `${grouped(spent.calls)} calls so far, $${spent.costUsd.toFixed(4)}.`,
+    ...(epoch === undefined ? [] : [`Compaction ${epoch} is in effect.`]),
+    ...(pins === 0 ? [] : [`${pins} pinned.`]),
+  ].join(' ')
+}
+
+const compact = (reach: Reach): McpTool => ({
+  name: 'context_compact',
+  title: 'Compact the conversation',
+  description:
+    'Asks for a compaction: it is done before the next request of the conversation. What is taken out stays readable.',
+  inputSchema: inputOf(
+    {
+      instructions: { type: 'string', description: 'What the summary must hold.' },
+      ...conversationFields(reach),
+    },
+    requiredSession(reach),
+  ),
+  outputSchema: output({ session: TEXT, agent: TEXT, status: TEXT }),
+  isReadOnly: false,
+  async run({ instructions, ...input }) {
+    const conversation = await conversationOf(reach, input)
+    const { status: outcome } = await open(reach, conversation).compact(
+      typeof instructions === 'string' ? { instructions } : {},
+    )
+    return {
+      ok: true,
+      text: 'The conversation will be compacted before its next request.',
+      data: { ...conversation, status: outcome },
+    }
+  },
+})
+
+const MOST_LISTED = 50
+
+const pin = (reach: Reach): McpTool => ({
+  name: 'context_pin',
+  title: 'Pin an item',
+  description:
+    'Keeps an item in view whatever is compacted, or lets it go again. Without item: lists items that can be pinned, the newest first.',
+  inputSchema: inputOf(
+    {
+      item: { type: 'string', description: 'Identity of the item, or its beginning, as the list shows it.' },
+      pinned: { type: 'boolean', description: 'false takes the pin away; true if not given.' },
+      query: { type: 'string', description: 'For the list: only items whose text holds this.' },
+      ...conversationFields(reach),
+    },
+    requiredSession(reach),
+  ),
+  outputSchema: output(
+    {
+      session: TEXT,
+      agent: TEXT,
+      item: TEXT,
+      pinned: BOOLEAN,
+      items: listOf(output({ identity: TEXT, kind: TEXT, excerpt: TEXT, pinned: BOOLEAN })),
+    },
+    ['session', 'agent'],
+  ),
+  isReadOnly: false,
+  async run({ item, pinned = true, query, ...input }) {
+    const conversation = await conversationOf(reach, input)
+    const { items, pins } = await itemsOf(reach, conversation)
+    if (typeof item !== 'string') {
+      const shown = items
+        .filter(({ text }) => typeof query !== 'string' || text.toLowerCase().includes(query.toLowerCase()))
+        .toReversed()
+        .slice(0, MOST_LISTED)
+        .map(({ identity, kind, text }) => ({ identity, kind, excerpt: excerptOf(text), pinned: pins.has(identity) }))
+      const lines = shown.map(
+        (each) => `${each.identity.slice(0, 12)}  ${each.kind}${each.pinned ? ', pinned' : ''}: ${each.excerpt}`,
+      )
+      const text = lines.length === 0 ? 'No item is there to be pinned.' : lines.join('\n')
+      return { ok: true, text, data: { ...conversation, items: shown } }
+    }
+    const found = items.filter(({ identity }) => identity.startsWith(item))
+    if (found.length !== 1 || item === '')
+      throw new PlimsollError(
+        'not-found',
+        `${found.length === 0 ? 'No item begins' : `${found.length} items begin`} with ${JSON.stringify(item.slice(0, 80))}.`,
+        {
+          advice: 'Call context_pin without item to list them.',
+        },
+      )
+    const { identity } = found[0]!
+    await open(reach, conversation).pin(identity, pinned === true)
+    return {
+      ok: true,
+      text: pinned === true ? 'The item stays in view from now on.' : 'The item may be compacted again.',
+      data: { ...conversation, item: identity, pinned },
+    }
+  },
+})
+
+const excerptOf = (text: string): string => text.replaceAll(/\s+/g, ' ').trim().slice(0, 120)
+
+/** From the log: another process makes the requests. */
+async function itemsOf(
+  { plimsoll, tenant }: Reach,
+  { session, agent }: Conversation,
+): Promise<{ readonly items: readonly ItemSeen[]; readonly pins: ReadonlySet<string> }> {
+  const items = new Map<string, ItemSeen>()
+  const pins = new Set<string>()
+  for await (const record of plimsoll.archive.read(session, { tenant })) {
+    if ((record.agent ?? agent) !== agent) continue
+    if (record.type === 'item-seen' && record.text !== '') items.set(record.identity, record)
+    else if (record.type === 'pin' && record.pinned) pins.add(record.identity)
+    else if (record.type === 'pin') pins.delete(record.identity)
+  }
+  return { items: [...items.values()], pins }
+}
