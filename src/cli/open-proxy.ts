@@ -179,7 +179,7 @@ export async function openProxy(
     proxy,
     plimsoll,
     hub,
-    pageUrl: `${proxy.url}/t/${operatorToken ?? pageToken}/`,
+    pageUrl: `${proxy.url}/t/${pageToken}/`,
     reload(next) {
       // First what can fail: a file that names a wrong host changes nothing.
       const live = liveOptions(next)

@@ -30,6 +30,10 @@ export function handleOf(digest: Uint8Array): Handle {
 
 export const isHandle = (text: string): text is Handle => WHOLE.test(text)
 
+/** The text with something else in place of its handles, in one pass. */
+export const mapHandles = (text: string, replacement: (handle: Handle) => string): string =>
+  text.replace(PATTERN, replacement)
+
 /** Every handle that a text mentions, in order of first mention. */
 export function handlesIn(text: string): Handle[] {
   return [...new Set(text.match(PATTERN) ?? [])]

@@ -8,6 +8,7 @@ interface Base {
   readonly v: typeof RECORD_VERSION
   /** Milliseconds since 1970, from the engine's clock. */
   readonly at: number
+  /** Who it belongs to. Logs of 0.2.0 leave it out of edits and their audits; what has none opens under no agent's scope. */
   readonly agent?: string
 }
 

@@ -17,7 +17,7 @@ export async function handoverOf(reach: Reach, input: Readonly<Record<string, st
   const items = new Map<string, ItemSeen>()
   let epoch: Epoch | undefined
   for await (const record of reach.plimsoll.archive.read(conversation.session, { tenant: reach.tenant })) {
-    if ((record.agent ?? conversation.agent) !== conversation.agent) continue
+    if (record.agent !== conversation.agent) continue
     if (record.type === 'item-seen' && record.text !== '') items.set(record.identity, record)
     else if (record.type === 'epoch') epoch = record
     else if (record.type === 'undo' && record.epoch === epoch?.id) epoch = undefined

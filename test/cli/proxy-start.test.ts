@@ -30,6 +30,33 @@ async function running(args: readonly string[]) {
   return { child, url: (JSON.parse(line) as { listening: string }).listening }
 }
 
+describe('the address of the page', () => {
+  it.each([[[]], [['--json']]])('opens it and holds no token that lasts %j', async (more) => {
+    const tokens = { PLIMSOLL_OPERATOR_TOKEN: 'the-permanent-one', PLIMSOLL_TOKEN: 'the-clients-own' }
+    const child = spawn(process.execPath, [BINARY, 'proxy', '--port', '0', '--store', 'memory:', ...more], {
+      env: { ...cleanEnvironment(home.path), ...tokens },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    try {
+      let printed = ''
+      const read = (piece: Buffer): void => void (printed += piece.toString())
+      child.stdout.on('data', read)
+      child.stderr.on('data', read)
+      const page = /http:\/\/[\w.:]+\/t\/[\w-]+\//
+      await expect.poll(() => page.test(printed), { timeout: 30_000 }).toBe(true)
+      const [url] = page.exec(printed)!
+      for (const token of Object.values(tokens)) expect(printed).not.toContain(token)
+      expect((await fetch(`${url}plimsoll/ui/sessions`)).status).toBe(200)
+      expect((await fetch(url)).status).toBe(200)
+      // It is for looking: no model call leaves with it.
+      expect((await fetch(`${url}anthropic/v1/messages`, { method: 'POST', body: '{}' })).status).toBe(401)
+    } finally {
+      child.kill()
+      await once(child, 'exit')
+    }
+  })
+})
+
 describe('plimsoll proxy, told something it cannot do', () => {
   it.each([
     { args: ['--port', '99999'], says: /port from 0 to 65535/ },

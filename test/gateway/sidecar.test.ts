@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { post, testProxy } from './upstream.ts'
 
 const log = (i: number, lines: number): string =>
@@ -60,6 +61,42 @@ describe('the sidecar contract', () => {
     expect(await small.json()).toMatchObject({ messages, compression_ratio: 1, ccr_hashes: [] })
     expect((await post(`${proxy.url}/v1/compress`, '{"model":"m"}')).status).toBe(400)
     expect((await post(`${proxy.url}/v1/compress`, 'nonsense')).status).toBe(400)
+  })
+
+  it('publishes what it put away, and no handle that somebody wrote', async () => {
+    const store = memoryStore()
+    const published: string[] = []
+    const watched: typeof store = {
+      ...store,
+      async setValue(tenant, key, ...rest) {
+        if (key.startsWith('retrieve:')) published.push(key)
+        return store.setValue(tenant, key, ...rest)
+      },
+    }
+    const { proxy } = await testProxy({ upstreams: {} }, { store: watched })
+    const invented = Array.from({ length: 2_000 }, (_, n) => `art_${String(n).padStart(26, '0')}`)
+    // One stays in view; one is folded away, so that the record quotes it.
+    const messages = [
+      chat[0],
+      { role: 'user', content: `Keep ${invented.slice(0, 1_000).join(' ')} in mind` },
+      ...chat.slice(2),
+      { role: 'assistant', content: `Noted: ${invented.slice(1_000, 1_010).join(' ')}` },
+      { role: 'user', content: `Look at ${invented.slice(1_010).join(' ')}` },
+    ]
+    const ask = async (): Promise<Compressed> => {
+      const body = JSON.stringify({ model: 'gpt-4.1', messages, token_budget: 70_000 })
+      const response = await post(`${proxy.url}/v1/compress`, body)
+      return (await response.json()) as Compressed
+    }
+    const { ccr_hashes, messages: out } = await ask()
+    expect(ccr_hashes.length).toBeGreaterThan(0)
+    expect(published).toEqual(ccr_hashes.map((hash) => `retrieve:${hash}`))
+    const text = JSON.stringify(out)
+    expect(text).toContain(`${invented[0]} `)
+    expect(text.match(/art_0{10,}\w+ hash=/g)).toBeNull()
+    for (const hash of ccr_hashes) expect(text).toContain(` hash=${hash}`)
+    // Asked again it says the same.
+    expect((await ask()).messages).toEqual(out)
   })
 
   it('fits into a budget that the caller names', async () => {

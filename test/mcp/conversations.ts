@@ -33,17 +33,24 @@ export interface Talk {
   readonly agent?: string
   /** Stands in the user's message and deep inside the tool's result. */
   readonly word: string
+  /** The result comes whole with the request, as it does through the proxy, and is shortened there. */
+  readonly isRaw?: boolean
 }
 
 /** One call of a model after a tool whose result is too long to be shown; gives the handle of the result. */
-export async function talk(plimsoll: Plimsoll, { tenant, session: id, agent, word }: Talk): Promise<string> {
+export async function talk(
+  plimsoll: Plimsoll,
+  { tenant, session: id, agent, word, isRaw = false }: Talk,
+): Promise<string> {
   const session = plimsoll.session({
     id,
     ...(tenant !== undefined && { tenant }),
     ...(agent !== undefined && { agent }),
   })
   const callId = `call_${word}`
-  const shown = await session.toolResult({ tool: 'search', callId, output: recordsOf(word) })
+  const shown = isRaw
+    ? { text: recordsOf(word) }
+    : await session.toolResult({ tool: 'search', callId, output: recordsOf(word) })
   const body = {
     model: MODEL,
     max_tokens: 500,

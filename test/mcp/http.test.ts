@@ -49,6 +49,58 @@ const call = async (client: Client, name: string, input: object = {}) =>
     readonly structuredContent?: Readonly<Record<string, unknown>>
   }
 
+describe('one agent of a conversation', () => {
+  const agentsOf = async (plimsoll: Plimsoll) => {
+    const [main, sub] = [
+      await talk(plimsoll, { session: 'run-1', agent: 'main', word: 'lantern', isRaw: true }),
+      await talk(plimsoll, { session: 'run-1', agent: 'sub', word: 'anchor', isRaw: true }),
+    ]
+    return { main, sub }
+  }
+
+  it.each(['main', 'sub', 'stranger'] as const)('%s opens and lists what is its own', async (agent) => {
+    const plimsoll = open()
+    const handles = await agentsOf(plimsoll)
+    const { url } = await serve(plimsoll, { scope: { session: 'run-1', agent } })
+    const client = await connect(url)
+    const listed = await call(client, 'artifact_list')
+    const own = agent === 'stranger' ? [] : [handles[agent]]
+    expect((listed.structuredContent!['artifacts'] as { handle: string }[]).map(({ handle }) => handle)).toEqual(own)
+    for (const handle of Object.values(handles)) {
+      expect((await call(client, 'artifact_read', { handle })).isError === true).toBe(!own.includes(handle))
+      expect((await call(client, 'artifact_grep', { handle, pattern: '.' })).isError === true).toBe(
+        !own.includes(handle),
+      )
+    }
+    for (const [of, word] of [
+      ['main', 'lantern'],
+      ['sub', 'anchor'],
+    ] as const) {
+      const { items } = (await call(client, 'recall', { query: word })).structuredContent!
+      expect((items as unknown[]).length > 0, word).toBe(of === agent)
+    }
+  })
+
+  it('does not get what a store of 0.2.0 gives to no agent, and is told so', async () => {
+    const sessions = memoryStore()
+    const artifacts = newArtifacts()
+    const plimsoll = openPlimsoll({ store: sessions, artifacts })
+    closings.push(() => plimsoll.close())
+    await agentsOf(plimsoll)
+    const { handle } = await artifacts.put('local', Buffer.from('an output of who knows which agent'))
+    const edit = { v: 1, at: 1, type: 'edit', key: 'k', text: 'shorter', reason: 'large', handle } as const
+    await sessions.append('local', 'run-1', [edit])
+    const { url } = await serve(plimsoll, { scope: { session: 'run-1', agent: 'main' } })
+    const client = await connect(url)
+    expect(await call(client, 'artifact_read', { handle })).toMatchObject({ isError: true })
+    const listed = await call(client, 'artifact_list')
+    expect(listed.content[0]!.text).not.toContain(handle)
+    expect(listed.content[0]!.text).toContain('1 output of this conversation')
+    const whole = await connect((await serve(plimsoll, { scope: { session: 'run-1' } })).url)
+    expect(await call(whole, 'artifact_read', { handle })).not.toHaveProperty('isError', true)
+  })
+})
+
 describe('clients with keys of their own', () => {
   it('see what belongs to their key and never meet', async () => {
     const plimsoll = open()

@@ -3,8 +3,7 @@ import type { EngineDeps } from '../../engine/deps.ts'
 import type { ReaderAnswer, ReaderCallOptions } from '../../engine/readers/reader.ts'
 import type { ReaderCall } from '../../engine/readers/reader-tools.ts'
 import { answerCall } from '../../engine/readers/scope/answer-call.ts'
-import { archiveScope } from '../../engine/readers/scope/archive-scope.ts'
-import type { HistoryScope } from '../../engine/readers/scope/history-scope.ts'
+import { archiveScope, type ArchiveScope } from '../../engine/readers/scope/archive-scope.ts'
 import type { ArchiveOwner, RecallAnswer } from '../../engine/readers/scope/recall.ts'
 import { READER_TOOLS, type ReaderTool } from '../../engine/readers/tools.ts'
 import { reportOf, type SessionReport } from '../../engine/store-admin/session-report.ts'
@@ -33,7 +32,7 @@ export interface Archive {
   readers(owner?: Partial<ArchiveOwner>): ArchiveReaders
 }
 
-export interface ArchiveReaders extends Pick<HistoryScope, 'mayOpen'> {
+export interface ArchiveReaders extends Pick<ArchiveScope, 'mayOpen' | 'unattributed'> {
   /** Those that can be answered here. */
   readonly tools: readonly ReaderTool[]
   /** Undefined for a tool that is none of these. */
@@ -52,9 +51,9 @@ const PAGE = 500
 const MOST_KNOWN = 200
 
 export function archiveFace({ sessions, deps, readers }: ArchiveParts): Archive {
-  const scopes = new BoundedMap<string, Promise<HistoryScope>>(MOST_KNOWN)
+  const scopes = new BoundedMap<string, Promise<ArchiveScope>>(MOST_KNOWN)
   const agents = new BoundedMap<string, { readonly names: Set<string>; version: number }>(MOST_KNOWN)
-  const scopeOf = (owner: ArchiveOwner): Promise<HistoryScope> => {
+  const scopeOf = (owner: ArchiveOwner): Promise<ArchiveScope> => {
     const key = JSON.stringify([owner.tenant, owner.session, owner.agent])
     const scope = scopes.get(key) ?? deps().then((engine) => archiveScope(engine, owner))
     scopes.set(key, scope)
@@ -92,6 +91,7 @@ export function archiveFace({ sessions, deps, readers }: ArchiveParts): Archive 
       return {
         tools,
         mayOpen: async (handle) => (await scopeOf(owner)).mayOpen(handle),
+        unattributed: async () => (await scopeOf(owner)).unattributed(),
         call(call, options) {
           if (!tools.some(({ name }) => name === call.name)) return undefined
           return Promise.all([scopeOf(owner), readers.of(owner)]).then(([scope, opened]) =>

@@ -74,6 +74,7 @@ export function openGateway(
       tenantOf: (header, path) => gateway.tenantOf(header, path),
       session: (wanted) => session(wanted, undefined, 0),
       read: async (tenant, handle) => (await engine.artifacts()).read(tenant, handle),
+      has: async (tenant, handle) => (await (await engine.artifacts()).stat(tenant, handle)) !== undefined,
       values: sessions,
       window: () => live.options().window,
     }),

@@ -43,7 +43,7 @@ export function unwrittenOf(context: PrepareContext, decided: Decided, items: re
     ...seen,
     ...adopted(context, decided.standing),
     ...decided.edits.map((edit) => edit.record),
-    ...decided.edits.map((edit) => auditOf(edit, at)),
+    ...decided.edits.map((edit) => auditOf(edit, at, context.branch.agent)),
   ]
 }
 
@@ -175,10 +175,11 @@ function newItems(
   return records
 }
 
-function auditOf({ record, original }: NewEdit, at: number): LogRecord {
+function auditOf({ record, original }: NewEdit, at: number, agent: string): LogRecord {
   return {
     v: RECORD_VERSION,
     at,
+    agent,
     type: 'audit',
     action: 'first-send',
     ...sizesOf({ record, original }),

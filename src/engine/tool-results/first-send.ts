@@ -271,6 +271,7 @@ function editOf(
   const record: FirstSendEdit = {
     v: RECORD_VERSION,
     at: deps.clock.now(),
+    agent: branch.agent,
     type: 'edit',
     key: keyOf(conversation.items, link),
     text: grant.text,

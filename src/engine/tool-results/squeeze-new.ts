@@ -72,7 +72,7 @@ async function neverSent(
 }
 
 function newEdit(
-  { deps, conversation }: PrepareContext,
+  { deps, branch, conversation }: PrepareContext,
   link: Link,
   { text, reason, handle }: Pick<FirstSendEdit, 'text' | 'reason' | 'handle'>,
 ): NewEdit {
@@ -80,6 +80,7 @@ function newEdit(
   const record: FirstSendEdit = {
     v: RECORD_VERSION,
     at: deps.clock.now(),
+    agent: branch.agent,
     type: 'edit',
     key: placedKeyOf(conversation.items, link),
     text,

@@ -97,9 +97,12 @@ async function route(
     return done(await dashboard.handle({ incoming, response, path, audience }))
   const isForSidecar = sidecar?.serves(method, path) === true
   const given = isForSidecar ? (token ?? sidecar.tokenOf(header)) : token
-  authorise(deps.token, control?.serves(path) === true ? (token ?? bearerIn(header)) : given, deps.operatorToken)
+  const isControl = control?.serves(path) === true
+  // The token of the page's address opens the page and what it reads, and no model call.
+  if (!isControl || !control.audiences.isOperator(token))
+    authorise(deps.token, isControl ? (token ?? bearerIn(header)) : given, deps.operatorToken)
   if (dashboard?.serves(path) === true) return done(await dashboard.handle({ incoming, response, path, audience }))
-  if (control?.serves(path) === true) return done(await control.handle(asked))
+  if (isControl) return done(await control.handle(asked))
   if (isForSidecar) {
     // What is kept for one client is not read by another who sends nothing to be told apart by.
     if (sidecar.isReading(path)) await control?.audiences.of({ header, path, token: given })

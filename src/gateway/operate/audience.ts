@@ -2,19 +2,20 @@ import type { PlimsollEvent } from '../../core/events.ts'
 import { isOneOf, TOKEN_HEADER, unauthorised } from '../access.ts'
 import { bearerIn, NOBODY, OBSERVED, type HeaderReader } from '../identity.ts'
 
-/** Who looks at the proxy: one tenant at what is its own, or whoever runs the proxy at everything. */
+/** Who looks at the proxy: a tenant at what is its own, or the operator at everything. */
 export interface Audience {
-  /** Undefined: everything. */
+  /** Undefined: all that there is, be it the operator's view or the only tenant's. */
   readonly tenant?: string
+  /** Asked for each row that is about to be shown. */
   sees(tenant: string): boolean
 }
 
 export interface AudienceDeps {
-  /** PLIMSOLL_OPERATOR_TOKEN. With it, nobody else sees everything. */
+  /** PLIMSOLL_OPERATOR_TOKEN. With it, no one else sees everything. */
   readonly operatorToken?: string
   /** Of the page's address as it is printed at the start. Sees everything; without it the rest stays as it is. */
   readonly pageToken?: string
-  /** Tenants of sessions in the store: those that were here before this process count too. */
+  /** Tenants of sessions in the store: those that came with another process count too. Asked each time. */
   readonly storedTenants?: () => Promise<readonly string[]>
   /** The tenant behind a request's own credential. */
   readonly tenantOf: (header: HeaderReader, path: string) => Promise<string>
@@ -30,38 +31,41 @@ export interface Asking {
 export interface Audiences {
   /** Notices whose events there are. */
   take(event: PlimsollEvent): void
+  /** Whether this is the operator's token, or the one that is printed with the page's address. */
+  isOperator(token: string | undefined): boolean
   /** @throws PlimsollError `forbidden` for who shows neither a token nor a credential where there is more than one tenant. */
   of(asking: Asking): Promise<Audience>
 }
 
 const EVERYTHING: Audience = { sees: () => true }
 
-/** While one tenant alone uses a proxy, what there is to see is its own. From the second on it takes a token or one's own credential. */
+/**
+ * While one tenant alone uses a proxy and its store, what there is to see is its own, and a visitor needs nothing to see it. From the second
+ * tenant on it takes a token or one's own credential. A second process can bring that tenant at any moment, so the store is asked for each
+ * visit, and a visitor without a token is shown the rows of the one tenant that was found and no others.
+ */
 export function createAudiences(deps: AudienceDeps): Audiences {
   let only: string | undefined
   let isShared = deps.operatorToken !== undefined && deps.operatorToken !== ''
-  let looked: Promise<void> | undefined
   const notice = (tenant: string): void => {
     only ??= clientOf(tenant)
     isShared ||= only !== clientOf(tenant)
   }
-  const lookAtStore = (): Promise<void> =>
-    (looked ??= (deps.storedTenants ?? (async () => []))().then(
-      (tenants) => tenants.forEach(notice),
-      // A store that does not answer shows nothing either.
-      () => (looked = undefined),
-    ))
+  // What another tenant brings after this visitor was let in is not shown. Events of the installation itself have no tenant.
+  const sole: Audience = { sees: (tenant) => !isShared && (tenant === '' || clientOf(tenant) === only) }
+  const isOperator = (token: string | undefined): boolean => isOneOf([deps.operatorToken, deps.pageToken], token)
   return {
+    isOperator,
     take({ tenant, session }) {
       // Events of the installation itself belong to no session.
       if (session !== '') notice(tenant)
     },
     async of({ header, path, token }) {
-      if (isOneOf([deps.operatorToken, deps.pageToken], token)) return EVERYTHING
-      if (isOneOf([deps.operatorToken], bearerIn(header))) return EVERYTHING
-      await lookAtStore()
-      if (!isShared) return EVERYTHING
+      if (isOperator(token) || isOneOf([deps.operatorToken], bearerIn(header))) return EVERYTHING
       const tenant = await deps.tenantOf(header, path)
+      // Without an answer of the store it is not known whose it all is: the error goes to the visitor.
+      if (!isShared) for (const stored of (await deps.storedTenants?.()) ?? []) notice(stored)
+      if (!isShared && (tenant === NOBODY || only === undefined || only === tenant)) return sole
       if (tenant !== NOBODY) return { tenant, sees: (other) => clientOf(other) === tenant }
       throw unauthorised(
         'More than one tenant uses this proxy, so it shows each only what is its own.',

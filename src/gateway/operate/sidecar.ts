@@ -1,7 +1,8 @@
 import { parsedJson, recordOf, type Fields } from '../../core/values.ts'
 import { createHash } from 'node:crypto'
 import { DOES_NOT_FIT, isPlimsollError, PlimsollError } from '../../core/errors.ts'
-import { handlesIn, isHandle, type Handle } from '../../core/handles.ts'
+import type { Plan } from '../../core/edits.ts'
+import { handlesIn, isHandle, mapHandles, type Handle } from '../../core/handles.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import { detectFormat } from '../../formats/registry.ts'
@@ -33,6 +34,8 @@ export interface SidecarDeps {
   readonly tenantOf: (header: HeaderReader, path: string) => Promise<string>
   readonly session: (options: SessionOptions) => Session
   readonly read: (tenant: string, handle: Handle) => Promise<Uint8Array | undefined>
+  /** Whether something is stored under it. */
+  readonly has: (tenant: string, handle: Handle) => Promise<boolean>
   readonly values: Pick<SessionStore, 'getValue' | 'setValue'>
   readonly window: () => number | undefined
 }
@@ -101,7 +104,7 @@ async function compress(deps: SidecarDeps, tenant: string, body: Fields, header:
   if (turn === undefined) return unchanged(messages, named)
   await session.record({ turn: turn.id, refused: true })
   const { loadOriginal, loadAfter, untouched } = turn.report
-  const hashes = await publish(deps, tenant, untouched ? [] : handlesIn(turn.text))
+  const hashes = await publish(deps, tenant, untouched ? [] : await handlesOf(deps, tenant, turn.edits))
   const out = (JSON.parse(marked(turn.text, hashes)) as { messages: unknown[] }).messages
   const [before, after] = [Math.ceil(loadOriginal), Math.ceil(loadAfter)]
   return {
@@ -142,19 +145,36 @@ function hashOf(pathname: string, body: Uint8Array): string {
   return typeof hash === 'string' ? hash : ''
 }
 
+/**
+ * What the edits put away. A record quotes what people wrote, and anybody can write a handle, so one that a record names counts only if
+ * something is stored under it.
+ */
+async function handlesOf(deps: SidecarDeps, tenant: string, edits: Plan): Promise<readonly Handle[]> {
+  const own = new Set<Handle>()
+  const named = new Set<Handle>()
+  for (const edit of edits) {
+    if (edit.op === 'drop') continue
+    if (edit.op === 'replace' && edit.handle !== undefined) own.add(edit.handle)
+    for (const handle of handlesIn(edit.text)) named.add(handle)
+  }
+  for (const handle of named) if (!own.has(handle) && (await deps.has(tenant, handle))) own.add(handle)
+  return [...own]
+}
+
 /** Callers look for 24 hex digits behind `hash=`; they stand for a handle of ours. */
 async function publish(deps: SidecarDeps, tenant: string, handles: readonly Handle[]): Promise<Map<Handle, string>> {
   const hashes = new Map<Handle, string>()
-  for (const handle of handles) {
-    const hash = createHash('sha256').update(handle).digest('hex').slice(0, 24)
-    await deps.values.setValue(tenant, `retrieve:${hash}`, handle, true)
-    hashes.set(handle, hash)
-  }
+  for (const handle of handles) hashes.set(handle, createHash('sha256').update(handle).digest('hex').slice(0, 24))
+  // All at once: the store writes what is asked for at the same time together.
+  await Promise.all([...hashes].map(([handle, hash]) => deps.values.setValue(tenant, `retrieve:${hash}`, handle, true)))
   return hashes
 }
 
 const marked = (text: string, hashes: ReadonlyMap<Handle, string>): string =>
-  [...hashes].reduce((out, [handle, hash]) => out.replaceAll(handle, `${handle} hash=${hash}`), text)
+  mapHandles(text, (handle) => {
+    const hash = hashes.get(handle)
+    return hash === undefined ? handle : `${handle} hash=${hash}`
+  })
 
 async function retrieve(deps: SidecarDeps, tenant: string, asked: string): Promise<object> {
   const handle = isHandle(asked)

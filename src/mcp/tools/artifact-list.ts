@@ -40,9 +40,18 @@ export function artifactList(reach: Reach): McpTool {
         ...(typeof session === 'string' && { session }),
       })
       const text = found.length === 0 ? 'No output is stored.' : found.map(lineOf).join('\n')
-      return { ok: true, text, data: { artifacts: found.map(shortOf) } }
+      return { ok: true, text: `${text}${await leftOut(reach)}`, data: { artifacts: found.map(shortOf) } }
     },
   }
+}
+
+/** Stores of 0.2.0 did not write down which agent an output belongs to, so an agent's list cannot hold it, and says so. */
+async function leftOut(reach: Reach): Promise<string> {
+  if (reach.agent === undefined) return ''
+  const { length } = await reach.plimsoll.archive.readers(ownerOf(reach)).unattributed()
+  if (length === 0) return ''
+  const outputs = length === 1 ? '1 output' : `${length} outputs`
+  return `\n\n${outputs} of this conversation were stored by an older version, which did not write down whose they are. They are not listed and do not open for one agent; a client without an agent in its scope can read them.`
 }
 
 /** Pages are read until there are enough: where one agent may look, some of each page are another's. */

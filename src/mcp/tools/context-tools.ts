@@ -183,7 +183,7 @@ async function itemsOf(
   const items = new Map<string, ItemSeen>()
   const pins = new Set<string>()
   for await (const record of plimsoll.archive.read(session, { tenant })) {
-    if ((record.agent ?? agent) !== agent) continue
+    if (record.agent !== agent) continue
     if (record.type === 'item-seen' && record.text !== '') items.set(record.identity, record)
     else if (record.type === 'pin' && record.pinned) pins.add(record.identity)
     else if (record.type === 'pin') pins.delete(record.identity)

@@ -172,7 +172,7 @@ async function itemAt(
   agent: string | undefined,
 ): Promise<Found | undefined> {
   for await (const { record } of archive.read(tenant, session, version - 1)) {
-    if (record.type !== 'item-seen' || (agent !== undefined && (record.agent ?? agent) !== agent)) return undefined
+    if (record.type !== 'item-seen' || (agent !== undefined && record.agent !== agent)) return undefined
     const { identity, kind, toolName, callId, at, text } = record
     return {
       identity,
