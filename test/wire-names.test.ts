@@ -22,7 +22,7 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'meter/overhead.ts': 'templates go by model family',
     'meter/thinking.ts': 'which models forget thinking',
     'cli/commands/count.ts': 'a model in an example',
-    'cli/doctor/machine.ts': 'says which tokenizers are exact',
+    'cli/commands/doctor.ts': 'says which tokenizers are exact, and reads the settings of clients',
     'cli/replay/replay-recording.ts': 'the model whose prices serve where a recording names none',
   },
   'clients: agents that people use, which are no vendors of wires': {
@@ -34,7 +34,6 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'cli/commands.ts': 'says whose recordings it finds',
     'cli/commands/inspect.ts': 'says whose recordings it looked for',
     'cli/commands/run.ts': 'an agent in an example',
-    'cli/doctor/network.ts': 'reads the settings of clients',
     'gateway/identity.ts': 'how clients name their sessions',
   },
   'frameworks, whose packages are named after vendors': {
@@ -88,7 +87,7 @@ describe('outside formats/', () => {
         // Families of models share their names with wires, and keys with the headers that they travel in.
         !(others.test(file) && exceptionFor(file) !== undefined) &&
         // Clients are known by the variables that they read.
-        !/^cli\/(agents\/|doctor\/network\.ts)/.test(file) &&
+        !/^cli\/(agents\/|commands\/doctor\.ts)/.test(file) &&
         KNOWLEDGE.test(codeOf(file)),
     )
     expect(found).toEqual([])

@@ -1,6 +1,5 @@
 import type { Command, Option } from 'commander'
-import { EXIT_MEANINGS } from '../../src/cli/exit-codes.ts'
-import { createProgram } from '../../src/cli/program.ts'
+import { EXIT_MEANINGS, createProgram } from '../../src/cli/kit/output.ts'
 import { code, page, sentence, table } from './markdown.ts'
 
 export async function cliPage(): Promise<string> {

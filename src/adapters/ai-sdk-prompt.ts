@@ -3,8 +3,7 @@ import type { NewTool } from '../core/conversation.ts'
 import type { Usage } from '../core/usage.ts'
 import type { MirrorMedia, MirrorMessage, MirrorPart } from '../formats/mirror/mirror.ts'
 import type { ToolCall } from '../formats/wire/chat.ts'
-import type { KnownCalls, Piece } from './kit/managed-turns.ts'
-import { outputText } from './kit/shorten.ts'
+import { type KnownCalls, type Piece, outputText } from './kit.ts'
 
 /** A message of the prompt that the AI SDK gives a language model; versions differ in parts that are not read here. */
 export interface PromptMessage {

@@ -1,9 +1,7 @@
 import type { Argument, GivenShape } from '../core/given.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { declaredTools, joined, piecesOf, sdkUsage, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
-import { checkAdapter } from './kit/check-adapter.ts'
-import { managedTurns, type ManagedTurn, type TurnOptions } from './kit/managed-turns.ts'
-import { shortened } from './kit/shorten.ts'
+import { checkAdapter, managedTurns, type ManagedTurn, type TurnOptions, shortened } from './kit.ts'
 import type { AiSdkReader } from './reader-shapes.ts'
 
 export interface MiddlewareOptions<Version extends SdkVersion = SdkVersion> extends TurnOptions {

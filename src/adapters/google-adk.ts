@@ -3,10 +3,7 @@ import { checkArguments } from '../core/given.ts'
 import type { Usage } from '../core/usage.ts'
 import { detectFormat } from '../formats/registry.ts'
 import type { Plimsoll, PreparedTurn, ReaderTools, Session } from '../index.ts'
-import { checkAdapter, part } from './kit/check-adapter.ts'
-import { outputText, shortened } from './kit/shorten.ts'
-import { checkVerdict, type TurnOptions } from './kit/managed-turns.ts'
-import { sizeRefusals } from './kit/size-refusals.ts'
+import { checkAdapter, part, outputText, shortened, checkVerdict, type TurnOptions, sizeRefusals } from './kit.ts'
 import type { LangChainReader } from './reader-shapes.ts'
 
 export interface AdkOptions extends TurnOptions {

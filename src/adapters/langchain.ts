@@ -16,9 +16,7 @@ import { readUrl } from '../formats/kit/media.ts'
 import type { MirrorMessage, MirrorPart } from '../formats/mirror/mirror.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { wordsOf } from './ai-sdk-prompt.ts'
-import { checkAdapter } from './kit/check-adapter.ts'
-import { managedTurns, type KnownCalls, type Piece, type TurnOptions } from './kit/managed-turns.ts'
-import { shortened } from './kit/shorten.ts'
+import { checkAdapter, managedTurns, type KnownCalls, type Piece, type TurnOptions, shortened } from './kit.ts'
 
 export interface LangChainOptions extends TurnOptions {
   /** Names the session of a run. @default the thread id of the run, else 'langchain' */

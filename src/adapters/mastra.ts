@@ -3,9 +3,7 @@ import type { NewTool } from '../core/conversation.ts'
 import type { Usage } from '../core/usage.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { joined, piecesOf, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
-import { checkAdapter } from './kit/check-adapter.ts'
-import { managedTurns, type ManagedTurn, type TurnOptions } from './kit/managed-turns.ts'
-import { shortened } from './kit/shorten.ts'
+import { checkAdapter, managedTurns, type ManagedTurn, type TurnOptions, shortened } from './kit.ts'
 
 export interface MastraOptions extends TurnOptions {
   /** Names the session where the run has no memory thread. @default 'mastra' */

@@ -22,9 +22,11 @@ import {
   type ManagedTurn,
   type Piece,
   type TurnOptions,
-} from './kit/managed-turns.ts'
-import { checkAdapter, part } from './kit/check-adapter.ts'
-import { outputText, shortened } from './kit/shorten.ts'
+  checkAdapter,
+  part,
+  outputText,
+  shortened,
+} from './kit.ts'
 import type { AgentsReader } from './reader-shapes.ts'
 
 export interface AgentsOptions extends TurnOptions {

@@ -1,6 +1,5 @@
 import type { Plimsoll } from '../index.ts'
-import { checkAdapter } from './kit/check-adapter.ts'
-import { shortened } from './kit/shorten.ts'
+import { checkAdapter, shortened } from './kit.ts'
 
 export interface OpenCodeOptions {
   /** Large results are shortened in the session of OpenCode as well, not only in what the model gets. @default false */

@@ -1,10 +1,7 @@
 import { numberOf, recordOf, recordsIn, stringOf } from '../core/values.ts'
 import { detectFormat } from '../formats/registry.ts'
 import type { Plimsoll, PreparedTurn, Session } from '../index.ts'
-import { checkAdapter } from './kit/check-adapter.ts'
-import { checkVerdict, type TurnOptions } from './kit/managed-turns.ts'
-import { shortened } from './kit/shorten.ts'
-import { sizeRefusals } from './kit/size-refusals.ts'
+import { checkAdapter, checkVerdict, type TurnOptions, shortened, sizeRefusals } from './kit.ts'
 
 export interface PiOptions extends TurnOptions {
   /** Gives the agent `recall` and the readers of artifacts. @default true */

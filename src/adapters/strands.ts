@@ -5,9 +5,7 @@ import type { MirrorMessage, MirrorPart } from '../formats/mirror/mirror.ts'
 import type { ToolCall } from '../formats/wire/chat.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { wordsOf } from './ai-sdk-prompt.ts'
-import { checkAdapter, part } from './kit/check-adapter.ts'
-import { managedTurns, type Piece, type TurnOptions } from './kit/managed-turns.ts'
-import { shortened } from './kit/shorten.ts'
+import { checkAdapter, part, managedTurns, type Piece, type TurnOptions, shortened } from './kit.ts'
 
 /** The parts of `@strands-agents/sdk` that the plugin is made of. */
 export interface StrandsParts<M, B, R, T> {

@@ -4,7 +4,7 @@ import { bundledCatalogue } from '../drivers/catalogue/bundled.ts'
 import { CATALOGUE_DATE } from '../drivers/catalogue/catalogue-data.ts'
 import type { CatalogueUpdate } from '../drivers/catalogue/update.ts'
 import { plimsollHome } from '../compose/plimsoll.ts'
-import type { Catalogue } from '../ports/catalogue.ts'
+import type { Catalogue, ModelInfo } from '../ports/catalogue.ts'
 
 /** First line of the file: a package that is newer than the file goes before it. */
 const HEAD = /^plimsoll catalogue 1, (\d{4}-\d{2}-\d{2})\n/
@@ -37,3 +37,12 @@ export function storeCatalogue({ lines }: CatalogueUpdate, date: string): string
   known = undefined
   return file
 }
+
+/** The vendor's own id before those of resellers, who write theirs in front of it. */
+export const vendorsFirst = (models: readonly ModelInfo[]): readonly ModelInfo[] =>
+  [...models].sort((a, b) => Number(isResold(a)) - Number(isResold(b)))
+
+const isResold = ({ id }: ModelInfo): boolean => /\/|^[a-z-]+\.[a-z]/.test(id)
+
+/** Dollars per million tokens. */
+export const rate = (usd: number | undefined): string => (usd === undefined ? '' : String(Number(usd.toPrecision(3))))

@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { commandsFor, createProgram } from './program.ts'
-import { runProgram } from './run-program.ts'
+import { commandsFor, createProgram, runProgram } from './program.ts'
 
 await runProgram(await createProgram(commandsFor(process.argv.slice(2))))

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import { rmSync } from 'node:fs'
-import { EXIT } from './exit-codes.ts'
+import { EXIT } from './kit/output.ts'
 import { socketFolder, workerVariables, type Told } from './workplace.ts'
 
 /**

@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
+import { Readable } from 'node:stream'
 import type { AddressInfo } from 'node:net'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { checkArguments, type Argument, type GivenShape } from '../core/given.ts'
@@ -9,11 +10,41 @@ import { admit, answerPreflight, checkOrigin } from '../gateway/http/other-origi
 import { bearerIn, NOBODY, type HeaderReader } from '../gateway/identity.ts'
 import { statusOf } from '../gateway/request/answer.ts'
 import { headerReader } from '../gateway/upstream/upstream-call.ts'
-import { cancelling, CONNECTION } from './cancelling.ts'
-import { requestOf, sendResponse } from './node-http.ts'
-import { mcpServer } from './server.ts'
+import { cancelling, CONNECTION, mcpServer, loadSdk } from './server.ts'
 import { PLIMSOLL, reachOf, SCOPE, type McpScope, type Reach } from './scope.ts'
-import { loadSdk } from './sdk.ts'
+
+/** A request of a socket as the fetch API knows it; its signal fires when the client leaves before its answer is out. */
+function requestOf(incoming: IncomingMessage, response: ServerResponse, path: string): Request {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(incoming.headers))
+    for (const each of Array.isArray(value) ? value : [value ?? '']) headers.append(name, each)
+  const left = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) left.abort(new DOMException('The client closed the connection.', 'AbortError'))
+  })
+  const method = incoming.method ?? 'GET'
+  const body =
+    method === 'GET' || method === 'HEAD'
+      ? {}
+      : { body: Readable.toWeb(incoming) as ReadableStream, duplex: 'half' as const }
+  return new Request(new URL(path, 'http://mcp'), { method, headers, signal: left.signal, ...body })
+}
+
+/** Writes an answer out as fast as the client reads it. */
+async function sendResponse(response: ServerResponse, { status, headers, body }: Response): Promise<void> {
+  for (const [name, value] of headers) response.setHeader(name, value)
+  response.writeHead(status)
+  if (body === null) return void response.end()
+  response.flushHeaders()
+  const reader = body.getReader()
+  response.once('close', () => void reader.cancel().catch(() => undefined))
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done || response.destroyed) break
+    if (!response.write(value)) await new Promise((resolve) => response.once('drain', resolve).once('close', resolve))
+  }
+  response.end()
+}
 
 export interface McpHttpOptions {
   /** 0 picks a free one. @default 4143 */

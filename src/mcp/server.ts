@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import type { CallToolResult, McpServer, ServerContext, StandardSchemaWithJSON } from '@modelcontextprotocol/server'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { packageVersion } from '../util/package-root.ts'
 import { checkedInput } from '../engine/readers/tools.ts'
-import { handoverOf } from './handover.ts'
 import {
+  handoverOf,
   ARTIFACT,
   ARTIFACT_RANGE,
   listArtifacts,
@@ -13,12 +14,13 @@ import {
   SESSION,
   type Content,
 } from './resources.ts'
-import type { Reach } from './scope.ts'
-import type { Sdk } from './sdk.ts'
-import { artifactList } from './tools/artifact-list.ts'
-import { contextTools } from './tools/context-tools.ts'
-import { readerTools } from './tools/reader-tools.ts'
-import type { McpTool } from './tools/tool.ts'
+import { type Reach, PLIMSOLL, reachOf, SCOPE, type McpScope } from './scope.ts'
+import { artifactList, readerTools, type McpTool } from './tools.ts'
+import { contextTools } from './context-tools.ts'
+import { recordOf } from '../core/values.ts'
+import { BoundedMap } from '../util/bounded-map.ts'
+import { checkArguments } from '../core/given.ts'
+import type { Plimsoll } from '../options.ts'
 
 const INSTRUCTIONS =
   'Gives back what was taken out of a conversation to keep it inside the context window. A text like art_0123456789abcdefghjkmnpqrs is the ' +
@@ -172,3 +174,89 @@ const unchecked = (schema: object): StandardSchemaWithJSON => ({
     jsonSchema: { input: () => ({ ...schema }), output: () => ({ ...schema }) },
   },
 })
+
+type Sdk = typeof import('@modelcontextprotocol/server')
+type StdioSdk = typeof import('@modelcontextprotocol/server/stdio')
+
+const PACKAGE = '@modelcontextprotocol/server'
+
+/** The official SDK is an optional package: it is loaded with the first server that is opened. @throws PlimsollError `unsupported` */
+export const loadSdk = (load = async () => import('@modelcontextprotocol/server')): Promise<Sdk> => loaded(load)
+const loadStdio = (): Promise<StdioSdk> => loaded(async () => import('@modelcontextprotocol/server/stdio'))
+
+async function loaded<T>(load: () => Promise<T>): Promise<T> {
+  try {
+    return await load()
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause
+    throw new PlimsollError(
+      'unsupported',
+      `The MCP server needs the optional package ${PACKAGE}, which is not installed.`,
+      {
+        advice: `Install it with: npm install ${PACKAGE}`,
+        fields: { package: PACKAGE },
+        cause,
+      },
+    )
+  }
+}
+
+/** By it clients of the protocol's 2025 revisions say which connection a request belongs to. */
+export const CONNECTION = 'mcp-session-id'
+
+/** Calls that may be cancelled; those that are over are pushed out by newer ones. */
+const MOST_CALLS = 10_000
+
+/**
+ * Clients of the 2025 revisions cancel a call by a notice in a request of its own. Each gets a random name for its connection when it begins,
+ * so that nobody cancels what is not theirs. Nothing else is kept about a connection: any server may take its next request, and a notice that
+ * reaches another one than the call cancels nothing.
+ */
+export function cancelling() {
+  const calls = new BoundedMap<string, AbortController>(MOST_CALLS)
+  const keyOf = (connection: string, id: unknown): string => JSON.stringify([connection, id])
+  /** `serve` gets the signal that a later notice fires. */
+  return async (
+    message: unknown,
+    connection: string | undefined,
+    serve: (cancelled: AbortSignal) => Promise<Response>,
+  ): Promise<Response> => {
+    const { method, id, params } = recordOf(message) ?? {}
+    const call = new AbortController()
+    if (connection === undefined) {
+      const response = await serve(call.signal)
+      return method === 'initialize' && response.ok ? named(response) : response
+    }
+    if (method === 'notifications/cancelled') {
+      const cancelled = keyOf(connection, recordOf(params)?.['requestId'])
+      calls.get(cancelled)?.abort(new DOMException('The client cancelled the call.', 'AbortError'))
+      calls.delete(cancelled)
+    } else if (id !== undefined) calls.set(keyOf(connection, id), call)
+    return serve(call.signal)
+  }
+}
+
+function named({ body, status, headers }: Response): Response {
+  const all = new Headers(headers)
+  all.set(CONNECTION, randomUUID())
+  return new Response(body, { status, headers: all })
+}
+
+export interface StdioMcp {
+  /** Resolves when the client has closed its end. */
+  readonly ended: Promise<void>
+  close(): Promise<void>
+}
+
+/** Serves one client over standard input and output. Nothing else may write to standard output. */
+export async function serveMcpStdio(plimsoll: Plimsoll, scope: McpScope = {}): Promise<StdioMcp> {
+  checkArguments([plimsoll, scope], [PLIMSOLL, { name: 'the scope', shape: SCOPE }], 'serveMcpStdio()')
+  const [sdk, { serveStdio, StdioServerTransport }] = await Promise.all([loadSdk(), loadStdio()])
+  const transport = new StdioServerTransport()
+  const ended = new Promise<void>((resolve) => {
+    process.stdin.once('end', resolve)
+    process.stdin.once('close', resolve)
+  })
+  const served = serveStdio(() => mcpServer(sdk, reachOf(plimsoll, scope)), { transport })
+  return { ended, close: () => served.close() }
+}

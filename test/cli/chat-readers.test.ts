@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { readerTools } from '../../src/cli/chat/tools/readers.ts'
+import { readerTools } from '../../src/cli/chat/tools.ts'
 
 describe('the readers of a chat', () => {
   it('open what their own conversation put away, and nothing of another', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { byteCount, memorySize } from '../../src/cli/kit/token-count.ts'
 import { createProgram } from '../../src/cli/program.ts'
-import { screenOf } from '../../src/cli/kit/screen.ts'
+import { screenOf } from '../../src/cli/kit/output.ts'
 import { plimsoll, type Ran } from './support/binary.ts'
 import { seedHome, type SeededHome } from './support/seeded-home.ts'
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { chooseProvider, openProvider } from '../../src/cli/chat/providers.ts'
+import { chooseProvider, openProvider } from '../../src/cli/chat/model.ts'
 import {
   call,
   calls,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { loadSdk } from '../../src/mcp/sdk.ts'
+import { loadSdk } from '../../src/mcp/server.ts'
 
 describe('without the optional package', () => {
   it('says what is missing and how to get it', async () => {

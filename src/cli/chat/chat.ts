@@ -15,13 +15,14 @@ import type { Session } from '../../engine/session/session.ts'
 import type { Budget } from '../../meter/index.ts'
 import { createPlimsoll } from '../../compose/plimsoll.ts'
 import { systemClock } from '../../ports/clock.ts'
-import type { Stores } from '../stores/open.ts'
-import { askOnce, askModel, SizeRefused, type Answered } from './ask-model.ts'
+import type { Stores } from '../stores.ts'
+import { askOnce, askModel, SizeRefused, type Answered, type Provider } from './model.ts'
 import { createRedactor } from '../../engine/redaction/redactor.ts'
 import { newChatId, openJournal, type Journal } from './journal.ts'
-import type { Provider } from './providers.ts'
 import type { Entry, ToolCall, ToolDeclared } from '../../formats/wire/chat.ts'
 import { knownModels } from '../catalogue.ts'
+import { grouped, dollars } from '../inspect/figures.ts'
+import { type Screen, wrapped } from '../kit/output.ts'
 
 export const TENANT = 'local'
 export const SESSION_BUDGET = 'session'
@@ -42,7 +43,7 @@ export type RunTool = (
   signal: AbortSignal,
 ) => Promise<{ readonly text: string; readonly isError: boolean; readonly exempt: boolean }>
 
-export interface ChatSetup {
+interface ChatSetup {
   readonly stores: Stores
   readonly chatsFolder: string
   readonly cwd: string
@@ -293,4 +294,23 @@ function inputOf(text: string): Fields {
   } catch {
     return { invalid: text }
   }
+}
+
+const HARD_SPACE = '\u00A0'
+
+/** Used / limit, percent, latest turn, average, compaction threshold, turns left, cost: after each turn. Breaks between figures. */
+export async function metricsLine(chat: Chat, screen: Pick<Screen, 'isTerminal' | 'width'>): Promise<string> {
+  const { session, budgetUsd } = chat.state()
+  const { used, limit, percent, threshold, turnsRemaining, lastTurn, spent } = await session.status()
+  const figures = [
+    `${grouped(used)} / ${grouped(limit)} tokens (${percent.toFixed(1)} %)`,
+    ...(lastTurn === undefined
+      ? ['no usage reported']
+      : [`last ${grouped(lastTurn.input)} in, ${grouped(lastTurn.output)} out`, `avg ${grouped(lastTurn.average)}`]),
+    `compacts at ${grouped(threshold)}`,
+    ...(turnsRemaining === undefined ? [] : [`~${grouped(turnsRemaining)} turns left`]),
+    budgetUsd === undefined ? dollars(spent.costUsd) : `${dollars(spent.costUsd)} of ${dollars(budgetUsd)}`,
+  ]
+  const whole = figures.map((figure) => figure.replaceAll(' ', HARD_SPACE)).join(`${HARD_SPACE}· `)
+  return wrapped(whole, screen).replaceAll(HARD_SPACE, ' ')
 }

@@ -2,9 +2,12 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { painterOf, screenOf, type Painter, type Screen } from '../kit/screen.ts'
+import { painterOf, screenOf, type Painter, type Screen, type Style, wrapped } from '../kit/output.ts'
+import { grouped, plural, short } from '../inspect/figures.ts'
+import { fitWidth, plainText } from '../inspect/width.ts'
+import type { ChatView } from './chat.ts'
 
-export interface ConsoleOptions {
+interface ConsoleOptions {
   readonly historyFile: string
   readonly complete: (line: string) => readonly string[]
 }
@@ -179,4 +182,93 @@ function readHistory(file: string): string[] {
 function keepHistory(file: string, line: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   appendFileSync(file, `${line.replaceAll('\n', ' ')}\n`, { mode: 0o600 })
+}
+
+// Control characters but line ends and tabs, and marks that turn the direction of what follows.
+const UNSAFE = /[^\P{Cc}\n\t]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+/** What a model or a tool says may be shown, but must not move the cursor or rename the window. */
+export const safeText = (text: string): string => text.replace(UNSAFE, '')
+
+/** Draws a chat as it happens. */
+export function screenView(console: Console, spinner: Spinner): ChatView & { endText(): void } {
+  const { paint, write } = console
+  let inText = false
+  const endText = (): void => {
+    spinner.stop()
+    if (inText) write('\n')
+    inText = false
+  }
+  const note = (text: string, style?: Style): void => {
+    endText()
+    const lines = wrapped(text, console.screen)
+    write(`${style === undefined ? lines : paint(style, lines)}\n`)
+  }
+  const oneLine = (text: string): string => fitWidth(text, console.screen.width - 1)
+  return {
+    endText,
+    onWait: (label) => {
+      endText()
+      spinner.start(label)
+    },
+    onText(text) {
+      if (!inText) spinner.stop()
+      inText = true
+      write(safeText(text))
+    },
+    onNotice: (text) => note(text, 'yellow'),
+    onCall({ name, input }) {
+      const about = plainText(
+        Object.values(input)
+          .filter((value) => typeof value === 'string')
+          .join(' '),
+      )
+      note(oneLine(`⏵ ${name} ${about}`))
+    },
+    onResult(_call, shown, isError) {
+      const size = `${plural(shown.split('\n').length, 'line')}, ${short(Buffer.byteLength(shown))}B`
+      const first = plainText(shown.split('\n', 1)[0] ?? '')
+      note(oneLine(`  ${isError ? first : size}`), isError ? 'red' : 'dim')
+    },
+    onEvent(event) {
+      if (event.type === 'epoch-declared')
+        note(`▼ compacted: ${grouped(event.before)} → ${grouped(event.after)} tokens (${event.reason})`, 'yellow')
+      else if (event.type === 'item-offloaded')
+        note(
+          `▼ ${short(event.originalBytes)}B shown as ${short(event.shownBytes)}B; the rest is ${event.handle}`,
+          'yellow',
+        )
+      else if (event.type === 'degraded') note(`! ${event.what}: ${event.cause}`, 'yellow')
+    },
+  }
+}
+
+export interface Spinner {
+  start(label: string): void
+  stop(): void
+}
+
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+const FRAME_MS = 80
+const ERASE_LINE = '\r\u001B[2K'
+
+/** Shows that something is under way; on a terminal only. */
+export function createSpinner({ screen, paint, write }: Pick<Console, 'screen' | 'paint' | 'write'>): Spinner {
+  let timer: NodeJS.Timeout | undefined
+  let frame = 0
+  return {
+    start(label) {
+      this.stop()
+      if (!screen.animates) return
+      const draw = (): void => write(`${ERASE_LINE}${paint('cyan', FRAMES[frame++ % FRAMES.length]!)} ${label}`)
+      draw()
+      timer = setInterval(draw, FRAME_MS)
+    },
+    stop() {
+      if (timer === undefined) return
+      clearInterval(timer)
+      timer = undefined
+      write(ERASE_LINE)
+    },
+  }
 }

@@ -7,12 +7,9 @@ import { artifactReaders, type ArtifactReaders } from '../../engine/readers/arti
 import type { ReaderProvenance } from '../../engine/readers/provenance.ts'
 import type { ReaderAnswer } from '../../engine/readers/reader.ts'
 import { grouped, short } from '../inspect/figures.ts'
-import { confirmed } from '../kit/confirm.ts'
-import { EXIT } from '../exit-codes.ts'
+import { confirmed, print, printTable, when, EXIT } from '../kit/output.ts'
 import { withExamples } from '../kit/examples.ts'
-import { print, printTable, when } from '../kit/print.ts'
-import { findArtifact, tenantsOf } from '../stores/find.ts'
-import { addStoreOptions, withStores, type StoreFlags } from '../stores/open.ts'
+import { findArtifact, tenantsOf, addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
 import { oneOrMore, wholeNumber } from '../whole-number.ts'
 
 /** A handle that works in the examples is made by the test that runs them. */

@@ -7,9 +7,8 @@ import { codecs, framingOfWire } from '../../formats/registry.ts'
 import { createMeter, type Meter } from '../../meter/index.ts'
 import type { Count } from '../../core/count.ts'
 import { grouped, percent } from '../inspect/figures.ts'
-import { printError } from '../kit/print-error.ts'
+import { printError, print } from '../kit/output.ts'
 import { withExamples } from '../kit/examples.ts'
-import { print } from '../kit/print.ts'
 import { knownModels } from '../catalogue.ts'
 
 interface CountFlags {

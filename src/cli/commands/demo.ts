@@ -10,7 +10,7 @@ import { tenantOf } from '../../gateway/identity.ts'
 import { runAgent } from '../demo/agent.ts'
 import { grouped, loadBar, loadChart, paint, type Palette } from '../demo/draw.ts'
 import { scriptOf, toolOutput } from '../demo/incident.ts'
-import { screenOf } from '../kit/screen.ts'
+import { screenOf } from '../kit/output.ts'
 import { tokenCount } from '../kit/token-count.ts'
 import { oneOrMore } from '../whole-number.ts'
 

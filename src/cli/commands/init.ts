@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import { parsedJson, recordOf } from '../../core/values.ts'
 import { KNOWN_PACKAGES, type KnownPackage } from '../../adapters/known-packages.ts'
 import { withExamples } from '../kit/examples.ts'
-import { print } from '../kit/print.ts'
+import { print } from '../kit/output.ts'
 
 interface InitFlags {
   readonly json?: boolean

@@ -3,8 +3,8 @@ import { learnedLimits, type LearnedPlace } from '../../engine/learning/learned-
 import { systemClock } from '../../ports/clock.ts'
 import { grouped, plural } from '../inspect/figures.ts'
 import { withExamples } from '../kit/examples.ts'
-import { print, printTable, when } from '../kit/print.ts'
-import { addStoreOptions, withStores, type StoreFlags } from '../stores/open.ts'
+import { print, printTable, when } from '../kit/output.ts'
+import { addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
 
 interface LimitsFlags extends StoreFlags {
   readonly endpoint?: string

@@ -5,13 +5,12 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { Plimsoll } from '../../options.ts'
 import { tenantsWithSessions } from '../../dashboard/stored-sessions.ts'
 import { startMcpHttp, type McpHttpOptions, type McpScope } from '../../mcp/index.ts'
-import { serveMcpStdio } from '../../mcp/stdio.ts'
+import { serveMcpStdio } from '../../mcp/server.ts'
 import { knownModels } from '../catalogue.ts'
-import { keepServing } from '../kit/closed-output.ts'
+import { keepServing } from '../kit/output.ts'
 import { withExamples } from '../kit/examples.ts'
 import { portNumber } from '../port-number.ts'
-import { tenantOfSession } from '../stores/find.ts'
-import { addStoreOptions, withNewStores, type StoreFlags, type Stores } from '../stores/open.ts'
+import { tenantOfSession, addStoreOptions, withNewStores, type StoreFlags, type Stores } from '../stores.ts'
 
 interface McpFlags extends StoreFlags {
   readonly session?: string

@@ -4,12 +4,10 @@ import type { ModelInfo } from '../../ports/catalogue.ts'
 import { grouped, short } from '../inspect/figures.ts'
 import { wrap } from '../inspect/terminal.ts'
 import { withExamples } from '../kit/examples.ts'
-import { print, printTable } from '../kit/print.ts'
-import { screenOf } from '../kit/screen.ts'
-import { rate, vendorsFirst } from '../models-view.ts'
+import { print, printTable, screenOf } from '../kit/output.ts'
+import { rate, vendorsFirst, knownModels, storeCatalogue } from '../catalogue.ts'
 import { oneOrMore } from '../whole-number.ts'
 import { fetchCatalogue } from '../../drivers/catalogue/update.ts'
-import { knownModels, storeCatalogue } from '../catalogue.ts'
 
 interface ModelsFlags {
   readonly limit: number

@@ -2,12 +2,9 @@ import { Command } from 'commander'
 import { PlimsollError } from '../../core/errors.ts'
 import { policyNamed } from '../../engine/presets/index.ts'
 import { scenarios, simulate, type SimulationResult } from '../../lab/simulator/index.ts'
-import { EXIT } from '../exit-codes.ts'
+import { EXIT, printTable, progressOn, screenOf } from '../kit/output.ts'
 import { grouped, plural } from '../inspect/figures.ts'
 import { withExamples } from '../kit/examples.ts'
-import { printTable } from '../kit/print.ts'
-import { progressOn } from '../kit/progress.ts'
-import { screenOf } from '../kit/screen.ts'
 
 interface SimulateFlags {
   readonly policy: string

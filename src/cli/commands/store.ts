@@ -15,14 +15,11 @@ import {
 import { openStore } from '../../drivers/open-store.ts'
 import { withoutPassword } from '../../drivers/store-url.ts'
 import { defaultStore, findSecret } from '../../compose/plimsoll.ts'
-import { EXIT } from '../exit-codes.ts'
+import { EXIT, confirmed, print } from '../kit/output.ts'
 import { grouped, plural, short } from '../inspect/figures.ts'
-import { confirmed } from '../kit/confirm.ts'
 import { duration } from '../kit/duration.ts'
 import { withExamples } from '../kit/examples.ts'
-import { print } from '../kit/print.ts'
-import { tenantsOf } from '../stores/find.ts'
-import { addStoreOptions, withStores, type StoreFlags } from '../stores/open.ts'
+import { tenantsOf, addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
 import { wholeNumber } from '../whole-number.ts'
 
 export function storeCommand(): Command {

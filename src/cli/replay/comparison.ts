@@ -1,6 +1,6 @@
 import { dollars, grouped, plural, short } from '../inspect/figures.ts'
 import { displayWidth, fitEnd, padEnd, padStart } from '../inspect/width.ts'
-import { painterOf, type Screen } from '../kit/screen.ts'
+import { painterOf, type Screen } from '../kit/output.ts'
 import type { ReplayResult } from './replay-recording.ts'
 import { share100 } from './terminal.ts'
 

@@ -4,7 +4,7 @@ import { columnChart } from '../inspect/chart.ts'
 import { dollars, grouped, percent, plural, short } from '../inspect/figures.ts'
 import { wrap } from '../inspect/terminal.ts'
 import { fitEnd, fitWidth, padEnd, padStart, plainText } from '../inspect/width.ts'
-import { painterOf, type Painter, type Screen } from '../kit/screen.ts'
+import { painterOf, type Painter, type Screen } from '../kit/output.ts'
 import type { LivedSession } from './replay-session.ts'
 
 const ROWS_SHOWN = 12

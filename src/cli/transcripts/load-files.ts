@@ -1,6 +1,6 @@
 import { loadFile } from '../../lab/transcripts/load.ts'
 import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
-import { sentenceOf } from '../kit/print-error.ts'
+import { sentenceOf } from '../kit/output.ts'
 import type { GivenFile } from './find-files.ts'
 
 export interface LoadedFiles {

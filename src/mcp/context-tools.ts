@@ -1,8 +1,8 @@
-import { PlimsollError } from '../../core/errors.ts'
-import type { ItemSeen } from '../../core/records.ts'
-import type { Session } from '../../engine/session/session.ts'
-import type { SessionStatus } from '../../engine/session/status.ts'
-import { conversationOf, type Conversation, type Reach } from '../scope.ts'
+import { PlimsollError } from '../core/errors.ts'
+import type { ItemSeen } from '../core/records.ts'
+import type { Session } from '../engine/session/session.ts'
+import type { SessionStatus } from '../engine/session/status.ts'
+import { conversationOf, type Conversation, type Reach } from './scope.ts'
 import {
   BOOLEAN,
   conversationFields,
@@ -13,7 +13,7 @@ import {
   requiredSession,
   TEXT,
   type McpTool,
-} from './tool.ts'
+} from './tools.ts'
 
 /** How full a conversation is, and what its user or agent may decide about it. */
 export const contextTools = (reach: Reach): readonly McpTool[] => [status(reach), compact(reach), pin(reach)]

@@ -1,9 +1,13 @@
-import type { NewTool } from '../../core/conversation.ts'
-import { PlimsollError } from '../../core/errors.ts'
-import { isRecord, type Fields } from '../../core/values.ts'
-import type { Usage } from '../../core/usage.ts'
-import type { PreparedTurn } from '../../engine/prepare/prepare.ts'
-import type { Session } from '../../engine/session/session.ts'
+import type { LearnedLimit, Target } from '../core/target.ts'
+import { isRecord, numberOf, stringOf, type Fields } from '../core/values.ts'
+import { lessonOf, type SizeRefusal } from '../engine/learning/size-refusal.ts'
+import { within } from '../engine/learning/within.ts'
+import type { PreparedTurn } from '../engine/prepare/prepare.ts'
+import { classifyProviderError } from '../formats/registry.ts'
+import type { NewTool } from '../core/conversation.ts'
+import { PlimsollError } from '../core/errors.ts'
+import type { Usage } from '../core/usage.ts'
+import type { Session } from '../engine/session/session.ts'
 import {
   MIRROR_FORMAT,
   readMessage,
@@ -11,8 +15,57 @@ import {
   writeMessage,
   writeMirror,
   type MirrorMessage,
-} from '../../formats/mirror/mirror.ts'
-import { sizeRefusals } from './size-refusals.ts'
+} from '../formats/mirror/mirror.ts'
+import { TOKENS } from '../settings/session-shapes.ts'
+import { checkArguments, type Argument, type GivenShape } from '../core/given.ts'
+
+/** What refusals taught one session: each learns for itself, another one may be another owner's. */
+interface SizeRefusals {
+  /** Where the next call goes, no larger than what fits since the last refusal. */
+  targetOf(model: string): Target
+  /** Whether an error is a refusal because of the size that a smaller request may not get. If so, `targetOf` is smaller from now on. */
+  learn(turn: Pick<PreparedTurn, 'load' | 'limit' | 'text'>, model: string, error: unknown): boolean
+}
+
+const HELD = new WeakMap<object, Map<string, LearnedLimit>>()
+
+export function sizeRefusals(session: object, window: number | undefined): SizeRefusals {
+  const held = HELD.get(session) ?? new Map<string, LearnedLimit>()
+  HELD.set(session, held)
+  return {
+    targetOf(model) {
+      const target = { model, ...(window !== undefined && { window }) }
+      const limit = held.get(model)
+      return limit === undefined ? target : within(target, limit)
+    },
+    learn({ load, limit, text }, model, error) {
+      const refusal = sizeRefusalIn(error)
+      if (refusal === undefined) return false
+      const sent = { tokens: load.count.high, outputReserve: limit.outputReserve, bytes: Buffer.byteLength(text) }
+      const { retry } = lessonOf(refusal, sent)
+      if (retry === undefined) return false
+      held.set(model, retry)
+      return true
+    },
+  }
+}
+
+/** Errors inside errors that are looked at. */
+const MOST_CAUSES = 5
+
+/** A provider's refusal because of the size, in an error of a framework. */
+function sizeRefusalIn(error: unknown): SizeRefusal | undefined {
+  let one = typeof error === 'string' ? { message: error } : error
+  for (let depth = 0; depth < MOST_CAUSES && isRecord(one); depth++) {
+    const status = numberOf(one['statusCode']) ?? numberOf(one['status'])
+    const body = stringOf(one['responseBody']) ?? one['error'] ?? stringOf(one['message'])
+    const { kind, limit, input } = classifyProviderError({ ...(status !== undefined && { status }), body })
+    if (kind === 'overflow' || kind === 'body-size')
+      return { kind, ...(limit !== undefined && { limit }), ...(input !== undefined && { input }) }
+    one = one['cause'] ?? one['lastError']
+  }
+  return undefined
+}
 
 /** Messages of a framework that stand for one message: `own` are the framework's objects, metadata and all. */
 export interface Piece<M> {
@@ -43,7 +96,7 @@ export interface ManagedTurn<M> {
   failed(error?: unknown): Promise<boolean>
 }
 
-export interface ManagedTurns<M> {
+interface ManagedTurns<M> {
   open(call: FrameworkCall<M>): Promise<ManagedTurn<M>>
   /** Opens a turn and sends it; a refusal because of the size is reduced further and sent once more. */
   send<A>(
@@ -169,3 +222,70 @@ const wholeUsage = ({
   output,
   reasoning,
 })
+
+const PLIMSOLL: Argument = {
+  name: 'plimsoll',
+  shape: { kind: 'driver', methods: ['session'], words: 'what createPlimsoll() gives' },
+}
+
+const SESSION: Argument = {
+  name: 'session',
+  shape: { kind: 'driver', methods: ['prepare', 'record'], words: 'what plimsoll.session({ id }) gives' },
+}
+
+const SWITCH: GivenShape = { kind: 'switch' }
+const TEXT: GivenShape = { kind: 'text' }
+
+/** Every option that an adapter may have; each names its own. */
+const OPTIONS = {
+  window: TOKENS,
+  maxOutputTokens: TOKENS,
+  session: TEXT,
+  agent: TEXT,
+  readers: SWITCH,
+  shortenHistory: SWITCH,
+} as const satisfies Record<string, GivenShape>
+
+/** Something of the framework itself that is handed over. */
+export const part = (name: string, words: string, ...methods: string[]): Argument => ({
+  name,
+  shape: methods.length === 0 ? { kind: 'function' } : { kind: 'driver', methods, words },
+})
+
+/**
+ * Programs without TypeScript find out when they connect an adapter, and not in the middle of a run. `first`: what stands before the options,
+ * in order. `needed`: options that have no default.
+ */
+export function checkAdapter(
+  what: string,
+  given: readonly unknown[],
+  first: readonly ('plimsoll' | 'session' | Argument)[],
+  names: readonly (keyof typeof OPTIONS)[],
+  { needed = {}, more = {} }: { readonly needed?: Shapes; readonly more?: Shapes } = {},
+): void {
+  const own = first.map((one) => (one === 'plimsoll' ? PLIMSOLL : one === 'session' ? SESSION : one))
+  const known = Object.fromEntries(names.map((name) => [name, OPTIONS[name]]))
+  const required = Object.keys(needed)
+  const shape: GivenShape = { kind: 'object', required, fields: { ...known, ...needed, ...more } }
+  checkArguments(given, [...own, { name: 'the options', shape, optional: required.length === 0 }], `${what}()`)
+}
+
+type Shapes = Readonly<Record<string, GivenShape>>
+
+/** A tool's output as a model reads it: text as it is, anything else as JSON. */
+export const outputText = (output: unknown): string =>
+  typeof output === 'string' ? output : (JSON.stringify(output) ?? '')
+
+/** The text that enters the history in the place of a result: the same, or a view with the handle of the exact bytes. */
+export async function shortened(
+  session: Pick<Session, 'toolResult'>,
+  result: { readonly tool: string; readonly callId?: string; readonly output: unknown },
+): Promise<string | undefined> {
+  const { tool, callId, output } = result
+  const shown = await session.toolResult({
+    tool,
+    output: outputText(output),
+    ...(callId !== undefined && { callId }),
+  })
+  return shown.truncated ? shown.text : undefined
+}

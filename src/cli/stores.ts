@@ -1,0 +1,129 @@
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { PlimsollError } from '../core/errors.ts'
+import { SYSTEM_TENANT } from '../core/system-tenant.ts'
+import type { ArtifactStat, ArtifactStore } from '../ports/artifact-store.ts'
+import type { SessionInfo } from '../ports/session-store.ts'
+import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
+import { openStore } from '../drivers/open-store.ts'
+import { sqlitePath, withoutPassword } from '../drivers/store-url.ts'
+import { defaultStore, findSecret } from '../compose/plimsoll.ts'
+import type { MaintainedStore } from '../ports/store-maintenance.ts'
+
+/** A session and the tenant it belongs to. */
+interface FoundSessionInfo extends SessionInfo {
+  readonly tenant: string
+}
+
+/** Tenants with sessions of people and agents. */
+export async function tenantsOf({ sessions }: Stores, tenant?: string): Promise<readonly string[]> {
+  if (tenant !== undefined) return [tenant]
+  return (await sessions.tenants()).filter((name) => name !== SYSTEM_TENANT)
+}
+
+/** Newest first. */
+export async function listSessions(stores: Stores, tenant?: string): Promise<readonly FoundSessionInfo[]> {
+  const found: FoundSessionInfo[] = []
+  for (const name of await tenantsOf(stores, tenant)) {
+    let after: string | undefined
+    for (;;) {
+      const page = await stores.sessions.list(name, { limit: 500, ...(after !== undefined && { after }) })
+      found.push(...page.map((info) => ({ ...info, tenant: name })))
+      after = page.at(-1)?.session
+      if (page.length < 500) break
+    }
+  }
+  return found.sort((a, b) => b.updatedAt - a.updatedAt || a.session.localeCompare(b.session))
+}
+
+/** The tenant of a session: proxies key tenants by credential, and nobody remembers their names. */
+export async function tenantOfSession(stores: Stores, session: string, tenant?: string): Promise<string> {
+  const holders: string[] = []
+  for (const name of await tenantsOf(stores, tenant))
+    if ((await stores.sessions.version(name, session)) > 0) holders.push(name)
+  if (holders.length === 1) return holders[0]!
+  if (holders.length === 0)
+    throw new PlimsollError('not-found', `There is no session ${JSON.stringify(session)}.`, {
+      advice: 'plimsoll sessions ls shows them all.',
+    })
+  throw new PlimsollError('bad-input', `${holders.length} tenants have a session ${JSON.stringify(session)}.`, {
+    advice: `Add --tenant with one of ${holders.join(', ')}.`,
+  })
+}
+
+/** The artifact behind a handle, and whose it is. */
+export async function findArtifact(
+  stores: Stores,
+  handle: string,
+  tenant?: string,
+): Promise<{ readonly tenant: string; readonly stat: ArtifactStat }> {
+  for (const name of await tenantsOf(stores, tenant)) {
+    const stat = await stores.artifacts.stat(name, handle)
+    if (stat !== undefined) return { tenant: name, stat }
+  }
+  throw new PlimsollError('not-found', `There is no artifact ${JSON.stringify(handle.slice(0, 60))}.`, {
+    advice: 'plimsoll artifacts ls shows them all; a handle is art_ and 26 characters.',
+  })
+}
+
+export interface StoreFlags {
+  readonly store?: string
+  readonly artifacts?: string
+  readonly tenant?: string
+  readonly json?: boolean
+}
+
+export interface Stores {
+  readonly url: string
+  readonly artifactsUrl: string
+  readonly sessions: MaintainedStore
+  readonly artifacts: ArtifactStore
+  readonly secret: Uint8Array
+}
+
+export function addStoreOptions(command: Command): Command {
+  return command
+    .option(
+      '--store <url>',
+      'sqlite:./plimsoll.db or postgres://user@host/database (default: the store in the home directory)',
+    )
+    .option('--artifacts <url>', 'file:./artifacts, postgres://… or s3://bucket/prefix (default: beside the store)')
+    .option('--tenant <name>', 'only this tenant (default: all tenants)')
+    .option('--json', 'machine-readable output')
+}
+
+/** Opens both stores, does the work and closes them whatever happens. A store that is not there is an error. */
+export async function withStores<T>(flags: StoreFlags, work: (stores: Stores) => Promise<T>): Promise<T> {
+  assertThere(flags.store ?? defaultStore())
+  return withNewStores(flags, work)
+}
+
+/** The same; a store that is not there is made. */
+export async function withNewStores<T>(
+  flags: Pick<StoreFlags, 'store' | 'artifacts'>,
+  work: (stores: Stores) => Promise<T>,
+): Promise<T> {
+  const url = flags.store ?? defaultStore()
+  const sessions = openStore(url)
+  try {
+    const secret = await findSecret(undefined, sessions)
+    const artifactsUrl = flags.artifacts ?? artifactsBeside(url)
+    const artifacts = openArtifacts(artifactsUrl, { secret })
+    try {
+      return await work({ url, artifactsUrl, sessions, artifacts, secret })
+    } finally {
+      await artifacts.close()
+    }
+  } finally {
+    await sessions.close()
+  }
+}
+
+/** Opening would make an empty one, and "no sessions" would be a poor answer to a wrong path. */
+function assertThere(url: string): void {
+  if (!url.startsWith('sqlite:')) return
+  if (existsSync(sqlitePath(url))) return
+  throw new PlimsollError('not-found', `There is no store at ${withoutPassword(url)}.`, {
+    advice: 'plimsoll proxy and plimsoll chat create one; use --store for another address.',
+  })
+}

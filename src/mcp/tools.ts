@@ -1,0 +1,215 @@
+import type { Property, ReaderTool } from '../engine/readers/tools.ts'
+import { type Reach, sessionOf } from './scope.ts'
+import type { Archive } from '../compose/api/archive.ts'
+import type { Handle } from '../core/handles.ts'
+import type { ArtifactStat } from '../ports/artifact-store.ts'
+
+/** A tool as the server offers it. Declared like the readers, and checked by the same code. */
+export interface McpTool extends ReaderTool {
+  readonly title: string
+  readonly outputSchema: OutputSchema
+  /** Changes nothing that a conversation would notice. */
+  readonly isReadOnly: boolean
+  /** Asks a model outside of this process. */
+  readonly asksModel?: boolean
+  run(input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolOutcome>
+}
+
+interface ToolCall {
+  readonly signal: AbortSignal
+  readonly onProgress: (share: number) => void
+}
+
+interface ToolOutcome {
+  readonly ok: boolean
+  /** For the model to read. */
+  readonly text: string
+  /** The same for a program. */
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+interface OutputSchema {
+  readonly type: 'object'
+  readonly properties: Readonly<Record<string, object>>
+  readonly required: readonly string[]
+}
+
+export const TEXT = { type: 'string' } as const
+export const NUMBER = { type: 'number' } as const
+export const BOOLEAN = { type: 'boolean' } as const
+export const listOf = (items: object): object => ({ type: 'array', items })
+
+export const output = (
+  properties: Readonly<Record<string, object>>,
+  required = Object.keys(properties),
+): OutputSchema => ({
+  type: 'object',
+  properties,
+  required,
+})
+
+export const inputOf = (
+  properties: Readonly<Record<string, Property>>,
+  required: readonly string[] = [],
+): ReaderTool['inputSchema'] => ({ type: 'object', properties, required, additionalProperties: false })
+
+/** What a call has to say beside its own fields, where the scope leaves it open. */
+export const conversationFields = ({ session, agent }: Reach): Readonly<Record<string, Property>> => ({
+  ...(session === undefined && { session: { type: 'string', description: 'The conversation, by its session name.' } }),
+  ...(agent === undefined && {
+    agent: { type: 'string', description: 'Which agent of it; needed where several work in one session.' },
+  }),
+})
+
+export const requiredSession = ({ session }: Reach): readonly string[] => (session === undefined ? ['session'] : [])
+
+const TITLES: Readonly<Record<string, string>> = {
+  recall: 'Search the conversation',
+  artifact_grep: 'Search in a stored output',
+  artifact_read: 'Read a stored output',
+  artifact_query: 'Query a stored output with SQL',
+  artifact_run: 'Run JavaScript over a stored output',
+  artifact_extract: 'Let a model read a stored output',
+}
+
+const ANSWER = { text: TEXT, handles: listOf(TEXT), truncated: BOOLEAN }
+const FOUND: OutputSchema = output({
+  ...ANSWER,
+  items: listOf(output({ identity: TEXT, kind: TEXT, excerpt: TEXT, characters: NUMBER })),
+})
+const READ: OutputSchema = output(ANSWER)
+
+/** The readers that requests get too: the same declarations, and the same code answers. */
+export function readerTools(reach: Reach): readonly McpTool[] {
+  const { plimsoll, tenant, session, agent } = reach
+  const readers = plimsoll.archive.readers(ownerOf(reach))
+  return readers.tools.map((tool): McpTool => ({
+    ...(tool.name === 'recall' && session === undefined ? withSession(tool) : tool),
+    title: TITLES[tool.name] ?? tool.name,
+    outputSchema: tool.name === 'recall' ? FOUND : READ,
+    isReadOnly: true,
+    ...(tool.name === 'artifact_extract' && { asksModel: true }),
+    async run({ session: named, ...input }, call) {
+      const narrowed =
+        typeof named !== 'string'
+          ? readers
+          : plimsoll.archive.readers({ tenant, session: await sessionOf(reach, named), ...(agent && { agent }) })
+      const { ok, ...answer } = (await narrowed.call({ name: tool.name, input }, call))!
+      return { ok, text: answer.text, data: answer }
+    },
+  }))
+}
+
+export const ownerOf = ({ tenant, session, agent }: Reach): Parameters<Archive['readers']>[0] => ({
+  tenant,
+  ...(session !== undefined && { session }),
+  ...(agent !== undefined && { agent }),
+})
+
+const withSession = (tool: ReaderTool): ReaderTool => ({
+  ...tool,
+  description: 'Searches everything that happened in the stored conversations, or in one of them.',
+  inputSchema: {
+    ...tool.inputSchema,
+    properties: {
+      ...tool.inputSchema.properties,
+      session: {
+        type: 'string',
+        description: 'Only this conversation, by its session name; all of them if not given.',
+      },
+    },
+  },
+})
+
+const DEFAULT_SHOWN = 20
+const MOST_SHOWN = 100
+
+/** The newest artifacts that this client may open. */
+export function artifactList(reach: Reach): McpTool {
+  return {
+    name: 'artifact_list',
+    title: 'List stored outputs',
+    description:
+      'Lists tool outputs that were stored whole, the newest first: handle, size, tool. The other artifact tools take the handle.',
+    inputSchema: inputOf({
+      tool: { type: 'string', description: 'Only outputs of this tool.' },
+      limit: { type: 'integer', description: `At most so many; ${DEFAULT_SHOWN} if not given, ${MOST_SHOWN} at most.` },
+      after: { type: 'string', description: 'The last handle of the page before.' },
+      ...(reach.session === undefined && {
+        session: { type: 'string' as const, description: 'Only this conversation, by its session name.' },
+      }),
+    }),
+    outputSchema: output({
+      artifacts: listOf(
+        output({ handle: TEXT, bytes: NUMBER, createdAt: NUMBER, tool: TEXT, lines: NUMBER }, [
+          'handle',
+          'bytes',
+          'createdAt',
+        ]),
+      ),
+    }),
+    isReadOnly: true,
+    async run({ tool, limit, after, session }) {
+      const wanted = Math.min(MOST_SHOWN, Math.max(1, (limit as number | undefined) ?? DEFAULT_SHOWN))
+      const found = await artifactsIn(reach, wanted, {
+        ...(typeof tool === 'string' && { tool }),
+        ...(typeof after === 'string' && { after }),
+        ...(typeof session === 'string' && { session }),
+      })
+      const text = found.length === 0 ? 'No output is stored.' : found.map(lineOf).join('\n')
+      return { ok: true, text: `${text}${await leftOut(reach)}`, data: { artifacts: found.map(shortOf) } }
+    },
+  }
+}
+
+/** Stores of 0.2.0 did not write down which agent an output belongs to, so an agent's list cannot hold it, and says so. */
+async function leftOut(reach: Reach): Promise<string> {
+  if (reach.agent === undefined) return ''
+  const { length } = await reach.plimsoll.archive.readers(ownerOf(reach)).unattributed()
+  if (length === 0) return ''
+  const outputs = length === 1 ? '1 output' : `${length} outputs`
+  return `\n\n${outputs} of this conversation were stored by an older version, which did not write down whose they are. They are not listed and do not open for one agent; a client without an agent in its scope can read them.`
+}
+
+/** Pages are read until there are enough: where one agent may look, some of each page are another's. */
+export async function artifactsIn(
+  reach: Reach,
+  wanted: number,
+  filter: { readonly tool?: string; readonly after?: Handle; readonly session?: string } = {},
+): Promise<readonly ArtifactStat[]> {
+  const { plimsoll, tenant, session = filter.session, agent } = reach
+  const { mayOpen } = plimsoll.archive.readers(ownerOf(reach))
+  const found: ArtifactStat[] = []
+  let { after } = filter
+  for (;;) {
+    const page = await plimsoll.artifacts.list({
+      tenant,
+      limit: MOST_SHOWN,
+      ...(session !== undefined && { session }),
+      ...(filter.tool !== undefined && { tool: filter.tool }),
+      ...(after !== undefined && { after }),
+    })
+    for (const stat of page) if (agent === undefined || (await mayOpen(stat.handle))) found.push(stat)
+    after = page.at(-1)?.handle
+    if (found.length >= wanted || page.length < MOST_SHOWN) return found.slice(0, wanted)
+  }
+}
+
+const lineOf = ({ handle, bytes, lines, tool, createdAt }: ArtifactStat): string =>
+  [
+    handle,
+    `${bytes.toLocaleString('en-US')} bytes`,
+    ...(lines === undefined ? [] : [`${lines.toLocaleString('en-US')} lines`]),
+    ...(tool === undefined ? [] : [`of ${tool}`]),
+    new Date(createdAt).toISOString(),
+  ].join('  ')
+
+const shortOf = ({ handle, bytes, createdAt, lines, tool, mime, contentKind }: ArtifactStat): object => ({
+  handle,
+  bytes,
+  createdAt,
+  ...(lines !== undefined && { lines }),
+  ...(tool !== undefined && { tool }),
+  ...(mime !== undefined && { mime }),
+  ...(contentKind !== undefined && { contentKind }),
+})
