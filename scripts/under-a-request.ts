@@ -9,8 +9,8 @@ import { setTimeout } from 'node:timers/promises'
 import { createPlimsoll } from '../src/index.ts'
 
 /** Where the proxy is; it may move. */
-const PROXY = process.env['PROXY_MODULE'] ?? '../src/surfaces/gateway/proxy.ts'
-const { startProxy } = (await import(PROXY)) as typeof import('../src/surfaces/gateway/proxy.ts')
+const PROXY = process.env['PROXY_MODULE'] ?? '../src/gateway/proxy.ts'
+const { startProxy } = (await import(PROXY)) as typeof import('../src/gateway/proxy.ts')
 
 /** Calls before the one that is counted: by then everything is loaded and every memory is warm. */
 const WARM = 15
