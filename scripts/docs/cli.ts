@@ -1,5 +1,6 @@
 import type { Command, Option } from 'commander'
-import { EXIT_MEANINGS, createProgram } from '../../src/cli/kit/output.ts'
+import { createProgram } from '../../src/cli/program.ts'
+import { EXIT_MEANINGS } from '../../src/cli/kit/output.ts'
 import { code, page, sentence, table } from './markdown.ts'
 
 export async function cliPage(): Promise<string> {
