@@ -106,28 +106,11 @@ describe('outside formats/', () => {
 })
 
 describe('inside formats/', () => {
-  const PARTS = [
-    'answer.ts',
-    'chat.ts',
-    'declare.ts',
-    'decode.ts',
-    'encode.ts',
-    'endpoint.ts',
-    'index.ts',
-    'response.ts',
-    'routes.ts',
-    'rule-book.ts',
-    'rules.ts',
-    'source.ts',
-    'steps.ts',
-    'stream.ts',
-    'traits.ts',
-    'usage.ts',
-    'wire.ts',
-    'write.ts',
-  ]
+  const PARTS = ['answer.ts', 'decode.ts', 'encode.ts', 'rules.ts', 'steps.ts', 'stream.ts', 'wire.ts', 'write.ts']
 
   it.each(wires.map(({ id }) => id))('%s has the files that every wire has', (id) => {
-    expect(readdirSync(join(SRC, 'formats', id))).toEqual(expect.arrayContaining(PARTS))
+    const files = readdirSync(join(SRC, 'formats', id))
+    expect(files).toEqual(expect.arrayContaining(PARTS))
+    expect(files.length).toBeLessThanOrEqual(10)
   })
 })

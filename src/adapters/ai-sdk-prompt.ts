@@ -1,7 +1,7 @@
 import { numberOf, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
 import type { NewTool } from '../core/conversation.ts'
 import type { Usage } from '../core/usage.ts'
-import type { MirrorMedia, MirrorMessage, MirrorPart } from '../formats/mirror/mirror.ts'
+import type { MirrorMedia, MirrorMessage, MirrorPart } from '../formats/mirror.ts'
 import type { ToolCall } from '../formats/wire/chat.ts'
 import { type KnownCalls, type Piece, outputText } from './kit.ts'
 

@@ -15,7 +15,7 @@ import {
   writeMessage,
   writeMirror,
   type MirrorMessage,
-} from '../formats/mirror/mirror.ts'
+} from '../formats/mirror.ts'
 import { TOKENS } from '../settings/session-shapes.ts'
 import { checkArguments, type Argument, type GivenShape } from '../core/given.ts'
 

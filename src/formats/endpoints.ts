@@ -1,9 +1,31 @@
+import { PlimsollError } from '../core/errors.ts'
+import type { Endpoint, HeaderReader, RouteMatch, Wire } from './wire/wire.ts'
 import { wires } from './wires.ts'
-import { routeOf } from './routes.ts'
-import type { Endpoint, HeaderReader } from './wire/endpoint.ts'
-import type { Wire } from './wire/wire.ts'
 
-export type { Endpoint, HeaderReader } from './wire/endpoint.ts'
+export type { Endpoint, HeaderReader } from './wire/wire.ts'
+
+/** What a path asks for, of which wire. Everything that has no route passes through unchanged. */
+export interface Route extends RouteMatch {
+  readonly wire: string
+}
+
+/** Reads the wire off a path. */
+export function routeOf(method: string, path: string): Route | undefined {
+  if (method !== 'POST') return undefined
+  const [pathname = '', query = ''] = path.split('?')
+  for (const { id, routes } of wires) {
+    const match = routes.match(pathname, query)
+    if (match !== undefined) return { wire: id, ...match }
+  }
+  return undefined
+}
+
+/** The same path asking for another model, where the path names one. */
+export function withPathModel(path: string, route: Route, model: string): string {
+  return route.model === undefined
+    ? path
+    : path.replace(/(\/(?:models|deployments)\/)[^/:?]+/, (_, before: string) => before + encodeURIComponent(model))
+}
 
 /** Where the wires' own vendors are, each once. */
 export const endpoints: readonly Endpoint[] = [...new Set(wires.map(({ endpoint }) => endpoint))]
@@ -47,3 +69,27 @@ export const baseUrlsAt = (url: string, every = false): readonly (readonly [vari
 /** A path below a base URL as SDKs have it, which may end in the version already. */
 export const pathUnder = ({ sdkPath }: Endpoint, path: string): string =>
   path.startsWith(`${sdkPath}/`) ? path.slice(sdkPath.length) : path
+
+/** Model calls in API formats that are not read here, by the path that they go to. */
+const UNREAD: readonly { readonly name: string; readonly path: RegExp }[] = [
+  { name: 'AWS Bedrock', path: /^\/model\/[^/]+\/(?:invoke|converse)/ },
+  { name: 'Vercel AI Gateway', path: /\/v\d+\/ai\/language-model$/ },
+  { name: 'Cohere', path: /^\/v[12]\/chat$/ },
+]
+
+/** Whose call passes by unread; undefined for what is no model call that is known. */
+export function unreadCall(method: string, pathname: string): string | undefined {
+  return method === 'POST' ? UNREAD.find(({ path }) => path.test(pathname))?.name : undefined
+}
+
+/** Bedrock's own wires; Claude on Bedrock frames its stream in a binary format. */
+const BEDROCK = /\/model\/[^/]+\/(converse|converse-stream|invoke|invoke-with-response-stream)$/
+
+/** @throws PlimsollError `unsupported` for model calls of wires that we do not speak: passing them on would look like managing them. */
+export function refuseUnspoken(path: string, prefixes: readonly string[]): void {
+  if (!BEDROCK.test(path.split('?')[0]!)) return
+  const known = prefixes.map((name) => `/${name}`)
+  throw new PlimsollError('unsupported', 'Bedrock has wires of its own, which this proxy does not speak yet.', {
+    advice: `Use the provider’s own API, or Vertex or Azure, through ${known.slice(0, -1).join(', ')} or ${known.at(-1)}.`,
+  })
+}

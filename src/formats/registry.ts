@@ -5,10 +5,10 @@ import type { Wire } from './wire/wire.ts'
 import { WIRES, wires, type WireFormat } from './wires.ts'
 
 export type { Wire } from './wire/wire.ts'
-export { detectFormat } from './detect.ts'
+export { detectFormat } from './wires.ts'
 export { wires, type WireFormat } from './wires.ts'
-export { createSseParser, formatSseEvent } from './framing/sse.ts'
-export { classifyProviderError } from './overflow/index.ts'
+export { createSseParser, formatSseEvent } from './framing.ts'
+export { classifyProviderError } from './overflow/classify.ts'
 
 export const byName: ReadonlyMap<string, Wire> = new Map(wires.map((wire) => [wire.id, wire]))
 

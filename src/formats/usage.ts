@@ -1,7 +1,7 @@
 import type { Usage } from '../core/usage.ts'
 import { type Fields, isRecord } from '../core/values.ts'
 import { wires } from './wires.ts'
-import { amount, amountsOf, has, type UsageShape } from './wire/usage.ts'
+import { amount, amountsOf, has, type UsageShape } from './wire/wire.ts'
 
 /** Reports of servers whose wire we do not speak. Bedrock's prompt is without its cached part. */
 const OTHERS: readonly UsageShape[] = [

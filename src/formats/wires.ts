@@ -1,9 +1,18 @@
+import { parsedJson, recordOf } from '../core/values.ts'
+import { FORMAT } from './anthropic-messages/decode.ts'
 import { wire as anthropicMessages } from './anthropic-messages/wire.ts'
+import type { DeclaredTool as AnthropicTool } from './anthropic-messages/write.ts'
 import { wire as gemini } from './gemini/wire.ts'
+import type { DeclaredTool as GeminiTool } from './gemini/write.ts'
 import { wire as ollamaChat } from './ollama-chat/wire.ts'
+import type { DeclaredTool as OllamaTool } from './ollama-chat/write.ts'
 import { wire as openaiChat } from './openai-chat/wire.ts'
+import type { DeclaredTool as ChatTool } from './openai-chat/write.ts'
 import { wire as openaiResponses } from './openai-responses/wire.ts'
+import type { DeclaredTool as ResponsesTool } from './openai-responses/write.ts'
 import type { Wire } from './wire/wire.ts'
+
+export { wire as DEMO_WIRE } from './anthropic-messages/wire.ts'
 
 /** The wires by name, and the one place that lists them. */
 export const WIRES = {
@@ -17,3 +26,29 @@ export const WIRES = {
 export type WireFormat = keyof typeof WIRES
 
 export const wires: readonly Wire[] = Object.values(WIRES)
+
+interface ByFormat {
+  'anthropic-messages': AnthropicTool
+  'openai-chat': ChatTool
+  'openai-responses': ResponsesTool
+  gemini: GeminiTool
+  'ollama-chat': OllamaTool
+}
+
+/** A tool as an element of a request's `tools`, by API format: what the vendor's SDK takes there. A format left out does not compile. */
+export type DeclaredTools = { [Format in WireFormat]: ByFormat[Format] }
+
+/** The wire that demonstrations speak: it shows most of what a wire can have. */
+export const DEMO_FORMAT = FORMAT
+
+/** Says which wire a request body speaks, or undefined when it is none of ours. */
+export function detectFormat(body: unknown): WireFormat | undefined {
+  const fields = recordOf(typeof body === 'string' ? parsedJson(body) : body)
+  if (fields === undefined) return undefined
+  let found: { readonly id: WireFormat; readonly sure: number } | undefined
+  for (const id of Object.keys(WIRES) as WireFormat[]) {
+    const sure = WIRES[id].resembles(fields)
+    if (sure > (found?.sure ?? 0)) found = { id, sure }
+  }
+  return found?.id
+}

@@ -2,7 +2,7 @@ import { PlimsollError } from '../core/errors.ts'
 import type { Answer } from './request/answer.ts'
 import type { Reply, Tap, Upstream, UpstreamAnswer } from './exchange-types.ts'
 import type { Gateway } from './gateway.ts'
-import { unreadCall } from '../formats/unread-calls.ts'
+import { unreadCall } from '../formats/endpoints.ts'
 import { SESSION_HEADER } from './identity.ts'
 import { goesToClient, goesUpstream, namedIn } from './headers.ts'
 

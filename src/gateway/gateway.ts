@@ -17,7 +17,7 @@ import type { Ledger } from './operate/ledger.ts'
 import { exchange } from './request/exchange.ts'
 import { chainOf, type HeldHistories } from './request/held-histories.ts'
 import { clientOf, maxBodyBytesOf, open, type OpenDeps, type OpenedRequest } from './request/open.ts'
-import { routeOf, type Route } from '../formats/routes.ts'
+import { routeOf, type Route } from '../formats/endpoints.ts'
 import type { Elsewhere, Owners } from './siblings/siblings.ts'
 import { ownPlace } from './upstream/upstreams.ts'
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PlimsollEvent } from '../../src/core/events.ts'
-import { createSseParser } from '../../src/formats/framing/sse.ts'
+import { createSseParser } from '../../src/formats/framing.ts'
 import { json, MESSAGE, plainUpstream } from '../gateway/upstream.ts'
 import { startPostgres, type PostgresServer } from '../stores/support/postgres-server.ts'
 import { temporaryFolder } from '../stores/support/temporary.ts'

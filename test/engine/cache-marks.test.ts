@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createSession } from '../../src/engine/session/session.ts'
-import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
+import { anthropicMessages } from '../../src/formats/anthropic-messages/wire.ts'
 import { call, createReferee } from '../../src/testing/referee/index.ts'
 import { resultText, toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'

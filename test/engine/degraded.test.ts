@@ -3,7 +3,7 @@ import { PlimsollError } from '../../src/core/errors.ts'
 import { handlesIn } from '../../src/core/handles.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { createSession } from '../../src/engine/session/session.ts'
-import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
+import { anthropicMessages } from '../../src/formats/anthropic-messages/wire.ts'
 import { resultText, toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 

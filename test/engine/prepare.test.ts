@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
+import { anthropicMessages } from '../../src/formats/anthropic-messages/wire.ts'
 import { resultText, toolLoop, type LoopOptions } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { applyEdits, restore } from '../../src/core/edits.ts'
-import { readMessages } from '../../src/formats/kit/restored.ts'
+import { readMessages } from '../../src/formats/kit/editing.ts'
 import { CODECS, type WireFormat } from '../../src/formats/registry.ts'
 
 /** A history of which the client knows the first and the last messages; the step between them was hidden from it. */

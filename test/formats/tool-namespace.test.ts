@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isRecursiveSchema } from '../../src/formats/kit/recursive-schema.ts'
-import { declaredAs } from '../../src/formats/kit/tool-namespace.ts'
+import { declaredAs, isRecursiveSchema } from '../../src/formats/kit/tools.ts'
 
 describe('a function declaration as OpenAI models read it', () => {
   it('carries titles and descriptions of the parameters and of each member', () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { chainOf } from '../../src/core/chain.ts'
 import { CLAUDE_CODE } from '../../src/core/identity.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
+import { anthropicMessages } from '../../src/formats/anthropic-messages/wire.ts'
 import { createPlimsoll } from '../../src/index.ts'
 import {
   createConversations,

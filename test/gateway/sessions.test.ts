@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { policyNamed } from '../../src/engine/presets/index.ts'
-import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
+import { anthropicMessages } from '../../src/formats/anthropic-messages/wire.ts'
 import { speakerOf, tenantOf, type Speaker } from '../../src/gateway/identity.ts'
 import { json, MESSAGE, plainUpstream, post, testProxy } from './upstream.ts'
 

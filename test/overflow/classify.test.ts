@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { ClassifiedError } from '../../src/formats/overflow/index.ts'
-import { classifyProviderError } from '../../src/formats/overflow/index.ts'
+import { type ClassifiedError, classifyProviderError } from '../../src/formats/overflow/classify.ts'
 
 interface Case {
   readonly name: string

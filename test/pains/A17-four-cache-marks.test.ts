@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
+import { anthropicMessages } from '../../src/formats/anthropic-messages/wire.ts'
 import { resultText } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 import { asyncProperty, SEED } from '../support/property.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
-import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
+import { anthropicMessages } from '../../src/formats/anthropic-messages/wire.ts'
 import { testEngine } from '../support/engine.ts'
 import { withFolder } from '../stores/support/temporary.ts'
 import { occurrences, runLoop } from './support/loop.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
+import { anthropicMessages } from '../../src/formats/anthropic-messages/wire.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 import { runLoop } from './support/loop.ts'

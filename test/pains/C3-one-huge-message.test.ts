@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
-import { anthropicMessages } from '../../src/formats/anthropic-messages/index.ts'
+import { anthropicMessages } from '../../src/formats/anthropic-messages/wire.ts'
 import { resultText } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 import { prepareMessages } from './support/loop.ts'

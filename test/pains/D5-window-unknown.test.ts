@@ -3,7 +3,7 @@ import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
 import { learnedLimits } from '../../src/engine/learning/learned-limits.ts'
 import { lessonOf } from '../../src/engine/learning/size-refusal.ts'
-import { classifyProviderError } from '../../src/formats/overflow/index.ts'
+import { classifyProviderError } from '../../src/formats/overflow/classify.ts'
 import { limitOf } from '../../src/meter/index.ts'
 
 const catalogue = bundledCatalogue()

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { classifyProviderError } from '../../src/formats/overflow/index.ts'
-import { createSseParser } from '../../src/formats/framing/sse.ts'
+import { classifyProviderError } from '../../src/formats/overflow/classify.ts'
+import { createSseParser } from '../../src/formats/framing.ts'
 import { createReferee, say, startReferee } from '../../src/testing/referee/index.ts'
 import type { Fault, RunningReferee } from '../../src/testing/referee/index.ts'
 import { bodyOf, HEADERS, pathOf, post, postHttp, textOf, WIRES } from './ask.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createSseParser } from '../../src/formats/framing/sse.ts'
+import { createSseParser } from '../../src/formats/framing.ts'
 import { createHiddenTokenizer, createReferee, say } from '../../src/testing/referee/index.ts'
 import type { SdkWire as Wire } from '../support/sdk-wires.ts'
 import type { Referee, UsageMode } from '../../src/testing/referee/index.ts'

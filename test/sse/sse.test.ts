@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { StreamEvent } from '../../src/core/codec.ts'
-import { createSseParser, formatSseComment, formatSseEvent, SSE_DONE } from '../../src/formats/framing/sse.ts'
+import { createSseParser, formatSseComment, formatSseEvent, SSE_DONE } from '../../src/formats/framing.ts'
 
 const parse = (chunks: readonly (Uint8Array | string)[]): StreamEvent[] => {
   const parser = createSseParser()

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Codec, ModelResponse } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
-import { classifyProviderError, type ClassifiedError } from '../../formats/overflow/index.ts'
+import { classifyProviderError, type ClassifiedError } from '../../formats/overflow/classify.ts'
 import { parsedJson, recordOf, listOf, textOf } from '../../core/values.ts'
 import { pathUnder, endpoints, speakers, type Endpoint } from '../../formats/endpoints.ts'
 import type { ModelCall } from '../../ports/model-call.ts'
-import { DEMO_WIRE, DEMO_FORMAT } from '../../formats/demo.ts'
+import { DEMO_WIRE, DEMO_FORMAT } from '../../formats/wires.ts'
 import type { Wire } from '../../formats/registry.ts'
 import {
   call,

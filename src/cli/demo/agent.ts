@@ -1,4 +1,4 @@
-import { DEMO_WIRE } from '../../formats/demo.ts'
+import { DEMO_WIRE } from '../../formats/wires.ts'
 import type { Entry } from '../../formats/wire/chat.ts'
 import { SYSTEM, TASK, TOOLS, toolOutput } from './incident.ts'
 

@@ -1,7 +1,7 @@
 import type { Gateway } from '../../gateway/gateway.ts'
 import { startProxy } from '../../gateway/proxy.ts'
 import { startReferee } from '../../testing/referee/index.ts'
-import { DEMO_FORMAT, DEMO_WIRE } from '../../formats/demo.ts'
+import { DEMO_FORMAT, DEMO_WIRE } from '../../formats/wires.ts'
 import { runAgent } from './agent.ts'
 import { scriptOf } from './incident.ts'
 

@@ -1,15 +1,150 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
-import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
-import { placesOf } from '../kit/cache-marks.ts'
-import { bytesOf, indexGrown, isWrittenAlike, member, rawText, type JsonNode } from '../json/json-index.ts'
+import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { itemsBehindHead } from '../kit/grown-items.ts'
-import { placedItem } from '../kit/placed-item.ts'
-import { badInput, defined, objectsIn } from '../kit/reading.ts'
+import { bytesOf, indexGrown, isWrittenAlike, type JsonNode, member, rawText } from '../json/json-index.ts'
 import { spliceMemberOut } from '../json/splice.ts'
-import { readBlock } from './blocks.ts'
-import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
-import { FORMAT, MARK_KEYS, messageAt, nodeAt, sourceOf, type Place, type Source } from './source.ts'
+import { type MarkPlaces, placesOf, restoredFragment, sealedBy } from '../kit/editing.ts'
+import {
+  arrayOf,
+  badInput,
+  defined,
+  itemsBehindHead,
+  messageList,
+  objectsIn,
+  placedItem,
+  type ToolNames,
+  toolNamesIn,
+} from '../kit/reading.ts'
+
+export const FORMAT = 'anthropic-messages'
+
+/** Members that hold a client's cache mark. */
+export const MARK_KEYS = ['cache_control']
+
+/** The codec's private index of a decoded body. */
+export interface Source {
+  readonly text: string
+  readonly bytes: number
+  /** Where keys of cache marks stand in the text. */
+  readonly marks: MarkPlaces
+  readonly root: JsonNode
+  /** The items as they were read; the same list coming back means that nothing changed. */
+  readonly items: readonly Item[]
+  /** The same by message. */
+  readonly itemsOf: readonly (readonly Item[])[]
+}
+
+/** Where an item stands: a block of a message, or the content that is a message's only item. */
+export interface Place {
+  readonly message: number
+  /** True when the content is a plain string, or an empty list, and there is no block. */
+  readonly bare: boolean
+  readonly block: number
+}
+
+export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
+export const placeOf = (item: Item): Place | undefined =>
+  item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
+
+export const messagesOf = (root: JsonNode): readonly JsonNode[] => member(root, 'messages')?.items ?? []
+
+const messageAt = (root: JsonNode, index: number): JsonNode | undefined => member(root, 'messages')?.at(index)
+
+/** The fragment that a place names. */
+export function nodeAt(root: JsonNode, { message, bare, block }: Place): JsonNode {
+  const content = member(messageAt(root, message), 'content')!
+  return bare ? content : content.at(block)!
+}
+
+/** Blocks of a provider-run tool come as `x_tool_use` and `x_tool_result`; the family grows, so the rule is structural. */
+const isServerCall = (type: string): boolean => type !== 'tool_use' && type.endsWith('tool_use')
+const isServerResult = (type: string): boolean => type !== 'tool_result' && type.endsWith('tool_result')
+
+export const { fieldsOf, parsedMessages, endOfMessage, listIn, withMessages } = messageList('messages')
+
+/** The wire text that an item was read from. */
+export function fragmentOf(conversation: Conversation, item: Item): string {
+  const place = placeOf(item)
+  return place === undefined ? restoredFragment(item, fragmentOf) : sourceOf(conversation).root.sliceAt(pathOf(place))!
+}
+
+export function quotedOf(conversation: Conversation, item: Item): string | undefined {
+  const place = placeOf(item)
+  return place === undefined ? undefined : sourceOf(conversation).root.quotedAt(pathOf(place), item.text)
+}
+
+const pathOf = ({ message, bare, block }: Place): (string | number)[] =>
+  bare ? ['messages', message, 'content'] : ['messages', message, 'content', block]
+
+type Block = Readonly<Record<string, unknown>>
+
+/** Reads one content block. `raw` gives its JSON text, `rawInput` that of a call's arguments, as they stand on the wire. */
+export function readBlock(block: Block, role: Role, raw: () => string, rawInput: () => string): ItemCore {
+  const type = stringOf(block['type']) ?? ''
+  if (type === 'text') return { kind: role === 'assistant' ? 'assistant' : 'user', text: stringOf(block['text']) ?? '' }
+  if (type === 'thinking') return { kind: 'reasoning', text: stringOf(block['thinking']) ?? '', sealed: true }
+  // Encrypted: only its issuer can read it, so there is no text to show; the meter takes its size from the payload.
+  if (type === 'redacted_thinking') {
+    return { kind: 'reasoning', text: '', sealed: true, ...sealedBy(stringOf(block['data'])) }
+  }
+  if (type === 'tool_use' || isServerCall(type)) return readCall(block, type, rawInput())
+  if (type === 'tool_result') return readResult(block)
+  if (isServerResult(type)) {
+    return defined({
+      kind: 'result' as const,
+      text: raw(),
+      callId: stringOf(block['tool_use_id']),
+      serverSide: true,
+      sealed: true,
+    })
+  }
+  if (type === 'image' || type === 'document')
+    return { kind: 'media', text: documentText(block), media: [readMedia(block)] }
+  if (type === 'compaction') return { kind: 'opaque', text: raw(), sealed: true, standsForPrefix: true }
+  return { kind: 'opaque', text: raw(), sealed: true }
+}
+
+function readCall(block: Block, type: string, text: string): ItemCore {
+  return defined({
+    kind: 'call' as const,
+    text,
+    callId: stringOf(block['id']),
+    toolName: stringOf(block['name']),
+    serverSide: isServerCall(type) ? true : undefined,
+  })
+}
+
+function readResult(block: Block): ItemCore {
+  const content = block['content']
+  const parts = (arrayOf(content) ?? []).map((part) => recordOf(part) ?? {})
+  const media = parts.filter((part) => part['type'] === 'image' || part['type'] === 'document').map(readMedia)
+  const texts = parts.map((part) => stringOf(part['text'])).filter((text) => text !== undefined)
+  return defined({
+    kind: 'result' as const,
+    text: stringOf(content) ?? texts.join('\n'),
+    callId: stringOf(block['tool_use_id']),
+    isError: block['is_error'] === true ? true : undefined,
+    media: media.length > 0 ? media : undefined,
+  })
+}
+
+function readMedia(block: Block): Media {
+  const source = recordOf(block['source']) ?? {}
+  return defined({
+    type: block['type'] === 'image' ? ('image' as const) : ('document' as const),
+    mime: stringOf(source['media_type']),
+    data: source['type'] === 'base64' ? stringOf(source['data']) : undefined,
+    reference: stringOf(source['url']) ?? stringOf(source['file_id']),
+    name: stringOf(block['title']),
+  })
+}
+
+/** A document can carry plain text instead of a file; that text is what the model reads. */
+function documentText(block: Block): string {
+  const source = recordOf(block['source'])
+  if (source?.['type'] === 'text') return stringOf(source['data']) ?? ''
+  return ''
+}
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined

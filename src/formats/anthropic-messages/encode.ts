@@ -1,20 +1,161 @@
-import type { Conversation, EnvelopeChanges } from '../../core/conversation.ts'
+import type { MarkOptions } from '../../core/codec.ts'
+import type { Conversation, EnvelopeChanges, NativeManagement } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import { markJson, moveCacheMarks, partAt, type CacheMark, type MarkedWire } from '../kit/cache-marks.ts'
-import { writeForeign, type Written } from '../kit/cross.ts'
-import { member, rawText, type JsonNode } from '../json/json-index.ts'
-import { jsonTextOf } from '../json/json-text.ts'
-import { groupByMessage } from '../kit/outgoing.ts'
-import { writeRestored } from '../kit/restored.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
-import { haveOnly, joinContents, mergeNeighbours, type RawMessage } from '../kit/same-role.ts'
-import { objectJson, sealedError } from '../kit/sealed.ts'
-import { inOrder, spliceArray, spliceMember, spliceSized, type ArrayPart, type Splice } from '../json/splice.ts'
-import { decode } from './decode.ts'
-import { nativeSplice } from './native.ts'
-import { FORMAT, MARK_KEYS, nodeAt, placeOf, sourceOf, type Source } from './source.ts'
-import { declare } from './declare.ts'
-import { writeAnthropicMessages } from './write.ts'
+import { indexJson, type JsonNode, member, rawText } from '../json/json-index.ts'
+import {
+  type ArrayPart,
+  inOrder,
+  jsonTextOf,
+  type Splice,
+  spliceArray,
+  spliceMember,
+  spliceSized,
+  spliceText,
+} from '../json/splice.ts'
+import {
+  type CacheMark,
+  groupByMessage,
+  haveOnly,
+  joinContents,
+  type MarkedWire,
+  markJson,
+  mergeNeighbours,
+  moveCacheMarks,
+  objectJson,
+  partAt,
+  type RawMessage,
+  sealedError,
+  writeRestored,
+} from '../kit/editing.ts'
+import { arrayOf } from '../kit/reading.ts'
+import { writeForeign, type Written } from '../kit/writing.ts'
+import { decode, FORMAT, MARK_KEYS, messagesOf, nodeAt, placeOf, type Source, sourceOf } from './decode.ts'
+import { declare, writeAnthropicMessages } from './write.ts'
+
+/** The vendor refuses a lower trigger. */
+const LEAST_COMPACT_TOKENS = 50_000
+
+/** A client that manages its own context keeps its own words about it. */
+function nativeSplice(root: JsonNode, native: NativeManagement): Splice[] {
+  if ((member(root, 'context_management')?.value ?? null) !== null) return []
+  const edits = editsOf(recordOf(root.value) ?? {}, native)
+  return edits.length === 0 ? [] : [spliceMember(root, 'context_management', JSON.stringify({ edits }))]
+}
+
+function editsOf(body: Readonly<Record<string, unknown>>, native: NativeManagement): object[] {
+  const { clearThinking, clearToolUses, compactAtTokens } = native
+  const thinking = recordOf(body['thinking'])?.['type']
+  const edits: object[] = []
+  // Has to stand first, and is refused where nothing thinks.
+  if (clearThinking !== undefined && (thinking === 'enabled' || thinking === 'adaptive'))
+    edits.push({
+      type: 'clear_thinking_20251015',
+      keep: { type: 'thinking_turns', value: Math.max(1, clearThinking.keepTurns) },
+    })
+  if (clearToolUses !== undefined && (arrayOf(body['tools'])?.length ?? 0) > 0)
+    edits.push({
+      type: 'clear_tool_uses_20250919',
+      trigger: { type: 'input_tokens', value: clearToolUses.atTokens },
+      keep: { type: 'tool_uses', value: clearToolUses.keep },
+      clear_at_least: { type: 'input_tokens', value: clearToolUses.atLeastTokens },
+    })
+  if (compactAtTokens !== undefined && compactAtTokens >= LEAST_COMPACT_TOKENS)
+    edits.push({ type: 'compact_20260112', trigger: { type: 'input_tokens', value: compactAtTokens } })
+  return edits
+}
+
+const BETAS: readonly (readonly [prefix: string, beta: string])[] = [
+  ['compact_', 'compact-2026-01-12'],
+  ['clear_', 'context-management-2025-06-27'],
+]
+
+/** The beta headers without which the vendor does not know what a body asks for. */
+export function nativeBetas(body: unknown): string[] {
+  const edits = arrayOf(recordOf(recordOf(body)?.['context_management'])?.['edits']) ?? []
+  const types = edits.map((edit) => stringOf(recordOf(edit)?.['type']) ?? '')
+  return BETAS.filter(([prefix]) => types.some((type) => type.startsWith(prefix))).map(([, beta]) => beta)
+}
+
+const MARK = '{"type":"ephemeral"}'
+/** Blocks that take a mark for certain; thinking is refused with one, and unknown kinds stay as they came. */
+const MARKABLE = new Set(['text', 'image', 'document', 'tool_use', 'tool_result'])
+
+/**
+ * Sets cache marks in a body that has none: one behind the instructions (or tools), one behind the summary of an epoch, one on the
+ * newest block, and one where the newest block of the request before stood, so that its entry is found however many blocks a step
+ * has (the vendor looks back over twenty). Undefined when the client has marks of its own, or nothing can carry one.
+ */
+export function placeCacheMarks(text: string, options: MarkOptions = {}): string | undefined {
+  const { summaryMessage, suffixMessages = 0 } = options
+  if (text.includes('"cache_control"')) return undefined
+  const root = indexJson(text)
+  const all = messagesOf(root)
+  const messages = all.slice(0, all.length - suffixMessages)
+  const places = new Set<number>()
+  const splices: Splice[] = []
+  const add = (splice: Splice | undefined): void => {
+    if (splice === undefined || places.has(splice.start)) return
+    places.add(splice.start)
+    splices.push(splice)
+  }
+  add(markHead(text, root))
+  if (summaryMessage !== undefined) add(markMessage(text, messages[summaryMessage]))
+  const last = lastMarkable(text, messages, messages.length - 1)
+  if (last !== undefined) {
+    const answer = messages.findLastIndex((message, i) => i <= last.index && roleOf(message) === 'assistant')
+    if (answer > 0) add(lastMarkable(text, messages, answer - 1)?.splice)
+    add(last.splice)
+  }
+  return splices.length === 0 ? undefined : spliceText(text, splices)
+}
+
+function markHead(text: string, root: JsonNode): Splice | undefined {
+  const system = member(root, 'system')
+  if (system?.type === 'string') return stringOf(system.value) === '' ? undefined : markString(text, system)
+  return markLast(system) ?? markLast(member(root, 'tools'))
+}
+
+function markLast(list: JsonNode | undefined): Splice | undefined {
+  const block = list?.items?.at(-1)
+  return block?.type === 'object' && recordOf(block.value)?.['text'] !== ''
+    ? spliceMember(block, 'cache_control', MARK)
+    : undefined
+}
+
+/** The newest place at or before a message that takes a mark. */
+function lastMarkable(
+  text: string,
+  messages: readonly JsonNode[],
+  from: number,
+): { readonly index: number; readonly splice: Splice } | undefined {
+  for (let index = from; index >= 0; index--) {
+    const splice = markMessage(text, messages[index])
+    if (splice !== undefined) return { index, splice }
+  }
+  return undefined
+}
+
+function markMessage(text: string, message: JsonNode | undefined): Splice | undefined {
+  const content = member(message, 'content')
+  if (content?.type === 'string') return stringOf(content.value) === '' ? undefined : markString(text, content)
+  const block = content?.items?.findLast(isMarkable)
+  return block === undefined ? undefined : spliceMember(block, 'cache_control', MARK)
+}
+
+function isMarkable(block: JsonNode): boolean {
+  const fields = recordOf(block.value)
+  return MARKABLE.has(stringOf(fields?.['type']) ?? '') && fields?.['text'] !== ''
+}
+
+/** A plain string has no room for a mark; as a block it says the same. */
+const markString = (text: string, node: JsonNode): Splice => ({
+  start: node.start,
+  end: node.end,
+  text: `[{"type":"text","text":${rawText(text, node)},"cache_control":${MARK}}]`,
+})
+
+const roleOf = (message: JsonNode): unknown => recordOf(message.value)?.['role']
 
 export function encode(conversation: Conversation): Written {
   if (conversation.format !== FORMAT) return writeForeign(conversation, writeAnthropicMessages, { decode, encode })

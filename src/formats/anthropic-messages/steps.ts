@@ -1,5 +1,5 @@
 import type { StreamEvent } from '../../core/codec.ts'
-import { Numbered } from '../kit/pieces.ts'
+import { Numbered } from '../kit/streams.ts'
 import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
   byToolChoice,

@@ -1,13 +1,75 @@
-import type { ModelResponse, StreamEvent, StreamReducer } from '../../core/codec.ts'
-import { Numbered, parseEvent, type Fields } from '../kit/pieces.ts'
-import { numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { readResponse } from './response.ts'
+import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
+import type { Item } from '../../core/item.ts'
+import { type Fields, isRecord, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
+import { type MutableFields, Numbered, parseEvent } from '../kit/streams.ts'
+import { amount, has, knownUsage, nested, type UsageShape } from '../wire/wire.ts'
+import { readBlock } from './decode.ts'
+
+/** Input is reported without its cached part; ours includes it. */
+export const usage: UsageShape = {
+  // Another wire has the same names, and details beside them that this one lacks.
+  fits: (fields) =>
+    (has(fields, 'input_tokens') || has(fields, 'output_tokens')) &&
+    !isRecord(fields['input_tokens_details']) &&
+    !isRecord(fields['output_tokens_details']),
+  read(fields) {
+    const cacheRead = amount(fields, 'cache_read_input_tokens')
+    const lifetimes = nested(fields, 'cache_creation')
+    const cacheWriteLong = amount(lifetimes, 'ephemeral_1h_input_tokens')
+    const cacheWrite = Math.max(
+      amount(fields, 'cache_creation_input_tokens'),
+      cacheWriteLong + amount(lifetimes, 'ephemeral_5m_input_tokens'),
+    )
+    return {
+      input: amount(fields, 'input_tokens') + cacheRead + cacheWrite,
+      cacheRead,
+      cacheWrite,
+      ...(cacheWriteLong > 0 && { cacheWriteLong }),
+      output: amount(fields, 'output_tokens'),
+      reasoning: 0,
+    }
+  },
+}
+
+const STOPS: Readonly<Record<string, StopReason>> = {
+  end_turn: 'end',
+  stop_sequence: 'end',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  tool_use: 'tool-use',
+  refusal: 'refusal',
+  pause_turn: 'pause',
+}
+
+export function readResponse(body: unknown): ModelResponse {
+  const message = recordOf(body) ?? {}
+  const items = (arrayOf(message['content']) ?? []).map((value, block): Item => {
+    const fields = recordOf(value) ?? {}
+    const read = readBlock(
+      fields,
+      'assistant',
+      () => JSON.stringify(fields),
+      () => JSON.stringify(fields['input'] ?? {}),
+    )
+    return { id: `r.${block}`, role: 'assistant', message: 0, ...read }
+  })
+  return {
+    items,
+    stop: STOPS[stringOf(message['stop_reason']) ?? ''] ?? 'unknown',
+    ...defined({
+      id: stringOf(message['id']),
+      model: stringOf(message['model']),
+      usage: knownUsage(usage, message['usage']),
+    }),
+  }
+}
 
 /** Puts a streamed message together again. Text arrives in pieces that are joined once, at the end. */
 export function stream(): StreamReducer {
-  let message: Fields = {}
-  let usage: Fields = {}
-  const blocks = new Numbered<{ start: Fields; pieces: Map<string, string[]> }>()
+  let message: MutableFields = {}
+  let usage: MutableFields = {}
+  const blocks = new Numbered<{ start: MutableFields; pieces: Map<string, string[]> }>()
   // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
   const seen: { done: boolean; error?: unknown } = { done: false }
 
@@ -19,7 +81,7 @@ export function stream(): StreamReducer {
     else pieces.push(piece)
   }
 
-  const onDelta = (event: Readonly<Fields>): void => {
+  const onDelta = (event: Fields): void => {
     const index = numberOf(event['index']) ?? -1
     const delta = recordOf(event['delta']) ?? {}
     if (delta['type'] === 'text_delta') append(index, 'text', delta['text'])
@@ -52,8 +114,8 @@ export function stream(): StreamReducer {
   })
 }
 
-function finishBlock({ start, pieces }: { start: Fields; pieces: Map<string, string[]> }): Fields {
-  const block: Fields = { ...start }
+function finishBlock({ start, pieces }: { start: MutableFields; pieces: Map<string, string[]> }): MutableFields {
+  const block: MutableFields = { ...start }
   for (const [field, parts] of pieces) {
     const text = parts.join('')
     block[field] = field === 'input' ? parseInput(text, start['input']) : (stringOf(start[field]) ?? '') + text

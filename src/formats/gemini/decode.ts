@@ -1,28 +1,266 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
-import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
-import { bytesOf, indexGrown, rawText, type JsonNode } from '../json/json-index.ts'
+import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { itemsBehindHead } from '../kit/grown-items.ts'
-import { placedItem } from '../kit/placed-item.ts'
-import { badInput, defined, objectsIn } from '../kit/reading.ts'
-import { isRecursiveSchema } from '../kit/recursive-schema.ts'
-import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
-import { readPart, type ItemCore } from './read-part.ts'
 import {
-  contentAt,
-  elementAt,
-  elementsOf,
-  field,
-  FORMAT,
-  listOf,
-  requestIn,
-  rootOf,
-  snakeCase,
-  sourceOf,
-  valueAt,
-  type Place,
-  type Source,
-} from './source.ts'
+  bytesOf,
+  compactJson,
+  indexGrown,
+  type JsonMember,
+  type JsonNode,
+  member,
+  memberEntry,
+  rawText,
+} from '../json/json-index.ts'
+import { restoredFragment } from '../kit/editing.ts'
+import {
+  arrayOf,
+  badInput,
+  defined,
+  itemsBehindHead,
+  mediaTypeOf,
+  objectsIn,
+  placedItem,
+  type ToolNames,
+  toolNamesIn,
+} from '../kit/reading.ts'
+import { isRecursiveSchema } from '../kit/tools.ts'
+
+export const FORMAT = 'gemini'
+
+/** The codec's private index of a decoded body. */
+export interface Source {
+  readonly text: string
+  readonly bytes: number
+  readonly body: JsonNode
+  /** The history as it was read; the same list coming back means that nothing changed. */
+  readonly items: readonly Item[]
+  /** What each content gave when it was read, so that the encoder knows whether some were dropped. */
+  readonly itemsOf: readonly (readonly Item[])[]
+}
+
+/** Where an item stands: a part of a content, or a content that has no parts. */
+export interface Place {
+  readonly shape: 'part' | 'content'
+  /** Index of the content. */
+  readonly message: number
+  readonly index: number
+}
+
+export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
+export const placeOf = (item: Item): Place | undefined =>
+  item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
+
+const snakeCases = new Map<string, string>()
+
+/** Only for keys that this codec names, so the memory of it stays small. */
+function snakeCase(key: string): string {
+  const known = snakeCases.get(key)
+  if (known !== undefined) return known
+  const snake = key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  snakeCases.set(key, snake)
+  return snake
+}
+
+/** Google's servers read `systemInstruction` and `system_instruction` alike; keys are named here in camel case. */
+export function field(node: JsonNode | undefined, key: string): JsonNode | undefined {
+  return fieldEntry(node, key)?.node
+}
+
+export function fieldEntry(node: JsonNode | undefined, key: string): JsonMember | undefined {
+  return memberEntry(node, key) ?? memberEntry(node, snakeCase(key))
+}
+
+export function valueAt(fields: Fields | undefined, key: string): unknown {
+  return fields?.[key] ?? fields?.[snakeCase(key)]
+}
+
+/** The request inside a body: the body itself, or the member `request` of one that Code Assist wrapped. */
+export function requestIn(body: Fields): Fields {
+  return body['contents'] === undefined ? (recordOf(body['request']) ?? body) : body
+}
+
+export function rootOf(body: JsonNode): JsonNode {
+  const isWrapped = requestIn(body.value as Fields) !== body.value
+  return isWrapped ? member(body, 'request')! : body
+}
+
+/** The members of a list. Google's servers also take a single object where a list is meant. */
+export function elementsOf(node: JsonNode | undefined): readonly JsonNode[] {
+  if (node?.type === 'array') return node.items ?? []
+  return node?.type === 'object' ? [node] : []
+}
+
+/** The same for a parsed value. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : recordOf(value) === undefined ? [] : [value]
+}
+
+/** One member of such a list, without nodes for the others. */
+export function elementAt(node: JsonNode | undefined, index: number): JsonNode | undefined {
+  if (node?.type === 'array') return node.at(index)
+  return node?.type === 'object' && index === 0 ? node : undefined
+}
+
+const contentAt = (body: JsonNode, index: number): JsonNode | undefined =>
+  elementAt(member(rootOf(body), 'contents'), index)
+
+/** The fragment that a place names. */
+export function nodeAt(body: JsonNode, { shape, message, index }: Place): JsonNode {
+  const content = contentAt(body, message)!
+  return shape === 'content' ? content : elementAt(field(content, 'parts'), index)!
+}
+
+const TELLING_KEYS = ['system_instruction', 'generation_config', 'tool_config', 'safety_settings', 'cached_content']
+
+/** A key that we add, in the case that the body uses. */
+export function newKey(root: JsonNode, key: string): string {
+  return TELLING_KEYS.some((telling) => member(root, telling) !== undefined) ? snakeCase(key) : key
+}
+
+/** The request's members as parsed. */
+export const fieldsOf = (conversation: Conversation): Fields => sourceOf(conversation).body.value as Fields
+
+export function withMessages(fields: Fields, messages: readonly unknown[]): Fields {
+  const request = requestIn(fields)
+  const changed = { ...request, contents: messages }
+  return request === fields ? changed : { ...fields, request: changed }
+}
+
+export const parsedMessages = (conversation: Conversation): readonly unknown[] =>
+  listOf(requestIn(fieldsOf(conversation))['contents'])
+
+export const endOfMessage = (conversation: Conversation, message: number): number =>
+  contentAt(sourceOf(conversation).body, message)!.end
+
+export const listIn = (conversation: Conversation): JsonNode | undefined =>
+  member(rootOf(sourceOf(conversation).body), 'contents')
+
+/** The wire text that an item was read from. */
+export function fragmentOf(conversation: Conversation, item: Item): string {
+  const place = placeOf(item)
+  if (place === undefined) return restoredFragment(item, fragmentOf)
+  const source = sourceOf(conversation)
+  return rawText(source.text, nodeAt(source.body, place))
+}
+
+export function quotedOf(conversation: Conversation, item: Item): string | undefined {
+  const place = placeOf(item)
+  return place === undefined ? undefined : nodeAt(sourceOf(conversation).body, place).quotedAt([], item.text)
+}
+
+export type ItemCore = Pick<Item, 'kind' | 'role' | 'text'> &
+  Partial<Pick<Item, 'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'sealedCharacters' | 'media'>>
+
+/** Gives the JSON text of a value below the part as it stands on the wire; without keys, of the part itself. */
+export type Raw = (...keys: string[]) => string
+
+export function readPart(part: Fields, role: Role, raw: Raw): ItemCore {
+  const signed = valueAt(part, 'thoughtSignature') !== undefined
+  const text = stringOf(part['text'])
+  if (text !== undefined) return readText(part, text, role, signed)
+  const inner = (key: string): Fields | undefined => recordOf(valueAt(part, key))
+  const call = inner('functionCall')
+  if (call !== undefined) {
+    return defined({
+      kind: 'call' as const,
+      role: 'assistant' as const,
+      text: call['args'] === undefined ? '{}' : raw('functionCall', 'args'),
+      ...named(call),
+      sealed: signed ? true : undefined,
+      sealedCharacters: stringOf(valueAt(part, 'thoughtSignature'))?.length,
+    })
+  }
+  const response = inner('functionResponse')
+  if (response !== undefined) return readResponsePart(response, () => raw('functionResponse', 'response'))
+  const server = readServerPart(part, raw)
+  if (server !== undefined) return server
+  const media = readMedia(part)
+  if (media !== undefined) return { kind: 'media', role, text: '', media: [media], ...(signed && { sealed: true }) }
+  return { kind: 'opaque', role, text: raw(), sealed: true }
+}
+
+function readText(part: Fields, text: string, role: Role, signed: boolean): ItemCore {
+  const sealed = signed ? ({ sealed: true } as const) : {}
+  if (part['thought'] === true) return { kind: 'reasoning', role, text, ...sealed }
+  // A stream can end on an empty text that only carries the signature of the thoughts before it.
+  if (text === '' && signed) return { kind: 'reasoning', role, text, sealed: true }
+  return { kind: role === 'assistant' ? 'assistant' : 'user', role, text }
+}
+
+const named = (fields: Fields): { callId: string | undefined; toolName: string | undefined } => ({
+  callId: stringOf(fields['id']),
+  toolName: stringOf(fields['name']),
+})
+
+/** A response is an object; where it is nothing but one string, that string is what the model reads. */
+function readResponsePart(response: Fields, raw: () => string): ItemCore {
+  const body = recordOf(response['response'])
+  const key = textKeyOf(body)
+  const media = (arrayOf(response['parts']) ?? []).map((part) => readMedia(recordOf(part) ?? {}))
+  const found = media.filter((part) => part !== undefined)
+  return defined({
+    kind: 'result' as const,
+    role: 'tool' as const,
+    text: key !== undefined ? String(body![key]) : body === undefined ? '' : compactJson(raw()),
+    ...named(response),
+    isError: key === 'error' ? true : undefined,
+    media: found.length > 0 ? found : undefined,
+  })
+}
+
+/** The only member of a response, if it is a string. */
+export function textKeyOf(response: Fields | undefined): string | undefined {
+  const keys = Object.keys(response ?? {})
+  const [key] = keys
+  return keys.length === 1 && typeof response![key!] === 'string' ? key : undefined
+}
+
+/** Tools that Google runs: code execution, and the call and response parts of the others. */
+function readServerPart(part: Fields, raw: Raw): ItemCore | undefined {
+  const ours = { role: 'assistant', serverSide: true, sealed: true } as const
+  const code = recordOf(valueAt(part, 'executableCode'))
+  if (code !== undefined) {
+    const text = stringOf(code['code']) ?? ''
+    return defined({ kind: 'call' as const, ...ours, text, callId: stringOf(code['id']), toolName: 'code_execution' })
+  }
+  const outcome = recordOf(valueAt(part, 'codeExecutionResult'))
+  if (outcome !== undefined) {
+    return defined({
+      kind: 'result' as const,
+      ...ours,
+      text: stringOf(outcome['output']) ?? '',
+      callId: stringOf(outcome['id']),
+      toolName: 'code_execution',
+      isError: outcome['outcome'] === 'OUTCOME_OK' ? undefined : true,
+    })
+  }
+  for (const [key, kind, says] of [
+    ['toolCall', 'call', 'args'],
+    ['toolResponse', 'result', 'response'],
+  ] as const) {
+    const fields = recordOf(valueAt(part, key))
+    if (fields === undefined) continue
+    const toolName = stringOf(valueAt(fields, 'toolType'))
+    const text = fields[says] === undefined ? '{}' : raw(key, says)
+    return defined({ kind, ...ours, text, callId: stringOf(fields['id']), toolName })
+  }
+  return undefined
+}
+
+function readMedia(part: Fields): Media | undefined {
+  const inline = recordOf(valueAt(part, 'inlineData'))
+  const file = recordOf(valueAt(part, 'fileData'))
+  const fields = inline ?? file
+  if (fields === undefined) return undefined
+  const mime = stringOf(valueAt(fields, 'mimeType'))
+  return defined({
+    type: mediaTypeOf(mime),
+    mime,
+    data: stringOf(inline?.['data']),
+    reference: stringOf(valueAt(file, 'fileUri')),
+    name: stringOf(valueAt(fields, 'displayName')),
+  })
+}
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined

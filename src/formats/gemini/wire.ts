@@ -1,19 +1,90 @@
+import type { Codec } from '../../core/codec.ts'
 import { recordOf } from '../../core/values.ts'
-import { serverSentEvents } from '../framing/server-sent.ts'
-import type { Wire } from '../wire/wire.ts'
+import type { WireTraits } from '../../core/wire-traits.ts'
+import { serverSentEvents } from '../framing.ts'
+import { decodedPart, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
-import { chat } from './chat.ts'
-import { declare } from './declare.ts'
-import { endpoint } from './endpoint.ts'
-import { gemini as codec } from './index.ts'
-import { routes } from './routes.ts'
-import { FORMAT } from './source.ts'
+import {
+  decode,
+  endOfMessage,
+  fieldsOf,
+  FORMAT,
+  fragmentOf,
+  listIn,
+  parsedMessages,
+  quotedOf,
+  withMessages,
+} from './decode.ts'
+import { encode, envelope } from './encode.ts'
+import { checkGemini } from './rules.ts'
 import { steps } from './steps.ts'
-import { usage } from './usage.ts'
+import { readResponse, stream, usage } from './stream.ts'
+import { chat, declare } from './write.ts'
+
+const traits: WireTraits = {
+  promptFraming: 'contents',
+  windowHoldsAnswer: false,
+  // A signature belongs to the thought of a model that wants it back.
+  mayStrip: (thought) => thought.sealed !== true,
+  staleThinkingHeaders: {},
+  keepsAnswers: false,
+  compactsHistory: () => false,
+}
+
+const endpoint: Endpoint = {
+  name: 'gemini',
+  provider: 'gcp.gemini',
+  label: 'Gemini',
+  url: 'https://generativelanguage.googleapis.com',
+  sdkPath: '',
+  isLocal: false,
+  keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+  bases: ['GOOGLE_GEMINI_BASE_URL', 'GEMINI_BASE_URL'],
+  headers: (key): Record<string, string> => (key === undefined ? {} : { 'x-goog-api-key': key }),
+  credentials: ['x-goog-api-key'],
+  credentialQuery: 'key',
+  modelVariable: 'GEMINI_MODEL',
+  model: 'gemini-2.5-pro',
+  owns: (model) => /gemini/i.test(model),
+  ownsPath: (path) => path.startsWith('/v1beta/'),
+}
+
+const METHOD = /\/models\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/
+
+const routes: Routes = {
+  match(pathname, query) {
+    const [, model, method] = METHOD.exec(pathname) ?? []
+    if (model === undefined) return undefined
+    return {
+      action: method === 'countTokens' ? 'count' : 'generate',
+      model: decodedPart(model),
+      ...(method === 'streamGenerateContent' && {
+        stream: new URLSearchParams(query).get('alt') === 'sse' ? 'events' : 'json-array',
+      }),
+    }
+  },
+  path: (model, stream) =>
+    `/v1beta/models/${encodeURIComponent(model)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+  counted: (totalTokens) => ({ totalTokens }),
+}
+
+const gemini: Codec = {
+  format: FORMAT,
+  traits,
+  decode: (text) => decode(text),
+  encode,
+  fields: (conversation) => fieldsOf(conversation),
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
+  fragment: fragmentOf,
+  quoted: quotedOf,
+  check: checkGemini,
+  readResponse,
+  stream,
+}
 
 export const wire: Wire = {
   id: FORMAT,
-  codec,
+  codec: gemini,
   framing: serverSentEvents,
   answers,
   steps,

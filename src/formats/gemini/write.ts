@@ -1,9 +1,81 @@
-import type { Conversation } from '../../core/conversation.ts'
+import type { Conversation, NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
-import type { Written } from '../kit/cross.ts'
-import type { Fields } from '../../core/values.ts'
-import { geminiChoice } from '../kit/tool-choice.ts'
-import { argumentsOf, draftOf, isWebUrl, type Draft, type DraftTurn } from '../kit/writing.ts'
+import { type Fields, listOf, recordOf, recordsIn } from '../../core/values.ts'
+import {
+  argumentsOf,
+  type Draft,
+  draftOf,
+  type DraftTurn,
+  geminiChoice,
+  isWebUrl,
+  type Written,
+} from '../kit/writing.ts'
+import { type ChatWire, type Entry, runsOf, withAnswers } from '../wire/chat.ts'
+import { FORMAT } from './decode.ts'
+
+export interface FunctionDeclaration {
+  name: string
+  description: string
+  parametersJsonSchema: Record<string, unknown>
+}
+
+/** A tool in the request's list: it holds any number of functions. */
+export interface DeclaredTool {
+  functionDeclarations: FunctionDeclaration[]
+}
+
+export const declareFunction = ({ name, description, parameters }: NewTool): FunctionDeclaration => ({
+  name,
+  description,
+  parametersJsonSchema: { ...parameters },
+})
+
+export const declare = (tool: NewTool): DeclaredTool => ({ functionDeclarations: [declareFunction(tool)] })
+
+export const chat: ChatWire = {
+  body: ({ system, tools, entries, maxOutputTokens }) =>
+    JSON.stringify({
+      systemInstruction: { parts: [{ text: system }] },
+      contents: runsOf(withAnswers(entries)).map((run) => ({
+        role: run[0]!.type === 'assistant' ? 'model' : 'user',
+        parts: run.flatMap(partsOf),
+      })),
+      tools: [
+        {
+          functionDeclarations: tools.map(({ name, description, parameters }) => ({
+            name,
+            description,
+            parametersJsonSchema: parameters,
+          })),
+        },
+      ],
+      generationConfig: { maxOutputTokens },
+    }),
+  keeper() {
+    // Thought signatures ride on parts and must come back where they were.
+    const parts: object[] = []
+    return {
+      push: (event) => void parts.push(...partsIn(event).filter((part) => part['thought'] !== true)),
+      value: () => parts,
+    }
+  },
+}
+
+const partsIn = (event: Fields): readonly Fields[] =>
+  recordsIn(recordOf(recordOf(listOf(event['candidates'])[0])?.['content'])?.['parts'])
+
+function partsOf(entry: Entry): readonly object[] {
+  if (entry.type === 'user') return [{ text: entry.text }]
+  if (entry.type === 'result') {
+    const { callId, name, text, isError } = entry
+    return [{ functionResponse: { id: callId, name, response: isError ? { error: text } : { output: text } } }]
+  }
+  if (entry.raw?.wire === FORMAT && Array.isArray(entry.raw.value)) return entry.raw.value as object[]
+  return [
+    ...(entry.text === '' ? [] : [{ text: entry.text }]),
+    ...entry.calls.map(({ id, name, input }) => ({ functionCall: { id, name, args: input } })),
+  ]
+}
 
 /** Gemini 3 refuses a call without a signature; this is what its documents name for calls of another model. */
 export const FOREIGN_SIGNATURE = 'skip_thought_signature_validator'

@@ -1,8 +1,20 @@
 import type { Splice } from '../../core/codec.ts'
+import type { Item } from '../../core/item.ts'
 import { applySplices, grownBy } from '../../core/splices.ts'
 import type { JsonMember, JsonNode } from './json-index.ts'
 
 export type { Splice } from '../../core/codec.ts'
+
+const written = new WeakMap<Item, string>()
+
+/** An item's text as a JSON string. What an epoch put in place of others is sent with every request after it. */
+export function jsonTextOf(item: Item): string {
+  const known = written.get(item)
+  if (known !== undefined) return known
+  const json = JSON.stringify(item.text)
+  written.set(item, json)
+  return json
+}
 
 /** Applies splices that do not overlap, in any order. */
 export const spliceText = (text: string, splices: readonly Splice[]): string => applySplices(text, inOrder(splices))

@@ -1,19 +1,75 @@
-import { recordsIn, isRecord, type Fields } from '../../core/values.ts'
-import type { Wire } from '../wire/wire.ts'
+import type { Codec } from '../../core/codec.ts'
+import { type Fields, isRecord, recordsIn } from '../../core/values.ts'
+import type { WireTraits } from '../../core/wire-traits.ts'
+import { bearer, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
-import { chat } from './chat.ts'
-import { declare } from './declare.ts'
-import { endpoint } from './endpoint.ts'
-import { jsonLines } from './framing.ts'
-import { ollamaChat as codec } from './index.ts'
-import { routes } from './routes.ts'
-import { FORMAT } from './source.ts'
+import {
+  decode,
+  endOfMessage,
+  fieldsOf,
+  FORMAT,
+  fragmentOf,
+  listIn,
+  parsedMessages,
+  quotedOf,
+  withMessages,
+} from './decode.ts'
+import { encode, envelope } from './encode.ts'
+import { checkOllamaChat } from './rules.ts'
 import { steps } from './steps.ts'
-import { usage } from './usage.ts'
+import { jsonLines, readResponse, stream, usage } from './stream.ts'
+import { chat, declare } from './write.ts'
+
+const traits: WireTraits = {
+  promptFraming: 'messages',
+  windowHoldsAnswer: true,
+  // Templates leave the thinking of earlier turns out by themselves.
+  mayStrip: () => true,
+  staleThinkingHeaders: {},
+  keepsAnswers: false,
+  compactsHistory: () => false,
+}
+
+const endpoint: Endpoint = {
+  name: 'ollama',
+  label: 'Ollama',
+  url: 'http://127.0.0.1:11434',
+  sdkPath: '',
+  isLocal: true,
+  keys: [],
+  bases: ['OLLAMA_HOST'],
+  // Only the vendor's cloud, and gateways in front of a server, want a key.
+  headers: bearer,
+  credentials: ['authorization'],
+  modelVariable: 'OLLAMA_MODEL',
+  owns: () => false,
+  ownsPath: (path) => path.startsWith('/api/'),
+}
+
+const routes: Routes = {
+  match: (pathname) => (pathname.endsWith('/api/chat') ? { action: 'generate' } : undefined),
+  path: () => '/api/chat',
+  // The server has no route that counts; this is how it names a prompt's tokens in its answers.
+  counted: (prompt_eval_count) => ({ prompt_eval_count }),
+}
+
+const ollamaChat: Codec = {
+  format: FORMAT,
+  traits,
+  decode: (text) => decode(text),
+  encode,
+  fields: (conversation) => fieldsOf(conversation),
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
+  fragment: fragmentOf,
+  quoted: quotedOf,
+  check: checkOllamaChat,
+  readResponse,
+  stream,
+}
 
 export const wire: Wire = {
   id: FORMAT,
-  codec,
+  codec: ollamaChat,
   framing: jsonLines,
   answers,
   steps,

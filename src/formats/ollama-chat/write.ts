@@ -1,8 +1,40 @@
-import type { Conversation } from '../../core/conversation.ts'
+import type { Conversation, NewTool } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
-import type { Written } from '../kit/cross.ts'
-import { argumentsOf, draftOf, type Draft, type DraftTurn } from '../kit/writing.ts'
+import { argumentsOf, type Draft, draftOf, type DraftTurn, type Written } from '../kit/writing.ts'
+import { type ChatWire, type Entry, withAnswers } from '../wire/chat.ts'
+
+/** A tool in the request's list. */
+export interface DeclaredTool {
+  type: 'function'
+  function: { name: string; description: string; parameters: Record<string, unknown> }
+}
+
+export const declare = ({ name, description, parameters }: NewTool): DeclaredTool => ({
+  type: 'function',
+  function: { name, description, parameters: { ...parameters } },
+})
+
+export const chat: ChatWire = {
+  body: ({ model, system, tools, entries, maxOutputTokens }) =>
+    JSON.stringify({
+      model,
+      stream: true,
+      options: { num_predict: maxOutputTokens },
+      tools: tools.map((tool) => ({ type: 'function', function: tool })),
+      messages: [{ role: 'system', content: system }, ...withAnswers(entries).flatMap(messageOf)],
+    }),
+}
+
+function messageOf(entry: Entry): readonly object[] {
+  if (entry.type === 'user') return [{ role: 'user', content: entry.text }]
+  if (entry.type === 'result') {
+    return [{ role: 'tool', tool_name: entry.name, tool_call_id: entry.callId, content: entry.text }]
+  }
+  if (entry.text === '' && entry.calls.length === 0) return []
+  const calls = entry.calls.map(({ id, name, input }) => ({ id, function: { name, arguments: input } }))
+  return [{ role: 'assistant', content: entry.text, ...(calls.length > 0 && { tool_calls: calls }) }]
+}
 
 /** Writes a conversation that came from another wire. */
 export function writeOllamaChat(conversation: Conversation): Written {

@@ -1,6 +1,6 @@
 import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import { SSE_DONE } from '../framing/sse.ts'
+import { SSE_DONE } from '../framing.ts'
 import {
   begun,
   errorTypeOf,

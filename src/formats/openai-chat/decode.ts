@@ -1,16 +1,195 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
-import type { Item, Role, ToolDeclaration } from '../../core/item.ts'
-import { placesOf } from '../kit/cache-marks.ts'
-import { bytesOf, indexGrown, isWrittenAlike, member, rawText, type JsonNode } from '../json/json-index.ts'
+import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { headOf, isHeadKept, itemsBehindHead } from '../kit/grown-items.ts'
-import { placedItem } from '../kit/placed-item.ts'
-import { badInput, defined, objectsIn } from '../kit/reading.ts'
-import { kindOf, readCall, readPart, readReasoning, readResultContent, type ItemCore } from './parts.ts'
 import type { Writable } from '../../util/writable.ts'
-import { toolNamesIn, type ToolNames } from '../kit/tool-names.ts'
-import { declaredAs, responseFormatAs } from '../kit/tool-namespace.ts'
-import { FORMAT, MARK_KEYS, isInstructionRole, nodeAt, sourceOf, type Place, type Source } from './source.ts'
+import { bytesOf, indexGrown, isWrittenAlike, type JsonNode, member, rawText } from '../json/json-index.ts'
+import { type MarkPlaces, placesOf, restoredFragment } from '../kit/editing.ts'
+import {
+  arrayOf,
+  badInput,
+  defined,
+  headOf,
+  isHeadKept,
+  itemsBehindHead,
+  mediaTypeOf,
+  messageList,
+  objectsIn,
+  placedItem,
+  readUrl,
+  type ToolNames,
+  toolNamesIn,
+} from '../kit/reading.ts'
+import { declaredAs, responseFormatAs } from '../kit/tools.ts'
+
+export const FORMAT = 'openai-chat'
+
+/** Members that hold a client's cache mark. */
+export const MARK_KEYS = ['cache_control', 'prompt_cache_breakpoint']
+
+/** The codec's private index of a decoded body. */
+export interface Source {
+  readonly text: string
+  readonly bytes: number
+  /** Where keys of cache marks stand in the text. */
+  readonly marks: MarkPlaces
+  readonly root: JsonNode
+  /** Leading system and developer messages; they are the head and always stay. */
+  readonly headCount: number
+  /** The history as it was read; the same list coming back means that nothing changed. */
+  readonly items: readonly Item[]
+  /** What each message held when it was read, so that the encoder knows what was dropped. */
+  readonly itemsOf: readonly (readonly Item[])[]
+}
+
+/**
+ * Where an item stands in its message. One assistant message keeps its text, calls and reasoning in different members, and
+ * vendors keep the same reasoning in several at once.
+ */
+export interface Place {
+  readonly message: number
+  readonly shape: 'message' | 'fields' | 'part' | 'call'
+  /** Members that hold it, for `fields`. */
+  readonly keys: readonly string[]
+  /** Which part of the content or which call it is. */
+  readonly index: number
+}
+
+export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
+export const placeOf = (item: Item): Place | undefined =>
+  item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
+
+export const messageAt = (root: JsonNode, index: number): JsonNode | undefined => member(root, 'messages')?.at(index)
+
+/** The fragment that a place names; for reasoning that several members share, the message. */
+export function nodeAt(root: JsonNode, { message, shape, keys, index }: Place): JsonNode {
+  const node = messageAt(root, message)!
+  if (shape === 'message' || keys.length > 1) return node
+  if (shape === 'fields') return member(node, keys[0]!)!
+  return member(node, shape === 'part' ? 'content' : 'tool_calls')!.at(index)!
+}
+
+/** Members in which OpenAI-compatible vendors keep reasoning: DeepSeek, vLLM, OpenRouter, LiteLLM. */
+const REASONING_KEYS = ['reasoning_content', 'reasoning', 'reasoning_details', 'thinking_blocks'] as const
+
+const isInstructionRole = (role: unknown): boolean => role === 'system' || role === 'developer'
+
+export const { fieldsOf, parsedMessages, endOfMessage, listIn, withMessages } = messageList('messages')
+
+/** The wire text that an item was read from. */
+export function fragmentOf(conversation: Conversation, item: Item): string {
+  const place = placeOf(item)
+  return place === undefined ? restoredFragment(item, fragmentOf) : sourceOf(conversation).root.sliceAt(pathOf(place))!
+}
+
+export function quotedOf(conversation: Conversation, item: Item): string | undefined {
+  const place = placeOf(item)
+  return place === undefined ? undefined : sourceOf(conversation).root.quotedAt(pathOf(place), item.text)
+}
+
+function pathOf({ message, shape, keys, index }: Place): (string | number)[] {
+  const path = ['messages', message]
+  if (shape === 'message' || keys.length > 1) return path
+  if (shape === 'fields') return [...path, keys[0]!]
+  return [...path, shape === 'part' ? 'content' : 'tool_calls', index]
+}
+
+export type ItemCore = Pick<Item, 'kind' | 'text'> & Partial<Pick<Item, 'callId' | 'toolName' | 'sealed' | 'media'>>
+
+/** Reads one content part; `raw` gives its JSON text. */
+export function readPart(part: Fields, role: Role, raw: () => string): ItemCore {
+  const text = stringOf(part['text']) ?? stringOf(part['refusal'])
+  const type = stringOf(part['type'])
+  if (text !== undefined && (type === 'text' || type === 'refusal')) return { kind: kindOf(role), text }
+  if (type === 'thinking') return { kind: 'reasoning', text: thinkingText(part['thinking']), sealed: true }
+  const media = readMedia(part)
+  if (media !== undefined) return { kind: 'media', text: '', media: [media] }
+  return { kind: 'opaque', text: raw(), sealed: true }
+}
+
+function kindOf(role: Role): 'instruction' | 'assistant' | 'user' {
+  return role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
+}
+
+function readMedia(part: Fields): Media | undefined {
+  const type = stringOf(part['type'])
+  if (type === 'image_url') return { type: 'image', ...readUrl(urlOf(part['image_url'])) }
+  if (type === 'video_url') return { type: 'video', ...readUrl(urlOf(part['video_url'])) }
+  if (type === 'input_audio') {
+    const audio = recordOf(part['input_audio']) ?? {}
+    const format = stringOf(audio['format'])
+    return defined({
+      type: 'audio' as const,
+      mime: format === undefined ? undefined : `audio/${format}`,
+      data: stringOf(audio['data']),
+    })
+  }
+  if (type !== 'file') return undefined
+  const file = recordOf(part['file']) ?? {}
+  const payload = readUrl(stringOf(file['file_data']))
+  return defined({
+    type: mediaTypeOf(payload.mime),
+    mime: payload.mime,
+    // Without the `data:` head, file_data is the bare payload.
+    data: payload.data ?? payload.reference,
+    reference: stringOf(file['file_id']),
+    name: stringOf(file['filename']),
+  })
+}
+
+/** Some vendors take the URL itself where OpenAI takes an object with a `url`. */
+const urlOf = (value: unknown): string | undefined => stringOf(value) ?? stringOf(recordOf(value)?.['url'])
+
+/** Mistral's thinking part holds text parts of its own. */
+function thinkingText(value: unknown): string {
+  const texts = (arrayOf(value) ?? []).map((part) => stringOf(recordOf(part)?.['text']) ?? '')
+  return stringOf(value) ?? texts.join('\n')
+}
+
+/** One entry of `tool_calls`. `rawArguments` gives arguments that a vendor sends as an object, as they stand on the wire. */
+export function readCall(call: Fields, rawArguments: () => string): ItemCore {
+  const body = recordOf(call['function']) ?? recordOf(call['custom'])
+  if (body === undefined) return defined({ kind: 'call' as const, text: '', callId: stringOf(call['id']) })
+  const text = stringOf(body['arguments']) ?? stringOf(body['input']) ?? rawArguments()
+  const [callId, toolName] = [stringOf(call['id']), stringOf(body['name'])]
+  const core: Writable<ItemCore> = { kind: 'call', text }
+  if (callId !== undefined) core.callId = callId
+  if (toolName !== undefined) core.toolName = toolName
+  // Google's OpenAI-compatible endpoint signs the call itself.
+  if (recordOf(recordOf(call['extra_content'])?.['google'])?.['thought_signature'] !== undefined) core.sealed = true
+  return core
+}
+
+/** The reasoning of an assistant message, wherever the vendor keeps it. */
+export function readReasoning(message: Fields): (ItemCore & { readonly keys: readonly string[] }) | undefined {
+  const keys = REASONING_KEYS.filter((key) => isReasoning(message[key]))
+  if (keys.length === 0) return undefined
+  const plain = stringOf(message['reasoning_content']) ?? stringOf(message['reasoning'])
+  const structured = keys.flatMap((key) => arrayOf(message[key]) ?? [])
+  const words = structured.map((value) => {
+    const entry = recordOf(value) ?? {}
+    return stringOf(entry['text']) ?? stringOf(entry['summary']) ?? stringOf(entry['thinking']) ?? ''
+  })
+  return {
+    kind: 'reasoning',
+    text: plain ?? words.filter((text) => text !== '').join('\n'),
+    // Plain text is the vendor's courtesy; entries can be signed or encrypted and must come back as they were.
+    ...(keys.some((key) => typeof message[key] !== 'string') && { sealed: true }),
+    keys,
+  }
+}
+
+const isReasoning = (value: unknown): boolean =>
+  typeof value === 'string' ? value !== '' : Array.isArray(value) ? value.length > 0 : recordOf(value) !== undefined
+
+/** What a tool message says: its text, and the pictures that some vendors allow in it. */
+function readResultContent(content: unknown): Pick<Item, 'text' | 'media'> {
+  const plain = stringOf(content)
+  if (plain !== undefined) return { text: plain }
+  const parts = (arrayOf(content) ?? []).map((part) => recordOf(part) ?? {})
+  const media = parts.map(readMedia).filter((part) => part !== undefined)
+  const texts = parts.map((part) => stringOf(part['text'])).filter((text) => text !== undefined)
+  return { text: texts.join('\n'), ...(media.length > 0 && { media }) }
+}
 
 export function decode(text: string, before?: Conversation): Conversation {
   const known = before?.format === FORMAT ? sourceOf(before) : undefined

@@ -1,12 +1,211 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
 import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
-import type { Findings } from '../kit/rule-kit.ts'
-import { findings, findLoneSurrogate, isBlank, profilesOf, shown } from '../kit/rule-kit.ts'
-import type { OpenAiChatRule } from './rule-book.ts'
-import { OPENAI_CHAT_RULES } from './rule-book.ts'
-import { checkChatPairs, placeOf, type ChatRuleContext } from './rules-pairs.ts'
+import {
+  type Findings,
+  findings,
+  findLoneSurrogate,
+  isBlank,
+  profilesOf,
+  quoted,
+  type RuleBook,
+  shown,
+} from '../kit/rules.ts'
 
-export { OPENAI_CHAT_RULES } from './rule-book.ts'
+/** The rules of chat completions, as data. Rules with a vendor's name apply in its sub-profile only. */
+export const OPENAI_CHAT_RULES = {
+  'body-shape': { summary: 'The body has a model and messages.', fix: 'Send a chat completions request body.' },
+  'well-formed-text': {
+    summary: 'Every string is well-formed Unicode.',
+    fix: 'Cut text between code points; drop the lone surrogate.',
+  },
+  'message-shape': {
+    summary: 'A message has a known role and content of the right type.',
+    fix: 'Use role system, developer, user, assistant or tool, and text or parts.',
+  },
+  'content-present': {
+    summary: 'An assistant message has content or calls; other messages have content.',
+    fix: 'Drop the empty message, or give it text.',
+  },
+  'calls-answered': {
+    summary: 'Each call is answered by a tool message before any other message.',
+    fix: 'Keep the tool messages directly behind their assistant message, or drop the calls with them.',
+  },
+  'results-have-calls': {
+    summary: 'A tool message answers a call of the nearest assistant message before it.',
+    fix: 'Keep the call with its result, or drop both.',
+  },
+  'results-once': { summary: 'A call has one tool message.', fix: 'Keep the newest of the results with this id.' },
+  'unique-call-ids': {
+    summary: 'Call ids are unique in the request.',
+    fix: 'Rename the second id, in the call and in its result.',
+  },
+  'call-shape': {
+    summary: 'A call has an id, a name, and its arguments as a string.',
+    fix: 'Send arguments as JSON text, and the id that the provider gave.',
+  },
+  'call-id-length': {
+    summary: 'openai: call ids have at most 40 characters.',
+    fix: 'Map the id to a shorter one, in the call and in its result.',
+  },
+  'call-id-nine': {
+    summary: 'mistral: call ids are nine letters and digits.',
+    fix: 'Map the id to nine characters, in the call and in its result.',
+  },
+  'mistral-order': {
+    summary: 'mistral: no user message directly behind a tool message, none of the assistant at the end.',
+    fix: 'Let the assistant answer the tool result before the user speaks.',
+  },
+  'reasoning-required': {
+    summary: 'reasoning-required: assistant messages with calls carry reasoning_content.',
+    fix: 'Send reasoning_content back with the calls it came with.',
+  },
+  'reasoning-forbidden': {
+    summary: 'reasoning-forbidden: no message carries reasoning_content.',
+    fix: 'Leave reasoning_content out for this endpoint.',
+  },
+  'no-empty-text': {
+    summary: 'no-empty-text: no message has empty text.',
+    fix: 'Drop the empty message; give an empty tool result a fixed text.',
+  },
+  'tools-not-empty': { summary: 'tools, when present, is not empty.', fix: 'Leave tools out.' },
+  'tool-choice-needs-tools': {
+    summary: 'tool_choice and parallel_tool_calls come with tools, and a named tool is declared.',
+    fix: 'Drop the setting, or declare the tool.',
+  },
+  'tool-name-format': {
+    summary: 'Function names are 1 to 64 letters, digits, _ and -.',
+    fix: 'Rename the function.',
+  },
+  'stream-options-need-stream': {
+    summary: 'stream_options comes with stream.',
+    fix: 'Drop stream_options, or stream.',
+  },
+  'output-cap': {
+    summary: 'The output cap is one positive integer.',
+    fix: 'Send max_completion_tokens or max_tokens, not both.',
+  },
+} as const satisfies RuleBook
+
+export type OpenAiChatRule = keyof typeof OPENAI_CHAT_RULES
+
+export interface ChatRuleContext {
+  readonly body: Fields
+  readonly found: Findings<OpenAiChatRule>
+  readonly profiles: ReadonlySet<string>
+}
+
+const NINE = /^[a-zA-Z0-9]{9}$/
+const MAX_ID = 40
+
+/** Only what is reported has to say where it stands. */
+const placeOf = (index: number): string => `messages[${index}]`
+
+const callPlaceOf = (index: number, at: number): string => `${placeOf(index)}.tool_calls[${at}]`
+
+interface OpenStep {
+  readonly index: number
+  /** Ids of its calls, and whether each has its tool message. */
+  readonly answered: Map<string, boolean>
+}
+
+/** Calls and their tool messages, by position: a result belongs to the assistant message right before its run. */
+function checkChatPairs(context: ChatRuleContext): void {
+  const { found, profiles } = context
+  const seen = new Set<string>()
+  let step: OpenStep | undefined
+  let previousRole: unknown
+  const messages = listOf(context.body.messages)
+  messages.forEach((message, index) => {
+    if (!isRecord(message)) return
+    if (message.role === 'tool') {
+      takeResult(context, message, index, step)
+    } else {
+      closeStep(context, step)
+      step = message.role === 'assistant' ? openStep(context, message, index, seen) : undefined
+    }
+    if (profiles.has('mistral') && message.role === 'user' && previousRole === 'tool') {
+      found.report('mistral-order', `${placeOf(index)}.role`, "Unexpected role 'user' after role 'tool'")
+    }
+    previousRole = message.role
+  })
+  closeStep(context, step)
+  if (profiles.has('mistral') && previousRole === 'assistant' && !isPrefix(messages.at(-1))) {
+    const message = 'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant'
+    found.report('mistral-order', `${placeOf(messages.length - 1)}.role`, message)
+  }
+}
+
+const isPrefix = (message: unknown): boolean => isRecord(message) && message.prefix === true
+
+function openStep(
+  { found, profiles }: ChatRuleContext,
+  message: Fields,
+  index: number,
+  seen: Set<string>,
+): OpenStep | undefined {
+  const calls = recordsIn(message.tool_calls)
+  if (calls.length === 0) return undefined
+  const answered = new Map<string, boolean>()
+  calls.forEach((call, at) => {
+    const id = typeof call.id === 'string' ? call.id : ''
+    const declared = isRecord(call.function) ? call.function : {}
+    const custom = call.type === 'custom'
+    if (id === '' || (!custom && (typeof declared.name !== 'string' || typeof declared.arguments !== 'string'))) {
+      const path = callPlaceOf(index, at)
+      found.report(
+        'call-shape',
+        path,
+        `Missing required parameter: '${path}.${id === '' ? 'id' : 'function.arguments'}'.`,
+      )
+    }
+    if (seen.has(id))
+      found.report('unique-call-ids', `${callPlaceOf(index, at)}.id`, `Duplicate value for 'tool_call_id' of '${id}'`)
+    if (profiles.has('openai') && id.length > MAX_ID) {
+      const path = `${callPlaceOf(index, at)}.id`
+      const message = `Invalid '${path}': string too long. Expected a string with maximum length ${MAX_ID}, but got a string with length ${id.length} instead.`
+      found.report('call-id-length', path, message)
+    }
+    if (profiles.has('mistral') && !NINE.test(id)) {
+      found.report(
+        'call-id-nine',
+        `${callPlaceOf(index, at)}.id`,
+        `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`,
+      )
+    }
+    seen.add(id)
+    answered.set(id, false)
+  })
+  return { index, answered }
+}
+
+function takeResult({ found }: ChatRuleContext, message: Fields, index: number, step: OpenStep | undefined): void {
+  const id = typeof message.tool_call_id === 'string' ? message.tool_call_id : ''
+  const isAnswered = step?.answered.get(id)
+  if (isAnswered === false) {
+    step?.answered.set(id, true)
+  } else if (isAnswered === true) {
+    found.report('results-once', `${placeOf(index)}.tool_call_id`, `Duplicate value for 'tool_call_id' of '${id}'`)
+  } else {
+    found.report(
+      'results-have-calls',
+      `${placeOf(index)}.role`,
+      "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+    )
+  }
+}
+
+function closeStep({ found }: ChatRuleContext, step: OpenStep | undefined): void {
+  if (step === undefined) return
+  const open: string[] = []
+  for (const [id, isAnswered] of step.answered) if (!isAnswered) open.push(id)
+  if (open.length === 0) return
+  found.report(
+    'calls-answered',
+    placeOf(step.index),
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
+      `The following tool_call_ids did not have response messages: ${quoted(open)}`,
+  )
+}
 
 const ROLES = new Set<unknown>(['system', 'developer', 'user', 'assistant', 'tool', 'function'])
 const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/

@@ -1,5 +1,5 @@
 import type { StreamEvent } from '../../core/codec.ts'
-import { SSE_DONE } from '../framing/sse.ts'
+import { SSE_DONE } from '../framing.ts'
 import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
 import {
   byToolChoice,

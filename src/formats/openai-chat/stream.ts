@@ -1,20 +1,109 @@
-import type { ModelResponse, StreamEvent, StreamReducer } from '../../core/codec.ts'
-import { Numbered, parseEvent, Pieces, type Fields } from '../kit/pieces.ts'
-import { numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { arrayOf } from '../kit/reading.ts'
-import { MESSAGE_SOURCES, readResponse, RESPONSE_SOURCES } from './response.ts'
+import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
+import type { Item } from '../../core/item.ts'
+import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
+import { type MutableFields, Numbered, parseEvent, Pieces } from '../kit/streams.ts'
+import { amount, has, knownUsage, nested, type UsageShape } from '../wire/wire.ts'
+import { type ItemCore, readCall, readPart, readReasoning } from './decode.ts'
+
+/** The cached count is inside the prompt count. */
+export const usage: UsageShape = {
+  fits: (fields) => has(fields, 'prompt_tokens') || has(fields, 'completion_tokens'),
+  read(fields) {
+    const prompt = nested(fields, 'prompt_tokens_details')
+    return {
+      input: amount(fields, 'prompt_tokens'),
+      // DeepSeek names the cached part on the top level.
+      cacheRead: has(prompt, 'cached_tokens')
+        ? amount(prompt, 'cached_tokens')
+        : amount(fields, 'prompt_cache_hit_tokens'),
+      cacheWrite: amount(prompt, 'cache_write_tokens'),
+      output: amount(fields, 'completion_tokens'),
+      reasoning: amount(nested(fields, 'completion_tokens_details'), 'reasoning_tokens'),
+    }
+  },
+}
+
+const STOPS: Readonly<Record<string, StopReason>> = {
+  stop: 'end',
+  length: 'length',
+  tool_calls: 'tool-use',
+  function_call: 'tool-use',
+  content_filter: 'refusal',
+  error: 'error',
+}
+
+export function readResponse(body: unknown): ModelResponse {
+  const response = recordOf(body) ?? {}
+  const choice = recordOf(arrayOf(response['choices'])?.[0]) ?? {}
+  const message = recordOf(choice['message']) ?? {}
+  const items = readAnswer(message).map((core, at): Item => ({ id: `r.${at}`, role: 'assistant', message: 0, ...core }))
+  const finish = stringOf(choice['finish_reason']) ?? ''
+  const stop = stringOf(message['refusal']) ? 'refusal' : (STOPS[finish] ?? 'unknown')
+  return {
+    items,
+    // Some servers say `stop` after a turn that calls tools.
+    stop: stop === 'end' && items.some((item) => item.kind === 'call') ? 'tool-use' : stop,
+    ...(ranHostedTools(response, message) && { ranHostedTools: true as const }),
+    ...defined({
+      id: stringOf(response['id']),
+      model: stringOf(response['model']),
+      usage: knownUsage(usage, response['usage']),
+    }),
+  }
+}
+
+/** Sources that an answer quotes were searched for by the provider: OpenAI and OpenRouter, Perplexity, Groq. */
+const ranHostedTools = (response: Fields, message: Fields): boolean =>
+  [...MESSAGE_SOURCES.map((key) => message[key]), ...RESPONSE_SOURCES.map((key) => response[key])].some(
+    (list) => (arrayOf(list)?.length ?? 0) > 0,
+  )
+
+const MESSAGE_SOURCES = ['annotations', 'executed_tools'] as const
+const RESPONSE_SOURCES = ['citations', 'search_results'] as const
+
+function readAnswer(message: Readonly<Record<string, unknown>>): ItemCore[] {
+  const reasoning = readReasoning(message)
+  const content = message['content']
+  const cores: ItemCore[] = []
+  if (reasoning !== undefined) {
+    const { keys: _, ...core } = reasoning
+    cores.push(core)
+  }
+  if (typeof content === 'string' && content !== '') cores.push({ kind: 'assistant', text: content })
+  for (const value of arrayOf(content) ?? []) {
+    const part = recordOf(value) ?? {}
+    cores.push(readPart(part, 'assistant', () => JSON.stringify(part)))
+  }
+  const refusal = stringOf(message['refusal'])
+  if (refusal) cores.push({ kind: 'assistant', text: refusal })
+  const audio = recordOf(message['audio'])
+  if (audio !== undefined) cores.push(readAudio(audio))
+  const calls = arrayOf(message['tool_calls']) ?? []
+  const legacy = recordOf(message['function_call'])
+  for (const value of legacy === undefined ? calls : [...calls, { function: legacy }]) {
+    const call = recordOf(value) ?? {}
+    cores.push(readCall(call, () => JSON.stringify(recordOf(call['function'])?.['arguments'] ?? {})))
+  }
+  return cores
+}
+
+function readAudio(audio: Readonly<Record<string, unknown>>): ItemCore {
+  const media = defined({ type: 'audio' as const, reference: stringOf(audio['id']), data: stringOf(audio['data']) })
+  return { kind: 'media', text: stringOf(audio['transcript']) ?? '', sealed: true, media: [media] }
+}
 
 /** Puts a streamed completion together again, from the first choice's deltas. */
 export function stream(): StreamReducer {
-  let head: Fields = {}
+  let head: MutableFields = {}
   let usage: unknown
   let finish: unknown = null
   // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
   const seen: { done: boolean; error?: unknown } = { done: false }
   const text = new Pieces()
   const details: unknown[] = []
-  const sources: Fields = {}
-  const calls = new Numbered<{ start: Fields; pieces: Pieces }>()
+  const sources: MutableFields = {}
+  const calls = new Numbered<{ start: MutableFields; pieces: Pieces }>()
 
   const onCalls = (deltas: readonly unknown[]): void => {
     for (const [at, value] of deltas.entries()) {
@@ -33,7 +122,7 @@ export function stream(): StreamReducer {
     }
   }
 
-  const onDelta = (delta: Readonly<Fields>): void => {
+  const onDelta = (delta: Fields): void => {
     for (const key of ['content', 'refusal', 'reasoning_content', 'reasoning']) text.add(key, delta[key])
     const audio = recordOf(delta['audio'])
     for (const key of ['id', 'data', 'transcript']) text.add(`audio.${key}`, audio?.[key])
@@ -44,8 +133,8 @@ export function stream(): StreamReducer {
     onCalls(arrayOf(delta['tool_calls']) ?? [])
   }
 
-  const message = (): Fields => {
-    const out: Fields = { role: 'assistant', content: null, ...text.under(''), ...sources }
+  const message = (): MutableFields => {
+    const out: MutableFields = { role: 'assistant', content: null, ...text.under(''), ...sources }
     const audio = text.under('audio.')
     const legacy = text.under('function_call.')
     if (Object.keys(audio).length > 0) out['audio'] = audio
@@ -87,8 +176,8 @@ export function stream(): StreamReducer {
 }
 
 /** Pieces of one entry share its index; their texts are joined, everything else is taken from where it came last. */
-function joinDetails(details: readonly unknown[]): Fields[] {
-  const entries = new Map<unknown, { fields: Fields; pieces: Pieces }>()
+function joinDetails(details: readonly unknown[]): MutableFields[] {
+  const entries = new Map<unknown, { fields: MutableFields; pieces: Pieces }>()
   for (const [at, value] of details.entries()) {
     const detail = recordOf(value) ?? {}
     const key = detail['index'] ?? `at ${at}`

@@ -1,18 +1,124 @@
-import { serverSentEvents } from '../framing/server-sent.ts'
-import type { Wire } from '../wire/wire.ts'
+import type { Codec } from '../../core/codec.ts'
+import type { WireTraits } from '../../core/wire-traits.ts'
+import { serverSentEvents } from '../framing.ts'
+import { bearer, decodedPart, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
-import { chat } from './chat.ts'
-import { declare } from './declare.ts'
-import { endpoint, servers } from './endpoint.ts'
-import { openaiChat as codec } from './index.ts'
-import { routes } from './routes.ts'
-import { FORMAT } from './source.ts'
+import {
+  decode,
+  endOfMessage,
+  fieldsOf,
+  FORMAT,
+  fragmentOf,
+  listIn,
+  parsedMessages,
+  quotedOf,
+  withMessages,
+} from './decode.ts'
+import { encode, envelope } from './encode.ts'
+import { checkOpenAiChat } from './rules.ts'
 import { steps } from './steps.ts'
-import { usage } from './usage.ts'
+import { readResponse, stream, usage } from './stream.ts'
+import { chat, declare } from './write.ts'
+
+const traits: WireTraits = {
+  promptFraming: 'messages',
+  windowHoldsAnswer: true,
+  // Vendors that insist on an echo insist on it beside calls.
+  mayStrip: (thought, besideCalls) => thought.sealed !== true && !besideCalls,
+  staleThinkingHeaders: {},
+  keepsAnswers: false,
+  compactsHistory: () => false,
+}
+
+export const endpoint: Endpoint = {
+  name: 'openai',
+  label: 'OpenAI',
+  url: 'https://api.openai.com',
+  sdkPath: '/v1',
+  isLocal: false,
+  keys: ['OPENAI_API_KEY'],
+  bases: ['OPENAI_BASE_URL', 'OPENAI_API_BASE'],
+  headers: bearer,
+  // Azure has a header of its own.
+  credentials: ['authorization', 'api-key'],
+  modelVariable: 'OPENAI_MODEL',
+  model: 'gpt-5',
+  owns: (model) => /^(?:gpt|o\d|chatgpt)/i.test(model),
+  ownsPath: (path) => path.startsWith('/v1/'),
+}
+
+/** Whatever stands at an address that the user names. */
+const compatible: Endpoint = {
+  name: 'compatible',
+  label: 'a compatible server',
+  url: 'http://127.0.0.1:8080',
+  sdkPath: '/v1',
+  isLocal: true,
+  keys: ['OPENAI_API_KEY'],
+  bases: ['OPENAI_BASE_URL'],
+  headers: bearer,
+  credentials: [],
+  modelVariable: 'OPENAI_MODEL',
+  owns: () => false,
+  ownsPath: () => false,
+}
+
+/** Ollama's own imitation of this wire. */
+const ollama: Endpoint = {
+  name: 'ollama',
+  label: 'Ollama',
+  url: 'http://127.0.0.1:11434',
+  sdkPath: '/v1',
+  isLocal: true,
+  keys: [],
+  bases: ['OLLAMA_HOST'],
+  // It ignores the key; gateways in front of it want to see one.
+  headers: () => bearer('ollama'),
+  credentials: [],
+  modelVariable: 'OLLAMA_MODEL',
+  owns: () => false,
+  ownsPath: () => false,
+  // It cuts what does not fit without a word, and 4,096 is what it gives a model when nobody says otherwise.
+  window: (env) => Number(env['OLLAMA_CONTEXT_LENGTH'] || 4_096),
+  base(env, baseUrl) {
+    const host = env['OLLAMA_HOST'] || '127.0.0.1:11434'
+    const url = baseUrl ?? (/^https?:/.test(host) ? host : `http://${host}`)
+    return `${url.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`
+  },
+}
+
+const servers: readonly Endpoint[] = [ollama, compatible]
+
+const AZURE_DEPLOYMENT = /\/deployments\/([^/]+)\/chat\/completions$/
+
+const routes: Routes = {
+  match(pathname) {
+    if (!pathname.endsWith('/chat/completions')) return undefined
+    const deployment = AZURE_DEPLOYMENT.exec(pathname)?.[1]
+    return { action: 'generate', ...(deployment !== undefined && { model: decodedPart(deployment) }) }
+  },
+  path: () => '/v1/chat/completions',
+  // The vendor has no route that counts; this is how its other wire answers.
+  counted: (input_tokens) => ({ input_tokens }),
+}
+
+const openaiChat: Codec = {
+  format: FORMAT,
+  traits,
+  decode: (text) => decode(text),
+  encode,
+  fields: (conversation) => fieldsOf(conversation),
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
+  fragment: fragmentOf,
+  quoted: quotedOf,
+  check: checkOpenAiChat,
+  readResponse,
+  stream,
+}
 
 export const wire: Wire = {
   id: FORMAT,
-  codec,
+  codec: openaiChat,
   framing: serverSentEvents,
   answers,
   steps,

@@ -1,12 +1,167 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
 import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
-import type { Findings } from '../kit/rule-kit.ts'
-import { findings, findLoneSurrogate, shown } from '../kit/rule-kit.ts'
-import type { OpenAiResponsesRule } from './rule-book.ts'
-import { OPENAI_RESPONSES_RULES } from './rule-book.ts'
-import { checkItemPairs } from './rules-pairs.ts'
+import { type Findings, findings, findLoneSurrogate, type RuleBook, shown } from '../kit/rules.ts'
 
-export { OPENAI_RESPONSES_RULES } from './rule-book.ts'
+/** The rules of the Responses API, as data. */
+export const OPENAI_RESPONSES_RULES = {
+  'body-shape': { summary: 'The body has a model and an input.', fix: 'Send a Responses request body.' },
+  'well-formed-text': {
+    summary: 'Every string is well-formed Unicode.',
+    fix: 'Cut text between code points; drop the lone surrogate.',
+  },
+  'item-shape': {
+    summary: 'An input item has a type, or a role and content.',
+    fix: 'Send the item as the API gave it, or as a message.',
+  },
+  'call-shape': {
+    summary: 'A call has a call_id of at most 64 characters, a name, and its arguments as a string.',
+    fix: 'Send the call as the API gave it.',
+  },
+  'calls-answered': {
+    summary: 'Each call has its output in the input.',
+    fix: 'Keep the output with its call, or drop both and their reasoning.',
+  },
+  'outputs-have-calls': {
+    summary: 'Each output answers a call that stands before it.',
+    fix: 'Keep the call with its output, or drop both.',
+  },
+  'outputs-once': { summary: 'A call has one output.', fix: 'Keep the newest of the outputs with this call id.' },
+  'unique-call-ids': {
+    summary: 'Call ids are unique in the input.',
+    fix: 'Rename the second id, in the call and in its output.',
+  },
+  'unique-item-ids': { summary: 'Item ids are unique in the input.', fix: 'Send each item once.' },
+  'item-id-prefix': {
+    summary: 'Item ids begin with the letters of their type: fc, rs, msg.',
+    fix: 'Leave the id out, or send the one that the API gave.',
+  },
+  'reasoning-followed': {
+    summary: 'A reasoning item is followed by the item it led to.',
+    fix: 'Keep reasoning and the item behind it together, or drop both.',
+  },
+  'reasoning-sealed': {
+    summary: 'Without storage, reasoning carries its encrypted content.',
+    fix: 'Ask for reasoning.encrypted_content, or drop the reasoning with its call.',
+  },
+  'no-references': {
+    summary: 'Without storage, items cannot be named by id alone.',
+    fix: 'Send the whole item.',
+  },
+  'compaction-shape': {
+    summary: 'A compaction item carries its encrypted content.',
+    fix: 'Send the compaction item byte for byte as it was given.',
+  },
+  'one-chain': {
+    summary: 'previous_response_id and conversation exclude each other.',
+    fix: 'Send one of the two.',
+  },
+  'deferred-tools': {
+    summary: 'Deferred tools come with the tool_search tool.',
+    fix: 'Declare {"type":"tool_search"}, or load the tools directly.',
+  },
+  'tool-choice-needs-tools': {
+    summary: 'A forced tool is declared.',
+    fix: 'Drop tool_choice, or declare the tool.',
+  },
+  'output-cap': { summary: 'max_output_tokens is at least 16.', fix: 'Raise max_output_tokens, or leave it out.' },
+} as const satisfies RuleBook
+
+export type OpenAiResponsesRule = keyof typeof OPENAI_RESPONSES_RULES
+
+/** Calls that the client answers; the provider's own tools carry their result themselves. */
+const CLIENT_CALLS = new Set([
+  'function_call',
+  'custom_tool_call',
+  'local_shell_call',
+  'shell_call',
+  'computer_call',
+  'apply_patch_call',
+])
+
+const MAX_CALL_ID = 64
+
+const typeOf = (item: unknown): string => (isRecord(item) && typeof item.type === 'string' ? item.type : '')
+
+const isOutput = (type: string): boolean =>
+  type.endsWith('_call_output') && CLIENT_CALLS.has(type.slice(0, -'_output'.length))
+
+const callIdOf = (item: Fields): string => (typeof item.call_id === 'string' ? item.call_id : '')
+
+/**
+ * Calls with their outputs, and reasoning with the item it led to. When the provider holds earlier items (`chained`), an
+ * output may answer a call that is not shown.
+ */
+export function checkItemPairs(
+  items: readonly unknown[],
+  chained: boolean,
+  found: Findings<OpenAiResponsesRule>,
+): void {
+  const open = new Map<string, { readonly path: string; readonly type: string }>()
+  const answered = new Set<string>()
+  items.forEach((item, index) => {
+    if (!isRecord(item)) return
+    const type = typeOf(item)
+    const path = `input[${index}]`
+    if (CLIENT_CALLS.has(type)) {
+      const callId = callIdOf(item)
+      checkCall(item, type, path, found)
+      if (open.has(callId) || answered.has(callId)) {
+        found.report('unique-call-ids', `${path}.call_id`, `Duplicate call_id found in input: ${callId}`)
+      }
+      open.set(callId, { path, type })
+    } else if (isOutput(type)) takeOutput(item, path, { open, answered, chained, found })
+    else if (type === 'reasoning' && !leadsOn(items, index)) {
+      const message = `Item '${shown(item.id)}' of type 'reasoning' was provided without its required following item.`
+      found.report('reasoning-followed', path, message)
+    }
+  })
+  for (const [callId, { path }] of open) {
+    found.report('calls-answered', path, `No tool output found for function call ${callId}.`)
+  }
+}
+
+function checkCall(item: Fields, type: string, path: string, found: Findings<OpenAiResponsesRule>): void {
+  const callId = callIdOf(item)
+  if (callId === '') found.report('call-shape', `${path}.call_id`, `Missing required parameter: '${path}.call_id'.`)
+  if (callId.length > MAX_CALL_ID) {
+    const message = `Invalid '${path}.call_id': string too long. Expected a string with maximum length ${MAX_CALL_ID}, but got a string with length ${callId.length} instead.`
+    found.report('call-shape', `${path}.call_id`, message)
+  }
+  if (type === 'function_call' && (typeof item.name !== 'string' || typeof item.arguments !== 'string')) {
+    found.report('call-shape', path, `Missing required parameter: '${path}.arguments'.`)
+  }
+}
+
+interface PairState {
+  readonly open: Map<string, unknown>
+  readonly answered: Set<string>
+  readonly chained: boolean
+  readonly found: Findings<OpenAiResponsesRule>
+}
+
+function takeOutput(item: Fields, path: string, { open, answered, chained, found }: PairState): void {
+  const callId = callIdOf(item)
+  if (open.delete(callId)) {
+    answered.add(callId)
+  } else if (answered.has(callId)) {
+    found.report('outputs-once', path, `Duplicate tool output found for function call ${callId}.`)
+  } else if (chained) {
+    answered.add(callId)
+  } else {
+    found.report('outputs-have-calls', path, `No tool call found for function call output with call_id ${callId}.`)
+  }
+}
+
+/**
+ * The item behind a reasoning item is something the model produced. Another reasoning item is looked at in its own turn, so
+ * one step is enough; a reference may name anything.
+ */
+function leadsOn(items: readonly unknown[], index: number): boolean {
+  const next = items[index + 1]
+  const type = typeOf(next)
+  if (type === '' || type === 'message') return isRecord(next) && next.role === 'assistant'
+  return !isOutput(type)
+}
 
 export interface ResponsesRuleContext {
   readonly body: Fields

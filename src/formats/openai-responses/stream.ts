@@ -1,14 +1,72 @@
-import type { ModelResponse, StreamEvent, StreamReducer } from '../../core/codec.ts'
-import { Numbered, parseEvent, Pieces, type Fields } from '../kit/pieces.ts'
-import { numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { arrayOf } from '../kit/reading.ts'
-import { readResponse } from './response.ts'
+import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
+import type { Item } from '../../core/item.ts'
+import { type Fields, isRecord, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf, defined } from '../kit/reading.ts'
+import { type MutableFields, Numbered, parseEvent, Pieces } from '../kit/streams.ts'
+import { amount, knownUsage, nested, type UsageShape } from '../wire/wire.ts'
+import { readItem, readPart, type RoledCore, typeOf } from './decode.ts'
+import { repeatable } from './encode.ts'
+
+/** The cached count is inside the input count. The details tell it from another vendor's report with the same names. */
+export const usage: UsageShape = {
+  fits: (fields) => isRecord(fields['input_tokens_details']) || isRecord(fields['output_tokens_details']),
+  read(fields) {
+    const input = nested(fields, 'input_tokens_details')
+    return {
+      input: amount(fields, 'input_tokens'),
+      cacheRead: amount(input, 'cached_tokens'),
+      cacheWrite: amount(input, 'cache_write_tokens'),
+      output: amount(fields, 'output_tokens'),
+      reasoning: amount(nested(fields, 'output_tokens_details'), 'reasoning_tokens'),
+    }
+  },
+}
+
+export function readResponse(body: unknown): ModelResponse {
+  const response = recordOf(body) ?? {}
+  const output = (arrayOf(response['output']) ?? []).map((value) => recordOf(value) ?? {})
+  const items = output.flatMap((fields, message): Item[] =>
+    readOutputItem(fields).map((core, at) => ({ id: `r${message}.${at}`, message, ...core })),
+  )
+  return {
+    items,
+    stop: stopOf(response, output, items),
+    ...defined({
+      id: stringOf(response['id']),
+      model: stringOf(response['model']),
+      usage: knownUsage(usage, response['usage']),
+      repeatable: repeatable(response),
+    }),
+  }
+}
+
+function readOutputItem(fields: Fields): RoledCore[] {
+  if (typeOf(fields) !== 'message') {
+    return [readItem(fields, (key) => JSON.stringify(key === undefined ? fields : fields[key]) ?? '')]
+  }
+  return (arrayOf(fields['content']) ?? []).map((value) => {
+    const part = recordOf(value) ?? {}
+    return readPart(part, 'assistant', () => JSON.stringify(part))
+  })
+}
+
+function stopOf(response: Fields, output: readonly Fields[], items: readonly Item[]): StopReason {
+  if (response['status'] === 'failed' || response['status'] === 'cancelled') return 'error'
+  if (response['status'] === 'incomplete') {
+    const reason = recordOf(response['incomplete_details'])?.['reason']
+    return reason === 'max_output_tokens' ? 'length' : reason === 'content_filter' ? 'refusal' : 'unknown'
+  }
+  const parts = output.flatMap((fields) => arrayOf(fields['content']) ?? [])
+  if (parts.some((part) => recordOf(part)?.['type'] === 'refusal')) return 'refusal'
+  if (items.some((item) => item.kind === 'call' && item.serverSide !== true)) return 'tool-use'
+  return response['status'] === 'completed' ? 'end' : 'unknown'
+}
 
 /** One output item while it grows. `done` holds it whole, once the server has sent it so. */
 interface Growing {
-  readonly start: Readonly<Fields>
+  readonly start: Fields
   readonly pieces: Pieces
-  done?: Readonly<Fields>
+  done?: Fields
 }
 
 /** Member that each kind of delta belongs to; the indexed ones are parts of a list. */
@@ -27,16 +85,16 @@ const ENDS = new Set(['response.completed', 'response.incomplete', 'response.fai
 
 /** Puts a streamed response together again. The closing event repeats it whole; a cut stream is rebuilt from its deltas. */
 export function stream(): StreamReducer {
-  let response: Readonly<Fields> = {}
+  let response: Fields = {}
   const items = new Numbered<Growing>()
   // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
   const seen: { done: boolean; error?: unknown } = { done: false }
 
-  const indexOf = (event: Readonly<Fields>): number => numberOf(event['output_index']) ?? items.size
-  const itemAt = (event: Readonly<Fields>): Growing =>
+  const indexOf = (event: Fields): number => numberOf(event['output_index']) ?? items.size
+  const itemAt = (event: Fields): Growing =>
     items.get(indexOf(event)) ?? items.set(indexOf(event), { start: {}, pieces: new Pieces() })
 
-  const onEvent = (type: string, event: Readonly<Fields>): void => {
+  const onEvent = (type: string, event: Fields): void => {
     const delta = DELTAS[type]
     if (delta !== undefined) {
       const at = numberOf(event[delta.list === 'summary' ? 'summary_index' : 'content_index']) ?? 0
@@ -73,9 +131,9 @@ export function stream(): StreamReducer {
   })
 }
 
-function finishItem({ start, pieces, done }: Growing): Readonly<Fields> {
+function finishItem({ start, pieces, done }: Growing): Fields {
   if (done !== undefined) return done
-  const item: Fields = { ...start }
+  const item: MutableFields = { ...start }
   const lists = new Map<string, Numbered<unknown>>()
   for (const [name, text] of Object.entries(pieces.under(''))) {
     const [list = '', at, type] = name.split(' ')

@@ -1,20 +1,70 @@
-import { serverSentEvents } from '../framing/server-sent.ts'
-import type { Wire } from '../wire/wire.ts'
+import type { Codec } from '../../core/codec.ts'
+import type { WireTraits } from '../../core/wire-traits.ts'
+import { serverSentEvents } from '../framing.ts'
+import { endpoint } from '../openai-chat/wire.ts'
+import type { Routes, Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
-import { chat } from './chat.ts'
-import { declare } from './declare.ts'
-import { endpoint } from './endpoint.ts'
-import { openaiResponses as codec } from './index.ts'
-import { routes } from './routes.ts'
-import { FORMAT } from './source.ts'
+import {
+  decode,
+  endOfMessage,
+  fieldsOf,
+  FORMAT,
+  fragmentOf,
+  listIn,
+  parsedMessages,
+  quotedOf,
+  withMessages,
+} from './decode.ts'
+import { encode, envelope, held } from './encode.ts'
+import { checkOpenAiResponses } from './rules.ts'
 import { steps } from './steps.ts'
-import { usage } from './usage.ts'
+import { readResponse, stream, usage } from './stream.ts'
+import { chat, declare } from './write.ts'
+
+/** Servers of the same wire answer 400 to a member that they do not know. */
+const COMPACTING = /^https:\/\/(?:[\w-]+\.)*(?:openai\.com|openai\.azure\.com|services\.ai\.azure\.com)(?:[:/]|$)/i
+
+const traits: WireTraits = {
+  promptFraming: 'items',
+  windowHoldsAnswer: true,
+  // A call without the reasoning item that led to it is refused.
+  mayStrip: () => false,
+  staleThinkingHeaders: {},
+  keepsAnswers: true,
+  compactsHistory: (endpoint) => endpoint === undefined || COMPACTING.test(endpoint),
+}
+
+/** The vendor is the same on both of its wires. */
+
+const routes: Routes = {
+  match(pathname) {
+    if (pathname.endsWith('/responses/input_tokens')) return { action: 'count' }
+    return pathname.endsWith('/responses') ? { action: 'generate' } : undefined
+  },
+  path: () => '/v1/responses',
+  counted: (input_tokens) => ({ object: 'response.input_tokens', input_tokens }),
+}
+
+const openaiResponses: Codec = {
+  format: FORMAT,
+  traits,
+  decode: (text) => decode(text),
+  encode,
+  fields: (conversation) => fieldsOf(conversation),
+  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
+  held,
+  fragment: fragmentOf,
+  quoted: quotedOf,
+  check: checkOpenAiResponses,
+  readResponse,
+  stream,
+}
 
 const OWN_KEYS = ['input', 'previous_response_id', 'conversation', 'prompt']
 
 export const wire: Wire = {
   id: FORMAT,
-  codec,
+  codec: openaiResponses,
   framing: serverSentEvents,
   answers,
   steps,

@@ -1,11 +1,55 @@
-import type { Conversation } from '../../core/conversation.ts'
+import type { Conversation, NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
-import type { Written } from '../kit/cross.ts'
-import { dataUrl } from '../kit/media.ts'
 import type { Fields } from '../../core/values.ts'
-import { objectJson } from '../kit/sealed.ts'
-import { responsesChoice } from '../kit/tool-choice.ts'
-import { draftOf, isWebUrl, type Draft, type DraftTurn } from '../kit/writing.ts'
+import { objectJson } from '../kit/editing.ts'
+import { dataUrl } from '../kit/reading.ts'
+import { type Draft, draftOf, type DraftTurn, isWebUrl, responsesChoice, type Written } from '../kit/writing.ts'
+import { type ChatWire, type Entry, withAnswers } from '../wire/chat.ts'
+
+/** A tool in the request's list. */
+export interface DeclaredTool {
+  type: 'function'
+  name: string
+  description: string
+  parameters: Record<string, unknown>
+  strict: false
+}
+
+/** Left out, `strict` means true on this wire, and a strict schema must list every property as required. */
+export const declare = ({ name, description, parameters }: NewTool): DeclaredTool => ({
+  type: 'function',
+  name,
+  description,
+  parameters: { ...parameters },
+  strict: false,
+})
+
+export const chat: ChatWire = {
+  body: ({ model, system, tools, entries, maxOutputTokens }) =>
+    JSON.stringify({
+      model,
+      stream: true,
+      store: false,
+      max_output_tokens: maxOutputTokens,
+      instructions: system,
+      tools: tools.map((tool) => ({ type: 'function', ...tool, strict: false })),
+      input: withAnswers(entries).flatMap(itemsOf),
+    }),
+}
+
+function itemsOf(entry: Entry): readonly object[] {
+  if (entry.type === 'user') return [{ role: 'user', content: entry.text }]
+  if (entry.type === 'result') return [{ type: 'function_call_output', call_id: entry.callId, output: entry.text }]
+  return [
+    ...(entry.text === '' ? [] : [{ role: 'assistant', content: entry.text }]),
+    ...entry.calls.map(({ id, name, input }) => ({
+      type: 'function_call',
+      call_id: id,
+      name,
+      arguments: JSON.stringify(input),
+    })),
+  ]
+}
 
 /** Writes a conversation that came from another wire. */
 export function writeOpenaiResponses(conversation: Conversation): Written {

@@ -1,9 +1,80 @@
-import { ERROR_PATTERNS, OVERFLOW_WORDINGS } from './patterns.ts'
-import type { ErrorKind, ErrorPattern } from './patterns.ts'
-import type { ErrorWords, ProviderError } from './read-error.ts'
-import { readError } from './read-error.ts'
+import { isRecord, listOf } from '../../core/values.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
+import { ERROR_PATTERNS, type ErrorKind, type ErrorPattern, OVERFLOW_WORDINGS } from './patterns.ts'
 
-export type { ProviderError } from './read-error.ts'
+/** An error answer as it arrived: the parsed body, its text, or an error event of a stream. */
+export interface ProviderError {
+  readonly status?: number
+  readonly body: unknown
+  /** What was sent: some servers quote it in their errors. */
+  readonly request?: string
+}
+
+/** What the classifier looks at: the provider's own words and codes, never the request that some of them quote at length. */
+export interface ErrorWords {
+  readonly status: number | undefined
+  readonly text: string
+  /** Codes, types and statuses in lower case. */
+  readonly codes: ReadonlySet<string>
+  /** Numbers that the body carries beside its text. */
+  readonly numbers: ReadonlyMap<string, number>
+}
+
+// An error message of a vendor is a sentence or two; some servers append the whole request to it.
+const MAX_TEXT = 4_000
+const MAX_DEPTH = 10
+const MAX_NODES = 200
+
+const TEXT_KEYS = new Set(['message', 'msg', 'detail', 'details', 'error', 'errormessage', 'raw', 'param', 'title'])
+const CODE_KEYS = new Set([
+  'code',
+  'type',
+  'status',
+  'error_type',
+  'error_code',
+  'reason',
+  '__type',
+  'name',
+  'errortype',
+])
+
+function readError({ status, body }: ProviderError): ErrorWords {
+  const texts: string[] = []
+  const codes = new Set<string>()
+  const numbers = new Map<string, number>()
+  let nodes = 0
+  const visit = (value: unknown, key: string, depth: number): void => {
+    nodes += 1
+    if (depth > MAX_DEPTH || nodes > MAX_NODES) return
+    if (typeof value === 'string') {
+      const inner = parseInner(value)
+      if (inner !== undefined) visit(inner, key, depth + 1)
+      else if (CODE_KEYS.has(key)) codes.add(value.toLowerCase())
+      else if (TEXT_KEYS.has(key) || depth === 0) texts.push(value.slice(0, MAX_TEXT))
+    } else if (typeof value === 'number') {
+      numbers.set(key, value)
+      if (CODE_KEYS.has(key)) codes.add(String(value))
+    } else if (Array.isArray(value)) {
+      for (const entry of listOf(value).slice(0, 10)) visit(entry, key, depth + 1)
+    } else if (isRecord(value)) {
+      for (const [name, child] of Object.entries(value)) visit(child, name.toLowerCase(), depth + 1)
+    }
+  }
+  visit(body, '', 0)
+  return { status, text: texts.join('\n').slice(0, MAX_TEXT), codes, numbers }
+}
+
+/** Gateways put the upstream's JSON into a string, sometimes twice, sometimes behind a few words. */
+function parseInner(text: string): unknown {
+  const start = text.search(/\{|\[\s*\{/)
+  if (start === -1 || start > 200 || text.length > 100_000) return undefined
+  try {
+    const parsed: unknown = JSON.parse(text.slice(start))
+    return typeof parsed === 'object' && parsed !== null ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}
 
 export type { ErrorKind }
 
@@ -148,4 +219,28 @@ const plausible = (amount: number): number | undefined => (amount > 0 && amount 
 function numbersOf(values: { readonly [Key in keyof Numbers]: number | undefined }): Numbers {
   const known = Object.entries(values).filter((entry): entry is [string, number] => Number.isFinite(entry[1]))
   return Object.fromEntries(known)
+}
+
+/**
+ * Hosts of vendors, which refuse a prompt that is too long. Whatever else answers may be a server that drops the front of it without a word.
+ */
+const VENDOR_HOSTS =
+  /(?:^|\.)(?:openai\.com|anthropic\.com|claude\.ai|googleapis\.com|azure\.com|amazonaws\.com|aliyuncs\.com|openrouter\.ai|mistral\.ai|deepseek\.com|x\.ai|groq\.com|cohere\.com|cohere\.ai|together\.ai|together\.xyz|fireworks\.ai|cerebras\.ai|perplexity\.ai|moonshot\.(?:ai|cn)|z\.ai|bigmodel\.cn|minimax(?:i)?\.(?:io|com|chat)|nvidia\.com|githubcopilot\.com|github\.ai|sambanova\.ai|deepinfra\.com|baseten\.co|vercel\.sh)$/
+
+/** Whether a base URL is a vendor's. */
+export function isVendor(endpoint: string): boolean {
+  const known = judged.get(endpoint) ?? isVendorHost(endpoint)
+  judged.set(endpoint, known)
+  return known
+}
+
+/** Asked for every request, of the few endpoints that there are. */
+const judged = new BoundedMap<string, boolean>(100)
+
+function isVendorHost(endpoint: string): boolean {
+  try {
+    return VENDOR_HOSTS.test(new URL(endpoint).hostname)
+  } catch {
+    return false
+  }
 }

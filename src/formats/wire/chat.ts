@@ -1,5 +1,5 @@
 import type { Fields } from '../../core/values.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint } from './wire.ts'
 
 /** How a chat of our own is written in one wire. Reading answers is the codec's. */
 export interface ChatWire {

@@ -1,7 +1,7 @@
 import { isRecord, type Fields } from '../../core/values.ts'
 import type { StreamEvent } from '../../core/codec.ts'
-import { parseEvent } from '../kit/pieces.ts'
-import { readToolChoice } from '../kit/tool-choice.ts'
+import { parseEvent } from '../kit/streams.ts'
+import { readToolChoice } from '../kit/writing.ts'
 
 /** A call of one of our own tools, read off an answer. */
 export interface HiddenCall {

@@ -2,7 +2,7 @@ import type { ModelResponse, StreamEvent } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
-import { parseEvent } from '../kit/pieces.ts'
+import { parseEvent } from '../kit/streams.ts'
 import type { AnswerHead, AnswerPart, AnswerPiece, AnswerWriter } from './answer.ts'
 import type { Wire } from './wire.ts'
 

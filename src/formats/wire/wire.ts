@@ -1,13 +1,118 @@
 import type { Codec } from '../../core/codec.ts'
 import type { NewTool } from '../../core/conversation.ts'
-import type { Fields } from '../../core/values.ts'
-import type { Framing } from '../framing/framing.ts'
+import type { Usage } from '../../core/usage.ts'
+import { type Fields, recordOf } from '../../core/values.ts'
+import type { Framing } from '../framing.ts'
 import type { Answers } from './answer.ts'
 import type { ChatWire } from './chat.ts'
-import type { Endpoint } from './endpoint.ts'
-import type { Routes } from './routes.ts'
 import type { HiddenWire } from './steps.ts'
-import type { UsageShape } from './usage.ts'
+
+/** Reads a request's header by its name in lower case. */
+export type HeaderReader = (name: string) => string | undefined
+
+/** Where a wire is spoken, and what is needed to be heard there. */
+export interface Endpoint {
+  /** Its prefix in the proxy, and its name on the command line. */
+  readonly name: string
+  readonly label: string
+  /** The vendor as OpenTelemetry's conventions for generative AI call it. @default its name */
+  readonly provider?: string
+  readonly url: string
+  /** What SDKs expect their base URL to end with. */
+  readonly sdkPath: string
+  /** A server of one's own: it may not be there, and wants no key. */
+  readonly isLocal: boolean
+  /** Variables that may hold the key, the first one first. */
+  readonly keys: readonly string[]
+  /** Variables by which clients find another address, the first one first. */
+  readonly bases: readonly string[]
+  /** Headers that a key goes in; `variable` is the one that it was found in. */
+  headers(key: string | undefined, variable?: string): Readonly<Record<string, string>>
+  /** Headers that clients of this vendor send their credential in. */
+  readonly credentials: readonly string[]
+  /** The query parameter that may hold one. */
+  readonly credentialQuery?: string
+  readonly modelVariable: string
+  /** Asked where nobody names a model; absent where nobody can know. */
+  readonly model?: string
+  /** Whether a model by this name is this vendor's. */
+  owns(model: string): boolean
+  /** Whether a path at the root of the proxy that is no model call means this vendor. */
+  ownsPath(path: string, header: HeaderReader): boolean
+  /** A window that is known better than by the model's name. */
+  window?(env: Readonly<Record<string, string | undefined>>): number
+  /** The base URL that variables of its own lead to. */
+  base?(env: Readonly<Record<string, string | undefined>>, baseUrl: string | undefined): string
+}
+
+export const bearer = (key: string | undefined): Readonly<Record<string, string>> =>
+  key === undefined ? {} : { authorization: `Bearer ${key}` }
+
+/** What a path asks for. */
+export interface RouteMatch {
+  readonly action: 'generate' | 'count'
+  /** Some paths name the model. */
+  readonly model?: string
+  /** Some paths ask for a stream; else the body does. */
+  readonly stream?: StreamKind
+}
+
+/** Events in the wire's framing, or one JSON array of chunks. */
+export type StreamKind = 'events' | 'json-array'
+
+export interface Routes {
+  match(pathname: string, query: string): RouteMatch | undefined
+  /** Where model calls go, for a place that the client's own path means nothing to. */
+  path(model: string, stream: boolean): string
+  /** How the vendor answers the question for a token count. */
+  counted(tokens: number): object
+}
+
+export function decodedPart(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** Token counts as a vendor reports them. */
+export interface UsageShape {
+  /** Whether these are this vendor's words. */
+  fits(reported: Fields): boolean
+  read(reported: Fields): Usage
+}
+
+/**
+ * A report without prompt tokens is none: a server that counts nothing sends zeros, and no prompt is empty. Neither is one whose prompt or
+ * answer is said to be negative or no number; parts of them that are wrong count as not said.
+ */
+export function knownUsage({ read }: UsageShape, reported: unknown): Usage | undefined {
+  const fields = recordOf(reported)
+  if (fields === undefined) return undefined
+  const usage = read(fields)
+  return usage.input > 0 && usage.output >= 0 ? amountsOf(usage) : undefined
+}
+
+/** The same with nothing for each number that was wrong. */
+export const amountsOf = ({ cacheWriteLong, ...usage }: Usage): Usage => ({
+  input: usage.input || 0,
+  cacheRead: usage.cacheRead || 0,
+  cacheWrite: usage.cacheWrite || 0,
+  ...(cacheWriteLong !== undefined && { cacheWriteLong: cacheWriteLong || 0 }),
+  output: usage.output || 0,
+  reasoning: usage.reasoning || 0,
+})
+
+export const has = (fields: Fields, name: string): boolean => typeof fields[name] === 'number'
+
+export const nested = (fields: Fields, name: string): Fields => recordOf(fields[name]) ?? {}
+
+/** What is not said is none; NaN stands for what is negative or no number. */
+export function amount(fields: Fields, name: string): number {
+  const value = fields[name] ?? 0
+  return typeof value === 'number' && value >= 0 && Number.isFinite(value) ? value : NaN
+}
 
 /** Everything that is particular to one API format. Leaving a part out does not compile. */
 export interface Wire {

@@ -1,6 +1,6 @@
 import type { Codec, ModelResponse, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
-import type { Frame } from '../../formats/framing/framing.ts'
+import type { Frame } from '../../formats/framing.ts'
 import { wireOf } from '../../formats/registry.ts'
 import { errorEvent } from '../request/answer.ts'
 import type { Tap, TapEnd, UpstreamAnswer } from '../exchange-types.ts'

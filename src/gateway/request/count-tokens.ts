@@ -9,7 +9,7 @@ import type { Place, Reply, Upstream, UpstreamAnswer } from '../exchange-types.t
 import type { GatewayDeps } from '../gateway.ts'
 import type { OpenedRequest } from './open.ts'
 import { openHidden } from '../hidden/index.ts'
-import { withPathModel } from '../../formats/routes.ts'
+import { withPathModel } from '../../formats/endpoints.ts'
 import { ownPlace } from '../upstream/upstreams.ts'
 import { withModel } from './with-model.ts'
 

@@ -1,6 +1,6 @@
 import { wireOf } from '../../formats/registry.ts'
 import { eventsOf, type AnswerEnd, type AnswerHead } from '../../formats/wire/answer.ts'
-import type { StreamKind } from '../../formats/wire/routes.ts'
+import type { StreamKind } from '../../formats/wire/wire.ts'
 import type { Answer } from './answer.ts'
 
 export interface LocalAnswer extends AnswerHead {

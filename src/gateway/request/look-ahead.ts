@@ -1,4 +1,4 @@
-import { classifyProviderError, type ClassifiedError } from '../../formats/overflow/index.ts'
+import { classifyProviderError, type ClassifiedError } from '../../formats/overflow/classify.ts'
 import { type Fields, parsedJson, recordOf } from '../../core/values.ts'
 import { wireOf, type Wire } from '../../formats/registry.ts'
 import { copyDecoder } from '../http/encoding.ts'

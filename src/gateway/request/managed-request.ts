@@ -6,7 +6,7 @@ import type { ToolOffer } from '../../engine/readers/offered-tools.ts'
 import type { Session } from '../../engine/session/session.ts'
 import type { IncomingRequest, Upstream } from '../exchange-types.ts'
 import type { HiddenSession } from '../hidden/index.ts'
-import type { Route } from '../../formats/routes.ts'
+import type { Route } from '../../formats/endpoints.ts'
 import type { ConversationLimits } from './conversation-limits.ts'
 
 /** One request for a model, on its way through the gateway. */

@@ -1,5 +1,5 @@
 import type { Codec, ModelResponse } from '../../core/codec.ts'
-import type { Framing } from '../../formats/framing/framing.ts'
+import type { Framing } from '../../formats/framing.ts'
 import { wireOf } from '../../formats/registry.ts'
 import { copyDecoder } from '../http/encoding.ts'
 

@@ -1,7 +1,7 @@
 import type { ModelResponse } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { extended } from '../../core/extended.ts'
-import type { Framing } from '../../formats/framing/framing.ts'
+import type { Framing } from '../../formats/framing.ts'
 import { wireOf } from '../../formats/registry.ts'
 import type { Writable } from '../../util/writable.ts'
 import { isForeign } from '../upstream/cross-wire.ts'

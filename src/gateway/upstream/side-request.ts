@@ -5,7 +5,7 @@ import { wholeOf, type IncomingRequest, type Place, type Upstream } from '../exc
 import { isEncoded } from '../http/encoding.ts'
 import { besideOwn } from './beside-own.ts'
 import { observeResponse } from '../request/observe.ts'
-import { withPathModel, type Route } from '../../formats/routes.ts'
+import { withPathModel, type Route } from '../../formats/endpoints.ts'
 import { withModel } from '../request/with-model.ts'
 
 /** A summary is never longer. */

@@ -1,24 +1,179 @@
 import type { StreamEvent, Violation } from '../../core/codec.ts'
-import type { Usage } from '../../core/usage.ts'
-import type { Fields } from '../../core/values.ts'
+import { NO_USAGE, type Usage } from '../../core/usage.ts'
+import { type Fields, isRecord } from '../../core/values.ts'
 import { wireOf } from '../../formats/registry.ts'
 import { systemClock } from '../../ports/clock.ts'
-import { answerOf, outputOf, trimAnswer } from './brain.ts'
+import { answerOf, createIds, createIssuer, outputOf, trimAnswer } from './brain.ts'
 import { dialects } from './dialects/index.ts'
-import type { Fault } from './fault.ts'
-import { failureOfFault, faultFor, htmlTooLarge } from './faults.ts'
-import { createIds } from './ids.ts'
-import { createIssuer } from './issuer.ts'
-import { countSegments, failureOf, keepNewest, parseBody, totalOf } from './judge.ts'
-import type { Draft, Exchange, RefereeSummary } from './log.ts'
-import { draftOf, summarise } from './log.ts'
-import type { RefereeOptions } from './options.ts'
-import { createLanes } from './lanes.ts'
-import { chainOf, createPromptCache } from './prompt-cache.ts'
-import { createHiddenTokenizer, memoise } from './tokenizer.ts'
-import { hang, sendBytes, sendEvents } from './transport.ts'
-import type { CountedSegment, Failure, RefereeRequest, RefereeResponse, RequestFacts, Route } from './types.ts'
-import { reportedUsage } from './usage-mode.ts'
+import { type Draft, draftOf, type Exchange, type PrefixReport, type RefereeSummary, summarise } from './log.ts'
+import { type ChainedPrompt, chainOf, createPromptCache } from './prompt-cache.ts'
+import { hang, sendBytes, sendEvents } from './serve.ts'
+import { createHiddenTokenizer, type HiddenTokenizer, memoise } from './tokenizer.ts'
+import type {
+  CountedSegment,
+  Dialect,
+  Failure,
+  Fault,
+  FaultPlan,
+  RefereeOptions,
+  RefereeRequest,
+  RefereeResponse,
+  RequestFacts,
+  Route,
+  Segment,
+  UsageMode,
+} from './types.ts'
+
+function faultFor(plan: FaultPlan | undefined, number: number): Fault | undefined {
+  if (plan === undefined) return undefined
+  if (typeof plan === 'function') return plan(number)
+  return plan.find(({ on }) => on === 'every' || on === number || (Array.isArray(on) && on.includes(number)))?.fault
+}
+
+/** The page that a common reverse proxy sends for a body over its limit. */
+const HTML_413 =
+  '<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>\r\n' +
+  '<center><h1>413 Request Entity Too Large</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n'
+
+function htmlTooLarge(draft: Draft): RefereeResponse {
+  draft.status = 413
+  return { status: 413, headers: { 'content-type': 'text/html' }, body: sendBytes(HTML_413) }
+}
+
+/** Faults that are errors of the provider; the others change how an answer is sent. */
+function failureOfFault(fault: Fault, { overloadedStatus }: Pick<Dialect, 'overloadedStatus'>): Failure | undefined {
+  switch (fault.kind) {
+    case 'throttle': {
+      // The wording is on purpose: throttling that mentions tokens is no overflow.
+      const message = fault.message ?? 'This request would exceed the rate limit of 40,000 input tokens per minute.'
+      return {
+        kind: 'throttle',
+        status: 429,
+        message,
+        headers: { 'retry-after': String(fault.retryAfterSeconds ?? 1) },
+      }
+    }
+    case 'server-error':
+      return { kind: 'server', status: fault.status ?? 500, message: 'Internal server error' }
+    case 'overloaded':
+      return { kind: 'overloaded', status: overloadedStatus, message: 'Overloaded' }
+    default:
+      return undefined
+  }
+}
+
+/** The newest answered prompt of each conversation; the next one is compared with it. */
+function createLanes() {
+  const lanes = new Map<string, { readonly number: number; readonly chain: readonly string[] }>()
+  return {
+    /** How a prompt continues the previous one of its lane, which it then replaces. */
+    compare(lane: string, number: number, { segments, chain }: ChainedPrompt): PrefixReport | undefined {
+      const previous = lanes.get(lane)
+      lanes.set(lane, { number, chain })
+      if (previous === undefined) return undefined
+      const shorter = Math.min(chain.length, previous.chain.length)
+      let common = 0
+      while (common < shorter && chain[common] === previous.chain[common]) common += 1
+      // A shorter prompt that is a prefix of the old one (a rewind) still reads from the cache: no break.
+      const broke = common < shorter
+      return {
+        previous: previous.number,
+        segments: chain.length,
+        previousSegments: previous.chain.length,
+        common,
+        commonTokens: totalOf(segments.slice(0, common)),
+        broke,
+        ...(broke && { at: segments[common]?.path ?? '' }),
+      }
+    },
+  }
+}
+
+/** What the client is told about a call; undefined means that the answer has no usage at all. */
+function reportedUsage(mode: UsageMode, usage: Usage, previous: Usage | undefined): Usage | undefined {
+  if (mode === 'off') return undefined
+  if (mode === 'zero') return NO_USAGE
+  return mode === 'late' ? previous : usage
+}
+
+// Parsers of the vendors stop long before this; ours would overflow its stack while comparing prompts.
+const MAX_DEPTH = 500
+
+const refuse = (message: string): { failure: Failure } => ({
+  failure: { kind: 'invalid', status: 400, message, rule: 'valid-json' },
+})
+
+/** Reads the bytes as JSON, or says in the vendor's manner why not. */
+function parseBody(raw: Uint8Array): { readonly body: Fields } | { readonly failure: Failure } {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(raw))
+  } catch (error) {
+    return refuse(`The request body is not valid JSON: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  if (!isRecord(parsed)) return refuse('The request body is not a JSON object')
+  if (isDeeperThan(parsed, MAX_DEPTH)) return refuse('The request body is not valid JSON: recursion limit exceeded')
+  return { body: parsed }
+}
+
+function isDeeperThan(value: unknown, limit: number): boolean {
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > limit) return true
+    const next: unknown[] = []
+    for (const entry of level) {
+      if (typeof entry !== 'object' || entry === null) continue
+      for (const child of Object.values(entry)) if (typeof child === 'object' && child !== null) next.push(child)
+    }
+    level = next
+  }
+  return false
+}
+
+/** Blocks that the provider drops cost nothing. */
+const countSegments = (
+  segments: readonly Segment[],
+  tokenizer: HiddenTokenizer,
+  dropped: ReadonlySet<string> = new Set(),
+): CountedSegment[] =>
+  segments.map((segment) => ({
+    ...segment,
+    tokens: dropped.has(segment.path) ? 0 : tokenizer(segment.text) + segment.extraTokens,
+  }))
+
+const totalOf = (segments: readonly CountedSegment[]): number => segments.reduce((sum, { tokens }) => sum + tokens, 0)
+
+/** The newest segments that fit into `limit`, and what was lost in front of them. */
+function keepNewest(
+  segments: readonly CountedSegment[],
+  limit: number,
+): { readonly kept: readonly CountedSegment[]; readonly lost: number } {
+  let room = limit
+  let from = segments.length
+  while (from > 0 && (segments[from - 1]?.tokens ?? 0) <= room) {
+    from -= 1
+    room -= segments[from]?.tokens ?? 0
+  }
+  const partial = segments[from - 1]
+  // A server cuts at tokens, not at messages: what is left of the window goes to the end of the next older piece.
+  const kept = from > 0 && partial !== undefined && room > 0 ? [{ ...partial, tokens: room }] : []
+  const all = [...kept, ...segments.slice(from)]
+  return { kept: all, lost: totalOf(segments) - totalOf(all) }
+}
+
+/** A broken rule in the vendor's manner; the rule's name is added so that a test can tell which one. */
+function failureOf(dialect: Dialect, violation: Violation): Failure {
+  const where = violation.path === '' ? '' : `${violation.path}: `
+  const prefixed = dialect.namesPaths ? where : ''
+  const tooLarge = violation.rule === 'body-bytes'
+  return {
+    kind: tooLarge ? 'too-large' : 'invalid',
+    status: tooLarge ? 413 : 400,
+    message: `${prefixed}${violation.message} [rule: ${violation.rule}]`,
+    param: violation.path,
+    rule: violation.rule,
+  }
+}
 
 /** A strict fake provider: refuses what the real one refuses, counts with a tokenizer nobody sees, and keeps a log. */
 export interface Referee {

@@ -1,9 +1,84 @@
-import type { WireFormat } from '../../formats/wires.ts'
 import type { RuleOptions, StreamEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { Fields } from '../../core/values.ts'
-import type { Answer } from './brain.ts'
-import type { Issuer } from './issuer.ts'
+import type { WireFormat } from '../../formats/wires.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Answer, Issuer, Script } from './brain.ts'
+import type { HiddenTokenizer, HiddenTokenizerOptions } from './tokenizer.ts'
+
+/** Something that goes wrong on the way. */
+export type Fault =
+  | { readonly kind: 'throttle'; readonly retryAfterSeconds?: number; readonly message?: string }
+  | { readonly kind: 'server-error'; readonly status?: number }
+  | { readonly kind: 'overloaded' }
+  /** No answer until the client gives up or the referee closes. */
+  | { readonly kind: 'hang' }
+  /** The connection breaks after this many events of a stream, or half of a whole answer. */
+  | { readonly kind: 'cut-stream'; readonly afterEvents?: number }
+  /** An error event in the middle of a stream that began with 200. */
+  | { readonly kind: 'error-event'; readonly afterEvents?: number }
+  /** A gateway in front refuses the body with a page of its own. */
+  | { readonly kind: 'html-413' }
+  /** The front of the prompt is dropped until it fits, without a word, as local servers do. */
+  | { readonly kind: 'truncate-front' }
+
+/** Which requests a fault hits: by their number from 1, all requests counted. */
+export interface PlannedFault {
+  readonly on: number | readonly number[] | 'every'
+  readonly fault: Fault
+}
+
+export type FaultPlan = readonly PlannedFault[] | ((number: number) => Fault | undefined)
+
+/**
+ * `on`: as the vendor reports it. `off`: never. `zero`: zeros. `late`: each answer carries the numbers of the one before it.
+ * `stream-end`: a stream says nothing before its last event.
+ */
+export type UsageMode = 'on' | 'off' | 'zero' | 'late' | 'stream-end'
+
+export interface RefereeOptions {
+  readonly wire: Wire
+  /** Tokens that fit, answer included where the wire counts it. @default 200000 */
+  readonly window?: number
+  /** What the answer may have when the request names no cap. @default 4096 */
+  readonly defaultMaxOutput?: number
+  /** The hidden truth about tokens: a function, or ratios for the built-in one. */
+  readonly tokenizer?: HiddenTokenizer | HiddenTokenizerOptions
+  /** The true count of a whole body; without it, the sum of what the tokenizer says about its pieces. */
+  readonly countPrompt?: (body: unknown) => number
+  /** Seed of ids, ratios and chunk sizes. @default 1 */
+  readonly seed?: number
+  readonly script?: Script
+  readonly faults?: FaultPlan
+  /** @default 'on' */
+  readonly usage?: UsageMode
+  /**
+   * `truncate-front` answers 200 over a shortened prompt and reports the shortened count. `in-answer` says 200, begins its stream, and
+   * refuses inside it; a whole answer is the error with status 200. @default 'reject'
+   */
+  readonly overflow?: 'reject' | 'truncate-front' | 'in-answer'
+  /** Vendor sub-profile of the rules, e.g. `mistral`. */
+  readonly profile?: string
+  /** Who seals thinking and reasoning; another name refuses these seals. @default 'referee' */
+  readonly issuer?: string
+  /** Larger bodies get the vendor's 413, or a gateway's page. */
+  readonly bodyLimitBytes?: number
+  /** @default 'vendor' */
+  readonly bodyLimitStyle?: 'vendor' | 'html'
+  /** Required from the client when set. */
+  readonly apiKey?: string
+  readonly clock?: Clock
+  readonly cache?: Partial<CacheRule>
+  /** Splits conversations that share a referee; prefixes are compared within a lane. @default one lane */
+  readonly laneOf?: (request: RefereeRequest, body: unknown) => string
+  /** Cuts the byte stream into pieces of 1 to this many bytes, so that events and characters break. */
+  readonly chunkBytes?: number
+  /** Awaited before each event of a stream; a test that owns the promise owns the pace. */
+  readonly pace?: (event: number) => Promise<void> | void
+  /** Sends a keep-alive before each n-th event. @default off */
+  readonly keepAliveEvery?: number
+  readonly models?: readonly string[]
+}
 
 export type Wire = WireFormat
 

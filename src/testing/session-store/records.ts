@@ -1,6 +1,42 @@
-import { RECORD_VERSION } from '../../core/records.ts'
-import type { Audit, Epoch, FirstSendEdit, ItemSeen, LogRecord, Undo } from '../../core/records.ts'
+import {
+  type Audit,
+  type Epoch,
+  type FirstSendEdit,
+  type ItemSeen,
+  type LogRecord,
+  RECORD_VERSION,
+  type Undo,
+} from '../../core/records.ts'
+import type { Clock } from '../../ports/clock.ts'
 import type { SessionStore, StoredRecord } from '../../ports/session-store.ts'
+import type { MaintainedStore } from '../../ports/store-maintenance.ts'
+
+/** One empty store under test. */
+export interface StoreSubject {
+  /** A handle on the subject's data; a second one stands for a second process. Closed by the subject. */
+  open(options?: { clock?: Clock }): MaintainedStore | Promise<MaintainedStore>
+  /** Closes every handle and removes the data. */
+  dispose(): Promise<void>
+}
+
+/** One promise of the contract, runnable under any test runner: it resolves or it throws. */
+export interface StoreCase {
+  readonly name: string
+  /** Needs data that outlives a handle; memory has none. */
+  readonly durable?: true
+  run(subject: StoreSubject): Promise<void>
+}
+
+/** A clock that moves when told to. */
+export function manualClock(start = 1_000_000): Clock & { advance(ms: number): void } {
+  let now = start
+  return {
+    now: () => now,
+    advance(ms) {
+      now += ms
+    },
+  }
+}
 
 export const item = (identity: string, text = `text of ${identity}`, at = 1): ItemSeen => ({
   v: RECORD_VERSION,

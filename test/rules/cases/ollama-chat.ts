@@ -1,4 +1,4 @@
-import type { OllamaChatRule } from '../../../src/formats/ollama-chat/rule-book.ts'
+import type { OllamaChatRule } from '../../../src/formats/ollama-chat/rules.ts'
 import type { RuleCases } from '../case.ts'
 import { png } from '../case.ts'
 

@@ -1,8 +1,451 @@
+import type { StopReason, StreamEvent, Violation } from '../../../core/codec.ts'
+import type { Usage } from '../../../core/usage.ts'
+import { type Fields, isRecord, listOf, recordsIn, textOf } from '../../../core/values.ts'
+import { nativeBetas } from '../../../formats/anthropic-messages/encode.ts'
+import { traitsOf } from '../../../formats/anthropic-messages/rule-book.ts'
 import { checkAnthropicMessages } from '../../../formats/anthropic-messages/rules.ts'
-import type { Dialect, Failure, FailureKind } from '../types.ts'
-import { renderAnthropic } from './anthropic-render.ts'
-import { readAnthropic } from './anthropic-segments.ts'
-import { verifyAnthropic } from './anthropic-verify.ts'
+import { readImageHeader } from '../../../formats/kit/rules.ts'
+import { type AnswerPart, type Issuer, peekSeal, stopOf } from '../brain.ts'
+import { chainOf } from '../prompt-cache.ts'
+import type {
+  Dialect,
+  Failure,
+  FailureKind,
+  RenderContext,
+  Rendered,
+  RequestFacts,
+  Route,
+  Segment,
+  Verification,
+  VerifyContext,
+} from '../types.ts'
+import { pieces } from './pieces.ts'
+
+// Measured on exact recordings: a message costs about 4 tokens of frame, a call or result about 12, the first tool a
+// hidden system prompt of about 500.
+const FRAME = 4
+const TOOL_BLOCK_FRAME = 12
+const TOOLS_PROMPT = 500
+const BASE = 3
+
+function readAnthropic(body: Fields, route: Route): RequestFacts {
+  const tools = recordsIn(body.tools)
+  return {
+    model: route.model ?? textOf(body.model),
+    stream: body.stream === true,
+    maxOutput: typeof body.max_tokens === 'number' ? body.max_tokens : undefined,
+    segments: segmentsOf(body),
+    tools: tools.map((tool) => textOf(tool.name)).filter((name) => name !== ''),
+    asksUsage: true,
+    cacheSalt: JSON.stringify([body.tool_choice ?? null, isRecord(body.thinking) ? body.thinking.type : null]),
+  }
+}
+
+function segmentsOf(body: Fields): Segment[] {
+  const segments: Segment[] = []
+  recordsIn(body.tools).forEach((tool, index) => {
+    const text = JSON.stringify(unmarked(tool))
+    const extraTokens = index === 0 ? TOOLS_PROMPT : 0
+    segments.push({ path: `tools.${index}`, section: 'tools', key: text, text, extraTokens, ...markOf(tool) })
+  })
+  for (const { block, path } of blocksIn(body.system, 'system')) {
+    segments.push({ ...describeBlock(block), path, section: 'system', ...markOf(block) })
+  }
+  segments.push(...messageSegments(body.messages))
+  return withFrame(segments, isRecord(body.cache_control) ? markOf(body) : {})
+}
+
+/** The fixed cost stands at the front; a mark at the top level of the body stands on the last block. */
+function withFrame(segments: readonly Segment[], mark: Pick<Segment, 'mark'>): Segment[] {
+  return segments.map((segment, index) => ({
+    ...segment,
+    extraTokens: segment.extraTokens + (index === 0 ? BASE : 0),
+    ...(index === segments.length - 1 && mark),
+  }))
+}
+
+function messageSegments(messages: unknown): Segment[] {
+  const segments: Segment[] = []
+  let start = 0
+  listOf(messages).forEach((message, index) => {
+    if (!isRecord(message)) return
+    let frame = FRAME
+    for (const { block, path } of blocksIn(message.content, `messages.${index}.content`)) {
+      // The provider forgets everything that its own compaction stands for.
+      if (block.type === 'compaction') start = segments.length
+      const described = describeBlock(block)
+      segments.push({
+        path,
+        section: 'messages',
+        key: `${textOf(message.role)} ${described.key}`,
+        text: described.text,
+        extraTokens: described.extraTokens + frame,
+        ...markOf(block),
+      })
+      frame = 0
+    }
+  })
+  return segments.slice(start)
+}
+
+function blocksIn(content: unknown, path: string): { readonly block: Fields; readonly path: string }[] {
+  if (typeof content === 'string') {
+    return content === '' ? [] : [{ block: { type: 'text', text: content }, path: `${path}.0` }]
+  }
+  return listOf(content).flatMap((block, index) => (isRecord(block) ? [{ block, path: `${path}.${index}` }] : []))
+}
+
+function markOf(holder: Fields): Pick<Segment, 'mark'> {
+  if (!isRecord(holder.cache_control)) return {}
+  return { mark: holder.cache_control.ttl === '1h' ? 'long' : 'short' }
+}
+
+function unmarked(value: Fields): Fields {
+  const { cache_control: _mark, ...rest } = value
+  return rest
+}
+
+/** What a block means, without fields that clients rename or leave out when they send a response back. */
+function describeBlock(block: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+  switch (block.type) {
+    case 'text':
+      return { key: `text ${textOf(block.text)}`, text: textOf(block.text), extraTokens: 0 }
+    case 'thinking':
+      return {
+        key: `thinking ${textOf(block.signature)} ${textOf(block.thinking)}`,
+        text: textOf(block.thinking),
+        extraTokens: 0,
+      }
+    case 'redacted_thinking': {
+      const data = textOf(block.data)
+      const extraTokens = peekSeal(data)?.tokens ?? Math.ceil(data.length / 4)
+      return { key: `redacted ${data}`, text: '', extraTokens }
+    }
+    case 'compaction': {
+      const text = textOf(block.content)
+      return { key: `compaction ${textOf(block.encrypted_content)} ${text}`, text, extraTokens: 0 }
+    }
+    case 'tool_use': {
+      const input = JSON.stringify(block.input ?? {})
+      const text = `${textOf(block.name)} ${input}`
+      return { key: `call ${textOf(block.id)} ${text}`, text, extraTokens: TOOL_BLOCK_FRAME }
+    }
+    case 'tool_result':
+      return describeResult(block)
+    case 'image':
+    case 'document':
+      return { key: JSON.stringify(unmarked(block)), ...describeMedia(block) }
+    default: {
+      const text = JSON.stringify(unmarked(block))
+      return { key: text, text, extraTokens: 0 }
+    }
+  }
+}
+
+function describeResult(block: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+  const parts = typeof block.content === 'string' ? [{ type: 'text', text: block.content }] : recordsIn(block.content)
+  const described = parts.map((part) => describeBlock(part))
+  const flag = block.is_error === true ? 'error' : 'ok'
+  return {
+    key: `result ${textOf(block.tool_use_id)} ${flag} ${described.map(({ key }) => key).join('\u0001')}`,
+    text: described.map(({ text }) => text).join('\n'),
+    extraTokens: described.reduce((sum, part) => sum + part.extraTokens, TOOL_BLOCK_FRAME),
+  }
+}
+
+// The vendor's rule for pictures: one token per 750 pixels, after scaling to about 1.15 megapixels.
+const PIXELS_PER_TOKEN = 750
+const MAX_PICTURE_TOKENS = 1600
+// Text and rendering of one page together.
+const BASE64_CHARS_PER_PDF_TOKEN = 40
+
+function describeMedia(block: Fields): Pick<Segment, 'text' | 'extraTokens'> {
+  const source = isRecord(block.source) ? block.source : {}
+  const data = textOf(source.data)
+  if (block.type === 'document') {
+    if (source.type === 'text') return { text: data, extraTokens: 0 }
+    return { text: '', extraTokens: Math.max(1500, Math.ceil(data.length / BASE64_CHARS_PER_PDF_TOKEN)) }
+  }
+  const header = readImageHeader(data)
+  if (header?.width === undefined || header.height === undefined) return { text: '', extraTokens: MAX_PICTURE_TOKENS }
+  const tokens = Math.ceil((header.width * header.height) / PIXELS_PER_TOKEN)
+  return { text: '', extraTokens: Math.min(MAX_PICTURE_TOKENS, tokens) }
+}
+
+/** What was issued with a response: its thinking blocks, found again by the ids of its calls. */
+export interface IssuedThinking {
+  readonly blocks: readonly string[]
+}
+
+const issuedKey = (callId: string): string => `thinking:${callId}`
+
+/** Thinking blocks as the issuer sees them: sealed by it, unchanged, in place, and behind the prefix they were made for. */
+function verifyAnthropic(context: VerifyContext): Verification {
+  const violations: Violation[] = []
+  const unbound: string[] = []
+  const { body, facts, issuer } = context
+  const binds = traitsOf(facts.model).bindsThinking === true
+  const chain = binds ? chainOf(facts.segments) : []
+  const index = new Map(facts.segments.map((segment, at) => [segment.path, at]))
+  listOf(body.messages).forEach((message, at) => {
+    listOf(isRecord(message) ? message.content : []).forEach((block, position) => {
+      if (!isRecord(block)) return
+      const path = `messages.${at}.content.${position}`
+      if (block.type === 'compaction' && !isOwnCompaction(block, issuer)) violations.push(invalidCompaction(path))
+      const seal = block.type === 'thinking' ? textOf(block.signature) : textOf(block.data)
+      if (block.type !== 'thinking' && block.type !== 'redacted_thinking') return
+      const opened = issuer.open(seal)
+      if (opened === undefined || !opened.matches(textOf(block.thinking))) {
+        violations.push(invalidSignature(path, block.type))
+        return
+      }
+      const place = index.get(path)
+      // What the provider's own compaction stands for is not read any more.
+      if (place === undefined) return
+      const before = chain[place - 1] ?? ''
+      if (binds && opened.prefix !== undefined && opened.prefix !== before) unbound.push(path)
+    })
+  })
+  violations.push(...modified(context), ...withoutBeta(context))
+  if (unbound.length > 0 && !dropsUnbound(body, context.headers)) violations.push(boundElsewhere(unbound[0] ?? ''))
+  return { violations, dropped: unbound }
+}
+
+/** Without its beta header the vendor does not know the option. */
+function withoutBeta({ body, headers }: VerifyContext): Violation[] {
+  const sent = headers['anthropic-beta'] ?? ''
+  return nativeBetas(body)
+    .filter((beta) => !sent.includes(beta))
+    .map((beta) => ({
+      rule: 'context-management-beta',
+      path: 'context_management',
+      message: 'context_management: Extra inputs are not permitted',
+      fix: `Send the header anthropic-beta: ${beta}.`,
+    }))
+}
+
+/** A compaction block comes back as it was given; one without a seal is taken for plain text. */
+function isOwnCompaction(block: Fields, issuer: Issuer): boolean {
+  const seal = textOf(block.encrypted_content)
+  return seal === '' || issuer.open(seal)?.matches(textOf(block.content)) === true
+}
+
+const invalidCompaction = (path: string): Violation => ({
+  rule: 'compaction-unsealed',
+  path,
+  message: "The `compaction` block's `content` differs from the text its `encrypted_content` recorded.",
+  fix: 'Send the compaction block byte for byte as it was given.',
+})
+
+const invalidSignature = (path: string, type: string): Violation => ({
+  rule: 'thinking-signature',
+  path,
+  message: `Invalid \`${type === 'thinking' ? 'signature' : 'data'}\` in \`${type}\` block`,
+  fix: 'Send the block byte for byte as it was issued, to its issuer, or drop it.',
+})
+
+/** Known from the vendor's documents only; not verified against the vendor. */
+const boundElsewhere = (path: string): Violation => ({
+  rule: 'thinking-bound',
+  path,
+  message:
+    'Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block or set ' +
+    '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block". That setting requires the value ' +
+    '`thinking-binding-controls-2026-08-01` in the `anthropic-beta` header.',
+  fix: 'Remove this thinking block and all later ones, or ask for drop_block.',
+})
+
+/** The latest assistant message carries exactly the thinking it was issued with, as long as thinking is on. */
+function modified({ body, memory }: VerifyContext): Violation[] {
+  const thinking = isRecord(body.thinking) ? body.thinking.type : undefined
+  if (thinking === undefined || thinking === 'disabled') return []
+  const messages = recordsIn(body.messages)
+  const at = messages.findLastIndex((message) => message.role === 'assistant')
+  const blocks = recordsIn(messages[at]?.content)
+  const callId = blocks.find((block) => block.type === 'tool_use')?.id
+  const issued = memory.get(issuedKey(textOf(callId))) as IssuedThinking | undefined
+  if (issued === undefined) return []
+  const sent = blocks.filter(isThinkingBlock).map((block) => describeBlock(block).key)
+  if (sent.length === issued.blocks.length && sent.every((key, place) => key === issued.blocks[place])) return []
+  const rule = 'thinking-unmodified'
+  return [
+    {
+      rule,
+      path: `messages.${at}`,
+      message:
+        '`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. ' +
+        'These blocks must remain as they were in the original response.',
+      fix: 'Leave the latest assistant message as it came.',
+    },
+  ]
+}
+
+const isThinkingBlock = (block: Fields): boolean => block.type === 'thinking' || block.type === 'redacted_thinking'
+
+/** The request asks the provider to drop unbound thinking instead of refusing it, and may. */
+function dropsUnbound(body: Fields, headers: Readonly<Record<string, string>>): boolean {
+  const thinking = isRecord(body.thinking) ? body.thinking : {}
+  const binding = isRecord(thinking.block_binding) ? thinking.block_binding : {}
+  const beta = headers['anthropic-beta'] ?? ''
+  return binding.prefix_mismatch_behavior === 'drop_block' && beta.includes('thinking-binding-controls-2026-08-01')
+}
+
+const STOPS: Record<StopReason, string> = {
+  end: 'end_turn',
+  length: 'max_tokens',
+  'tool-use': 'tool_use',
+  refusal: 'refusal',
+  pause: 'pause_turn',
+  error: 'end_turn',
+  unknown: 'end_turn',
+}
+
+function renderAnthropic(context: RenderContext): Rendered {
+  const content = contentOf(context)
+  remember(context, content)
+  const message = {
+    id: context.id('msg'),
+    type: 'message',
+    role: 'assistant',
+    model: context.facts.model,
+    content,
+    stop_reason: STOPS[stopOf(context.answer)],
+    stop_sequence: null,
+    ...(context.dropped.length > 0 && { input_transformations: context.dropped.map(droppedEntry) }),
+  }
+  const usage = context.usage === undefined ? {} : { usage: usageOf(context.usage) }
+  return { body: { ...message, ...usage }, events: eventsOf(context, message) }
+}
+
+const droppedEntry = (path: string): Fields => ({
+  type: 'thinking_dropped',
+  reason: 'prefix_binding_mismatch',
+  path,
+})
+
+function contentOf(context: RenderContext): Fields[] {
+  const { facts, body, answer } = context
+  const blocks: Fields[] = []
+  const keys = facts.segments.map(({ key, section }) => ({ key, section: section as string }))
+  const summary = compactionOf(context)
+  if (summary !== undefined) {
+    // From here on the provider knows tools, system and the summary; what comes next is bound to these.
+    keys.splice(0, keys.length, ...keys.filter(({ section }) => section !== 'messages'))
+    keys.push({ key: `assistant ${describeBlock(summary).key}`, section: 'messages' })
+    blocks.push(summary)
+  }
+  const manual = isRecord(body.thinking) && body.thinking.type === 'enabled'
+  const thinks = answer.parts[0]?.type === 'reasoning'
+  // Manual thinking always thinks first; a script that forgets it would make its own next request invalid.
+  const parts: AnswerPart[] = manual && !thinks ? [{ type: 'reasoning', text: 'Let me think.' }] : []
+  for (const [index, part] of [...parts, ...answer.parts].entries()) {
+    const block = blockOf(context, part, index, () => chainOf(keys).at(-1) ?? '')
+    if (block === undefined) continue
+    keys.push({ key: `assistant ${describeBlock(block).key}`, section: 'messages' })
+    blocks.push(block)
+  }
+  return blocks
+}
+
+const DEFAULT_TRIGGER = 150_000
+
+/** The provider's own compaction, when the request asks for it and the prompt is past its trigger. */
+function compactionOf({ body, issuer, inputTokens }: RenderContext): Fields | undefined {
+  const management = isRecord(body.context_management) ? body.context_management : {}
+  const edit = recordsIn(management.edits).find(({ type }) => typeof type === 'string' && type.startsWith('compact_'))
+  if (edit === undefined) return undefined
+  const trigger =
+    isRecord(edit.trigger) && typeof edit.trigger.value === 'number' ? edit.trigger.value : DEFAULT_TRIGGER
+  if (inputTokens <= trigger) return undefined
+  const content = `Summary of ${inputTokens} tokens of conversation.`
+  return { type: 'compaction', content, encrypted_content: issuer.seal(content) }
+}
+
+function blockOf(
+  { id, issuer, facts, countTokens }: RenderContext,
+  part: AnswerPart,
+  index: number,
+  prefix: () => string,
+): Fields | undefined {
+  if (part.type === 'text' || part.type === 'refusal') {
+    return part.text === '' ? undefined : { type: 'text', text: part.text }
+  }
+  if (part.type === 'call') {
+    return { type: 'tool_use', id: part.id ?? id('toolu', index), name: part.name, input: part.input }
+  }
+  const binding = {
+    model: facts.model,
+    tokens: countTokens(part.text),
+    ...(traitsOf(facts.model).bindsThinking === true && { prefix: prefix() }),
+  }
+  if (part.redacted === true) return { type: 'redacted_thinking', data: issuer.seal('', binding) }
+  return { type: 'thinking', thinking: part.text, signature: issuer.seal(part.text, binding) }
+}
+
+/** Kept so that the next request can be held to the thinking it was given. */
+function remember({ memory }: RenderContext, content: readonly Fields[]): void {
+  const blocks = content.filter(isThinkingBlock).map((block) => describeBlock(block).key)
+  for (const block of content) if (block.type === 'tool_use') memory.set(issuedKey(String(block.id)), { blocks })
+}
+
+/** Anthropic reports input without what came from the cache or went into it. */
+function usageOf(usage: Usage): Fields {
+  const long = usage.cacheWriteLong ?? 0
+  return {
+    input_tokens: Math.max(0, usage.input - usage.cacheRead - usage.cacheWrite),
+    cache_creation_input_tokens: usage.cacheWrite,
+    cache_read_input_tokens: usage.cacheRead,
+    cache_creation: { ephemeral_5m_input_tokens: usage.cacheWrite - long, ephemeral_1h_input_tokens: long },
+    output_tokens: usage.output,
+    output_tokens_details: { thinking_tokens: usage.reasoning },
+    service_tier: 'standard',
+  }
+}
+
+const event = (type: string, fields: Fields): StreamEvent => ({
+  event: type,
+  data: JSON.stringify({ type, ...fields }),
+})
+
+function eventsOf({ usage, usageAtEnd }: RenderContext, message: Fields & { content: Fields[] }): StreamEvent[] {
+  const { content, stop_reason, stop_sequence, ...head } = message
+  const full = usage === undefined ? {} : usageOf(usage)
+  const early = usage === undefined ? {} : { usage: usageAtEnd ? zeroUsage : { ...full, output_tokens: 1 } }
+  const started = { ...head, content: [], stop_reason: null, stop_sequence: null, ...early }
+  const ended = usageAtEnd ? full : { output_tokens: usage?.output ?? 0 }
+  return [
+    event('message_start', { message: started }),
+    ...content.flatMap((block, index) => [
+      event('content_block_start', { index, content_block: emptied(block) }),
+      ...deltasOf(block).map((delta) => event('content_block_delta', { index, delta })),
+      event('content_block_stop', { index }),
+    ]),
+    event('message_delta', { delta: { stop_reason, stop_sequence }, ...(usage !== undefined && { usage: ended }) }),
+    event('message_stop', {}),
+  ]
+}
+
+const zeroUsage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 }
+
+function emptied(block: Fields): Fields {
+  if (block.type === 'text') return { ...block, text: '' }
+  if (block.type === 'thinking') return { ...block, thinking: '', signature: '' }
+  if (block.type === 'compaction') return { ...block, content: '' }
+  return block.type === 'tool_use' ? { ...block, input: {} } : block
+}
+
+function deltasOf(block: Fields): Fields[] {
+  if (block.type === 'text') return pieces(String(block.text)).map((text) => ({ type: 'text_delta', text }))
+  if (block.type === 'tool_use') {
+    return pieces(JSON.stringify(block.input)).map((partial_json) => ({ type: 'input_json_delta', partial_json }))
+  }
+  if (block.type === 'compaction') return [{ type: 'compaction_delta', content: block.content }]
+  if (block.type !== 'thinking') return []
+  return [
+    ...pieces(String(block.thinking)).map((thinking) => ({ type: 'thinking_delta', thinking })),
+    { type: 'signature_delta', signature: block.signature },
+  ]
+}
 
 const ERROR_TYPES: Record<FailureKind, string> = {
   invalid: 'invalid_request_error',

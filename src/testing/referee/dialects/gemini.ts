@@ -1,9 +1,211 @@
-import { checkGemini } from '../../../formats/gemini/rules.ts'
-import { isRecord } from '../../../core/values.ts'
-import type { Dialect, Failure, FailureKind } from '../types.ts'
-import { renderGemini } from './gemini-render.ts'
-import { readGemini, requestOf } from './gemini-segments.ts'
-import { verifyGemini } from './gemini-verify.ts'
+import type { StopReason, StreamEvent } from '../../../core/codec.ts'
+import type { Usage } from '../../../core/usage.ts'
+import { type Fields, isRecord, recordsIn, textOf } from '../../../core/values.ts'
+import {
+  callOf,
+  checkGemini,
+  fieldOf,
+  partsOf,
+  responseOf,
+  signatureOf,
+  SKIP_SIGNATURES,
+} from '../../../formats/gemini/rules.ts'
+import { readImageHeader } from '../../../formats/kit/rules.ts'
+import { stopOf } from '../brain.ts'
+import type {
+  Dialect,
+  Failure,
+  FailureKind,
+  RenderContext,
+  Rendered,
+  RequestFacts,
+  Route,
+  Segment,
+  Verification,
+  VerifyContext,
+} from '../types.ts'
+import { pieces } from './pieces.ts'
+
+// Measured: about 10 tokens of frame for a function part, next to none for text.
+const CALL_FRAME = 10
+const TURN_FRAME = 1
+
+function readGemini(body: Fields, route: Route): RequestFacts {
+  const asked = requestOf(body)
+  const config = fieldOf(asked, 'generationConfig', 'generation_config')
+  const cap = isRecord(config) ? fieldOf(config, 'maxOutputTokens', 'max_output_tokens') : undefined
+  return {
+    model: route.model ?? '',
+    stream: route.stream === true,
+    maxOutput: typeof cap === 'number' ? cap : undefined,
+    segments: segmentsOf(asked),
+    tools: declarationsOf(asked).map((declared) => textOf(declared.name)),
+    asksUsage: true,
+    cacheSalt: '',
+  }
+}
+
+/** The count endpoint also takes a whole request inside another object. */
+function requestOf(body: Fields): Fields {
+  const inner = fieldOf(body, 'generateContentRequest', 'generate_content_request')
+  return isRecord(inner) ? inner : body
+}
+
+const declarationsOf = (body: Fields): readonly Fields[] =>
+  recordsIn(body.tools).flatMap((tool) => recordsIn(fieldOf(tool, 'functionDeclarations', 'function_declarations')))
+
+function segmentsOf(body: Fields): Segment[] {
+  const segments: Segment[] = []
+  declarationsOf(body).forEach((declared, index) => {
+    const text = JSON.stringify(declared)
+    segments.push({ path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 })
+  })
+  const system = fieldOf(body, 'systemInstruction', 'system_instruction')
+  const systemParts = typeof system === 'string' ? [{ text: system }] : isRecord(system) ? partsOf(system) : []
+  systemParts.forEach((part, index) =>
+    segments.push({ path: `systemInstruction.parts[${index}]`, section: 'system', ...describePart(part) }),
+  )
+  recordsIn(body.contents).forEach((content, at) => {
+    partsOf(content).forEach((part, index) => {
+      const described = describePart(part)
+      segments.push({
+        path: `contents[${at}].parts[${index}]`,
+        section: 'messages',
+        key: `${textOf(content.role)} ${described.key}`,
+        text: described.text,
+        extraTokens: described.extraTokens + (index === 0 ? TURN_FRAME : 0),
+      })
+    })
+  })
+  return segments
+}
+
+function describePart(part: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+  const call = callOf(part)
+  const response = responseOf(part)
+  const seal = signatureOf(part)
+  if (call !== undefined || response !== undefined) {
+    const text = JSON.stringify(call ?? response)
+    return { key: `${call === undefined ? 'response' : 'call'} ${text} ${seal}`, text, extraTokens: CALL_FRAME }
+  }
+  const inline = fieldOf(part, 'inlineData', 'inline_data')
+  if (isRecord(inline)) {
+    const data = textOf(inline.data)
+    return { key: `inline ${data}`, text: '', extraTokens: mediaTokens(data) }
+  }
+  if (typeof part.text === 'string') return { key: `text ${part.text} ${seal}`, text: part.text, extraTokens: 0 }
+  const text = JSON.stringify(part)
+  return { key: text, text, extraTokens: 0 }
+}
+
+// The vendor's rule: 258 tokens for a small picture, and for each tile of 768 pixels of a larger one.
+const TILE = 768
+const TILE_TOKENS = 258
+const SMALL = 384
+
+function mediaTokens(data: string): number {
+  const header = readImageHeader(data)
+  if (header === undefined) return Math.max(TILE_TOKENS, Math.ceil(data.length / 40))
+  const { width = TILE, height = TILE } = header
+  if (width <= SMALL && height <= SMALL) return TILE_TOKENS
+  return TILE_TOKENS * Math.ceil(width / TILE) * Math.ceil(height / TILE)
+}
+
+/** What a signature seals: the call it stands on, unchanged. A signature on text seals nothing but its issuer. */
+function sealedText(part: Fields): string {
+  const call = callOf(part)
+  return call === undefined ? '' : JSON.stringify([call.name ?? null, call.args ?? {}])
+}
+
+/** Signatures come from this issuer and stand on the part they were made for. */
+function verifyGemini({ body, issuer }: VerifyContext): Verification {
+  const violations = recordsIn(body.contents).flatMap((content, at) =>
+    partsOf(content).flatMap((part, index) => {
+      const signature = signatureOf(part)
+      if (signature === '' || SKIP_SIGNATURES.has(signature)) return []
+      const opened = issuer.open(signature)
+      if (opened?.matches(sealedText(part)) === true) return []
+      return [
+        {
+          rule: 'signature-valid',
+          path: `contents[${at}].parts[${index}]`,
+          message: 'Corrupted thought signature.',
+          fix: 'Send the signature byte for byte on the part it came with, to its issuer, or leave it out.',
+        },
+      ]
+    }),
+  )
+  return { violations }
+}
+
+const STOPS: Record<StopReason, string> = {
+  end: 'STOP',
+  length: 'MAX_TOKENS',
+  // Calls end with STOP on this wire; the parts tell.
+  'tool-use': 'STOP',
+  refusal: 'SAFETY',
+  pause: 'STOP',
+  error: 'OTHER',
+  unknown: 'FINISH_REASON_UNSPECIFIED',
+}
+
+function renderGemini(context: RenderContext): Rendered {
+  const { usage, facts } = context
+  const parts = partsFor(context)
+  const finishReason = STOPS[stopOf(context.answer)]
+  const tail = { modelVersion: facts.model, responseId: context.id('resp') }
+  const reported = usage === undefined ? {} : { usageMetadata: usageOf(usage) }
+  const body = { candidates: [{ content: { role: 'model', parts }, finishReason, index: 0 }], ...reported, ...tail }
+  return { body, events: eventsOf(context, parts, finishReason, tail) }
+}
+
+function partsFor(context: RenderContext): Fields[] {
+  const { answer, issuer, id } = context
+  let signed = false
+  return answer.parts.flatMap((part, index): Fields[] => {
+    if (part.type === 'reasoning') return showsThoughts(context.body) ? [{ text: part.text, thought: true }] : []
+    if (part.type !== 'call') return part.text === '' ? [] : [{ text: part.text }]
+    const call = { functionCall: { id: part.id ?? id('call', index), name: part.name, args: part.input } }
+    // Only the first call of a step is signed; its parallel siblings are not.
+    if (signed) return [call]
+    signed = true
+    return [{ ...call, thoughtSignature: issuer.seal(sealedText(call)) }]
+  })
+}
+
+function showsThoughts(body: Fields): boolean {
+  const config = fieldOf(body, 'generationConfig', 'generation_config')
+  const thinking = isRecord(config) ? fieldOf(config, 'thinkingConfig', 'thinking_config') : undefined
+  return isRecord(thinking) && fieldOf(thinking, 'includeThoughts', 'include_thoughts') === true
+}
+
+/** Gemini's cached tokens are part of the prompt; its thoughts stand beside the candidates. */
+const usageOf = (usage: Usage): Fields => ({
+  promptTokenCount: usage.input,
+  ...(usage.cacheRead > 0 && { cachedContentTokenCount: usage.cacheRead }),
+  candidatesTokenCount: usage.output - usage.reasoning,
+  ...(usage.reasoning > 0 && { thoughtsTokenCount: usage.reasoning }),
+  totalTokenCount: usage.input + usage.output,
+})
+
+function eventsOf(context: RenderContext, parts: readonly Fields[], finishReason: string, tail: Fields): StreamEvent[] {
+  const { usage, usageAtEnd } = context
+  const small = parts.flatMap((part) =>
+    typeof part.text === 'string' ? pieces(part.text).map((text) => ({ ...part, text })) : [part],
+  )
+  const early =
+    usage === undefined || usageAtEnd
+      ? {}
+      : { usageMetadata: { promptTokenCount: usage.input, totalTokenCount: usage.input } }
+  const late = usage === undefined ? {} : { usageMetadata: usageOf(usage) }
+  const chunk = (fields: Fields, reported: Fields): StreamEvent => ({
+    data: JSON.stringify({ candidates: [{ ...fields, index: 0 }], ...reported, ...tail }),
+  })
+  return [
+    ...small.map((part) => chunk({ content: { role: 'model', parts: [part] } }, early)),
+    chunk({ content: { role: 'model', parts: [{ text: '' }] }, finishReason }, late),
+  ]
+}
 
 const STATUSES: Record<FailureKind, string> = {
   invalid: 'INVALID_ARGUMENT',

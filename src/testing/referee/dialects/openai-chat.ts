@@ -1,10 +1,253 @@
+import type { StopReason, StreamEvent } from '../../../core/codec.ts'
+import type { Usage } from '../../../core/usage.ts'
+import { type Fields, isRecord, recordsIn, textOf } from '../../../core/values.ts'
+import { SSE_DONE } from '../../../formats/framing.ts'
+import { profilesOf, readImageHeader } from '../../../formats/kit/rules.ts'
 import { checkOpenAiChat } from '../../../formats/openai-chat/rules.ts'
-import { profilesOf } from '../../../formats/kit/rule-kit.ts'
-import { SSE_DONE } from '../../../formats/framing/sse.ts'
-import type { Dialect, Failure, OverflowFacts } from '../types.ts'
-import { authoriseBearer, openAiError, openAiModels } from './openai-errors.ts'
-import { renderChat } from './openai-chat-render.ts'
-import { readChat } from './openai-chat-segments.ts'
+import { type AnswerPart, stopOf } from '../brain.ts'
+import type {
+  Dialect,
+  Failure,
+  FailureKind,
+  OverflowFacts,
+  RefereeRequest,
+  RenderContext,
+  Rendered,
+  RequestFacts,
+  Route,
+  Segment,
+} from '../types.ts'
+import { pieces } from './pieces.ts'
+
+const ERROR_TYPES: Record<FailureKind, string> = {
+  invalid: 'invalid_request_error',
+  overflow: 'invalid_request_error',
+  'too-large': 'invalid_request_error',
+  throttle: 'tokens',
+  server: 'server_error',
+  overloaded: 'server_error',
+  auth: 'invalid_request_error',
+  'not-found': 'invalid_request_error',
+}
+
+/** Codes by which clients tell these refusals apart. */
+const CODES: Partial<Record<string, string>> = {
+  overflow: 'context_length_exceeded',
+  throttle: 'rate_limit_exceeded',
+  auth: 'invalid_api_key',
+  'reasoning-unsealed': 'invalid_encrypted_content',
+  'compaction-unsealed': 'invalid_encrypted_content',
+  'previous-response-known': 'previous_response_not_found',
+}
+
+export function openAiError(failure: Failure): { readonly error: Readonly<Record<string, unknown>> } {
+  const code = CODES[failure.rule ?? ''] ?? CODES[failure.kind] ?? null
+  const { message, param } = failure
+  return {
+    error: {
+      message,
+      type: ERROR_TYPES[failure.kind],
+      param: param === undefined || param === '' ? null : param,
+      code,
+    },
+  }
+}
+
+export function authoriseBearer({ headers }: RefereeRequest, apiKey: string | undefined): Failure | undefined {
+  const given = headers.authorization?.replace(/^Bearer /i, '') ?? headers['api-key']
+  if (given === undefined) return { kind: 'auth', status: 401, message: "You didn't provide an API key." }
+  if (apiKey === undefined || given === apiKey) return undefined
+  return { kind: 'auth', status: 401, message: 'Incorrect API key provided.' }
+}
+
+export const openAiModels = (ids: readonly string[], window: number): unknown => ({
+  object: 'list',
+  data: ids.map((id) => ({ id, object: 'model', created: 1_767_225_600, owned_by: 'referee', context_length: window })),
+})
+
+// Exact for text on this wire: 3 tokens for the answer's frame, 4 for each message; about 10 for a call.
+const BASE = 3
+const FRAME = 4
+const CALL_FRAME = 10
+
+function readChat(body: Fields, route: Route): RequestFacts {
+  const tools = recordsIn(body.tools)
+  const options = isRecord(body.stream_options) ? body.stream_options : {}
+  const cap = body.max_completion_tokens ?? body.max_tokens
+  return {
+    model: route.model ?? textOf(body.model),
+    stream: body.stream === true,
+    maxOutput: typeof cap === 'number' ? cap : undefined,
+    segments: segmentsOf(body),
+    tools: tools
+      .map((tool) => (isRecord(tool.function) ? textOf(tool.function.name) : ''))
+      .filter((name) => name !== ''),
+    asksUsage: body.stream !== true || options.include_usage === true,
+    cacheSalt: '',
+  }
+}
+
+function segmentsOf(body: Fields): Segment[] {
+  const tools = recordsIn(body.tools).map((tool, index): Segment => {
+    const text = JSON.stringify(tool)
+    return { path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 }
+  })
+  const messages = recordsIn(body.messages).map((message, index): Segment => {
+    const path = `messages[${index}]`
+    const section = message.role === 'system' || message.role === 'developer' ? 'system' : 'messages'
+    return { path, section, ...describeMessage(message) }
+  })
+  return [...tools, ...messages].map((segment, index) =>
+    index === 0 ? { ...segment, extraTokens: segment.extraTokens + BASE } : segment,
+  )
+}
+
+function describeMessage(message: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+  const content = describeContent(message.content)
+  const calls = recordsIn(message.tool_calls).map((call) => {
+    const declared = isRecord(call.function) ? call.function : {}
+    return `${textOf(call.id)} ${textOf(declared.name)} ${textOf(declared.arguments)}`
+  })
+  const reasoning = textOf(message.reasoning_content)
+  const text = [reasoning, content.text, ...calls].filter((part) => part !== '').join('\n')
+  return {
+    key: `${textOf(message.role)} ${textOf(message.tool_call_id)} ${content.key} ${calls.join('\u0001')} ${reasoning}`,
+    text,
+    extraTokens: FRAME + calls.length * CALL_FRAME + content.extraTokens,
+  }
+}
+
+export function describeContent(content: unknown): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+  if (typeof content === 'string') return { key: content, text: content, extraTokens: 0 }
+  const keys: string[] = []
+  const texts: string[] = []
+  let extraTokens = 0
+  for (const part of recordsIn(content)) {
+    const text = textOf(part.text)
+    const url = imageUrlOf(part)
+    if (url === '') {
+      keys.push(text === '' ? JSON.stringify(part) : text)
+      texts.push(text)
+    } else {
+      keys.push(url)
+      extraTokens += imageTokens(url)
+    }
+  }
+  return { key: keys.join('\u0001'), text: texts.join('\n'), extraTokens }
+}
+
+function imageUrlOf(part: Fields): string {
+  if (part.type === 'input_image') return textOf(part.image_url)
+  return isRecord(part.image_url) ? textOf(part.image_url.url) : ''
+}
+
+// The vendor's rule: 85 tokens, and 170 for each tile of 512 pixels after scaling the short side to 768.
+const TILE = 512
+const SHORT_SIDE = 768
+const LONG_SIDE = 2048
+
+function imageTokens(url: string): number {
+  const comma = url.indexOf(',')
+  const header =
+    url.startsWith('data:') && comma !== -1 ? readImageHeader(url.slice(comma + 1, comma + 176_001)) : undefined
+  const { width = SHORT_SIDE, height = SHORT_SIDE } = header ?? {}
+  const fit = Math.min(1, LONG_SIDE / Math.max(width, height, 1))
+  const scale = fit * Math.min(1, SHORT_SIDE / Math.max(1, Math.min(width, height) * fit))
+  return 85 + 170 * Math.ceil((width * scale) / TILE) * Math.ceil((height * scale) / TILE)
+}
+
+const STOPS: Record<StopReason, string> = {
+  end: 'stop',
+  length: 'length',
+  'tool-use': 'tool_calls',
+  refusal: 'stop',
+  pause: 'stop',
+  error: 'stop',
+  unknown: 'stop',
+}
+
+function renderChat(context: RenderContext): Rendered {
+  const { facts, answer, usage, nowSeconds } = context
+  const head = { id: context.id('chatcmpl'), created: nowSeconds, model: facts.model }
+  const finish_reason = STOPS[stopOf(answer)]
+  const message = messageOf(context)
+  const body = {
+    ...head,
+    object: 'chat.completion',
+    choices: [{ index: 0, message, logprobs: null, finish_reason }],
+    ...(usage !== undefined && { usage: usageOf(usage) }),
+  }
+  return { body, events: eventsOf(context, { ...head, object: 'chat.completion.chunk' }, finish_reason) }
+}
+
+const joined = (parts: readonly AnswerPart[], type: 'text' | 'reasoning' | 'refusal'): string =>
+  parts.map((part) => (part.type === type ? part.text : '')).join('')
+
+function messageOf(context: RenderContext): Fields {
+  const { parts } = context.answer
+  const text = joined(parts, 'text')
+  const refusal = joined(parts, 'refusal')
+  const reasoning = joined(parts, 'reasoning')
+  const toolCalls = callsOf(context)
+  return {
+    role: 'assistant',
+    content: text === '' && (toolCalls.length > 0 || refusal !== '') ? null : text,
+    refusal: refusal === '' ? null : refusal,
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
+  }
+}
+
+interface ChatCall {
+  readonly id: string
+  readonly type: 'function'
+  readonly function: { readonly name: string; readonly arguments: string }
+}
+
+function callsOf({ answer, id, profile }: RenderContext): ChatCall[] {
+  // Mistral issues nine characters, and takes back nothing else.
+  const short = profilesOf(profile).has('mistral')
+  return answer.parts.flatMap((part, index) => {
+    if (part.type !== 'call') return []
+    const own = id('call', index)
+    const callId = part.id ?? (short ? own.slice(-9) : own)
+    return [
+      { id: callId, type: 'function' as const, function: { name: part.name, arguments: JSON.stringify(part.input) } },
+    ]
+  })
+}
+
+/** OpenAI's cached tokens are part of the prompt tokens. */
+const usageOf = (usage: Usage): Fields => ({
+  prompt_tokens: usage.input,
+  completion_tokens: usage.output,
+  total_tokens: usage.input + usage.output,
+  prompt_tokens_details: { cached_tokens: usage.cacheRead, audio_tokens: 0 },
+  completion_tokens_details: { reasoning_tokens: usage.reasoning },
+})
+
+function eventsOf(context: RenderContext, head: Fields, finish_reason: string): StreamEvent[] {
+  const { answer, usage, facts, usageAtEnd } = context
+  const chunk = (fields: Fields): StreamEvent => ({ data: JSON.stringify({ ...head, ...fields }) })
+  const delta = (fields: Fields): StreamEvent =>
+    chunk({ choices: [{ index: 0, delta: fields, logprobs: null, finish_reason: null }] })
+  const calls = callsOf(context).flatMap(({ id, type, function: { name, arguments: text } }, index) => [
+    delta({ tool_calls: [{ index, id, type, function: { name, arguments: '' } }] }),
+    ...pieces(text).map((piece) => delta({ tool_calls: [{ index, function: { arguments: piece } }] })),
+  ])
+  // Usage comes only to those who ask, in a chunk of its own; the mode for the end of a stream sends it unasked.
+  const reports = usage !== undefined && (facts.asksUsage || usageAtEnd)
+  return [
+    delta({ role: 'assistant', content: '', refusal: null }),
+    ...pieces(joined(answer.parts, 'reasoning')).map((piece) => delta({ reasoning_content: piece })),
+    ...pieces(joined(answer.parts, 'text')).map((piece) => delta({ content: piece })),
+    ...pieces(joined(answer.parts, 'refusal')).map((piece) => delta({ refusal: piece })),
+    ...calls,
+    chunk({ choices: [{ index: 0, delta: {}, logprobs: null, finish_reason }] }),
+    ...(reports ? [chunk({ choices: [], usage: usageOf(usage) })] : []),
+    { data: SSE_DONE },
+  ]
+}
 
 /** Chat completions. Sub-profiles change the rules and the wording of an overflow. */
 export const openAiChat: Dialect = {

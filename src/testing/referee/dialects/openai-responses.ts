@@ -1,10 +1,369 @@
-import type { StreamEvent } from '../../../core/codec.ts'
-import { checkOpenAiResponses } from '../../../formats/openai-responses/rules.ts'
-import type { Dialect } from '../types.ts'
-import { authoriseBearer, openAiError, openAiModels } from './openai-errors.ts'
-import { renderResponses } from './openai-responses-render.ts'
-import { readResponses } from './openai-responses-segments.ts'
-import { verifyResponses } from './openai-responses-verify.ts'
+import type { StreamEvent, Violation } from '../../../core/codec.ts'
+import type { Usage } from '../../../core/usage.ts'
+import { type Fields, isRecord, listOf, recordsIn, textOf } from '../../../core/values.ts'
+import { findings } from '../../../formats/kit/rules.ts'
+import {
+  checkItemPairs,
+  checkOpenAiResponses,
+  OPENAI_RESPONSES_RULES,
+} from '../../../formats/openai-responses/rules.ts'
+import { type AnswerPart, peekSeal, stopOf } from '../brain.ts'
+import type {
+  Dialect,
+  RenderContext,
+  Rendered,
+  RequestFacts,
+  Route,
+  Segment,
+  Verification,
+  VerifyContext,
+} from '../types.ts'
+import { authoriseBearer, describeContent, openAiError, openAiModels } from './openai-chat.ts'
+import { pieces } from './pieces.ts'
+
+type Emit = (type: string, fields: Fields) => void
+
+/** A response as the events of its stream. Usage comes with the last one only; that is how this wire does it. */
+function responseEvents(response: Fields & { readonly output: readonly Fields[] }): StreamEvent[] {
+  const events: StreamEvent[] = []
+  const emit: Emit = (type, fields) => {
+    events.push({ event: type, data: JSON.stringify({ type, sequence_number: events.length, ...fields }) })
+  }
+  const started = { ...response, status: 'in_progress', output: [], usage: null, incomplete_details: null }
+  emit('response.created', { response: started })
+  emit('response.in_progress', { response: started })
+  response.output.forEach((item, output_index) => emitItem(emit, item, output_index))
+  emit(response.status === 'incomplete' ? 'response.incomplete' : 'response.completed', { response })
+  return events
+}
+
+function emitItem(emit: Emit, item: Fields, output_index: number): void {
+  const place = { item_id: item.id, output_index }
+  if (item.type === 'function_call') {
+    emit('response.output_item.added', { output_index, item: { ...item, status: 'in_progress', arguments: '' } })
+    const text = textOf(item.arguments)
+    for (const delta of pieces(text)) emit('response.function_call_arguments.delta', { ...place, delta })
+    emit('response.function_call_arguments.done', { ...place, name: item.name, arguments: text })
+  } else if (item.type === 'reasoning') {
+    emit('response.output_item.added', { output_index, item: { ...item, summary: [] } })
+    recordsIn(item.summary).forEach((part, summary_index) => emitSummary(emit, { ...place, summary_index }, part))
+  } else {
+    emit('response.output_item.added', { output_index, item: { ...item, status: 'in_progress', content: [] } })
+    recordsIn(item.content).forEach((part, content_index) => emitContent(emit, { ...place, content_index }, part))
+  }
+  emit('response.output_item.done', { output_index, item })
+}
+
+function emitSummary(emit: Emit, place: Fields, part: Fields): void {
+  const text = textOf(part.text)
+  emit('response.reasoning_summary_part.added', { ...place, part: { ...part, text: '' } })
+  for (const delta of pieces(text)) emit('response.reasoning_summary_text.delta', { ...place, delta })
+  emit('response.reasoning_summary_text.done', { ...place, text })
+  emit('response.reasoning_summary_part.done', { ...place, part })
+}
+
+function emitContent(emit: Emit, place: Fields, part: Fields): void {
+  const field = part.type === 'refusal' ? 'refusal' : 'text'
+  const name = part.type === 'refusal' ? 'response.refusal' : 'response.output_text'
+  const text = textOf(part[field])
+  const logprobs = field === 'text' ? { logprobs: [] } : {}
+  emit('response.content_part.added', { ...place, part: { ...part, [field]: '' } })
+  for (const delta of pieces(text)) emit(`${name}.delta`, { ...place, delta, ...logprobs })
+  emit(`${name}.done`, { ...place, [field]: text, ...logprobs })
+  emit('response.content_part.done', { ...place, part })
+}
+
+const BASE = 3
+const FRAME = 4
+const OUTPUT_FRAME = 9
+
+/** What the provider keeps of a response: everything a chained request continues. */
+export interface StoredResponse {
+  readonly items: readonly Fields[]
+}
+
+const storedKey = (id: string): string => `response:${id}`
+
+function readResponses(body: Fields, route: Route, memory: ReadonlyMap<string, unknown>): RequestFacts {
+  const tools = recordsIn(body.tools)
+  return {
+    model: route.model ?? textOf(body.model),
+    stream: body.stream === true,
+    maxOutput: typeof body.max_output_tokens === 'number' ? body.max_output_tokens : undefined,
+    segments: segmentsOf(body, memory),
+    tools: tools.map((tool) => textOf(tool.name)).filter((name) => name !== ''),
+    asksUsage: true,
+    cacheSalt: '',
+  }
+}
+
+/** Items of the request: those the provider holds, then those that were sent. */
+function itemsOf(body: Fields, memory: ReadonlyMap<string, unknown>): readonly Fields[] {
+  return [...ancestorsOf(body, memory), ...inputItems(body)]
+}
+
+function ancestorsOf(body: Fields, memory: ReadonlyMap<string, unknown>): readonly Fields[] {
+  const stored = memory.get(storedKey(textOf(body.previous_response_id))) as StoredResponse | undefined
+  return stored?.items ?? []
+}
+
+function inputItems(body: Fields): readonly Fields[] {
+  if (typeof body.input === 'string') return [{ type: 'message', role: 'user', content: body.input }]
+  return recordsIn(body.input)
+}
+
+function segmentsOf(body: Fields, memory: ReadonlyMap<string, unknown>): Segment[] {
+  const segments: Segment[] = recordsIn(body.tools).map((tool, index) => {
+    const text = JSON.stringify(tool)
+    return { path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 }
+  })
+  const instructions = textOf(body.instructions)
+  if (instructions !== '') {
+    segments.push({
+      path: 'instructions',
+      section: 'system',
+      key: instructions,
+      text: instructions,
+      extraTokens: FRAME,
+    })
+  }
+  const held = ancestorsOf(body, memory)
+  held.forEach((item, index) => segments.push({ path: `held[${index}]`, section: 'messages', ...describeItem(item) }))
+  inputItems(body).forEach((item, index) =>
+    segments.push({ path: `input[${index}]`, section: 'messages', ...describeItem(item) }),
+  )
+  return segments.map((segment, index) =>
+    index === 0 ? { ...segment, extraTokens: segment.extraTokens + BASE } : segment,
+  )
+}
+
+function describeItem(item: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+  const type = textOf(item.type)
+  if (type === '' || type === 'message') {
+    const content = describeContent(item.content)
+    return { ...content, key: `${textOf(item.role)} ${content.key}`, extraTokens: FRAME + content.extraTokens }
+  }
+  if (type === 'reasoning' || type === 'compaction') return describeSealed(item, type)
+  if (type === 'function_call') {
+    const text = `${textOf(item.name)} ${textOf(item.arguments)}`
+    return { key: `call ${textOf(item.call_id)} ${text}`, text, extraTokens: FRAME }
+  }
+  if (type === 'function_call_output') {
+    const content = describeContent(typeof item.output === 'string' ? item.output : listOf(item.output))
+    return {
+      ...content,
+      key: `output ${textOf(item.call_id)} ${content.key}`,
+      extraTokens: OUTPUT_FRAME + content.extraTokens,
+    }
+  }
+  const { id: _id, status: _status, ...rest } = item
+  const text = JSON.stringify(rest)
+  return { key: text, text, extraTokens: 0 }
+}
+
+/** Sealed content counts what it stands for, which only its issuer knows. */
+function describeSealed(item: Fields, type: string): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
+  const seal = textOf(item.encrypted_content)
+  const summary = recordsIn(item.summary)
+    .map((part) => textOf(part.text))
+    .join('\n')
+  // Content of another issuer is not known, and refused before it is counted.
+  const hidden = seal === '' ? undefined : (peekSeal(seal)?.tokens ?? Math.ceil(seal.length / 4))
+  const key = `${type} ${seal === '' ? textOf(item.id) : seal}`
+  return hidden === undefined ? { key, text: summary, extraTokens: 0 } : { key, text: '', extraTokens: hidden }
+}
+
+/** Reasoning is on and may be sealed for a client that keeps its own history. */
+const wantsSeal = (body: Fields): boolean =>
+  listOf(body.include).includes('reasoning.encrypted_content') || (isRecord(body.reasoning) && body.store === false)
+
+const reasoningKey = (itemId: string): string => `reasoning-of:${itemId}`
+
+/** Rules that need what was issued: seals, the reasoning of a call, and responses that the provider holds. */
+function verifyResponses(context: VerifyContext): Verification {
+  const { body, memory } = context
+  const previous = textOf(body.previous_response_id)
+  if (previous !== '' && !memory.has(storedKey(previous))) return { violations: [unknownResponse(previous)] }
+  const chain = previous === '' ? [] : [...checkRepeats(context), ...checkWhole(context)]
+  return { violations: [...chain, ...checkSeals(context), ...checkReasoning(context)] }
+}
+
+const unknownResponse = (id: string): Violation => ({
+  rule: 'previous-response-known',
+  path: 'previous_response_id',
+  message: `Previous response with id '${id}' not found.`,
+  fix: 'Send the whole history without previous_response_id.',
+})
+
+function checkSeals({ body, issuer }: VerifyContext): Violation[] {
+  return inputItems(body).flatMap((item, index) => {
+    const seal = textOf(item.encrypted_content)
+    if (seal === '') return []
+    const opened = issuer.open(seal)
+    // A client may leave the id out; with an id, the seal is the one of that item.
+    if (opened !== undefined && (typeof item.id !== 'string' || opened.matches(item.id))) return []
+    return [
+      {
+        rule: item.type === 'compaction' ? 'compaction-unsealed' : 'reasoning-unsealed',
+        path: `input[${index}]`,
+        message: `The encrypted content for item ${textOf(item.id)} could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
+        fix: 'Send sealed items unchanged and to their issuer only, or drop them with what depends on them.',
+      },
+    ]
+  })
+}
+
+/** A call that was issued behind reasoning is not sent without it. */
+function checkReasoning({ body, memory }: VerifyContext): Violation[] {
+  const seen = new Set(ancestorsOf(body, memory).map((item) => textOf(item.id)))
+  return inputItems(body).flatMap((item, index) => {
+    const id = textOf(item.id)
+    seen.add(id)
+    const needed = memory.get(reasoningKey(id)) as string | undefined
+    if (needed === undefined || seen.has(needed)) return []
+    return [
+      {
+        rule: 'call-has-reasoning',
+        path: `input[${index}]`,
+        message: `Item '${id}' of type '${textOf(item.type)}' was provided without its required 'reasoning' item: '${needed}'.`,
+        fix: 'Keep reasoning and the item behind it together, or drop both.',
+      },
+    ]
+  })
+}
+
+/** What the provider holds is not sent again. */
+function checkRepeats({ body, memory }: VerifyContext): Violation[] {
+  const held = new Set(ancestorsOf(body, memory).map((item) => textOf(item.id)))
+  return inputItems(body).flatMap((item, index) => {
+    const id = textOf(item.id)
+    if (id === '' || !held.has(id)) return []
+    const message = `Duplicate item found with id ${id}. Remove duplicate items from your input and try again.`
+    return [
+      {
+        rule: 'unique-item-ids',
+        path: `input[${index}].id`,
+        message,
+        fix: 'Send only new items behind previous_response_id.',
+      },
+    ]
+  })
+}
+
+/** The pairs over everything, held and sent: the provider sees both. */
+function checkWhole({ body, memory }: VerifyContext): readonly Violation[] {
+  const found = findings(OPENAI_RESPONSES_RULES)
+  const items: readonly Fields[] = itemsOf(body, memory)
+  checkItemPairs(items, false, found)
+  return found.list
+}
+
+function renderResponses(context: RenderContext): Rendered {
+  if (context.route.kind === 'compact') return { body: compacted(context), events: [] }
+  const { body, facts, usage } = context
+  const output = outputOf(context)
+  const length = stopOf(context.answer) === 'length'
+  const response = {
+    id: context.id('resp'),
+    object: 'response',
+    created_at: context.nowSeconds,
+    status: length ? 'incomplete' : 'completed',
+    error: null,
+    incomplete_details: length ? { reason: 'max_output_tokens' } : null,
+    instructions: body.instructions ?? null,
+    max_output_tokens: facts.maxOutput ?? null,
+    model: facts.model,
+    output,
+    parallel_tool_calls: true,
+    previous_response_id: body.previous_response_id ?? null,
+    reasoning: body.reasoning ?? { effort: null, summary: null },
+    store: body.store !== false,
+    temperature: 1,
+    text: { format: { type: 'text' } },
+    tool_choice: body.tool_choice ?? 'auto',
+    tools: listOf(body.tools),
+    top_p: 1,
+    truncation: 'disabled',
+    usage: usage === undefined ? null : usageOf(usage),
+    metadata: {},
+  }
+  remember(context, response.id, output)
+  return { body: response, events: responseEvents(response) }
+}
+
+function outputOf(context: RenderContext): Fields[] {
+  const items = context.answer.parts.map((part, index) => itemOf(context, part, index))
+  const threshold = recordsIn(context.body.context_management).find(({ type }) => type === 'compaction')
+  const limit = threshold?.compact_threshold
+  return typeof limit === 'number' && context.inputTokens > limit ? [compactionItem(context), ...items] : items
+}
+
+/** One sealed item in place of a history. */
+function compactionItem({ id, issuer, inputTokens }: RenderContext): Fields {
+  const itemId = id('cmp')
+  const tokens = Math.ceil(inputTokens * COMPACTED_SHARE)
+  return { id: itemId, type: 'compaction', encrypted_content: issuer.seal(itemId, { tokens }) }
+}
+
+function itemOf({ id, issuer, body, countTokens }: RenderContext, part: AnswerPart, index: number): Fields {
+  if (part.type === 'call') {
+    const callId = part.id ?? id('call', index)
+    const text = JSON.stringify(part.input)
+    return {
+      id: id('fc', index),
+      type: 'function_call',
+      status: 'completed',
+      call_id: callId,
+      name: part.name,
+      arguments: text,
+    }
+  }
+  if (part.type === 'reasoning') {
+    const itemId = id('rs', index)
+    const sealed = wantsSeal(body) ? { encrypted_content: issuer.seal(itemId, { tokens: countTokens(part.text) }) } : {}
+    const summary = part.redacted === true ? [] : [{ type: 'summary_text', text: part.text }]
+    return { id: itemId, type: 'reasoning', summary, ...sealed }
+  }
+  const content =
+    part.type === 'refusal'
+      ? { type: 'refusal', refusal: part.text }
+      : { type: 'output_text', annotations: [], logprobs: [], text: part.text }
+  return { id: id('msg', index), type: 'message', status: 'completed', role: 'assistant', content: [content] }
+}
+
+function remember({ body, memory }: RenderContext, id: string, output: readonly Fields[]): void {
+  output.forEach((item, index) => {
+    const before = output[index - 1]
+    if (before?.type === 'reasoning') memory.set(reasoningKey(textOf(item.id)), textOf(before.id))
+  })
+  if (body.store === false) return
+  memory.set(storedKey(id), { items: [...itemsOf(body, memory), ...output] })
+}
+
+const usageOf = (usage: Usage): Fields => ({
+  input_tokens: usage.input,
+  input_tokens_details: { cached_tokens: usage.cacheRead, cache_write_tokens: 0 },
+  output_tokens: usage.output,
+  output_tokens_details: { reasoning_tokens: usage.reasoning },
+  total_tokens: usage.input + usage.output,
+})
+
+// A compacted history stands for about this share of what it replaced.
+const COMPACTED_SHARE = 0.1
+
+/** All user messages, then one sealed item in place of everything else. */
+function compacted(context: RenderContext): Fields {
+  const { body, memory, id, usage, nowSeconds } = context
+  const items = itemsOf(body, memory)
+  const users = items.filter((item) => (item.type === undefined || item.type === 'message') && item.role === 'user')
+  return {
+    id: id('resp'),
+    object: 'response.compaction',
+    created_at: nowSeconds,
+    output: [...users, compactionItem(context)],
+    usage: usage === undefined ? null : usageOf(usage),
+  }
+}
 
 /** The Responses API: stateless, or chained through `previous_response_id`. */
 export const openAiResponses: Dialect = {

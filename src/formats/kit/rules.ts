@@ -1,0 +1,171 @@
+import type { Violation } from '../../core/codec.ts'
+
+export type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
+
+/** What the first bytes of a picture say about it. Sizes are missing when the header is cut or unusual. */
+export interface ImageHeader {
+  readonly type: ImageType
+  readonly width?: number
+  readonly height?: number
+}
+
+// JPEG keeps its size behind metadata segments of up to 64 KiB each; two of them are read, more are rare.
+const HEADER_BASE64_CHARS = 176_000
+
+/** Reads type and pixel size from base64 picture data without decoding the picture. Undefined for anything unknown. */
+export function readImageHeader(base64: string): ImageHeader | undefined {
+  const bytes = Buffer.from(base64.slice(0, HEADER_BASE64_CHARS), 'base64')
+  if (bytes.length < 12) return undefined
+  if (bytes.readUInt32BE(0) === 0x89504e47) return readPng(bytes)
+  if (bytes.toString('latin1', 0, 4) === 'GIF8') return readGif(bytes)
+  if (bytes.readUInt16BE(0) === 0xffd8) return readJpeg(bytes)
+  if (bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WEBP') return readWebp(bytes)
+  return undefined
+}
+
+function readPng(bytes: Buffer): ImageHeader {
+  if (bytes.length < 24) return { type: 'image/png' }
+  return { type: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
+}
+
+function readGif(bytes: Buffer): ImageHeader {
+  return { type: 'image/gif', width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) }
+}
+
+function readJpeg(bytes: Buffer): ImageHeader {
+  let at = 2
+  while (at + 9 < bytes.length && bytes[at] === 0xff) {
+    const marker = bytes[at + 1] ?? 0
+    // SOF0–SOF15 carry the size; DHT, JPG and DAC share the range and do not.
+    if (marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc) {
+      return { type: 'image/jpeg', height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) }
+    }
+    at += 2 + bytes.readUInt16BE(at + 2)
+  }
+  return { type: 'image/jpeg' }
+}
+
+function readWebp(bytes: Buffer): ImageHeader {
+  const type = 'image/webp' as const
+  if (bytes.length < 30) return { type }
+  const chunk = bytes.toString('latin1', 12, 16)
+  if (chunk === 'VP8X') return { type, width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 }
+  if (chunk === 'VP8 ') return { type, width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff }
+  if (chunk === 'VP8L') {
+    const bits = bytes.readUInt32LE(21)
+    return { type, width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 }
+  }
+  return { type }
+}
+
+/** One rule of a wire, as data: what it says and what repairs a body that breaks it. */
+export interface Rule {
+  readonly summary: string
+  readonly fix: string
+}
+
+export type RuleBook = Readonly<Record<string, Rule>>
+
+/** Collects broken rules. Names are checked against the book, so a rule without a fix cannot be reported. */
+export interface Findings<Name extends string = string> {
+  report(rule: Name, path: string, message: string): void
+  readonly list: readonly Violation[]
+}
+
+// A body can break one rule a million times; nobody reads more than this, and the list must stay small in memory.
+const MAX_VIOLATIONS = 100
+
+export function findings<Book extends RuleBook>(book: Book): Findings<keyof Book & string> {
+  const list: Violation[] = []
+  return {
+    list,
+    report(rule, path, message) {
+      if (list.length >= MAX_VIOLATIONS) return
+      list.push({ rule, path, message, fix: book[rule]?.fix ?? '' })
+    },
+  }
+}
+
+export const isBlank = (text: string): boolean => text.trim() === ''
+
+/**
+ * A value inside a message. Bodies are hostile: `String` throws on an object whose toString is no function, and on an array
+ * nested deeper than the stack.
+ */
+export const shown = (value: unknown): string => {
+  if (typeof value === 'string') return value
+  return typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : value === null
+      ? 'null'
+      : typeof value
+}
+
+/** A list inside a message, cut where nobody would read on. */
+export const quoted = (values: readonly string[]): string =>
+  values.length > 20 ? `${values.slice(0, 20).join(', ')} and ${values.length - 20} more` : values.join(', ')
+
+/**
+ * Path of the first string that is not well formed, or undefined. A cut inside an emoji leaves half a pair; strict JSON
+ * parsers refuse the body. Walks with a stack of its own, since a hostile body can nest 100,000 levels deep.
+ */
+export function findLoneSurrogate(body: unknown, known?: WeakSet<object>): string | undefined {
+  if (isWellFormed(body, known)) return undefined
+  const stack: { readonly value: unknown; readonly key: string; readonly parent: number }[] = []
+  const trail: { readonly key: string; readonly parent: number }[] = []
+  stack.push({ value: body, key: '', parent: -1 })
+  for (let entry = stack.pop(); entry !== undefined; entry = stack.pop()) {
+    const { value, key, parent } = entry
+    if (typeof value === 'string') {
+      if (!value.isWellFormed()) return pathOf(trail, parent, key)
+    } else if (typeof value === 'object' && value !== null) {
+      const index = trail.push({ key, parent }) - 1
+      for (const [name, child] of Object.entries(value)) stack.push({ value: child, key: name, parent: index })
+    }
+  }
+  return undefined
+}
+
+/** The same question without the place: nearly every body has none. Elements of lists are asked once. */
+function isWellFormed(body: unknown, known = new WeakSet<object>()): boolean {
+  const stack = [body]
+  const asked: object[] = []
+  while (stack.length > 0) {
+    const value = stack.pop()
+    if (typeof value === 'string') {
+      if (!value.isWellFormed()) return false
+    } else if (Array.isArray(value)) {
+      for (const child of value as readonly unknown[]) {
+        if (typeof child !== 'object' || child === null) stack.push(child)
+        else if (!known.has(child)) {
+          stack.push(child)
+          asked.push(child)
+        }
+      }
+    } else if (typeof value === 'object' && value !== null) {
+      for (const child of Object.values(value)) stack.push(child)
+    }
+  }
+  for (const element of asked) known.add(element)
+  return true
+}
+
+function pathOf(
+  trail: readonly { readonly key: string; readonly parent: number }[],
+  parent: number,
+  key: string,
+): string {
+  const parts = [key]
+  // A path is for people: past a few levels it stops being one.
+  for (let at = parent; at >= 0 && parts.length < 32; at = trail[at]?.parent ?? -1) parts.push(trail[at]?.key ?? '')
+  return parts
+    .filter((part) => part !== '')
+    .toReversed()
+    .join('.')
+}
+
+/** Sub-profiles of a wire, e.g. `mistral,reasoning-forbidden`: an endpoint can have several habits. */
+export const profilesOf = (profile: string | undefined): ReadonlySet<string> =>
+  profile === undefined ? NO_PROFILES : new Set(profile.split(',').filter((name) => name !== ''))
+
+const NO_PROFILES: ReadonlySet<string> = new Set()

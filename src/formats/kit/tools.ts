@@ -1,0 +1,142 @@
+import { type Fields, recordOf, stringOf } from '../../core/values.ts'
+import { arrayOf } from './reading.ts'
+
+/**
+ * Function declarations as OpenAI's models read them: TypeScript types in a namespace. What the vendor counts follows from this text and not
+ * from the JSON on the wire; recorded requests agree with it to a few tokens.
+ */
+export function declaredAs(tool: unknown): string {
+  const fields = recordOf(tool) ?? {}
+  const body = recordOf(fields['function']) ?? fields
+  const name = stringOf(body['name']) ?? ''
+  const parameters = recordOf(body['parameters'])
+  const comment = commentOf(stringOf(body['description']))
+  const types = parameters === undefined ? '' : membersOf(parameters, { root: parameters, depth: 0 })
+  const given = types === '' ? '()' : `(_: ${notesOf(parameters!)}{\n${types}})`
+  return `${comment}type ${name} = ${given} => any;\n\n`
+}
+
+interface Place {
+  /** Where references lead. */
+  readonly root: Fields
+  readonly depth: number
+}
+
+/** Deeper schemas are a hostile client's, or refer to themselves. */
+const MOST_DEPTH = 8
+const MOST_MEMBERS = 500
+
+/** Only the first line of a note is marked as one. */
+const commentOf = (text: string | undefined): string =>
+  text === undefined || text.trim() === '' ? '' : `// ${text.trim()}\n`
+
+/** A title stands above the description, each on lines of its own. */
+const notesOf = (schema: Fields, indent = ''): string =>
+  [schema['title'], schema['description']]
+    .map((note) => commentOf(stringOf(note)))
+    .map((note) => (note === '' ? '' : `${indent}${note}`))
+    .join('')
+
+function membersOf(schema: Fields, place: Place): string {
+  const required = new Set(arrayOf(schema['required']) ?? [])
+  const indent = '  '.repeat(place.depth)
+  return Object.entries(recordOf(schema['properties']) ?? {})
+    .slice(0, MOST_MEMBERS)
+    .map(([name, value]) => {
+      const member = recordOf(value) ?? {}
+      const mark = required.has(name) ? '' : '?'
+      const preset = 'default' in member ? ` // default: ${JSON.stringify(member['default'])}` : ''
+      return `${notesOf(member, indent)}${indent}${name}${mark}: ${typeOf(member, place)},${preset}\n`
+    })
+    .join('')
+}
+
+function typeOf(schema: Fields, place: Place): string {
+  if (place.depth > MOST_DEPTH) return 'any'
+  const found = referredTo(schema, place.root)
+  if (found !== undefined) return typeOf(found, { ...place, depth: place.depth + 1 })
+  if (schema['const'] !== undefined) return JSON.stringify(schema['const'])
+  const values = arrayOf(schema['enum'])
+  if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(' | ')
+  const choices = arrayOf(schema['anyOf']) ?? arrayOf(schema['oneOf'])
+  if (choices !== undefined) return choices.map((choice) => typeOf(recordOf(choice) ?? {}, place)).join(' | ')
+  const types = arrayOf(schema['type'])
+  if (types !== undefined) return types.map((type) => typeOf({ ...schema, type }, place)).join(' | ')
+  switch (schema['type']) {
+    case 'array': {
+      const items = recordOf(schema['items'])
+      return `${items === undefined ? 'any' : typeOf(items, place)}[]`
+    }
+    case 'object':
+    case undefined: {
+      const members = membersOf(schema, { ...place, depth: place.depth + 1 })
+      return members === '' ? (schema['type'] === 'object' ? 'object' : 'any') : `{\n${members}}`
+    }
+    default:
+      return stringOf(schema['type']) ?? 'any'
+  }
+}
+
+function referredTo(schema: Fields, root: Fields): Fields | undefined {
+  const [, kind, name] = /^#\/(\$defs|definitions)\/(.+)$/.exec(stringOf(schema['$ref']) ?? '') ?? []
+  return name === undefined ? undefined : recordOf(recordOf(root[kind!])?.[name])
+}
+
+/** An answer's schema as the same models read it: the JSON without what strict mode implies. */
+export function responseFormatAs(format: Fields): string | undefined {
+  const { name, description, schema } = format
+  if (recordOf(schema) === undefined) return undefined
+  const note = stringOf(description) === undefined ? '' : `// ${stringOf(description)}\n`
+  return `# Response Formats\n\n## ${stringOf(name) ?? ''}\n\n${note}${JSON.stringify(schema, impliedLeftOut)}`
+}
+
+/** Members of the schema language, not properties that happen to have such a name. */
+const impliedLeftOut = (key: string, value: unknown): unknown =>
+  (key === 'additionalProperties' && typeof value === 'boolean') || (key === 'required' && Array.isArray(value))
+    ? undefined
+    : value
+
+const DEFINED = /^#\/(?:\$defs|definitions)\/(.+)$/
+
+/** Whether one of a schema's definitions leads back to itself. */
+export function isRecursiveSchema(schema: unknown): boolean {
+  const fields = recordOf(schema) ?? {}
+  const definitions: Fields = { ...recordOf(fields['definitions']), ...recordOf(fields['$defs']) }
+  const leadsTo = new Map(Object.entries(definitions).map(([name, body]) => [name, [...referencesIn(body)]]))
+  // Names are taken away once nothing is left that they lead to; what cannot be taken away leads back to itself.
+  const leftOf = new Map([...leadsTo].map(([name, names]) => [name, names.filter((one) => leadsTo.has(one)).length]))
+  const ledToBy = new Map<string, string[]>()
+  for (const [name, names] of leadsTo) for (const one of names) if (leadsTo.has(one)) addTo(ledToBy, one, name)
+  const free = [...leftOf].filter(([, left]) => left === 0).map(([name]) => name)
+  let taken = 0
+  for (let name = free.pop(); name !== undefined; name = free.pop()) {
+    taken++
+    for (const one of ledToBy.get(name) ?? []) {
+      const left = leftOf.get(one)! - 1
+      leftOf.set(one, left)
+      if (left === 0) free.push(one)
+    }
+  }
+  return taken < leadsTo.size
+}
+
+function referencesIn(body: unknown): ReadonlySet<string> {
+  const found = new Set<string>()
+  const waiting: unknown[] = [body]
+  while (waiting.length > 0) {
+    const value = waiting.pop()
+    if (Array.isArray(value)) waiting.push(...value)
+    const fields = recordOf(value)
+    if (fields === undefined) continue
+    const [, name] = DEFINED.exec(stringOf(fields['$ref']) ?? '') ?? []
+    if (name !== undefined) found.add(name)
+    waiting.push(...Object.values(fields))
+  }
+  return found
+}
+
+function addTo(lists: Map<string, string[]>, key: string, value: string): void {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [value])
+  else list.push(value)
+}

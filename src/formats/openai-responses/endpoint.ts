@@ -1,2 +1,0 @@
-/** The vendor is the same on both of its wires. */
-export { endpoint } from '../openai-chat/endpoint.ts'
