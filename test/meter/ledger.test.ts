@@ -6,7 +6,7 @@ import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
 import { ADK_CODE_PRICES } from '../../src/engine/presets/adk-code/prices.ts'
 import { AUTOSRE_PRICES } from '../../src/engine/presets/autosre/prices.ts'
 import { boundOf, type Budget, createBudgets, createLedger, turnsRemaining, turnTotals } from '../../src/meter/index.ts'
-import { readUsage } from '../../src/formats/usage.ts'
+import { usageIn } from '../support/reported-usage.ts'
 import { seeded } from './random.ts'
 
 const SEED = 1234
@@ -106,7 +106,8 @@ describe('cost of a call', () => {
       0.25,
     ],
   ])('is right for %s', (_, model, reported, usd) => {
-    expect(costOfUsage(readUsage(reported)!, priceOf(model))).toBeCloseTo(usd, 9)
+    const wire = model.startsWith('claude') ? 'anthropic-messages' : model.startsWith('gpt') ? 'openai-chat' : 'gemini'
+    expect(costOfUsage(usageIn(wire, reported)!, priceOf(model))).toBeCloseTo(usd, 9)
   })
 
   it("is AutoSRE's and adk-code's own where their policy carries a price table", () => {

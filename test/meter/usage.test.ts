@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { mergeReported, readUsage } from '../../src/formats/usage.ts'
+import { type WireFormat, wires } from '../../src/formats/registry.ts'
+import { usageIn, usageInStream } from '../support/reported-usage.ts'
 
 describe('usage', () => {
   it("adds Anthropic's cached tokens to the prompt", () => {
@@ -10,7 +11,7 @@ describe('usage', () => {
       cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 200 },
       output_tokens: 40,
     }
-    expect(readUsage(reported)).toEqual({
+    expect(usageIn('anthropic-messages', reported)).toEqual({
       input: 5312,
       cacheRead: 5000,
       cacheWrite: 300,
@@ -22,7 +23,7 @@ describe('usage', () => {
 
   it("keeps OpenAI's cached tokens inside the prompt, on both of its wires", () => {
     expect(
-      readUsage({
+      usageIn('openai-chat', {
         prompt_tokens: 1000,
         completion_tokens: 50,
         prompt_tokens_details: { cached_tokens: 768 },
@@ -30,7 +31,7 @@ describe('usage', () => {
       }),
     ).toEqual({ input: 1000, cacheRead: 768, cacheWrite: 0, output: 50, reasoning: 20 })
     expect(
-      readUsage({
+      usageIn('openai-responses', {
         input_tokens: 4020,
         input_tokens_details: { cached_tokens: 0, cache_write_tokens: 4012 },
         output_tokens: 5,
@@ -41,7 +42,7 @@ describe('usage', () => {
 
   it("counts Gemini's thoughts as output and its tools as prompt", () => {
     expect(
-      readUsage({
+      usageIn('gemini', {
         promptTokenCount: 1180,
         candidatesTokenCount: 15,
         thoughtsTokenCount: 58,
@@ -51,13 +52,11 @@ describe('usage', () => {
     ).toEqual({ input: 1200, cacheRead: 900, cacheWrite: 0, output: 73, reasoning: 58 })
   })
 
-  it('reads Bedrock and Ollama', () => {
-    expect(readUsage({ inputTokens: 5, outputTokens: 7, cacheReadInputTokens: 100 })).toMatchObject({
-      input: 105,
-      cacheRead: 100,
-      output: 7,
+  it("reads Ollama's, which stands beside the message", () => {
+    expect(usageIn('ollama-chat', { prompt_eval_count: 4096, eval_count: 12 })).toMatchObject({
+      input: 4096,
+      output: 12,
     })
-    expect(readUsage({ prompt_eval_count: 4096, eval_count: 12 })).toMatchObject({ input: 4096, output: 12 })
   })
 
   it.each([
@@ -68,12 +67,14 @@ describe('usage', () => {
     { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
     { input_tokens: 0, output_tokens: 0 },
   ])('takes %j for unknown, not for zero', (reported) => {
-    expect(readUsage(reported)).toBeUndefined()
+    for (const { id } of wires) expect(usageIn(id as WireFormat, reported), id).toBeUndefined()
   })
 
   it('never gives negative numbers', () => {
-    expect(readUsage({ prompt_tokens: -5, completion_tokens: 10 })).toEqual({
-      input: 0,
+    expect(
+      usageIn('openai-chat', { prompt_tokens: 5, completion_tokens: 10, prompt_tokens_details: { cached_tokens: -3 } }),
+    ).toEqual({
+      input: 5,
       cacheRead: 0,
       cacheWrite: 0,
       output: 10,
@@ -88,10 +89,7 @@ describe('usage', () => {
       cache_creation: { ephemeral_1h_input_tokens: 7 },
       output_tokens: 1,
     }
-    const merged = [{ output_tokens: 20 }, { output_tokens: 44, input_tokens: 0 }].reduce<Record<string, unknown>>(
-      (sum, event) => mergeReported(sum, event),
-      start,
-    )
-    expect(readUsage(merged)).toMatchObject({ input: 5019, cacheRead: 5000, cacheWriteLong: 7, output: 44 })
+    const usage = usageInStream('anthropic-messages', [start, { output_tokens: 20 }, { output_tokens: 44 }])
+    expect(usage).toMatchObject({ input: 5019, cacheRead: 5000, cacheWriteLong: 7, output: 44 })
   })
 })

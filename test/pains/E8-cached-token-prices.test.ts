@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { costOfUsage } from '../../src/core/price.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { mergeReported, readUsage } from '../../src/formats/usage.ts'
+import { usageIn, usageInStream } from '../support/reported-usage.ts'
 
 /** One call as each vendor reports it, whole and in a stream: 10,000 prompt tokens of which 8,000 came from the cache. */
 const GOLDEN = {
   anthropic: {
+    wire: 'anthropic-messages',
     whole: {
       input_tokens: 1_500,
       cache_read_input_tokens: 8_000,
@@ -21,6 +22,7 @@ const GOLDEN = {
     usd: (1_500 * 3 + 8_000 * 0.3 + 500 * 3.75 + 200 * 15) / 1e6,
   },
   openai: {
+    wire: 'openai-chat',
     whole: {
       prompt_tokens: 10_000,
       completion_tokens: 200,
@@ -41,6 +43,7 @@ const GOLDEN = {
     usd: (2_000 * 2.5 + 8_000 * 1.25 + 200 * 10) / 1e6,
   },
   gemini: {
+    wire: 'gemini',
     whole: {
       promptTokenCount: 10_000,
       candidatesTokenCount: 150,
@@ -55,13 +58,11 @@ const GOLDEN = {
     rates: { input: 1.25, output: 10, cacheRead: 0.31 },
     usd: (2_000 * 1.25 + 8_000 * 0.31 + 200 * 10) / 1e6,
   },
-}
+} as const
 
 describe('E8: cached tokens', () => {
   it.each(Object.entries(GOLDEN))('of %s are the same numbers and the same price, whole and streamed', (_, golden) => {
-    const streamed = (golden.stream as Record<string, unknown>[]).reduce((all, part) => mergeReported(all, part))
-    for (const reported of [golden.whole, streamed]) {
-      const usage = readUsage(reported)!
+    for (const usage of [usageIn(golden.wire, golden.whole)!, usageInStream(golden.wire, golden.stream)!]) {
       expect(usage).toEqual(golden.usage)
       expect(Math.abs(costOfUsage(usage, golden.rates) - golden.usd)).toBeLessThan(1e-9)
     }

@@ -1,80 +1,39 @@
-import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { bytesOf, indexGrown, isWrittenAlike, type JsonNode, member, rawText } from '../json/json-index.ts'
+import { type JsonNode, member, rawText } from '../json/json-index.ts'
 import { spliceMemberOut } from '../json/splice.ts'
-import { type MarkPlaces, placesOf, restoredFragment, sealedBy } from '../kit/editing.ts'
-import {
-  arrayOf,
-  badInput,
-  defined,
-  itemsBehindHead,
-  messageList,
-  objectsIn,
-  placedItem,
-  type ToolNames,
-  toolNamesIn,
-} from '../kit/reading.ts'
+import { decoder, type Position, type Reader } from '../kit/body.ts'
+import { sealedBy } from '../kit/editing.ts'
+import { arrayOf, badInput, defined, objectsIn, placedItem } from '../kit/reading.ts'
 
 export const FORMAT = 'anthropic-messages'
 
-/** Members that hold a client's cache mark. */
-export const MARK_KEYS = ['cache_control']
-
-/** The codec's private index of a decoded body. */
-export interface Source {
-  readonly text: string
-  readonly bytes: number
-  /** Where keys of cache marks stand in the text. */
-  readonly marks: MarkPlaces
-  readonly root: JsonNode
-  /** The items as they were read; the same list coming back means that nothing changed. */
-  readonly items: readonly Item[]
-  /** The same by message. */
-  readonly itemsOf: readonly (readonly Item[])[]
-}
-
 /** Where an item stands: a block of a message, or the content that is a message's only item. */
-export interface Place {
-  readonly message: number
+export interface Place extends Position {
   /** True when the content is a plain string, or an empty list, and there is no block. */
   readonly bare: boolean
-  readonly block: number
-}
-
-export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
-export const placeOf = (item: Item): Place | undefined =>
-  item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
-
-export const messagesOf = (root: JsonNode): readonly JsonNode[] => member(root, 'messages')?.items ?? []
-
-const messageAt = (root: JsonNode, index: number): JsonNode | undefined => member(root, 'messages')?.at(index)
-
-/** The fragment that a place names. */
-export function nodeAt(root: JsonNode, { message, bare, block }: Place): JsonNode {
-  const content = member(messageAt(root, message), 'content')!
-  return bare ? content : content.at(block)!
 }
 
 /** Blocks of a provider-run tool come as `x_tool_use` and `x_tool_result`; the family grows, so the rule is structural. */
 const isServerCall = (type: string): boolean => type !== 'tool_use' && type.endsWith('tool_use')
 const isServerResult = (type: string): boolean => type !== 'tool_result' && type.endsWith('tool_result')
 
-export const { fieldsOf, parsedMessages, endOfMessage, listIn, withMessages } = messageList('messages')
+/** This wire's bodies, read. */
+export const body = decoder<Place>({
+  format: FORMAT,
+  markKeys: ['cache_control'],
+  listPath: () => ['messages'],
+  pathOf: ({ message, bare, index }) => ['messages', message, 'content', ...(bare ? [] : [index])],
+  readMessage,
+  readHead,
+  headKeys: ['system'],
+  readTools,
+  toolKeys: ['tools'],
+  readSettings,
+})
 
-/** The wire text that an item was read from. */
-export function fragmentOf(conversation: Conversation, item: Item): string {
-  const place = placeOf(item)
-  return place === undefined ? restoredFragment(item, fragmentOf) : sourceOf(conversation).root.sliceAt(pathOf(place))!
-}
-
-export function quotedOf(conversation: Conversation, item: Item): string | undefined {
-  const place = placeOf(item)
-  return place === undefined ? undefined : sourceOf(conversation).root.quotedAt(pathOf(place), item.text)
-}
-
-const pathOf = ({ message, bare, block }: Place): (string | number)[] =>
-  bare ? ['messages', message, 'content'] : ['messages', message, 'content', block]
+export const { positionOf, nodeAt, decode } = body
 
 type Block = Readonly<Record<string, unknown>>
 
@@ -146,35 +105,7 @@ function documentText(block: Block): string {
   return ''
 }
 
-export function decode(text: string, before?: Conversation): Conversation {
-  const known = before?.format === FORMAT ? sourceOf(before) : undefined
-  const { root, kept, from } = indexGrown(text, known, ['messages'])
-  const body = recordOf(root.value)
-  if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
-  const list = body['messages']
-  if (!Array.isArray(list)) throw badInput(FORMAT, 'messages', 'an array')
-  const messages = objectsIn(list, FORMAT, 'messages', kept)
-  const itemsOf = known?.itemsOf.slice(0, kept) ?? []
-  const toolNames = toolNamesIn(itemsOf)
-  for (let index = kept; index < messages.length; index++)
-    itemsOf.push(readMessage(text, root, messages[index]!, index, toolNames))
-  const items = itemsBehindHead(itemsOf, 0, known, kept)
-  const bytes = bytesOf(text, known, from)
-  const marks = placesOf(text, MARK_KEYS, known?.marks, from)
-  const source: Source = { text, bytes, root, marks, items, itemsOf }
-  const isAgain = (key: string): boolean => kept > 0 && isWrittenAlike(source, known!, [key])
-  return {
-    format: FORMAT,
-    head: isAgain('system') ? before!.head : readSystem(text, root, body['system']),
-    items,
-    tools: isAgain('tools') ? before!.tools : readTools(text, root, body['tools']),
-    settings: readSettings(body),
-    bytes,
-    source: { format: FORMAT, value: source },
-  }
-}
-
-function readSystem(text: string, root: JsonNode, system: unknown): Item[] {
+function readHead({ text, root }: Reader, { system }: Fields): Item[] {
   if (system === undefined || system === null) return []
   if (typeof system === 'string') return [instruction(0, system)]
   if (!Array.isArray(system)) throw badInput(FORMAT, 'system', 'a string or an array')
@@ -191,25 +122,25 @@ const instruction = (block: number, text: string): Item => ({
   message: -1,
 })
 
-function readMessage(text: string, root: JsonNode, message: Fields, index: number, toolNames: ToolNames): Item[] {
+function readMessage({ text, root, toolNames }: Reader, message: Fields, index: number): Item[] {
   const path = `messages[${index}]`
   const role = roleOf(message['role'], path)
   const content = message['content']
   // An empty list says as little as an empty string; one item stands for it, so that the message keeps its place.
   if (typeof content === 'string' || (Array.isArray(content) && content.length === 0)) {
     const kind = role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
-    const place: Place = { message: index, bare: true, block: 0 }
+    const place: Place = { message: index, bare: true, index: 0 }
     const origin = { format: FORMAT, value: place }
     return [{ id: `m${index}.0`, kind, role, text: stringOf(content) ?? '', message: index, origin }]
   }
   if (!Array.isArray(content)) throw badInput(FORMAT, `${path}.content`, 'a string or an array')
   return objectsIn(content, FORMAT, `${path}.content`).map((fields, block) => {
-    const place: Place = { message: index, bare: false, block }
+    const place: Place = { message: index, bare: false, index: block }
     const read = readBlock(
       fields,
       role,
       () => unmarked(text, nodeAt(root, place)),
-      () => messageAt(root, index)!.rawAt(['content', block, 'input']) ?? '{}',
+      () => root.rawAt(['messages', index, 'content', block, 'input']) ?? '{}',
     )
     if (read.kind === 'call' && read.callId !== undefined && read.toolName !== undefined)
       toolNames.set(read.callId, read.toolName)
@@ -247,7 +178,7 @@ const DESCRIBED: readonly (readonly [RegExp, number])[] = [
 const descriptionTokens = (type: string | undefined): number | undefined =>
   DESCRIBED.find(([pattern]) => pattern.test(type ?? ''))?.[1]
 
-function readTools(text: string, root: JsonNode, tools: unknown): ToolDeclaration[] {
+function readTools({ text, root }: Reader, { tools }: Fields): ToolDeclaration[] {
   if (tools === undefined || tools === null) return []
   if (!Array.isArray(tools)) throw badInput(FORMAT, 'tools', 'an array')
   const nodes = member(root, 'tools')!.items!

@@ -1,46 +1,58 @@
 import type { MarkOptions } from '../../core/codec.ts'
-import type { Conversation, EnvelopeChanges, NativeManagement } from '../../core/conversation.ts'
+import type { EnvelopeChanges, NativeManagement } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { indexJson, type JsonNode, member, rawText } from '../json/json-index.ts'
+import { jsonTextOf, type Splice, spliceMember, spliceMembers, spliceText } from '../json/splice.ts'
 import {
-  type ArrayPart,
-  inOrder,
-  jsonTextOf,
-  type Splice,
-  spliceArray,
-  spliceMember,
-  spliceSized,
-  spliceText,
-} from '../json/splice.ts'
+  elementSplices,
+  encoder,
+  type Envelope,
+  isReplaced,
+  type Members,
+  type Source,
+  toolSplices,
+  type ToolWords,
+  withInstruction,
+} from '../kit/body.ts'
 import {
   type CacheMark,
-  groupByMessage,
   haveOnly,
   joinContents,
-  type MarkedWire,
   markJson,
-  mergeNeighbours,
-  moveCacheMarks,
   objectJson,
-  partAt,
   type RawMessage,
   sealedError,
-  writeRestored,
 } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { writeForeign, type Written } from '../kit/writing.ts'
-import { decode, FORMAT, MARK_KEYS, messagesOf, nodeAt, placeOf, type Source, sourceOf } from './decode.ts'
+import { body, nodeAt, type Place, positionOf } from './decode.ts'
 import { declare, writeAnthropicMessages } from './write.ts'
+
+export const written = encoder<Place>({
+  body,
+  writeForeign: writeAnthropicMessages,
+  envelope,
+  inserted,
+  within: (source, message, kept, marks) =>
+    elementSplices({ body, edit }, source, member(message, 'content'), kept, marks),
+  // Thinking cannot carry a mark, empty text is refused with one, a plain string has no room, and opaque blocks stay as they came.
+  mayCarry(item, place) {
+    const isEmpty = item.text === '' && item.media === undefined
+    return place?.bare !== true && item.sealed !== true && !isEmpty
+  },
+  merge,
+})
+
+export const { encode } = written
 
 /** The vendor refuses a lower trigger. */
 const LEAST_COMPACT_TOKENS = 50_000
 
 /** A client that manages its own context keeps its own words about it. */
-function nativeSplice(root: JsonNode, native: NativeManagement): Splice[] {
-  if ((member(root, 'context_management')?.value ?? null) !== null) return []
+function setNative(root: JsonNode, native: NativeManagement, members: Members): void {
+  if ((member(root, 'context_management')?.value ?? null) !== null) return
   const edits = editsOf(recordOf(root.value) ?? {}, native)
-  return edits.length === 0 ? [] : [spliceMember(root, 'context_management', JSON.stringify({ edits }))]
+  if (edits.length > 0) members.set('context_management', JSON.stringify({ edits }))
 }
 
 function editsOf(body: Readonly<Record<string, unknown>>, native: NativeManagement): object[] {
@@ -90,7 +102,7 @@ export function placeCacheMarks(text: string, options: MarkOptions = {}): string
   const { summaryMessage, suffixMessages = 0 } = options
   if (text.includes('"cache_control"')) return undefined
   const root = indexJson(text)
-  const all = messagesOf(root)
+  const all = member(root, 'messages')?.items ?? []
   const messages = all.slice(0, all.length - suffixMessages)
   const places = new Set<number>()
   const splices: Splice[] = []
@@ -157,168 +169,70 @@ const markString = (text: string, node: JsonNode): Splice => ({
 
 const roleOf = (message: JsonNode): unknown => recordOf(message.value)?.['role']
 
-export function encode(conversation: Conversation): Written {
-  if (conversation.format !== FORMAT) return writeForeign(conversation, writeAnthropicMessages, { decode, encode })
-  const source = sourceOf(conversation)
-  const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
-  return { losses: [], ...spliceSized(source, splices) }
-}
-
-export const envelope = (conversation: Conversation): readonly Splice[] =>
-  inOrder(envelopeSplices(conversation, sourceOf(conversation)))
-
-function historySplices(conversation: Conversation, source: Source): Splice[] {
-  if (conversation.items === source.items) return []
-  const { root } = source
-  const list = member(root, 'messages')!
-  const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
-  const marks = moveCacheMarks(markedWire(source), messages)
-  const written: ArrayPart[] = []
-  const changes: Splice[] = []
-  for (const message of messages) {
-    if (message.own === undefined) {
-      written.push(
-        'restored' in message
-          ? writeRestored(encode, message.restored)
-          : insertedMessage(message.inserted, marks.get(message.inserted.id)),
-      )
-      continue
-    }
-    written.push(message.own)
-    const content = member(list.at(message.own), 'content')!
-    if (content.type === 'array' && message.kept.length < content.length) {
-      changes.push(
-        ...spliceArray(
-          source.text,
-          content,
-          message.kept.map((item) => placeOf(item)!.block),
-        ),
-      )
-    }
-    for (const item of message.kept) {
-      const mark = marks.get(item.id)
-      const isReplaced = item.edited === true && needsNewBlock(item)
-      if (item.edited === true) changes.push(editSplice(source, item, mark))
-      if (mark !== undefined && !isReplaced)
-        changes.push(spliceMember(nodeAt(root, placeOf(item)!), mark.key, mark.json))
-    }
-  }
-  const { parts, splices: within } = mergeNeighbours(
-    { messages, parts: written, splices: changes },
-    { text: source.text, count: list.length, nodeOf: (own) => list.at(own)!, merge },
-  )
-  const splices = [...within]
-  if (parts.length !== list.length || parts.some((part, i) => part !== i)) {
-    splices.push(...spliceArray(source.text, list, parts))
-  }
-  return splices
-}
-
 /** What the model said is signed in places, and stays as it was written. */
 function merge(role: string, messages: readonly RawMessage[]): string | undefined {
   if (role !== 'user' || !haveOnly(messages, ['role', 'content'])) return undefined
   return `{"role":"user","content":${joinContents(messages.map((message) => message.raw('content')))}}`
 }
 
-function markedWire({ text, root, marks }: Source): MarkedWire {
-  return {
-    text,
-    keys: MARK_KEYS,
-    places: marks(),
-    blockAt: (place) => partAt(member(root, 'messages'), place),
-    nodeOf(item) {
-      const place = placeOf(item)
-      return place === undefined ? undefined : nodeAt(root, place)
-    },
-    // Thinking cannot carry a mark, empty text is refused with one, a plain string has no room, and opaque blocks stay as
-    // they came.
-    mayCarry(item) {
-      const isEmpty = item.text === '' && item.media === undefined
-      return placeOf(item)?.bare !== true && item.sealed !== true && !isEmpty
-    },
-  }
-}
-
-function insertedMessage(item: Item, mark: CacheMark | undefined): string {
+function inserted(item: Item, mark: CacheMark | undefined): string {
   const text = jsonTextOf(item)
   const role = item.role === 'assistant' ? 'assistant' : 'user'
   if (mark === undefined) return `{"role":"${role}","content":${text}}`
   return `{"role":"${role}","content":[{"type":"text","text":${text}${markJson(mark)}}]}`
 }
 
-const needsNewBlock = (item: Item): boolean => item.kind === 'media' || item.kind === 'opaque'
-
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
-function editSplice({ text, root }: Source, item: Item, mark: CacheMark | undefined): Splice {
-  const place = placeOf(item)!
+function edit({ text, root }: Source, item: Item, mark: CacheMark | undefined): Splice[] {
+  const place = positionOf(item)!
   const node = nodeAt(root, place)
   const json = jsonTextOf(item)
-  if (place.bare) return { start: node.start, end: node.end, text: json }
+  if (place.bare) return [{ start: node.start, end: node.end, text: json }]
   if (item.kind === 'reasoning' || (item.kind === 'result' && item.serverSide === true)) {
     throw sealedError(item)
   }
-  if (item.kind === 'result') return spliceMember(node, 'content', json)
-  if (item.kind === 'call') return spliceMember(node, 'input', objectJson(item.text))
-  if (needsNewBlock(item)) {
+  if (item.kind === 'result') return [spliceMember(node, 'content', json)]
+  if (item.kind === 'call') return [spliceMember(node, 'input', objectJson(item.text))]
+  if (isReplaced(item)) {
     const own = member(node, 'cache_control')
     const kept = mark ?? (own === undefined ? undefined : { key: 'cache_control', json: rawText(text, own) })
     const block = `{"type":"text","text":${json}${markJson(kept)}}`
-    return { start: node.start, end: node.end, text: block }
+    return [{ start: node.start, end: node.end, text: block }]
   }
-  return spliceMember(node, 'text', json)
+  return [spliceMember(node, 'text', json)]
 }
 
-function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
-  const { changes } = conversation
-  if (changes === undefined) return []
+function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   const { root } = source
-  const splices: Splice[] = []
-  if (changes.maxOutputTokens !== undefined)
-    splices.push(spliceMember(root, 'max_tokens', String(changes.maxOutputTokens)))
-  if (changes.addInstruction !== undefined) splices.push(systemSplice(root, changes.addInstruction))
-  splices.push(...toolSplices(source, changes))
+  const members: Members = new Map()
+  if (changes.maxOutputTokens !== undefined) members.set('max_tokens', String(changes.maxOutputTokens))
+  const splices = changes.addInstruction === undefined ? [] : instructionSplices(root, changes.addInstruction, members)
+  splices.push(...toolSplices(source, changes, members, TOOL_WORDS))
   // Otherwise it changes nothing here: another `tool_choice` would throw the cached messages away.
-  if (changes.forbidTools === 'strictly') splices.push(spliceMember(root, 'tool_choice', '{"type":"none"}'))
+  if (changes.forbidTools === 'strictly') members.set('tool_choice', '{"type":"none"}')
   if (changes.dropStaleThinking === true) splices.push(...bindingSplice(root))
-  if (changes.native !== undefined) splices.push(...nativeSplice(root, changes.native))
-  return splices
+  if (changes.native !== undefined) setNative(root, changes.native, members)
+  return { splices: [...splices, ...spliceMembers(root, members)] }
 }
 
-function systemSplice(root: JsonNode, instruction: string): Splice {
+const TOOL_WORDS: ToolWords = {
+  key: 'tools',
+  nameOf: (tool) => stringOf(recordOf(tool)?.['name']) ?? '',
+  declare,
+  choiceKey: 'tool_choice',
+  none: '{"type":"none"}',
+  auto: '{"type":"auto"}',
+  choiceNames: (choice) => [recordOf(choice)?.['name']].flatMap((name) => stringOf(name) ?? []),
+}
+
+function instructionSplices(root: JsonNode, instruction: string, members: Members): Splice[] {
   const system = member(root, 'system')
-  const block = JSON.stringify({ type: 'text', text: instruction })
-  if (system?.type === 'array' && (system.items?.length ?? 0) > 0) {
-    const end = system.items!.at(-1)!.end
-    return { start: end, end, text: `,${block}` }
+  const last = system?.items?.at(-1)
+  if (last === undefined) {
+    members.set('system', withInstruction(system?.value, instruction))
+    return []
   }
-  const before = stringOf(system?.value)
-  return spliceMember(
-    root,
-    'system',
-    JSON.stringify(before === undefined || before === '' ? instruction : `${before}\n\n${instruction}`),
-  )
-}
-
-function toolSplices(source: Source, changes: EnvelopeChanges): Splice[] {
-  const { root, text } = source
-  const tools = member(root, 'tools')
-  const own = tools?.items ?? []
-  const added = (changes.addTools ?? []).map((tool) => JSON.stringify(declare(tool)))
-  const nameAt = (i: number): unknown => recordOf(own[i]?.value)?.['name']
-  const stay = own.map((_, i) => i).filter((i) => changes.keepTools?.includes(String(nameAt(i))) ?? true)
-  // History with tool blocks needs its tools declared, so a turn without tools keeps the list and forbids the choice.
-  if (changes.keepTools !== undefined && stay.length + added.length === 0) {
-    return own.length === 0 ? [] : [spliceMember(root, 'tool_choice', '{"type":"none"}')]
-  }
-  const splices: Splice[] = []
-  if (tools === undefined || tools.type !== 'array') {
-    if (added.length > 0) splices.push(spliceMember(root, 'tools', `[${added.join(',')}]`))
-  } else if (added.length > 0 || stay.length < own.length)
-    splices.push(...spliceArray(text, tools, [...stay, ...added]))
-  const chosen = recordOf(member(root, 'tool_choice')?.value)?.['name']
-  if (chosen !== undefined && !stay.some((i) => nameAt(i) === chosen))
-    splices.push(spliceMember(root, 'tool_choice', '{"type":"auto"}'))
-  return splices
+  return [{ start: last.end, end: last.end, text: `,${JSON.stringify({ type: 'text', text: instruction })}` }]
 }
 
 /** Needs the beta header of `STALE_THINKING_HEADERS`. Without thinking in the request there is nothing to bind. */

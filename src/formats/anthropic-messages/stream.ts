@@ -1,35 +1,29 @@
 import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
-import { type Fields, isRecord, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import type { Usage } from '../../core/usage.ts'
+import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf, defined } from '../kit/reading.ts'
 import { type MutableFields, Numbered, parseEvent } from '../kit/streams.ts'
-import { amount, has, knownUsage, nested, type UsageShape } from '../wire/wire.ts'
+import { amount, knownUsage, nested } from '../wire/wire.ts'
 import { readBlock } from './decode.ts'
 
 /** Input is reported without its cached part; ours includes it. */
-export const usage: UsageShape = {
-  // Another wire has the same names, and details beside them that this one lacks.
-  fits: (fields) =>
-    (has(fields, 'input_tokens') || has(fields, 'output_tokens')) &&
-    !isRecord(fields['input_tokens_details']) &&
-    !isRecord(fields['output_tokens_details']),
-  read(fields) {
-    const cacheRead = amount(fields, 'cache_read_input_tokens')
-    const lifetimes = nested(fields, 'cache_creation')
-    const cacheWriteLong = amount(lifetimes, 'ephemeral_1h_input_tokens')
-    const cacheWrite = Math.max(
-      amount(fields, 'cache_creation_input_tokens'),
-      cacheWriteLong + amount(lifetimes, 'ephemeral_5m_input_tokens'),
-    )
-    return {
-      input: amount(fields, 'input_tokens') + cacheRead + cacheWrite,
-      cacheRead,
-      cacheWrite,
-      ...(cacheWriteLong > 0 && { cacheWriteLong }),
-      output: amount(fields, 'output_tokens'),
-      reasoning: 0,
-    }
-  },
+function readUsage(fields: Fields): Usage {
+  const cacheRead = amount(fields, 'cache_read_input_tokens')
+  const lifetimes = nested(fields, 'cache_creation')
+  const cacheWriteLong = amount(lifetimes, 'ephemeral_1h_input_tokens')
+  const cacheWrite = Math.max(
+    amount(fields, 'cache_creation_input_tokens'),
+    cacheWriteLong + amount(lifetimes, 'ephemeral_5m_input_tokens'),
+  )
+  return {
+    input: amount(fields, 'input_tokens') + cacheRead + cacheWrite,
+    cacheRead,
+    cacheWrite,
+    ...(cacheWriteLong > 0 && { cacheWriteLong }),
+    output: amount(fields, 'output_tokens'),
+    reasoning: 0,
+  }
 }
 
 const STOPS: Readonly<Record<string, StopReason>> = {
@@ -60,7 +54,7 @@ export function readResponse(body: unknown): ModelResponse {
     ...defined({
       id: stringOf(message['id']),
       model: stringOf(message['model']),
-      usage: knownUsage(usage, message['usage']),
+      usage: knownUsage(readUsage, message['usage']),
     }),
   }
 }

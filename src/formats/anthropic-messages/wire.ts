@@ -2,24 +2,15 @@ import type { Codec } from '../../core/codec.ts'
 import { type Fields, recordOf, stringOf } from '../../core/values.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
 import { serverSentEvents } from '../framing.ts'
+import { bodyCodec } from '../kit/body.ts'
 import { arrayOf } from '../kit/reading.ts'
 import { bearer, decodedPart, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
-import {
-  decode,
-  endOfMessage,
-  fieldsOf,
-  FORMAT,
-  fragmentOf,
-  listIn,
-  parsedMessages,
-  quotedOf,
-  withMessages,
-} from './decode.ts'
-import { encode, envelope, nativeBetas, placeCacheMarks } from './encode.ts'
+import { body, FORMAT } from './decode.ts'
+import { nativeBetas, placeCacheMarks, written } from './encode.ts'
 import { checkAnthropicMessages } from './rules.ts'
 import { steps } from './steps.ts'
-import { readResponse, stream, usage } from './stream.ts'
+import { readResponse, stream } from './stream.ts'
 import { chat, declare } from './write.ts'
 
 const traits: WireTraits = {
@@ -98,14 +89,8 @@ function isOurs(body: Fields): boolean {
 }
 
 export const anthropicMessages: Codec = {
-  format: FORMAT,
+  ...bodyCodec(body, written),
   traits,
-  decode: (text) => decode(text),
-  encode,
-  fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
-  fragment: fragmentOf,
-  quoted: quotedOf,
   check: checkAnthropicMessages,
   placeCacheMarks,
   nativeHeaders(body): Readonly<Record<string, string>> {
@@ -125,7 +110,6 @@ export const wire: Wire = {
   declare,
   chat,
   routes,
-  usage,
   endpoint,
   servers: [],
   resembles,

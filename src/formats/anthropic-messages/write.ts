@@ -1,15 +1,8 @@
 import type { Conversation, NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
-import {
-  anthropicChoice,
-  argumentsOf,
-  type Draft,
-  draftOf,
-  type DraftTurn,
-  isWebUrl,
-  type Written,
-} from '../kit/writing.ts'
+import type { Written } from '../kit/body.ts'
+import { anthropicChoice, argumentsOf, type Draft, draftOf, type DraftTurn, isWebUrl } from '../kit/writing.ts'
 import { type ChatWire, type Entry, runsOf, withAnswers } from '../wire/chat.ts'
 
 /** A tool in the request's list. */

@@ -1,54 +1,17 @@
-import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import {
-  bytesOf,
-  compactJson,
-  indexGrown,
-  type JsonMember,
-  type JsonNode,
-  member,
-  memberEntry,
-  rawText,
-} from '../json/json-index.ts'
-import { restoredFragment } from '../kit/editing.ts'
-import {
-  arrayOf,
-  badInput,
-  defined,
-  itemsBehindHead,
-  mediaTypeOf,
-  objectsIn,
-  placedItem,
-  type ToolNames,
-  toolNamesIn,
-} from '../kit/reading.ts'
+import { compactJson, type JsonMember, type JsonNode, member, memberEntry, rawText } from '../json/json-index.ts'
+import { decoder, elementAt, type Position, type Reader } from '../kit/body.ts'
+import { arrayOf, badInput, defined, mediaTypeOf, objectsIn, placedItem, type ToolNames } from '../kit/reading.ts'
 import { isRecursiveSchema } from '../kit/tools.ts'
 
 export const FORMAT = 'gemini'
 
-/** The codec's private index of a decoded body. */
-export interface Source {
-  readonly text: string
-  readonly bytes: number
-  readonly body: JsonNode
-  /** The history as it was read; the same list coming back means that nothing changed. */
-  readonly items: readonly Item[]
-  /** What each content gave when it was read, so that the encoder knows whether some were dropped. */
-  readonly itemsOf: readonly (readonly Item[])[]
-}
-
 /** Where an item stands: a part of a content, or a content that has no parts. */
-export interface Place {
+export interface Place extends Position {
   readonly shape: 'part' | 'content'
-  /** Index of the content. */
-  readonly message: number
-  readonly index: number
 }
-
-export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
-export const placeOf = (item: Item): Place | undefined =>
-  item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
 
 const snakeCases = new Map<string, string>()
 
@@ -95,21 +58,6 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : recordOf(value) === undefined ? [] : [value]
 }
 
-/** One member of such a list, without nodes for the others. */
-export function elementAt(node: JsonNode | undefined, index: number): JsonNode | undefined {
-  if (node?.type === 'array') return node.at(index)
-  return node?.type === 'object' && index === 0 ? node : undefined
-}
-
-const contentAt = (body: JsonNode, index: number): JsonNode | undefined =>
-  elementAt(member(rootOf(body), 'contents'), index)
-
-/** The fragment that a place names. */
-export function nodeAt(body: JsonNode, { shape, message, index }: Place): JsonNode {
-  const content = contentAt(body, message)!
-  return shape === 'content' ? content : elementAt(field(content, 'parts'), index)!
-}
-
 const TELLING_KEYS = ['system_instruction', 'generation_config', 'tool_config', 'safety_settings', 'cached_content']
 
 /** A key that we add, in the case that the body uses. */
@@ -117,35 +65,34 @@ export function newKey(root: JsonNode, key: string): string {
   return TELLING_KEYS.some((telling) => member(root, telling) !== undefined) ? snakeCase(key) : key
 }
 
-/** The request's members as parsed. */
-export const fieldsOf = (conversation: Conversation): Fields => sourceOf(conversation).body.value as Fields
+/** This wire's bodies, read. */
+export const body = decoder<Place>({
+  format: FORMAT,
+  // Directly in the body, or in the request that Code Assist wrapped.
+  listPath: (fields) => (requestIn(fields) === fields ? ['contents'] : ['request', 'contents']),
+  messagesIn: (fields, from) => readList(requestIn(fields)['contents'], 'contents', from),
+  pathOf,
+  readMessage: readContent,
+  readHead,
+  readTools,
+  readSettings,
+  withMessages(fields, messages) {
+    const request = requestIn(fields)
+    const changed = { ...request, contents: messages }
+    return request === fields ? changed : { ...fields, request: changed }
+  },
+})
 
-export function withMessages(fields: Fields, messages: readonly unknown[]): Fields {
+export const { positionOf, nodeAt, decode } = body
+
+/** A list may be a single object, which has no index. */
+function pathOf({ shape, message, index }: Place, fields: Fields): (string | number)[] {
   const request = requestIn(fields)
-  const changed = { ...request, contents: messages }
-  return request === fields ? changed : { ...fields, request: changed }
-}
-
-export const parsedMessages = (conversation: Conversation): readonly unknown[] =>
-  listOf(requestIn(fieldsOf(conversation))['contents'])
-
-export const endOfMessage = (conversation: Conversation, message: number): number =>
-  contentAt(sourceOf(conversation).body, message)!.end
-
-export const listIn = (conversation: Conversation): JsonNode | undefined =>
-  member(rootOf(sourceOf(conversation).body), 'contents')
-
-/** The wire text that an item was read from. */
-export function fragmentOf(conversation: Conversation, item: Item): string {
-  const place = placeOf(item)
-  if (place === undefined) return restoredFragment(item, fragmentOf)
-  const source = sourceOf(conversation)
-  return rawText(source.text, nodeAt(source.body, place))
-}
-
-export function quotedOf(conversation: Conversation, item: Item): string | undefined {
-  const place = placeOf(item)
-  return place === undefined ? undefined : nodeAt(sourceOf(conversation).body, place).quotedAt([], item.text)
+  const { contents } = request
+  const path = [...(request === fields ? [] : ['request']), 'contents', ...(Array.isArray(contents) ? [message] : [])]
+  if (shape === 'content') return path
+  const content = recordOf(listOf(contents)[message])
+  return [...path, 'parts', ...(Array.isArray(content?.['parts']) ? [index] : [])]
 }
 
 export type ItemCore = Pick<Item, 'kind' | 'role' | 'text'> &
@@ -262,54 +209,17 @@ function readMedia(part: Fields): Media | undefined {
   })
 }
 
-export function decode(text: string, before?: Conversation): Conversation {
-  const known = before?.format === FORMAT ? sourceOf(before) : undefined
-  const {
-    root: body,
-    kept,
-    from,
-  } = indexGrown(text, known && { text: known.text, root: known.body }, contentsPath(known))
-  const fields = recordOf(body.value)
-  if (fields === undefined) throw badInput(FORMAT, 'the body', 'an object')
-  // What was added may be another list that counts in the place of the one before.
-  if (kept > 0 && isWrapped(body) !== isWrapped(known!.body)) return decode(text)
-  const request = requestIn(fields)
-  const contents = readList(request['contents'], 'contents', kept)
-  const itemsOf = known?.itemsOf.slice(0, kept) ?? []
-  const toolNames = toolNamesIn(itemsOf)
-  for (let index = kept; index < contents.length; index++)
-    itemsOf.push(withToolNames(readContent(body, contents[index]!, index), toolNames))
-  const items = itemsBehindHead(itemsOf, 0, known, kept)
-  const bytes = bytesOf(text, known, from)
-  const source: Source = { text, bytes, body, items, itemsOf }
-  return {
-    format: FORMAT,
-    head: readSystem(text, body, valueAt(request, 'systemInstruction')),
-    items,
-    tools: readTools(text, body, request['tools']),
-    settings: readSettings(body, fields, request),
-    bytes,
-    source: { format: FORMAT, value: source },
-  }
-}
-
-/** Where the list stood in an earlier body: directly in it, or in the request that Code Assist wrapped. */
-function contentsPath(known: Source | undefined): readonly string[] {
-  return known !== undefined && isWrapped(known.body) ? ['request', 'contents'] : ['contents']
-}
-
-const isWrapped = (body: JsonNode): boolean => rootOf(body) !== body
-
 function readList(value: unknown, path: string, from = 0): readonly Fields[] {
   if (typeof value !== 'object' || value === null) throw badInput(FORMAT, path, 'an array')
   return objectsIn(listOf(value), FORMAT, path, from)
 }
 
-function readSystem(text: string, body: JsonNode, system: unknown): Item[] {
+function readHead({ text, root }: Reader, fields: Fields): Item[] {
+  const system = valueAt(requestIn(fields), 'systemInstruction')
   if (system === undefined || system === null) return []
   const parts = listOf(recordOf(system)?.['parts'])
   const raw = (index: number): string => {
-    const node = field(rootOf(body), 'systemInstruction')!
+    const node = field(rootOf(root), 'systemInstruction')!
     return rawText(text, elementAt(field(node, 'parts'), index) ?? node)
   }
   return (parts.length > 0 ? parts : [system]).map((part, index) => ({
@@ -323,7 +233,7 @@ function readSystem(text: string, body: JsonNode, system: unknown): Item[] {
 
 const placed = (at: number, core: ItemCore, place: Place): Item => placedItem(FORMAT, place, at, core.role, core)
 
-function readContent(body: JsonNode, content: Fields, index: number): Item[] {
+function readContent({ root, toolNames }: Reader, content: Fields, index: number): readonly Item[] {
   const role: Role = content['role'] === 'model' ? 'assistant' : 'user'
   const parts = readList(content['parts'] ?? [], `contents[${index}].parts`)
   if (parts.length === 0) {
@@ -331,23 +241,24 @@ function readContent(body: JsonNode, content: Fields, index: number): Item[] {
     const kind = role === 'assistant' ? 'assistant' : 'user'
     return [placed(0, { kind, role, text: '' }, { shape: 'content', message: index, index: 0 })]
   }
-  return parts.map((part, at) => {
+  const items = parts.map((part, at) => {
     const place: Place = { shape: 'part', message: index, index: at }
-    const core = readPart(part, role, (...keys) => rawAt(contentAt(body, index)!, part, at, keys))
+    const core = readPart(part, role, (...keys) => rawAt(root, pathOf(place, root.value as Fields), part, keys))
     return placed(at, core, place)
   })
+  return withToolNames(items, toolNames)
 }
 
 /** Keys come in camel case; the part's own fields say which case the body uses. */
-function rawAt(content: JsonNode, part: Fields, at: number, keys: readonly string[]): string {
-  const path: (string | number)[] = Array.isArray((content.value as Fields)['parts']) ? ['parts', at] : ['parts']
+function rawAt(root: JsonNode, place: readonly (string | number)[], part: Fields, keys: readonly string[]): string {
+  const path = [...place]
   let fields: Fields | undefined = part
   for (const key of keys) {
     const own: string = fields?.[key] === undefined ? snakeCase(key) : key
     path.push(own)
     fields = recordOf(fields?.[own])
   }
-  return content.rawAt(path) ?? ''
+  return root.rawAt(path) ?? ''
 }
 
 /** Results name their tool; where a client leaves that out, the call's id knows it. */
@@ -362,9 +273,9 @@ function withToolNames(items: readonly Item[], names: ToolNames): readonly Item[
   })
 }
 
-function readTools(text: string, body: JsonNode, tools: unknown): ToolDeclaration[] {
-  if (listOf(tools).length === 0) return []
-  return elementsOf(field(rootOf(body), 'tools')).flatMap((tool) => {
+function readTools({ text, root }: Reader, body: Fields): ToolDeclaration[] {
+  if (listOf(requestIn(body)['tools']).length === 0) return []
+  return elementsOf(field(rootOf(root), 'tools')).flatMap((tool) => {
     const functions = elementsOf(field(tool, 'functionDeclarations')).map((node) => ({
       name: stringOf(recordOf(node.value)?.['name']) ?? '',
       text: rawText(text, node),
@@ -390,12 +301,13 @@ function unseenIn(body: JsonNode, request: Fields): readonly string[] {
   return [...held, ...elementsOf(field(rootOf(body), 'tools')).flatMap(serverTools)]
 }
 
-function readSettings(node: JsonNode, body: Fields, request: Fields): RequestSettings {
+function readSettings(body: Fields, root: JsonNode): RequestSettings {
+  const request = requestIn(body)
   const config = recordOf(valueAt(request, 'generationConfig'))
   const thinking = recordOf(valueAt(config, 'thinkingConfig'))
   const model = stringOf(body['model']) ?? stringOf(request['model'])
   const mime = stringOf(valueAt(config, 'responseMimeType')) ?? 'text/plain'
-  const unseen = unseenIn(node, request)
+  const unseen = unseenIn(root, request)
   return {
     ...(unseen.length > 0 && { unseen }),
     ...(mime !== 'text/plain' && { shapesAnswer: true as const }),

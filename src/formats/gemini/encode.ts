@@ -1,68 +1,43 @@
-import type { Conversation, EnvelopeChanges } from '../../core/conversation.ts'
+import type { EnvelopeChanges } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
-import {
-  type ArrayPart,
-  inOrder,
-  jsonTextOf,
-  type Splice,
-  spliceArray,
-  spliceMembers,
-  spliceSized,
-} from '../json/splice.ts'
-import {
-  groupByMessage,
-  haveOnly,
-  joinContents,
-  mergeNeighbours,
-  objectJson,
-  type RawMessage,
-  sealedError,
-  writeRestored,
-} from '../kit/editing.ts'
+import { type ArrayPart, jsonTextOf, type Splice, spliceMembers } from '../json/splice.ts'
+import { elementSplices, encoder, type Envelope, type Members, type Source, spliceList } from '../kit/body.ts'
+import { haveOnly, joinContents, objectJson, type RawMessage, sealedError } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { writeForeign, type Written } from '../kit/writing.ts'
 import {
-  decode,
-  elementAt,
   elementsOf,
   field,
   fieldEntry,
-  FORMAT,
-  listOf,
   newKey,
   nodeAt,
-  placeOf,
+  positionOf,
+  type Place,
+  body,
   rootOf,
   serverTools,
-  type Source,
-  sourceOf,
   textKeyOf,
   valueAt,
 } from './decode.ts'
 import { declareFunction, writeGemini } from './write.ts'
 
-/** Like `spliceArray`, for a list that may stand there as a single object. */
-function spliceList(text: string, list: JsonNode, parts: readonly ArrayPart[]): Splice[] {
-  if (list.type === 'array') return spliceArray(text, list, parts)
-  const own = parts.indexOf(0)
-  if (own < 0) return [{ start: list.start, end: list.end, text: `[${parts.join(',')}]` }]
-  const before = parts.slice(0, own).map((part) => `${part},`)
-  const after = parts.slice(own + 1).map((part) => `,${part}`)
-  return [
-    { start: list.start, end: list.start, text: `[${before.join('')}` },
-    { start: list.end, end: list.end, text: `${after.join('')}]` },
-  ]
-}
+export const written = encoder<Place>({
+  body,
+  writeForeign: writeGemini,
+  envelope,
+  inserted: (item) =>
+    `{"role":"${item.role === 'assistant' ? 'model' : 'user'}","parts":[{"text":${jsonTextOf(item)}}]}`,
+  within: (source, content, kept) => elementSplices({ body, edit }, source, field(content, 'parts'), kept),
+  merge,
+  assistant: 'model',
+})
 
-/** Changes to members of the root, by the key that the body uses or would use. */
-type Members = Map<string, string | undefined>
+export const { encode } = written
 
-function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
-  const { changes } = conversation
-  if (changes === undefined) return []
-  const root = rootOf(source.body)
+/** Members are named by the key that the body uses or would use. */
+function envelope(changes: EnvelopeChanges, source: Source): Envelope {
+  const root = rootOf(source.root)
   const members: Members = new Map()
   const splices: Splice[] = []
   if (changes.maxOutputTokens !== undefined) {
@@ -73,7 +48,7 @@ function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
   splices.push(...toolSplices(source.text, root, members, changes))
   if (changes.forbidTools !== undefined && declaresFunctions(root))
     splices.push(...spliceInside(root, members, 'toolConfig', 'functionCallingConfig', '{"mode":"NONE"}'))
-  return [...splices, ...spliceMembers(root, members)]
+  return { splices: [...splices, ...spliceMembers(root, members)] }
 }
 
 const declaresFunctions = (root: JsonNode): boolean =>
@@ -154,52 +129,6 @@ function modeSplices(root: JsonNode, members: Members, names: readonly string[],
   return spliceInside(root, members, 'toolConfig', 'functionCallingConfig', `{"mode":"${mode}"}`)
 }
 
-export function encode(conversation: Conversation): Written {
-  if (conversation.format !== FORMAT) return writeForeign(conversation, writeGemini, { decode, encode })
-  const source = sourceOf(conversation)
-  const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
-  return { losses: [], ...spliceSized(source, splices) }
-}
-
-export const envelope = (conversation: Conversation): readonly Splice[] =>
-  inOrder(envelopeSplices(conversation, sourceOf(conversation)))
-
-function historySplices(conversation: Conversation, source: Source): Splice[] {
-  if (conversation.items === source.items) return []
-  const list = member(rootOf(source.body), 'contents')!
-  const written: ArrayPart[] = []
-  const changes: Splice[] = []
-  const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
-  for (const message of messages) {
-    if (message.own === undefined) {
-      written.push('restored' in message ? writeRestored(encode, message.restored) : insertedContent(message.inserted))
-      continue
-    }
-    written.push(message.own)
-    if (message.kept.length < source.itemsOf[message.own]!.length) {
-      const held = field(elementAt(list, message.own), 'parts')!
-      const left = message.kept.map((item) => placeOf(item)!.index)
-      changes.push(...spliceArray(source.text, held, left))
-    }
-    for (const item of message.kept) if (item.edited === true) changes.push(...editSplices(source, item))
-  }
-  const { parts, splices: within } = mergeNeighbours(
-    { messages, parts: written, splices: changes },
-    {
-      text: source.text,
-      count: listOf(list.value).length,
-      nodeOf: (own) => elementAt(list, own)!,
-      merge,
-      assistant: 'model',
-    },
-  )
-  const splices = [...within]
-  if (parts.length !== listOf(list.value).length || parts.some((part, i) => part !== i)) {
-    splices.push(...spliceList(source.text, list, parts))
-  }
-  return splices
-}
-
 /** What the model said may be signed, and stays as it was written. */
 function merge(role: string, messages: readonly RawMessage[]): string | undefined {
   if (role !== 'user' || !haveOnly(messages, ['role', 'parts'])) return undefined
@@ -208,13 +137,10 @@ function merge(role: string, messages: readonly RawMessage[]): string | undefine
   return /"function_?[rR]esponse"/.test(parts) ? undefined : `{"role":"user","parts":${parts}}`
 }
 
-const insertedContent = (item: Item): string =>
-  `{"role":"${item.role === 'assistant' ? 'model' : 'user'}","parts":[{"text":${jsonTextOf(item)}}]}`
-
 /** An edit replaces only its own field; ids, names and unknown keys beside it stay as they came. */
-function editSplices({ body }: Source, item: Item): Splice[] {
-  const place = placeOf(item)!
-  const node = nodeAt(body, place)
+function edit({ root }: Source, item: Item): Splice[] {
+  const place = positionOf(item)!
+  const node = nodeAt(root, place)
   const json = jsonTextOf(item)
   if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
   if (place.shape === 'content') return spliceMembers(node, new Map([['parts', `[{"text":${json}}]`]]))

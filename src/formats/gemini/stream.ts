@@ -1,29 +1,24 @@
 import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
+import type { Usage } from '../../core/usage.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf, defined } from '../kit/reading.ts'
 import { type MutableFields, parseEvent, Pieces } from '../kit/streams.ts'
-import { amount, knownUsage, type UsageShape } from '../wire/wire.ts'
+import { amount, knownUsage } from '../wire/wire.ts'
 import { readPart, valueAt } from './decode.ts'
 
 /** The cached count is inside the prompt count; thoughts stand beside the answer. */
-export const usage: UsageShape = {
-  fits: (fields) =>
-    [valueAt(fields, 'promptTokenCount'), valueAt(fields, 'candidatesTokenCount')].some(
-      (value) => typeof value === 'number',
-    ),
-  read(fields) {
-    const count = (name: string): number => amount({ value: valueAt(fields, name) }, 'value')
-    const reasoning = count('thoughtsTokenCount')
-    return {
-      // Results of Google's own tools are billed as prompt beside it.
-      input: count('promptTokenCount') + count('toolUsePromptTokenCount'),
-      cacheRead: count('cachedContentTokenCount'),
-      cacheWrite: 0,
-      output: count('candidatesTokenCount') + reasoning,
-      reasoning,
-    }
-  },
+function readUsage(fields: Fields): Usage {
+  const count = (name: string): number => amount({ value: valueAt(fields, name) }, 'value')
+  const reasoning = count('thoughtsTokenCount')
+  return {
+    // Results of Google's own tools are billed as prompt beside it.
+    input: count('promptTokenCount') + count('toolUsePromptTokenCount'),
+    cacheRead: count('cachedContentTokenCount'),
+    cacheWrite: 0,
+    output: count('candidatesTokenCount') + reasoning,
+    reasoning,
+  }
 }
 
 const STOPS: Readonly<Record<string, StopReason>> = {
@@ -68,7 +63,7 @@ export function readResponse(body: unknown): ModelResponse {
     ...defined({
       id: stringOf(valueAt(response, 'responseId')),
       model: stringOf(valueAt(response, 'modelVersion')),
-      usage: knownUsage(usage, valueAt(response, 'usageMetadata')),
+      usage: knownUsage(readUsage, valueAt(response, 'usageMetadata')),
     }),
   }
 }

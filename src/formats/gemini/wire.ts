@@ -1,24 +1,14 @@
-import type { Codec } from '../../core/codec.ts'
 import { recordOf } from '../../core/values.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
 import { serverSentEvents } from '../framing.ts'
+import { bodyCodec } from '../kit/body.ts'
 import { decodedPart, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
-import {
-  decode,
-  endOfMessage,
-  fieldsOf,
-  FORMAT,
-  fragmentOf,
-  listIn,
-  parsedMessages,
-  quotedOf,
-  withMessages,
-} from './decode.ts'
-import { encode, envelope } from './encode.ts'
+import { body, FORMAT } from './decode.ts'
+import { written } from './encode.ts'
 import { checkGemini } from './rules.ts'
 import { steps } from './steps.ts'
-import { readResponse, stream, usage } from './stream.ts'
+import { readResponse, stream } from './stream.ts'
 import { chat, declare } from './write.ts'
 
 const traits: WireTraits = {
@@ -68,30 +58,21 @@ const routes: Routes = {
   counted: (totalTokens) => ({ totalTokens }),
 }
 
-const gemini: Codec = {
-  format: FORMAT,
-  traits,
-  decode: (text) => decode(text),
-  encode,
-  fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
-  fragment: fragmentOf,
-  quoted: quotedOf,
-  check: checkGemini,
-  readResponse,
-  stream,
-}
-
 export const wire: Wire = {
   id: FORMAT,
-  codec: gemini,
+  codec: {
+    ...bodyCodec(body, written),
+    traits,
+    check: checkGemini,
+    readResponse,
+    stream,
+  },
   framing: serverSentEvents,
   answers,
   steps,
   declare,
   chat,
   routes,
-  usage,
   endpoint,
   servers: [],
   resembles: (body) =>

@@ -1,15 +1,8 @@
 import type { Conversation, NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import { type Fields, listOf, recordOf, recordsIn } from '../../core/values.ts'
-import {
-  argumentsOf,
-  type Draft,
-  draftOf,
-  type DraftTurn,
-  geminiChoice,
-  isWebUrl,
-  type Written,
-} from '../kit/writing.ts'
+import type { Written } from '../kit/body.ts'
+import { argumentsOf, type Draft, draftOf, type DraftTurn, geminiChoice, isWebUrl } from '../kit/writing.ts'
 import { type ChatWire, type Entry, runsOf, withAnswers } from '../wire/chat.ts'
 import { FORMAT } from './decode.ts'
 

@@ -5,7 +5,6 @@ import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { cutOut, indexJson, type JsonNode, member, rawText } from '../json/json-index.ts'
 import { type ArrayPart, type Splice, spliceText } from '../json/splice.ts'
-import type { Written } from './writing.ts'
 
 /** For items that only their issuer can check: an edit would turn them into something that it refuses. */
 export function sealedError(item: Item): PlimsollError {
@@ -68,7 +67,10 @@ export function readMessages(
 }
 
 /** The elements of the history that these items, which stand beside each other, are written as. */
-export function writeRestored(encode: (conversation: Conversation) => Written, items: readonly Item[]): string {
+export function writeRestored(
+  encode: (conversation: Conversation) => { readonly text: string },
+  items: readonly Item[],
+): string {
   const { messages } = placeOf(items[0]!)!
   const own = items.map((item) => {
     const original = placeOf(item)!.item

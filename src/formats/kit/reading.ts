@@ -1,10 +1,8 @@
-import type { Conversation } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item, ItemCore, Media, Role } from '../../core/item.ts'
 import { type Fields, recordOf } from '../../core/values.ts'
 import { noteGrowth } from '../../util/grown-lists.ts'
 import type { Writable } from '../../util/writable.ts'
-import { type JsonNode, member } from '../json/json-index.ts'
 
 /** Small readers shared by the codecs: they turn a wrong type into an error that names the place. */
 
@@ -152,25 +150,4 @@ function countFrom(itemsOf: readonly (readonly Item[])[], from: number): number 
   let count = 0
   for (let at = from; at < itemsOf.length; at++) count += itemsOf[at]!.length
   return count
-}
-
-/** The messages of a wire that keeps them under one key of its root. */
-export interface MessageList {
-  fieldsOf(conversation: Conversation): Fields
-  withMessages(fields: Fields, messages: readonly unknown[]): Fields
-  parsedMessages(conversation: Conversation): readonly unknown[]
-  endOfMessage(conversation: Conversation, message: number): number
-  listIn(conversation: Conversation): { readonly start: number; readonly end: number } | undefined
-}
-
-export function messageList(key: string): MessageList {
-  const rootOf = ({ source }: Conversation): JsonNode => (source.value as { readonly root: JsonNode }).root
-  const fieldsOf = (conversation: Conversation): Fields => rootOf(conversation).value as Fields
-  return {
-    fieldsOf,
-    withMessages: (fields, messages) => ({ ...fields, [key]: messages }),
-    parsedMessages: (conversation) => arrayOf(fieldsOf(conversation)[key]) ?? [],
-    endOfMessage: (conversation, message) => member(rootOf(conversation), key)!.at(message)!.end,
-    listIn: (conversation) => member(rootOf(conversation), key),
-  }
 }

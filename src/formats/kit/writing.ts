@@ -1,4 +1,3 @@
-import type { Splice } from '../../core/codec.ts'
 import type { Conversation, Loss, NewTool, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Media, ToolDeclaration } from '../../core/item.ts'
 import { turnsOf } from '../../core/turns.ts'
@@ -222,8 +221,8 @@ function lowerTypes(value: unknown, depth: number): unknown {
 
 /** The body that a conversation was read from; every codec keeps it in its source. Code Assist wraps it once more. */
 function requestOf(conversation: Conversation): Fields {
-  const source = conversation.source.value as { readonly root?: JsonNode; readonly body?: JsonNode } | null
-  const body = recordOf((source?.root ?? source?.body)?.value) ?? {}
+  const source = conversation.source.value as { readonly root?: JsonNode } | null
+  const body = recordOf(source?.root?.value) ?? {}
   return recordOf(body['request']) ?? body
 }
 
@@ -288,26 +287,3 @@ export function argumentsOf(item: Item): Fields {
 }
 
 export const isWebUrl = (reference: string | undefined): boolean => /^https?:\/\//.test(reference ?? '')
-
-export interface Written {
-  readonly text: string
-  /** Its length in UTF-8, where that is known without counting. */
-  readonly bytes?: number
-  readonly losses: readonly Loss[]
-  /** What the conversation's own text was changed by, in order; absent where the text was written anew. */
-  readonly splices?: readonly Splice[]
-}
-
-/** Writes a conversation of another wire, then lets this wire's own encoder apply the changes to the envelope. */
-export function writeForeign(
-  conversation: Conversation,
-  write: (conversation: Conversation) => Written,
-  codec: { decode(text: string): Conversation; encode(conversation: Conversation): Written },
-): Written {
-  const written = write(conversation)
-  if (conversation.changes === undefined) return written
-  // Tools of ours are among those that were written.
-  const { addTools: _, ...changes } = conversation.changes
-  const changed = { ...codec.decode(written.text), changes }
-  return { text: codec.encode(changed).text, losses: written.losses }
-}

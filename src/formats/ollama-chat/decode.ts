@@ -1,106 +1,34 @@
-import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf, textOf } from '../../core/values.ts'
-import { bytesOf, indexGrown, isWrittenAlike, type JsonNode, member, rawText } from '../json/json-index.ts'
-import { restoredFragment } from '../kit/editing.ts'
-import {
-  badInput,
-  defined,
-  headOf,
-  isHeadKept,
-  itemsBehindHead,
-  messageList,
-  objectsIn,
-  placedItem,
-  type ToolNames,
-  toolNamesIn,
-} from '../kit/reading.ts'
+import { member, rawText } from '../json/json-index.ts'
+import { decoder, type Position, type Reader } from '../kit/body.ts'
+import { badInput, defined, objectsIn, placedItem } from '../kit/reading.ts'
 
 export const FORMAT = 'ollama-chat'
 
-/** The codec's private index of a decoded body. */
-export interface Source {
-  readonly text: string
-  readonly bytes: number
-  readonly root: JsonNode
-  /** Leading system messages; they are the head and always stay. */
-  readonly headCount: number
-  /** The history as it was read; the same list coming back means that nothing changed. */
-  readonly items: readonly Item[]
-  /** What each message held when it was read, so that the encoder knows what was dropped. */
-  readonly itemsOf: readonly (readonly Item[])[]
-}
-
 /** Where an item stands in its message: a member of it, an entry of its pictures or calls, or all of it. */
-export interface Place {
-  readonly message: number
+export interface Place extends Position {
   readonly part: 'message' | 'content' | 'thinking' | 'images' | 'tool_calls'
-  readonly index: number
 }
 
-export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
-export const placeOf = (item: Item): Place | undefined =>
-  item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
+/** This wire's bodies, read. */
+export const body = decoder<Place>({
+  format: FORMAT,
+  listPath: () => ['messages'],
+  pathOf({ message, part, index }) {
+    if (part === 'message') return ['messages', message]
+    return ['messages', message, part, ...(part === 'images' || part === 'tool_calls' ? [index] : [])]
+  },
+  isHead: ({ role }) => role === 'system',
+  headKeys: [],
+  readMessage,
+  readTools,
+  toolKeys: ['tools'],
+  readSettings,
+})
 
-export const messageAt = (root: JsonNode, index: number): JsonNode | undefined => member(root, 'messages')?.at(index)
-
-/** The fragment that a place names. */
-export function nodeAt(root: JsonNode, { message, part, index }: Place): JsonNode {
-  const node = messageAt(root, message)!
-  if (part === 'message') return node
-  const value = member(node, part)!
-  return part === 'images' || part === 'tool_calls' ? value.at(index)! : value
-}
-
-export const { fieldsOf, parsedMessages, endOfMessage, listIn, withMessages } = messageList('messages')
-
-/** The wire text that an item was read from. */
-export function fragmentOf(conversation: Conversation, item: Item): string {
-  const place = placeOf(item)
-  if (place === undefined) return restoredFragment(item, fragmentOf)
-  const { root, text } = sourceOf(conversation)
-  const node = nodeAt(root, place)
-  return text.slice(node.start, node.end)
-}
-
-export function quotedOf(conversation: Conversation, item: Item): string | undefined {
-  const place = placeOf(item)
-  return place === undefined ? undefined : nodeAt(sourceOf(conversation).root, place).quotedAt([], item.text)
-}
-
-export function decode(text: string, before?: Conversation): Conversation {
-  const known = before?.format === FORMAT ? sourceOf(before) : undefined
-  const { root, kept, from } = indexGrown(text, known, ['messages'])
-  const body = recordOf(root.value)
-  if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
-  const list = body['messages']
-  if (!Array.isArray(list)) throw badInput(FORMAT, 'messages', 'an array')
-  const messages = objectsIn(list, FORMAT, 'messages', kept)
-  const firstOther = messages.findIndex(({ role }) => role !== 'system')
-  const headCount = firstOther < 0 ? messages.length : firstOther
-  const itemsOf = known?.itemsOf.slice(0, kept) ?? []
-  const reader: Reader = { text, root, toolNames: toolNamesIn(itemsOf) }
-  for (let index = kept; index < messages.length; index++) itemsOf.push(readMessage(reader, messages[index]!, index))
-  const items = itemsBehindHead(itemsOf, headCount, known, kept)
-  const bytes = bytesOf(text, known, from)
-  const source: Source = { text, bytes, root, headCount, items, itemsOf }
-  return {
-    format: FORMAT,
-    head: isHeadKept(headCount, known, kept) ? before!.head : headOf(itemsOf, headCount),
-    items,
-    tools: kept > 0 && isWrittenAlike(source, known!, ['tools']) ? before!.tools : readTools(text, root, body),
-    settings: readSettings(body),
-    bytes,
-    source: { format: FORMAT, value: source },
-  }
-}
-
-/** What reading a message needs beside the message. */
-interface Reader {
-  readonly text: string
-  readonly root: JsonNode
-  readonly toolNames: ToolNames
-}
+export const { positionOf, nodeAt, decode } = body
 
 interface Found {
   readonly core: ItemCore
@@ -181,7 +109,7 @@ function rawArguments({ text, root }: Reader, message: number, index: number): s
   return input === undefined ? '' : rawText(text, input)
 }
 
-function readTools(text: string, root: JsonNode, body: Fields): ToolDeclaration[] {
+function readTools({ text, root }: Reader, body: Fields): ToolDeclaration[] {
   const { tools } = body
   if (tools === undefined || tools === null) return []
   if (!Array.isArray(tools)) throw badInput(FORMAT, 'tools', 'an array')

@@ -1,32 +1,26 @@
-import type { Conversation } from '../../core/conversation.ts'
+import type { EnvelopeChanges } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
-import {
-  type ArrayPart,
-  inOrder,
-  jsonTextOf,
-  type Splice,
-  spliceArray,
-  spliceMember,
-  spliceMembers,
-  spliceSized,
-} from '../json/splice.ts'
-import { groupByMessage, objectJson, sealedError, writeRestored } from '../kit/editing.ts'
-import { writeForeign, type Written } from '../kit/writing.ts'
-import { decode, FORMAT, messageAt, nodeAt, type Place, placeOf, type Source, sourceOf, toolNameOf } from './decode.ts'
+import { jsonTextOf, type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
+import { encoder, type Envelope, instructionInMessages, type Members, type Source } from '../kit/body.ts'
+import { objectJson, sealedError } from '../kit/editing.ts'
+import { body, nodeAt, type Place, positionOf, toolNameOf } from './decode.ts'
 import { declare, writeOllamaChat } from './write.ts'
 
-interface EnvelopeSplices {
-  /** A new first message, when there was no instruction to append to. */
-  readonly front: string | undefined
-  readonly splices: readonly Splice[]
-}
+export const written = encoder<Place>({
+  body,
+  writeForeign: writeOllamaChat,
+  envelope,
+  inserted: (item) => `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${jsonTextOf(item)}}`,
+  within,
+})
 
-function envelopeSplices({ changes }: Conversation, source: Source): EnvelopeSplices {
-  if (changes === undefined) return { front: undefined, splices: [] }
+export const { encode } = written
+
+function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   const { root, text } = source
-  const members = new Map<string, string | undefined>()
+  const members: Members = new Map()
   const splices: Splice[] = []
   if (changes.maxOutputTokens !== undefined) splices.push(...capSplices(root, changes.maxOutputTokens, members))
   const tools = member(root, 'tools')
@@ -41,17 +35,12 @@ function envelopeSplices({ changes }: Conversation, source: Source): EnvelopeSpl
     if (added.length > 0 && !isForbidden) members.set('tools', `[${added.join(',')}]`)
   } else if (stay.length + added.length === 0 || isForbidden) members.set('tools', undefined)
   else if (added.length > 0 || stay.length < own.length) splices.push(...spliceArray(text, tools, [...stay, ...added]))
-  let front: string | undefined
-  if (changes.addInstruction !== undefined) {
-    const last = messageAt(root, source.headCount - 1)
-    if (source.headCount === 0 || last === undefined) {
-      front = `{"role":"system","content":${JSON.stringify(changes.addInstruction)}}`
-    } else splices.push(instructionSplice(last, changes.addInstruction))
-  }
-  return { front, splices: [...splices, ...spliceMembers(root, members)] }
+  const instructed: Envelope =
+    changes.addInstruction === undefined ? { splices: [] } : instructionInMessages(source, changes.addInstruction)
+  return { ...instructed, splices: [...splices, ...instructed.splices, ...spliceMembers(root, members)] }
 }
 
-function capSplices(root: JsonNode, cap: number, members: Map<string, string | undefined>): Splice[] {
+function capSplices(root: JsonNode, cap: number, members: Members): Splice[] {
   const options = member(root, 'options')
   if (options !== undefined && recordOf(options.value) !== undefined)
     return [spliceMember(options, 'num_predict', String(cap))]
@@ -59,59 +48,15 @@ function capSplices(root: JsonNode, cap: number, members: Map<string, string | u
   return []
 }
 
-function instructionSplice(message: JsonNode, instruction: string): Splice {
-  const before = stringOf(member(message, 'content')?.value) ?? ''
-  return spliceMember(message, 'content', JSON.stringify(before === '' ? instruction : `${before}\n\n${instruction}`))
-}
-
-export function encode(conversation: Conversation): Written {
-  if (conversation.format !== FORMAT) return writeForeign(conversation, writeOllamaChat, { decode, encode })
-  const source = sourceOf(conversation)
-  const { front, splices } = envelopeSplices(conversation, source)
-  return { losses: [], ...spliceSized(source, [...historySplices(conversation, source, front), ...splices]) }
-}
-
-/** A new first message is part of the history. */
-export function envelope(conversation: Conversation): readonly Splice[] | undefined {
-  const { front, splices } = envelopeSplices(conversation, sourceOf(conversation))
-  return front === undefined ? inOrder(splices) : undefined
-}
-
-/** `front`: a message that the envelope puts before all others. */
-function historySplices(conversation: Conversation, source: Source, front: string | undefined): Splice[] {
-  if (conversation.items === source.items && front === undefined) return []
-  const list = member(source.root, 'messages')!
-  const parts: ArrayPart[] = [
-    ...(front === undefined ? [] : [front]),
-    ...Array.from({ length: source.headCount }, (_, i) => i),
-  ]
-  const splices: Splice[] = []
-  for (const message of groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)) {
-    if (message.own === undefined) {
-      parts.push('restored' in message ? writeRestored(encode, message.restored) : insertedMessage(message.inserted))
-    } else {
-      parts.push(message.own)
-      splices.push(...messageSplices(source, list.at(message.own)!, message.kept))
-    }
-  }
-  if (parts.length !== list.length || parts.some((part, i) => part !== i)) {
-    splices.push(...spliceArray(source.text, list, parts))
-  }
-  return splices
-}
-
-const insertedMessage = (item: Item): string =>
-  `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${jsonTextOf(item)}}`
-
 /** An edit replaces only its own member; unknown keys beside it stay as they came. */
-function messageSplices({ text, root, itemsOf }: Source, node: JsonNode, kept: readonly Item[]): Splice[] {
+function within({ text, root, itemsOf }: Source, node: JsonNode, kept: readonly Item[]): Splice[] {
   const read = itemsOf[kept[0]!.message]!
   if (kept.length === read.length && !kept.some((item) => item.edited === true)) return []
-  const changes = new Map<string, string | undefined>()
+  const changes: Members = new Map()
   const splices: Splice[] = []
   const stays = (item: Item): boolean => kept.some(({ id }) => id === item.id)
   for (const item of read) {
-    const { part } = placeOf(item)!
+    const { part } = positionOf(item)!
     if (stays(item) || (part !== 'content' && part !== 'thinking')) continue
     // The server wants the member even where a message only calls.
     changes.set(part, part === 'content' ? '""' : undefined)
@@ -120,7 +65,7 @@ function messageSplices({ text, root, itemsOf }: Source, node: JsonNode, kept: r
   for (const item of kept) {
     if (item.edited !== true) continue
     if (item.sealed === true) throw sealedError(item)
-    const place = placeOf(item)!
+    const place = positionOf(item)!
     if (item.kind === 'call') splices.push(callSplice(nodeAt(root, place), item.text))
     // A picture cannot become text where it stands: its words go behind those of the message.
     else if (place.part === 'images') said.push(item.text)
@@ -136,7 +81,7 @@ function messageSplices({ text, root, itemsOf }: Source, node: JsonNode, kept: r
 
 /** The text that a message keeps, as it is or as it was edited. */
 function wordsOf(node: JsonNode, kept: readonly Item[]): string[] {
-  const own = kept.find((item) => placeOf(item)!.part === 'content')
+  const own = kept.find((item) => positionOf(item)!.part === 'content')
   const text =
     own?.edited === true ? own.text : own === undefined ? '' : (stringOf(member(node, 'content')?.value) ?? '')
   return text === '' ? [] : [text]
@@ -147,12 +92,12 @@ function listSplices(
   node: JsonNode,
   kept: readonly Item[],
   key: Extract<Place['part'], 'images' | 'tool_calls'>,
-  changes: Map<string, string | undefined>,
+  changes: Members,
 ): Splice[] {
   const list = member(node, key)
   if (list?.type !== 'array') return []
   const left = kept.flatMap((item) => {
-    const { part, index } = placeOf(item)!
+    const { part, index } = positionOf(item)!
     return part === key && !(key === 'images' && item.edited === true) ? [index] : []
   })
   if (left.length === list.length) return []

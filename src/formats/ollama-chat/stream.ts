@@ -1,22 +1,20 @@
 import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
-import { listOf, recordOf, stringOf } from '../../core/values.ts'
+import type { Usage } from '../../core/usage.ts'
+import { type Fields, listOf, recordOf, stringOf } from '../../core/values.ts'
 import type { Frame, Framing } from '../framing.ts'
 import { defined } from '../kit/reading.ts'
 import { type MutableFields, parseEvent, Pieces } from '../kit/streams.ts'
-import { amount, has, knownUsage, type UsageShape } from '../wire/wire.ts'
+import { amount, knownUsage } from '../wire/wire.ts'
 import { partsOf } from './decode.ts'
 
 /** The counts stand beside the message, in the last line of a stream. Nothing is said about what was cached. */
-export const usage: UsageShape = {
-  fits: (fields) => has(fields, 'prompt_eval_count') || has(fields, 'eval_count'),
-  read: (fields) => ({
-    input: amount(fields, 'prompt_eval_count'),
-    cacheRead: 0,
-    cacheWrite: 0,
-    output: amount(fields, 'eval_count'),
-    reasoning: 0,
-  }),
-}
+const readUsage = (fields: Fields): Usage => ({
+  input: amount(fields, 'prompt_eval_count'),
+  cacheRead: 0,
+  cacheWrite: 0,
+  output: amount(fields, 'eval_count'),
+  reasoning: 0,
+})
 
 const STOPS: Readonly<Record<string, StopReason>> = {
   stop: 'end',
@@ -37,7 +35,7 @@ export function readResponse(body: unknown): ModelResponse {
     items,
     // It says `stop` after a turn that calls tools as well.
     stop: stop === 'end' && items.some(({ kind }) => kind === 'call') ? 'tool-use' : stop,
-    ...defined({ model: stringOf(response['model']), usage: knownUsage(usage, response) }),
+    ...defined({ model: stringOf(response['model']), usage: knownUsage(readUsage, response) }),
   }
 }
 

@@ -1,23 +1,13 @@
-import type { Codec } from '../../core/codec.ts'
 import { type Fields, isRecord, recordsIn } from '../../core/values.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
+import { bodyCodec } from '../kit/body.ts'
 import { bearer, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
-import {
-  decode,
-  endOfMessage,
-  fieldsOf,
-  FORMAT,
-  fragmentOf,
-  listIn,
-  parsedMessages,
-  quotedOf,
-  withMessages,
-} from './decode.ts'
-import { encode, envelope } from './encode.ts'
+import { body, FORMAT } from './decode.ts'
+import { written } from './encode.ts'
 import { checkOllamaChat } from './rules.ts'
 import { steps } from './steps.ts'
-import { jsonLines, readResponse, stream, usage } from './stream.ts'
+import { jsonLines, readResponse, stream } from './stream.ts'
 import { chat, declare } from './write.ts'
 
 const traits: WireTraits = {
@@ -53,30 +43,21 @@ const routes: Routes = {
   counted: (prompt_eval_count) => ({ prompt_eval_count }),
 }
 
-const ollamaChat: Codec = {
-  format: FORMAT,
-  traits,
-  decode: (text) => decode(text),
-  encode,
-  fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
-  fragment: fragmentOf,
-  quoted: quotedOf,
-  check: checkOllamaChat,
-  readResponse,
-  stream,
-}
-
 export const wire: Wire = {
   id: FORMAT,
-  codec: ollamaChat,
+  codec: {
+    ...bodyCodec(body, written),
+    traits,
+    check: checkOllamaChat,
+    readResponse,
+    stream,
+  },
   framing: jsonLines,
   answers,
   steps,
   declare,
   chat,
   routes,
-  usage,
   endpoint,
   servers: [],
   resembles: (body) => (body['messages'] !== undefined && isOurs(body) ? 2 : 0),

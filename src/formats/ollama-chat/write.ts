@@ -1,7 +1,8 @@
 import type { Conversation, NewTool } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
-import { argumentsOf, type Draft, draftOf, type DraftTurn, type Written } from '../kit/writing.ts'
+import type { Written } from '../kit/body.ts'
+import { argumentsOf, type Draft, draftOf, type DraftTurn } from '../kit/writing.ts'
 import { type ChatWire, type Entry, withAnswers } from '../wire/chat.ts'
 
 /** A tool in the request's list. */

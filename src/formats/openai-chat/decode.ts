@@ -1,23 +1,18 @@
-import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import type { Writable } from '../../util/writable.ts'
-import { bytesOf, indexGrown, isWrittenAlike, type JsonNode, member, rawText } from '../json/json-index.ts'
-import { type MarkPlaces, placesOf, restoredFragment } from '../kit/editing.ts'
+import { type JsonNode, member, rawText } from '../json/json-index.ts'
+import { decoder, type Position, type Reader } from '../kit/body.ts'
 import {
   arrayOf,
   badInput,
   defined,
-  headOf,
-  isHeadKept,
-  itemsBehindHead,
   mediaTypeOf,
-  messageList,
   objectsIn,
   placedItem,
   readUrl,
   type ToolNames,
-  toolNamesIn,
 } from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
 
@@ -26,46 +21,14 @@ export const FORMAT = 'openai-chat'
 /** Members that hold a client's cache mark. */
 export const MARK_KEYS = ['cache_control', 'prompt_cache_breakpoint']
 
-/** The codec's private index of a decoded body. */
-export interface Source {
-  readonly text: string
-  readonly bytes: number
-  /** Where keys of cache marks stand in the text. */
-  readonly marks: MarkPlaces
-  readonly root: JsonNode
-  /** Leading system and developer messages; they are the head and always stay. */
-  readonly headCount: number
-  /** The history as it was read; the same list coming back means that nothing changed. */
-  readonly items: readonly Item[]
-  /** What each message held when it was read, so that the encoder knows what was dropped. */
-  readonly itemsOf: readonly (readonly Item[])[]
-}
-
 /**
  * Where an item stands in its message. One assistant message keeps its text, calls and reasoning in different members, and
  * vendors keep the same reasoning in several at once.
  */
-export interface Place {
-  readonly message: number
+export interface Place extends Position {
   readonly shape: 'message' | 'fields' | 'part' | 'call'
   /** Members that hold it, for `fields`. */
   readonly keys: readonly string[]
-  /** Which part of the content or which call it is. */
-  readonly index: number
-}
-
-export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
-export const placeOf = (item: Item): Place | undefined =>
-  item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
-
-export const messageAt = (root: JsonNode, index: number): JsonNode | undefined => member(root, 'messages')?.at(index)
-
-/** The fragment that a place names; for reasoning that several members share, the message. */
-export function nodeAt(root: JsonNode, { message, shape, keys, index }: Place): JsonNode {
-  const node = messageAt(root, message)!
-  if (shape === 'message' || keys.length > 1) return node
-  if (shape === 'fields') return member(node, keys[0]!)!
-  return member(node, shape === 'part' ? 'content' : 'tool_calls')!.at(index)!
 }
 
 /** Members in which OpenAI-compatible vendors keep reasoning: DeepSeek, vLLM, OpenRouter, LiteLLM. */
@@ -73,25 +36,26 @@ const REASONING_KEYS = ['reasoning_content', 'reasoning', 'reasoning_details', '
 
 const isInstructionRole = (role: unknown): boolean => role === 'system' || role === 'developer'
 
-export const { fieldsOf, parsedMessages, endOfMessage, listIn, withMessages } = messageList('messages')
+/** This wire's bodies, read. */
+export const body = decoder<Place>({
+  format: FORMAT,
+  markKeys: MARK_KEYS,
+  listPath: () => ['messages'],
+  /** For reasoning that several members share, the message. */
+  pathOf({ message, shape, keys, index }) {
+    if (shape === 'message' || keys.length > 1) return ['messages', message]
+    if (shape === 'fields') return ['messages', message, keys[0]!]
+    return ['messages', message, shape === 'part' ? 'content' : 'tool_calls', index]
+  },
+  isHead: ({ role }) => isInstructionRole(role),
+  headKeys: [],
+  readMessage,
+  readTools,
+  toolKeys: ['tools', 'functions'],
+  readSettings,
+})
 
-/** The wire text that an item was read from. */
-export function fragmentOf(conversation: Conversation, item: Item): string {
-  const place = placeOf(item)
-  return place === undefined ? restoredFragment(item, fragmentOf) : sourceOf(conversation).root.sliceAt(pathOf(place))!
-}
-
-export function quotedOf(conversation: Conversation, item: Item): string | undefined {
-  const place = placeOf(item)
-  return place === undefined ? undefined : sourceOf(conversation).root.quotedAt(pathOf(place), item.text)
-}
-
-function pathOf({ message, shape, keys, index }: Place): (string | number)[] {
-  const path = ['messages', message]
-  if (shape === 'message' || keys.length > 1) return path
-  if (shape === 'fields') return [...path, keys[0]!]
-  return [...path, shape === 'part' ? 'content' : 'tool_calls', index]
-}
+export const { positionOf, nodeAt, decode } = body
 
 export type ItemCore = Pick<Item, 'kind' | 'text'> & Partial<Pick<Item, 'callId' | 'toolName' | 'sealed' | 'media'>>
 
@@ -189,43 +153,6 @@ function readResultContent(content: unknown): Pick<Item, 'text' | 'media'> {
   const media = parts.map(readMedia).filter((part) => part !== undefined)
   const texts = parts.map((part) => stringOf(part['text'])).filter((text) => text !== undefined)
   return { text: texts.join('\n'), ...(media.length > 0 && { media }) }
-}
-
-export function decode(text: string, before?: Conversation): Conversation {
-  const known = before?.format === FORMAT ? sourceOf(before) : undefined
-  const { root, kept, from } = indexGrown(text, known, ['messages'])
-  const body = recordOf(root.value)
-  if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
-  const list = body['messages']
-  if (!Array.isArray(list)) throw badInput(FORMAT, 'messages', 'an array')
-  const messages = objectsIn(list, FORMAT, 'messages', kept)
-  const firstOther = messages.findIndex((message) => !isInstructionRole(message['role']))
-  const headCount = firstOther < 0 ? messages.length : firstOther
-  const itemsOf = known?.itemsOf.slice(0, kept) ?? []
-  const reader: Reader = { text, root, toolNames: toolNamesIn(itemsOf) }
-  for (let index = kept; index < messages.length; index++) itemsOf.push(readMessage(reader, messages[index]!, index))
-  const items = itemsBehindHead(itemsOf, headCount, known, kept)
-  const bytes = bytesOf(text, known, from)
-  const marks = placesOf(text, MARK_KEYS, known?.marks, from)
-  const source: Source = { text, bytes, root, marks, headCount, items, itemsOf }
-  const isSame = kept > 0 && isWrittenAlike(source, known!, TOOL_KEYS)
-  return {
-    format: FORMAT,
-    head: isHeadKept(headCount, known, kept) ? before!.head : headOf(itemsOf, headCount),
-    items,
-    tools: isSame ? before!.tools : readTools(text, root, body),
-    settings: readSettings(body),
-    bytes,
-    source: { format: FORMAT, value: source },
-  }
-}
-
-/** What reading a message needs beside the message. */
-interface Reader {
-  readonly text: string
-  readonly root: JsonNode
-  /** Names by call id: results do not carry them. */
-  readonly toolNames: ToolNames
 }
 
 function readMessage(reader: Reader, message: Fields, index: number): Item[] {
@@ -332,10 +259,8 @@ function readResult(message: Fields, toolNames: Pick<ToolNames, 'get'>): ItemCor
   return core
 }
 
-const TOOL_KEYS = ['tools', 'functions']
-
-function readTools(text: string, root: JsonNode, body: Fields): ToolDeclaration[] {
-  return TOOL_KEYS.flatMap((key) => {
+function readTools({ text, root }: Reader, body: Fields): ToolDeclaration[] {
+  return ['tools', 'functions'].flatMap((key) => {
     const tools = body[key]
     if (tools === undefined || tools === null) return []
     if (!Array.isArray(tools)) throw badInput(FORMAT, key, 'an array')

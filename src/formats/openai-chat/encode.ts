@@ -1,66 +1,78 @@
-import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
+import type { EnvelopeChanges } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { type JsonNode, member, rawText } from '../json/json-index.ts'
+import { jsonTextOf, type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
 import {
-  type ArrayPart,
-  inOrder,
-  jsonTextOf,
-  type Splice,
-  spliceArray,
-  spliceMember,
-  spliceMembers,
-  spliceSized,
-} from '../json/splice.ts'
+  encoder,
+  type Envelope,
+  instructionInMessages,
+  isReplaced,
+  type Members,
+  type Source,
+  toolSplices,
+  type ToolWords,
+} from '../kit/body.ts'
 import {
   type CacheMark,
-  groupByMessage,
   haveOnly,
   joinContents,
-  type MarkedWire,
   markJson,
-  mergeNeighbours,
-  moveCacheMarks,
   objectJson,
-  partAt,
   type RawMessage,
   sealedError,
-  writeRestored,
 } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { writeForeign, type Written } from '../kit/writing.ts'
-import { decode, FORMAT, MARK_KEYS, messageAt, nodeAt, placeOf, type Source, sourceOf, toolNameOf } from './decode.ts'
+import { body, MARK_KEYS, nodeAt, type Place, positionOf, toolNameOf } from './decode.ts'
 import { capKey, declare, writeOpenaiChat } from './write.ts'
 
-interface EnvelopeSplices {
-  /** A new first message, when there was no instruction to append to. */
-  readonly front: string | undefined
-  readonly splices: readonly Splice[]
-}
+export const written = encoder<Place>({
+  body,
+  writeForeign: writeOpenaiChat,
+  envelope,
+  inserted,
+  within,
+  // Only parts have room for a mark, and opaque ones stay as they came.
+  mayCarry: (item, place) => (place?.shape ?? 'part') === 'part' && item.sealed !== true,
+  merge,
+})
 
-function envelopeSplices(conversation: Conversation, source: Source): EnvelopeSplices {
-  const { changes } = conversation
-  if (changes === undefined) return { front: undefined, splices: [] }
+export const { encode } = written
+
+function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   const { root } = source
-  const members = new Map<string, string | undefined>()
-  const splices: Splice[] = []
+  const members: Members = new Map()
   if (changes.maxOutputTokens !== undefined) {
     for (const key of limitKeys(root)) members.set(key, String(changes.maxOutputTokens))
   }
-  splices.push(...toolSplices(source, changes, members))
+  // Before tools there were functions; a body has one or the other.
+  const isLegacy = member(root, 'functions') !== undefined && member(root, 'tools') === undefined
+  const splices = toolSplices(source, changes, members, isLegacy ? FUNCTIONS : TOOLS)
   if (changes.forbidTools !== undefined) forbidTools(root, members)
-  let front: string | undefined
-  if (changes.addInstruction !== undefined) {
-    const last = messageAt(root, source.headCount - 1)
-    if (source.headCount === 0 || last === undefined) {
-      front = `{"role":"system","content":${JSON.stringify(changes.addInstruction)}}`
-    } else splices.push(instructionSplice(last, changes.addInstruction))
-  }
-  return { front, splices: [...splices, ...spliceMembers(root, members)] }
+  const instructed: Envelope =
+    changes.addInstruction === undefined ? { splices: [] } : instructionInMessages(source, changes.addInstruction)
+  return { ...instructed, splices: [...splices, ...instructed.splices, ...spliceMembers(root, members)] }
+}
+
+const TOOLS: ToolWords = {
+  key: 'tools',
+  nameOf: toolNameOf,
+  declare,
+  choiceKey: 'tool_choice',
+  none: '"none"',
+  auto: '"auto"',
+  choiceNames,
+}
+
+const FUNCTIONS: ToolWords = {
+  ...TOOLS,
+  key: 'functions',
+  declare: (tool) => declare(tool).function,
+  choiceKey: 'function_call',
 }
 
 /** A choice is refused without tools to choose from. */
-function forbidTools(root: JsonNode, members: Map<string, string | undefined>): void {
+function forbidTools(root: JsonNode, members: Members): void {
   if ((member(root, 'tools')?.length ?? 0) > 0) members.set('tool_choice', '"none"')
   else if ((member(root, 'functions')?.length ?? 0) > 0) members.set('function_call', '"none"')
 }
@@ -69,44 +81,6 @@ function limitKeys(root: JsonNode): string[] {
   const present = ['max_completion_tokens', 'max_tokens'].filter((key) => (member(root, key)?.value ?? null) !== null)
   if (present.length > 0) return present
   return [capKey(stringOf(member(root, 'model')?.value) ?? '')]
-}
-
-function instructionSplice(message: JsonNode, instruction: string): Splice {
-  const content = member(message, 'content')
-  const last = content?.items?.at(-1)
-  if (last !== undefined) {
-    return { start: last.end, end: last.end, text: `,${JSON.stringify({ type: 'text', text: instruction })}` }
-  }
-  const before = stringOf(content?.value) ?? ''
-  return spliceMember(message, 'content', JSON.stringify(before === '' ? instruction : `${before}\n\n${instruction}`))
-}
-
-function toolSplices(source: Source, changes: EnvelopeChanges, members: Map<string, string | undefined>): Splice[] {
-  const { root, text } = source
-  // Before tools there were functions; a body has one or the other.
-  const key = member(root, 'functions') !== undefined && member(root, 'tools') === undefined ? 'functions' : 'tools'
-  const choiceKey = key === 'tools' ? 'tool_choice' : 'function_call'
-  const tools = member(root, key)
-  const own = tools?.items ?? []
-  const added = (changes.addTools ?? []).map((tool) => declaration(tool, key))
-  const stay = own.map((_, i) => i).filter((i) => changes.keepTools?.includes(toolNameOf(own[i]!.value)) ?? true)
-  // The list stays so that the cached prefix holds; the choice forbids its use.
-  if (changes.keepTools !== undefined && stay.length + added.length === 0) {
-    if (own.length > 0) members.set(choiceKey, '"none"')
-    return []
-  }
-  const left = new Set(stay.map((i) => toolNameOf(own[i]!.value)))
-  if (choiceNames(member(root, choiceKey)?.value).some((name) => !left.has(name))) members.set(choiceKey, '"auto"')
-  if (tools?.type !== 'array') {
-    if (added.length > 0) members.set(key, `[${added.join(',')}]`)
-    return []
-  }
-  return added.length > 0 || stay.length < own.length ? spliceArray(text, tools, [...stay, ...added]) : []
-}
-
-function declaration(tool: NewTool, key: string): string {
-  const declared = declare(tool)
-  return JSON.stringify(key === 'functions' ? declared.function : declared)
 }
 
 /** Tools that a choice names: one that is forced, or the list of allowed ones. */
@@ -122,55 +96,6 @@ function choiceNames(choice: unknown): string[] {
   })
 }
 
-export function encode(conversation: Conversation): Written {
-  if (conversation.format !== FORMAT) return writeForeign(conversation, writeOpenaiChat, { decode, encode })
-  const source = sourceOf(conversation)
-  const { front, splices } = envelopeSplices(conversation, source)
-  return { losses: [], ...spliceSized(source, [...historySplices(conversation, source, front), ...splices]) }
-}
-
-/** A new first message is part of the history. */
-export function envelope(conversation: Conversation): readonly Splice[] | undefined {
-  const { front, splices } = envelopeSplices(conversation, sourceOf(conversation))
-  return front === undefined ? inOrder(splices) : undefined
-}
-
-/** `front`: a message that the envelope puts before all others. */
-function historySplices(conversation: Conversation, source: Source, front: string | undefined): Splice[] {
-  if (conversation.items === source.items && front === undefined) return []
-  const list = member(source.root, 'messages')!
-  const head: ArrayPart[] = [
-    ...(front === undefined ? [] : [front]),
-    ...Array.from({ length: source.headCount }, (_, i) => i),
-  ]
-  const written: ArrayPart[] = []
-  const changes: Splice[] = []
-  const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
-  const marks = moveCacheMarks(markedWire(source), messages)
-  for (const message of messages) {
-    if (message.own === undefined) {
-      written.push(
-        'restored' in message
-          ? writeRestored(encode, message.restored)
-          : insertedMessage(message.inserted, marks.get(message.inserted.id)),
-      )
-    } else {
-      written.push(message.own)
-      changes.push(...messageSplices(source, list.at(message.own)!, message.kept, marks))
-    }
-  }
-  const merged = mergeNeighbours(
-    { messages, parts: written, splices: changes },
-    { text: source.text, count: list.length, nodeOf: (own) => list.at(own)!, merge },
-  )
-  const parts = [...head, ...merged.parts]
-  const splices = [...merged.splices]
-  if (parts.length !== list.length || parts.some((part, i) => part !== i)) {
-    splices.push(...spliceArray(source.text, list, parts))
-  }
-  return splices
-}
-
 function merge(role: string, messages: readonly RawMessage[]): string | undefined {
   const isModel = role === 'assistant'
   if (!isModel && role !== 'user') return undefined
@@ -183,28 +108,13 @@ function merge(role: string, messages: readonly RawMessage[]): string | undefine
   return `{"role":"${role}","content":${content}${calls === undefined ? '' : `,"tool_calls":${calls}`}}`
 }
 
-function insertedMessage(item: Item, mark: CacheMark | undefined): string {
+function inserted(item: Item, mark: CacheMark | undefined): string {
   const text = jsonTextOf(item)
   const content = mark === undefined ? text : `[{"type":"text","text":${text}${markJson(mark)}}]`
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
 }
 
-function markedWire({ text, root, marks, headCount }: Source): MarkedWire {
-  return {
-    text,
-    keys: MARK_KEYS,
-    places: marks(),
-    blockAt: (place) => partAt(member(root, 'messages'), place, headCount),
-    nodeOf(item) {
-      const place = placeOf(item)
-      return place === undefined ? undefined : nodeAt(root, place)
-    },
-    // Only parts have room for a mark, and opaque ones stay as they came.
-    mayCarry: (item) => (placeOf(item)?.shape ?? 'part') === 'part' && item.sealed !== true,
-  }
-}
-
-function messageSplices(
+function within(
   source: Source,
   node: JsonNode,
   kept: readonly Item[],
@@ -212,14 +122,14 @@ function messageSplices(
 ): Splice[] {
   const read = source.itemsOf[kept[0]!.message]!
   if (kept.length === read.length && marks.size === 0 && !kept.some((item) => item.edited === true)) return []
-  const changes = new Map<string, string | undefined>()
+  const changes: Members = new Map()
   const splices: Splice[] = []
   if (kept.length < read.length) splices.push(...dropSplices(source.text, node, read, kept, changes))
   for (const item of kept) {
     const mark = marks.get(item.id)
     if (item.edited === true) splices.push(...editSplices(source, item, changes, mark))
-    if (mark !== undefined && !(item.edited === true && needsNewPart(item)))
-      splices.push(spliceMember(nodeAt(source.root, placeOf(item)!), mark.key, mark.json))
+    if (mark !== undefined && !isReplaced(item))
+      splices.push(spliceMember(nodeAt(source.root, positionOf(item)!), mark.key, mark.json))
   }
   return [...splices, ...spliceMembers(node, changes)]
 }
@@ -230,19 +140,19 @@ function dropSplices(
   node: JsonNode,
   read: readonly Item[],
   kept: readonly Item[],
-  changes: Map<string, string | undefined>,
+  changes: Members,
 ): Splice[] {
   const stays = new Set(kept.map((item) => item.id))
   const splices: Splice[] = []
   for (const item of read) {
-    const place = placeOf(item)!
+    const place = positionOf(item)!
     if (place.shape === 'fields' && !stays.has(item.id)) for (const key of place.keys) changes.set(key, undefined)
   }
   const keepElements = (shape: 'part' | 'call', key: string): void => {
     const list = member(node, key)
     const own = list?.length ?? 0
     const left = kept.flatMap((item) => {
-      const place = placeOf(item)!
+      const place = positionOf(item)!
       return place.shape === shape ? [place.index] : []
     })
     if (left.length === own) return
@@ -259,21 +169,13 @@ function dropSplices(
 }
 
 function isField(item: Item, key: string): boolean {
-  const place = placeOf(item)!
+  const place = positionOf(item)!
   return place.shape === 'fields' && place.keys.includes(key)
 }
 
-/** Marks that a part can carry: OpenAI's own, and the one that gateways pass on to Anthropic. */
-const needsNewPart = (item: Item): boolean => item.kind === 'media' || item.kind === 'opaque'
-
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
-function editSplices(
-  { text, root }: Source,
-  item: Item,
-  changes: Map<string, string | undefined>,
-  mark: CacheMark | undefined,
-): Splice[] {
-  const place = placeOf(item)!
+function editSplices({ text, root }: Source, item: Item, changes: Members, mark: CacheMark | undefined): Splice[] {
+  const place = positionOf(item)!
   const node = nodeAt(root, place)
   const json = jsonTextOf(item)
   if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
@@ -287,7 +189,7 @@ function editSplices(
     for (const key of place.keys) changes.set(key, json)
     return []
   }
-  if (needsNewPart(item)) {
+  if (isReplaced(item)) {
     const marks = MARK_KEYS.flatMap((key) => {
       const own = member(node, key)
       return own === undefined ? [] : [markJson({ key, json: rawText(text, own) })]

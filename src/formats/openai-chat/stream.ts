@@ -1,27 +1,26 @@
 import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
+import type { Usage } from '../../core/usage.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf, defined } from '../kit/reading.ts'
 import { type MutableFields, Numbered, parseEvent, Pieces } from '../kit/streams.ts'
-import { amount, has, knownUsage, nested, type UsageShape } from '../wire/wire.ts'
+import { amount, knownUsage, nested } from '../wire/wire.ts'
 import { type ItemCore, readCall, readPart, readReasoning } from './decode.ts'
 
 /** The cached count is inside the prompt count. */
-export const usage: UsageShape = {
-  fits: (fields) => has(fields, 'prompt_tokens') || has(fields, 'completion_tokens'),
-  read(fields) {
-    const prompt = nested(fields, 'prompt_tokens_details')
-    return {
-      input: amount(fields, 'prompt_tokens'),
-      // DeepSeek names the cached part on the top level.
-      cacheRead: has(prompt, 'cached_tokens')
+function readUsage(fields: Fields): Usage {
+  const prompt = nested(fields, 'prompt_tokens_details')
+  return {
+    input: amount(fields, 'prompt_tokens'),
+    // DeepSeek names the cached part on the top level.
+    cacheRead:
+      numberOf(prompt['cached_tokens']) !== undefined
         ? amount(prompt, 'cached_tokens')
         : amount(fields, 'prompt_cache_hit_tokens'),
-      cacheWrite: amount(prompt, 'cache_write_tokens'),
-      output: amount(fields, 'completion_tokens'),
-      reasoning: amount(nested(fields, 'completion_tokens_details'), 'reasoning_tokens'),
-    }
-  },
+    cacheWrite: amount(prompt, 'cache_write_tokens'),
+    output: amount(fields, 'completion_tokens'),
+    reasoning: amount(nested(fields, 'completion_tokens_details'), 'reasoning_tokens'),
+  }
 }
 
 const STOPS: Readonly<Record<string, StopReason>> = {
@@ -48,7 +47,7 @@ export function readResponse(body: unknown): ModelResponse {
     ...defined({
       id: stringOf(response['id']),
       model: stringOf(response['model']),
-      usage: knownUsage(usage, response['usage']),
+      usage: knownUsage(readUsage, response['usage']),
     }),
   }
 }

@@ -1,23 +1,13 @@
-import type { Codec } from '../../core/codec.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
 import { serverSentEvents } from '../framing.ts'
+import { bodyCodec } from '../kit/body.ts'
 import { bearer, decodedPart, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
-import {
-  decode,
-  endOfMessage,
-  fieldsOf,
-  FORMAT,
-  fragmentOf,
-  listIn,
-  parsedMessages,
-  quotedOf,
-  withMessages,
-} from './decode.ts'
-import { encode, envelope } from './encode.ts'
+import { body, FORMAT } from './decode.ts'
+import { written } from './encode.ts'
 import { checkOpenAiChat } from './rules.ts'
 import { steps } from './steps.ts'
-import { readResponse, stream, usage } from './stream.ts'
+import { readResponse, stream } from './stream.ts'
 import { chat, declare } from './write.ts'
 
 const traits: WireTraits = {
@@ -102,30 +92,21 @@ const routes: Routes = {
   counted: (input_tokens) => ({ input_tokens }),
 }
 
-const openaiChat: Codec = {
-  format: FORMAT,
-  traits,
-  decode: (text) => decode(text),
-  encode,
-  fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
-  fragment: fragmentOf,
-  quoted: quotedOf,
-  check: checkOpenAiChat,
-  readResponse,
-  stream,
-}
-
 export const wire: Wire = {
   id: FORMAT,
-  codec: openaiChat,
+  codec: {
+    ...bodyCodec(body, written),
+    traits,
+    check: checkOpenAiChat,
+    readResponse,
+    stream,
+  },
   framing: serverSentEvents,
   answers,
   steps,
   declare,
   chat,
   routes,
-  usage,
   endpoint,
   servers,
   // Most servers imitate this wire, so whatever has messages may be it.

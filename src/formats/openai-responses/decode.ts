@@ -1,67 +1,20 @@
-import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { bytesOf, compactJson, indexGrown, isWrittenAlike, type JsonNode, member, rawText } from '../json/json-index.ts'
-import { type MarkPlaces, placesOf, restoredFragment, sealedBy } from '../kit/editing.ts'
-import {
-  arrayOf,
-  badInput,
-  defined,
-  headOf,
-  itemsBehindHead,
-  mediaTypeOf,
-  messageList,
-  objectsIn,
-  placedItem,
-  readUrl,
-  type ToolNames,
-  toolNamesIn,
-} from '../kit/reading.ts'
+import { compactJson, member, rawText } from '../json/json-index.ts'
+import { decoder, type Position, type Reader } from '../kit/body.ts'
+import { sealedBy } from '../kit/editing.ts'
+import { arrayOf, badInput, defined, mediaTypeOf, objectsIn, placedItem, readUrl } from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
 
 export const FORMAT = 'openai-responses'
-
-/** Members that hold a client's cache mark. */
-export const MARK_KEYS = ['prompt_cache_breakpoint']
-
-/** The codec's private index of a decoded body. */
-export interface Source {
-  readonly text: string
-  readonly bytes: number
-  /** Where keys of cache marks stand in the text. */
-  readonly marks: MarkPlaces
-  readonly root: JsonNode
-  /** Leading system and developer messages; they are the head and always stay. */
-  readonly headCount: number
-  /** The history as it was read; the same list coming back means that nothing changed. */
-  readonly items: readonly Item[]
-  /** What each element gave when it was read, so that the encoder knows whether some were dropped. */
-  readonly itemsOf: readonly (readonly Item[])[]
-}
 
 /**
  * Where an item stands: a whole element of `input`, a part of a message's content, the string that is a message's whole
  * content, or the string that is the whole input.
  */
-export interface Place {
+export interface Place extends Position {
   readonly shape: 'item' | 'part' | 'content' | 'input'
-  /** Index of the element in `input`. */
-  readonly message: number
-  /** Index of a part in its message. */
-  readonly index: number
-}
-
-export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
-export const placeOf = (item: Item): Place | undefined =>
-  item.origin?.format === FORMAT ? (item.origin.value as Place) : undefined
-
-/** The fragment that a place names. */
-export function nodeAt(root: JsonNode, { shape, message, index }: Place): JsonNode {
-  if (shape === 'input') return member(root, 'input')!
-  const element = member(root, 'input')!.at(message)!
-  if (shape === 'item') return element
-  const content = member(element, 'content')!
-  return shape === 'content' ? content : content.at(index)!
 }
 
 /** An element's type. Messages may leave theirs out, and so may references. */
@@ -71,24 +24,28 @@ export function typeOf(fields: Fields): string {
   return typeof fields['id'] === 'string' ? 'item_reference' : ''
 }
 
-export const { fieldsOf, parsedMessages, endOfMessage, listIn, withMessages } = messageList('input')
+/** This wire's bodies, read. */
+export const body = decoder<Place>({
+  format: FORMAT,
+  markKeys: ['prompt_cache_breakpoint'],
+  listPath: () => ['input'],
+  messagesIn,
+  pathOf({ shape, message, index }) {
+    if (shape === 'input') return ['input']
+    if (shape === 'item') return ['input', message]
+    return ['input', message, 'content', ...(shape === 'content' ? [] : [index])]
+  },
+  isHead: (fields) => typeOf(fields) === 'message' && (fields['role'] === 'system' || fields['role'] === 'developer'),
+  readMessage: readElement,
+  readHead,
+  headKeys: ['instructions'],
+  readText,
+  readTools,
+  toolKeys: ['tools'],
+  readSettings,
+})
 
-/** The wire text that an item was read from. */
-export function fragmentOf(conversation: Conversation, item: Item): string {
-  const place = placeOf(item)
-  return place === undefined ? restoredFragment(item, fragmentOf) : sourceOf(conversation).root.sliceAt(pathOf(place))!
-}
-
-export function quotedOf(conversation: Conversation, item: Item): string | undefined {
-  const place = placeOf(item)
-  return place === undefined ? undefined : sourceOf(conversation).root.quotedAt(pathOf(place), item.text)
-}
-
-function pathOf({ shape, message, index }: Place): (string | number)[] {
-  if (shape === 'input') return ['input']
-  if (shape === 'item') return ['input', message]
-  return ['input', message, 'content', ...(shape === 'content' ? [] : [index])]
-}
+export const { positionOf, nodeAt, decode } = body
 
 export type RoledCore = ItemCore & Pick<Item, 'role'>
 
@@ -259,56 +216,19 @@ function readMedia(part: Fields): Media | undefined {
   }
 }
 
-export function decode(text: string, before?: Conversation): Conversation {
-  const known = before?.format === FORMAT ? sourceOf(before) : undefined
-  const { root, kept, from } = indexGrown(text, known, ['input'])
-  const body = recordOf(root.value)
-  if (body === undefined) throw badInput(FORMAT, 'the body', 'an object')
-  const input = readInputList(body['input'], kept)
-  const firstOther = input.findIndex((fields) => !isInstruction(fields))
-  const headCount = firstOther < 0 ? input.length : firstOther
-  const itemsOf = known?.itemsOf.slice(0, kept) ?? []
-  const reader: Reader = { text, root, toolNames: toolNamesIn(itemsOf) }
-  for (let index = kept; index < input.length; index++) itemsOf.push(readElement(reader, input[index]!, index))
-  // A text in the place of the list, or the list.
-  const items = input.length === 0 ? readInputText(body['input']) : itemsBehindHead(itemsOf, headCount, known, kept)
-  const bytes = bytesOf(text, known, from)
-  const marks = placesOf(text, MARK_KEYS, known?.marks, from)
-  const source: Source = { text, bytes, root, marks, headCount, items, itemsOf }
-  return {
-    format: FORMAT,
-    head: [...readInstructions(reader, body['instructions']), ...headOf(itemsOf, headCount)],
-    items,
-    tools: kept > 0 && isWrittenAlike(source, known!, ['tools']) ? before!.tools : readTools(reader, body['tools']),
-    settings: readSettings(body),
-    bytes,
-    source: { format: FORMAT, value: source },
-  }
-}
-
-/** What reading an element needs beside the element. */
-interface Reader {
-  readonly text: string
-  readonly root: JsonNode
-  /** Names by call id: most results do not carry them. */
-  readonly toolNames: ToolNames
-}
-
-function readInputList(input: unknown, from: number): readonly Fields[] {
+function messagesIn({ input }: Fields, from: number): readonly Fields[] {
   if (input === undefined || input === null || typeof input === 'string') return []
   if (!Array.isArray(input)) throw badInput(FORMAT, 'input', 'a string or an array')
   return objectsIn(input, FORMAT, 'input', from)
 }
 
-function readInputText(input: unknown): Item[] {
+/** A text in the place of the list. */
+function readText({ input }: Fields): Item[] {
   if (typeof input !== 'string') return []
   return [placed(0, { kind: 'user', role: 'user', text: input }, { shape: 'input', message: 0, index: 0 })]
 }
 
-const isInstruction = (fields: Fields): boolean =>
-  typeOf(fields) === 'message' && (fields['role'] === 'system' || fields['role'] === 'developer')
-
-function readInstructions({ text, root }: Reader, instructions: unknown): Item[] {
+function readHead({ text, root }: Reader, { instructions }: Fields): Item[] {
   if (instructions === undefined || instructions === null) return []
   const words = stringOf(instructions) ?? rawText(text, member(root, 'instructions')!)
   return [{ id: 'instructions', kind: 'instruction', role: 'system', text: words, message: -1 }]
@@ -359,7 +279,7 @@ function roleOf(role: unknown): Role | undefined {
   return role === 'system' || role === 'developer' ? 'system' : undefined
 }
 
-function readTools({ text, root }: Reader, tools: unknown): ToolDeclaration[] {
+function readTools({ text, root }: Reader, { tools }: Fields): ToolDeclaration[] {
   if (tools === undefined || tools === null) return []
   if (!Array.isArray(tools)) throw badInput(FORMAT, 'tools', 'an array')
   const nodes = member(root, 'tools')!.items!

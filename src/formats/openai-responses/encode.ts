@@ -3,47 +3,47 @@ import type { Conversation, EnvelopeChanges } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { type JsonNode, member, rawText } from '../json/json-index.ts'
+import { jsonTextOf, type Splice, spliceMember, spliceMembers, spliceText } from '../json/splice.ts'
 import {
-  type ArrayPart,
-  inOrder,
-  jsonTextOf,
-  type Splice,
-  spliceArray,
-  spliceMember,
-  spliceMembers,
-  spliceSized,
-  spliceText,
-} from '../json/splice.ts'
-import {
-  type CacheMark,
-  groupByMessage,
-  type MarkedWire,
-  markJson,
-  moveCacheMarks,
-  objectJson,
-  partAt,
-  sealedError,
-  writeRestored,
-} from '../kit/editing.ts'
-import { arrayOf } from '../kit/reading.ts'
-import { writeForeign, type Written } from '../kit/writing.ts'
-import {
-  decode,
-  fieldsOf,
-  FORMAT,
-  MARK_KEYS,
-  nodeAt,
-  placeOf,
+  elementSplices,
+  encoder,
+  type Envelope,
+  isReplaced,
+  type Members,
   type Source,
   sourceOf,
-  toolNameOf,
-  typeOf,
-} from './decode.ts'
+  toolSplices,
+  type ToolWords,
+  withInstruction,
+} from '../kit/body.ts'
+import { type CacheMark, groupByMessage, markJson, objectJson, sealedError, writeRestored } from '../kit/editing.ts'
+import { arrayOf } from '../kit/reading.ts'
+import { body, nodeAt, type Place, positionOf, toolNameOf, typeOf } from './decode.ts'
 import { declare, writeOpenaiResponses } from './write.ts'
+
+export const written = encoder<Place>({
+  body,
+  writeForeign: writeOpenaiResponses,
+  envelope,
+  inserted: writeMessage,
+  within: (source, message, kept, marks) =>
+    elementSplices(
+      { body, edit: (own, item, mark) => [editSplice(own, item, mark)] },
+      source,
+      member(message, 'content'),
+      kept,
+      marks,
+    ),
+  // Only parts of what goes in have room for a mark, and opaque ones stay as they came.
+  mayCarry: (item, place) => (place?.shape ?? 'part') === 'part' && item.sealed !== true && item.role !== 'assistant',
+  writeText: stringInputSplices,
+})
+
+export const { encode } = written
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
 function editSplice({ text, root }: Source, item: Item, mark?: CacheMark): Splice {
-  const place = placeOf(item)!
+  const place = positionOf(item)!
   const { shape } = place
   const node = nodeAt(root, place)
   const json = jsonTextOf(item)
@@ -60,11 +60,8 @@ function editSplice({ text, root }: Source, item: Item, mark?: CacheMark): Splic
   return spliceMember(node, 'content', json)
 }
 
-/** A picture or an opaque part has no text to replace: a text part takes its place. */
-const needsNewPart = (item: Item): boolean => item.kind === 'media' || item.kind === 'opaque'
-
 function partSplice(text: string, item: Item, node: JsonNode, json: string, mark: CacheMark | undefined): Splice {
-  if (!needsNewPart(item)) {
+  if (!isReplaced(item)) {
     return spliceMember(node, member(node, 'refusal') === undefined ? 'text' : 'refusal', json)
   }
   const key = 'prompt_cache_breakpoint'
@@ -113,48 +110,31 @@ function resultSplice(text: string, node: JsonNode, json: string): Splice {
   return spliceMember(node, 'output', `[{"stdout":${json},"stderr":"","outcome":${ended}}]`)
 }
 
-function envelopeSplices(conversation: Conversation, source: Source): Splice[] {
-  const { changes } = conversation
-  if (changes === undefined) return []
+function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   const { root } = source
-  const members = new Map<string, string | undefined>()
+  const members: Members = new Map()
   if (changes.maxOutputTokens !== undefined) members.set('max_output_tokens', String(changes.maxOutputTokens))
   if (changes.dropPreviousResponseId === true) members.set('previous_response_id', undefined)
   const { compactAtTokens } = changes.native ?? {}
   // A client that manages its own context keeps its own words about it.
   if (compactAtTokens !== undefined && (member(root, 'context_management')?.value ?? null) === null)
     members.set('context_management', `[{"type":"compaction","compact_threshold":${compactAtTokens}}]`)
-  if (changes.addInstruction !== undefined) {
-    const before = stringOf(member(root, 'instructions')?.value) ?? ''
-    const words = before === '' ? changes.addInstruction : `${before}\n\n${changes.addInstruction}`
-    members.set('instructions', JSON.stringify(words))
-  }
-  const splices = toolSplices(source, changes, members)
+  if (changes.addInstruction !== undefined)
+    members.set('instructions', withInstruction(member(root, 'instructions')?.value, changes.addInstruction))
+  const splices = toolSplices(source, changes, members, TOOL_WORDS)
   if (changes.forbidTools !== undefined && (member(root, 'tools')?.items?.length ?? 0) > 0)
     members.set('tool_choice', '"none"')
-  return [...splices, ...spliceMembers(root, members)]
+  return { splices: [...splices, ...spliceMembers(root, members)] }
 }
 
-function toolSplices(source: Source, changes: EnvelopeChanges, members: Map<string, string | undefined>): Splice[] {
-  const { root, text } = source
-  const tools = member(root, 'tools')
-  const own = tools?.items ?? []
-  const added = (changes.addTools ?? []).map((tool) => JSON.stringify(declare(tool)))
-  const nameAt = (i: number): string => toolNameOf(own[i]?.value)
-  const stay = own.map((_, i) => i).filter((i) => changes.keepTools?.includes(nameAt(i)) ?? true)
-  // The list stays so that the cached prefix holds; the choice forbids its use.
-  if (changes.keepTools !== undefined && stay.length + added.length === 0) {
-    if (own.length > 0) members.set('tool_choice', '"none"')
-    return []
-  }
-  const left = new Set(stay.map(nameAt))
-  if (choiceNames(member(root, 'tool_choice')?.value).some((name) => !left.has(name)))
-    members.set('tool_choice', '"auto"')
-  if (tools?.type !== 'array') {
-    if (added.length > 0) members.set('tools', `[${added.join(',')}]`)
-    return []
-  }
-  return added.length > 0 || stay.length < own.length ? spliceArray(text, tools, [...stay, ...added]) : []
+const TOOL_WORDS: ToolWords = {
+  key: 'tools',
+  nameOf: toolNameOf,
+  declare,
+  choiceKey: 'tool_choice',
+  none: '"none"',
+  auto: '"auto"',
+  choiceNames,
 }
 
 /** Tools that a choice names: one that is forced, or the list of allowed ones. */
@@ -168,7 +148,7 @@ function choiceNames(choice: unknown): string[] {
 const NOT_REPEATABLE = new Set(['item_reference', 'compaction', 'compaction_trigger'])
 
 export const held: HeldHistory = {
-  isKept: (conversation) => fieldsOf(conversation)['store'] !== false,
+  isKept: (conversation) => body.fields(conversation)['store'] !== false,
   itemsOf(conversation) {
     const { text, root } = sourceOf(conversation)
     const input = member(root, 'input')
@@ -205,60 +185,14 @@ export function repeatable(response: Readonly<Record<string, unknown>>): readonl
   return output.every(isRepeatable) ? output.map((item) => JSON.stringify(item)) : undefined
 }
 
-export function encode(conversation: Conversation): Written {
-  if (conversation.format !== FORMAT) return writeForeign(conversation, writeOpenaiResponses, { decode, encode })
-  const source = sourceOf(conversation)
-  const splices = [...historySplices(conversation, source), ...envelopeSplices(conversation, source)]
-  return { losses: [], ...spliceSized(source, splices) }
-}
-
-export const envelope = (conversation: Conversation): readonly Splice[] =>
-  inOrder(envelopeSplices(conversation, sourceOf(conversation)))
-
-function historySplices(conversation: Conversation, source: Source): Splice[] {
-  if (conversation.items === source.items) return []
-  const list = member(source.root, 'input')
-  if (list?.type !== 'array') return stringInputSplices(conversation, source)
-  const parts: ArrayPart[] = Array.from({ length: source.headCount }, (_, i) => i)
-  const splices: Splice[] = []
-  const messages = groupByMessage(conversation.items, (item) => placeOf(item) !== undefined)
-  const marks = moveCacheMarks(markedWire(source), messages)
-  for (const message of messages) {
-    if (message.own === undefined) {
-      parts.push(
-        'restored' in message
-          ? writeRestored(encode, message.restored)
-          : writeMessage(message.inserted, marks.get(message.inserted.id)),
-      )
-    } else {
-      parts.push(message.own)
-      if (message.kept.length < source.itemsOf[message.own]!.length) {
-        const content = member(list.at(message.own), 'content')!
-        const left = message.kept.map((item) => placeOf(item)!.index)
-        splices.push(...spliceArray(source.text, content, left))
-      }
-      for (const item of message.kept) {
-        const mark = marks.get(item.id)
-        if (item.edited === true) splices.push(editSplice(source, item, mark))
-        if (mark !== undefined && !(item.edited === true && needsNewPart(item)))
-          splices.push(spliceMember(nodeAt(source.root, placeOf(item)!), mark.key, mark.json))
-      }
-    }
-  }
-  if (parts.length !== list.length || parts.some((part, i) => part !== i)) {
-    splices.push(...spliceArray(source.text, list, parts))
-  }
-  return splices
-}
-
 /** An input that is one string, or absent, becomes a list as soon as it holds anything else. */
 function stringInputSplices({ items }: Conversation, source: Source): Splice[] {
   const list = member(source.root, 'input')
   const [first] = items
-  const isWhole = items.length === 1 && first !== undefined && placeOf(first) !== undefined
+  const isWhole = items.length === 1 && first !== undefined && positionOf(first) !== undefined
   if (isWhole) return first.edited === true ? [editSplice(source, first)] : []
   if (items.length === 0 && (list === undefined || list.value === null)) return []
-  const messages = groupByMessage(items, (item) => placeOf(item) !== undefined).map((message) => {
+  const messages = groupByMessage(items, (item) => positionOf(item) !== undefined).map((message) => {
     if (message.own === undefined)
       return 'restored' in message ? writeRestored(encode, message.restored) : writeMessage(message.inserted)
     const [item] = message.kept
@@ -271,20 +205,4 @@ function writeMessage(item: Item, mark?: CacheMark): string {
   const text = jsonTextOf(item)
   const content = mark === undefined ? text : `[{"type":"input_text","text":${text}${markJson(mark)}}]`
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
-}
-
-function markedWire({ text, root, marks, headCount }: Source): MarkedWire {
-  return {
-    text,
-    keys: MARK_KEYS,
-    places: marks(),
-    blockAt: (place) => partAt(member(root, 'input'), place, headCount),
-    nodeOf(item) {
-      const place = placeOf(item)
-      return place === undefined ? undefined : nodeAt(root, place)
-    },
-    // Only parts of what goes in have room for a mark, and opaque ones stay as they came.
-    mayCarry: (item) =>
-      (placeOf(item)?.shape ?? 'part') === 'part' && item.sealed !== true && item.role !== 'assistant',
-  }
 }

@@ -1,25 +1,23 @@
 import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
-import { type Fields, isRecord, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import type { Usage } from '../../core/usage.ts'
+import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf, defined } from '../kit/reading.ts'
 import { type MutableFields, Numbered, parseEvent, Pieces } from '../kit/streams.ts'
-import { amount, knownUsage, nested, type UsageShape } from '../wire/wire.ts'
+import { amount, knownUsage, nested } from '../wire/wire.ts'
 import { readItem, readPart, type RoledCore, typeOf } from './decode.ts'
 import { repeatable } from './encode.ts'
 
 /** The cached count is inside the input count. The details tell it from another vendor's report with the same names. */
-export const usage: UsageShape = {
-  fits: (fields) => isRecord(fields['input_tokens_details']) || isRecord(fields['output_tokens_details']),
-  read(fields) {
-    const input = nested(fields, 'input_tokens_details')
-    return {
-      input: amount(fields, 'input_tokens'),
-      cacheRead: amount(input, 'cached_tokens'),
-      cacheWrite: amount(input, 'cache_write_tokens'),
-      output: amount(fields, 'output_tokens'),
-      reasoning: amount(nested(fields, 'output_tokens_details'), 'reasoning_tokens'),
-    }
-  },
+function readUsage(fields: Fields): Usage {
+  const input = nested(fields, 'input_tokens_details')
+  return {
+    input: amount(fields, 'input_tokens'),
+    cacheRead: amount(input, 'cached_tokens'),
+    cacheWrite: amount(input, 'cache_write_tokens'),
+    output: amount(fields, 'output_tokens'),
+    reasoning: amount(nested(fields, 'output_tokens_details'), 'reasoning_tokens'),
+  }
 }
 
 export function readResponse(body: unknown): ModelResponse {
@@ -34,7 +32,7 @@ export function readResponse(body: unknown): ModelResponse {
     ...defined({
       id: stringOf(response['id']),
       model: stringOf(response['model']),
-      usage: knownUsage(usage, response['usage']),
+      usage: knownUsage(readUsage, response['usage']),
       repeatable: repeatable(response),
     }),
   }

@@ -1,24 +1,14 @@
-import type { Codec } from '../../core/codec.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
 import { serverSentEvents } from '../framing.ts'
+import { bodyCodec } from '../kit/body.ts'
 import { endpoint } from '../openai-chat/wire.ts'
 import type { Routes, Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
-import {
-  decode,
-  endOfMessage,
-  fieldsOf,
-  FORMAT,
-  fragmentOf,
-  listIn,
-  parsedMessages,
-  quotedOf,
-  withMessages,
-} from './decode.ts'
-import { encode, envelope, held } from './encode.ts'
+import { body, FORMAT } from './decode.ts'
+import { held, written } from './encode.ts'
 import { checkOpenAiResponses } from './rules.ts'
 import { steps } from './steps.ts'
-import { readResponse, stream, usage } from './stream.ts'
+import { readResponse, stream } from './stream.ts'
 import { chat, declare } from './write.ts'
 
 /** Servers of the same wire answer 400 to a member that they do not know. */
@@ -45,33 +35,24 @@ const routes: Routes = {
   counted: (input_tokens) => ({ object: 'response.input_tokens', input_tokens }),
 }
 
-const openaiResponses: Codec = {
-  format: FORMAT,
-  traits,
-  decode: (text) => decode(text),
-  encode,
-  fields: (conversation) => fieldsOf(conversation),
-  incremental: { decode, messages: parsedMessages, endOf: endOfMessage, withMessages, listIn, envelope },
-  held,
-  fragment: fragmentOf,
-  quoted: quotedOf,
-  check: checkOpenAiResponses,
-  readResponse,
-  stream,
-}
-
 const OWN_KEYS = ['input', 'previous_response_id', 'conversation', 'prompt']
 
 export const wire: Wire = {
   id: FORMAT,
-  codec: openaiResponses,
+  codec: {
+    ...bodyCodec(body, written),
+    traits,
+    held,
+    check: checkOpenAiResponses,
+    readResponse,
+    stream,
+  },
   framing: serverSentEvents,
   answers,
   steps,
   declare,
   chat,
   routes,
-  usage,
   endpoint,
   servers: [],
   resembles: (body) => (OWN_KEYS.some((key) => body[key] !== undefined) ? 1 : 0),

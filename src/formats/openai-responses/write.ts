@@ -1,9 +1,10 @@
 import type { Conversation, NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
+import type { Written } from '../kit/body.ts'
 import { objectJson } from '../kit/editing.ts'
 import { dataUrl } from '../kit/reading.ts'
-import { type Draft, draftOf, type DraftTurn, isWebUrl, responsesChoice, type Written } from '../kit/writing.ts'
+import { type Draft, draftOf, type DraftTurn, isWebUrl, responsesChoice } from '../kit/writing.ts'
 import { type ChatWire, type Entry, withAnswers } from '../wire/chat.ts'
 
 /** A tool in the request's list. */

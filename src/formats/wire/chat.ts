@@ -1,10 +1,9 @@
 import type { Fields } from '../../core/values.ts'
-import type { Endpoint } from './wire.ts'
 
 /** How a chat of our own is written in one wire. Reading answers is the codec's. */
 export interface ChatWire {
   /** A request for a stream. */
-  body(request: ChatRequest, endpoint: Endpoint): string
+  body(request: ChatRequest, endpoint: { readonly isLocal: boolean }): string
   /** Collects what must be sent back exactly; absent where text and calls say it all. */
   keeper?(): { push(event: Fields): void; value(): unknown }
 }

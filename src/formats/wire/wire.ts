@@ -76,18 +76,11 @@ export function decodedPart(text: string): string {
   }
 }
 
-/** Token counts as a vendor reports them. */
-export interface UsageShape {
-  /** Whether these are this vendor's words. */
-  fits(reported: Fields): boolean
-  read(reported: Fields): Usage
-}
-
 /**
  * A report without prompt tokens is none: a server that counts nothing sends zeros, and no prompt is empty. Neither is one whose prompt or
  * answer is said to be negative or no number; parts of them that are wrong count as not said.
  */
-export function knownUsage({ read }: UsageShape, reported: unknown): Usage | undefined {
+export function knownUsage(read: (reported: Fields) => Usage, reported: unknown): Usage | undefined {
   const fields = recordOf(reported)
   if (fields === undefined) return undefined
   const usage = read(fields)
@@ -95,7 +88,7 @@ export function knownUsage({ read }: UsageShape, reported: unknown): Usage | und
 }
 
 /** The same with nothing for each number that was wrong. */
-export const amountsOf = ({ cacheWriteLong, ...usage }: Usage): Usage => ({
+const amountsOf = ({ cacheWriteLong, ...usage }: Usage): Usage => ({
   input: usage.input || 0,
   cacheRead: usage.cacheRead || 0,
   cacheWrite: usage.cacheWrite || 0,
@@ -103,8 +96,6 @@ export const amountsOf = ({ cacheWriteLong, ...usage }: Usage): Usage => ({
   output: usage.output || 0,
   reasoning: usage.reasoning || 0,
 })
-
-export const has = (fields: Fields, name: string): boolean => typeof fields[name] === 'number'
 
 export const nested = (fields: Fields, name: string): Fields => recordOf(fields[name]) ?? {}
 
@@ -131,8 +122,6 @@ export interface Wire {
   readonly chat: ChatWire
   /** Which paths ask for what. */
   readonly routes: Routes
-  /** Token counts in the vendor's words. */
-  readonly usage: UsageShape
   /** Where its vendor is. */
   readonly endpoint: Endpoint
   /** Others that speak this wire and that `plimsoll chat` knows by name. */

@@ -1,0 +1,445 @@
+import type { Codec, IncrementalCodec, Splice } from '../../core/codec.ts'
+import type { Conversation, EnvelopeChanges, Loss, RequestSettings } from '../../core/conversation.ts'
+import type { Item, ToolDeclaration } from '../../core/item.ts'
+import { type Fields, recordOf, stringOf } from '../../core/values.ts'
+import { bytesOf, indexGrown, isWrittenAlike, type JsonNode, member } from '../json/json-index.ts'
+import { type ArrayPart, inOrder, spliceArray, spliceMember, spliceSized } from '../json/splice.ts'
+import {
+  type CacheMark,
+  groupByMessage,
+  type MarkPlaces,
+  mergeNeighbours,
+  moveCacheMarks,
+  partAt,
+  placesOf,
+  type RawMessage,
+  restoredFragment,
+  writeRestored,
+} from './editing.ts'
+import { badInput, headOf, isHeadKept, itemsBehindHead, objectsIn, type ToolNames, toolNamesIn } from './reading.ts'
+
+/** Where an item stands in a body: its message, and the element of it where it is one of several. */
+export interface Position {
+  readonly message: number
+  readonly index: number
+}
+
+/** The codec's private index of a decoded body. */
+export interface Source {
+  readonly text: string
+  readonly bytes: number
+  readonly root: JsonNode
+  /** Where keys of cache marks stand in the text. */
+  readonly marks: MarkPlaces
+  /** Leading messages that are instructions; they are the head and always stay. */
+  readonly headCount: number
+  /** The history as it was read; the same list coming back means that nothing changed. */
+  readonly items: readonly Item[]
+  /** What each message held when it was read, so that the encoder knows what was dropped. */
+  readonly itemsOf: readonly (readonly Item[])[]
+}
+
+export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
+
+/** What reading a message needs beside the message. */
+export interface Reader {
+  readonly text: string
+  readonly root: JsonNode
+  /** Names by call id: most results do not carry them. */
+  readonly toolNames: ToolNames
+}
+
+type Path = readonly (string | number)[]
+
+/** How a wire's bodies are read. */
+export interface BodyReading<P extends Position> {
+  readonly format: string
+  /** Members that hold a client's cache mark. */
+  readonly markKeys?: readonly string[]
+  /** Where the list of messages stands in a body. */
+  listPath(body: Fields): readonly string[]
+  /** The messages; those before `from` are known to be objects. @default the list, which has to be one */
+  messagesIn?(body: Fields, from: number): readonly Fields[]
+  /** Where an item stands in a body. */
+  pathOf(position: P, body: Fields): Path
+  /** Whether a message at the start of the list is an instruction. @default none is */
+  isHead?(message: Fields): boolean
+  readMessage(reader: Reader, message: Fields, index: number): readonly Item[]
+  /** Instructions that stand beside the list. */
+  readHead?(reader: Reader, body: Fields): readonly Item[]
+  /** Members of the root that `readHead` reads; without them it reads every body anew. */
+  readonly headKeys?: readonly string[]
+  /** The history of a body without messages. @default empty */
+  readText?(body: Fields): readonly Item[]
+  readTools(reader: Reader, body: Fields): readonly ToolDeclaration[]
+  /** Members of the root that `readTools` reads; without them it reads every body anew. */
+  readonly toolKeys?: readonly string[]
+  readSettings(body: Fields, root: JsonNode): RequestSettings
+  /** Members of a request with other messages. @default the list is a member of the root */
+  withMessages?(fields: Fields, messages: readonly unknown[]): Fields
+}
+
+/** Where the items of a wire stand. */
+export interface Positions<P extends Position> {
+  /** Undefined for an item that was not read from a body of this wire. */
+  positionOf(item: Item): P | undefined
+  nodeAt(root: JsonNode, position: P): JsonNode
+}
+
+export type Decoder<P extends Position> = Positions<P> &
+  Pick<Codec, 'format' | 'fragment' | 'quoted'> &
+  Omit<IncrementalCodec, 'envelope' | 'decode' | 'listIn'> & {
+    readonly markKeys: readonly string[]
+    decode(text: string, before?: Conversation): Conversation
+    fields(conversation: Conversation): Fields
+    listIn(conversation: Conversation): JsonNode | undefined
+  }
+
+export function decoder<P extends Position>(wire: BodyReading<P>): Decoder<P> {
+  const { format, markKeys = [] } = wire
+  const fields = (conversation: Conversation): Fields => sourceOf(conversation).root.value as Fields
+  const positionOf = (item: Item): P | undefined =>
+    item.origin?.format === format ? (item.origin.value as P) : undefined
+  const messagesIn = wire.messagesIn ?? ((body, from) => listedMessages(wire, body, from))
+  const nodeAtPath = (root: JsonNode, path: Path): JsonNode | undefined =>
+    path.reduce<JsonNode | undefined>(
+      (node, step) => (typeof step === 'number' ? node?.at(step) : member(node, step)),
+      root,
+    )
+  const listIn = (conversation: Conversation): JsonNode | undefined =>
+    nodeAtPath(sourceOf(conversation).root, wire.listPath(fields(conversation)))
+
+  function decode(text: string, before?: Conversation): Conversation {
+    const known = before?.format === format ? sourceOf(before) : undefined
+    const path = wire.listPath((known?.root.value ?? {}) as Fields)
+    const { root, kept, from } = indexGrown(text, known, path)
+    const body = recordOf(root.value)
+    if (body === undefined) throw badInput(format, 'the body', 'an object')
+    // What was added may be another list that counts in the place of the one before.
+    if (kept > 0 && wire.listPath(body).length !== path.length) return decode(text)
+    const messages = messagesIn(body, kept)
+    const headCount = countOfHead(wire, messages)
+    const itemsOf: (readonly Item[])[] = known?.itemsOf.slice(0, kept) ?? []
+    const reader: Reader = { text, root, toolNames: toolNamesIn(itemsOf) }
+    for (let i = kept; i < messages.length; i++) itemsOf.push(wire.readMessage(reader, messages[i]!, i))
+    const instead = messages.length === 0 ? wire.readText?.(body) : undefined
+    const items = instead ?? itemsBehindHead(itemsOf, headCount, known, kept)
+    const bytes = bytesOf(text, known, from)
+    const marks = placesOf(text, markKeys, known?.marks, from)
+    const source: Source = { text, bytes, root, marks, headCount, items, itemsOf }
+    const isAgain = (keys: readonly string[] | undefined): boolean =>
+      kept > 0 && keys !== undefined && isWrittenAlike(source, known!, keys)
+    const isSameHead = isHeadKept(headCount, known, kept) && isAgain(wire.headKeys)
+    return {
+      format,
+      head: isSameHead ? before!.head : [...(wire.readHead?.(reader, body) ?? []), ...headOf(itemsOf, headCount)],
+      items,
+      tools: isAgain(wire.toolKeys) ? before!.tools : wire.readTools(reader, body),
+      settings: wire.readSettings(body, root),
+      bytes,
+      source: { format, value: source },
+    }
+  }
+
+  function fragment(conversation: Conversation, item: Item): string {
+    const position = positionOf(item)
+    if (position === undefined) return restoredFragment(item, fragment)
+    return sourceOf(conversation).root.sliceAt(wire.pathOf(position, fields(conversation)))!
+  }
+
+  return {
+    format,
+    markKeys,
+    positionOf,
+    nodeAt: (root, position) => nodeAtPath(root, wire.pathOf(position, root.value as Fields))!,
+    decode,
+    fields,
+    fragment,
+    quoted(conversation, item) {
+      const position = positionOf(item)
+      if (position === undefined) return undefined
+      return sourceOf(conversation).root.quotedAt(wire.pathOf(position, fields(conversation)), item.text)
+    },
+    messages(conversation) {
+      const list = wire
+        .listPath(fields(conversation))
+        .reduce<unknown>((at, key) => recordOf(at)?.[key], fields(conversation))
+      return Array.isArray(list) ? (list as unknown[]) : recordOf(list) === undefined ? [] : [list]
+    },
+    endOf: (conversation, message) => elementAt(listIn(conversation), message)!.end,
+    listIn,
+    withMessages: wire.withMessages ?? ((body, messages) => ({ ...body, [wire.listPath(body)[0]!]: messages })),
+  }
+}
+
+function listedMessages<P extends Position>(wire: BodyReading<P>, body: Fields, from: number): readonly Fields[] {
+  const [key = ''] = wire.listPath(body)
+  const list = body[key]
+  if (!Array.isArray(list)) throw badInput(wire.format, key, 'an array')
+  return objectsIn(list, wire.format, key, from)
+}
+
+function countOfHead<P extends Position>({ isHead }: BodyReading<P>, messages: readonly Fields[]): number {
+  if (isHead === undefined) return 0
+  const firstOther = messages.findIndex((message) => !isHead(message))
+  return firstOther < 0 ? messages.length : firstOther
+}
+
+/** One element of a list. Some servers also take a single object where a list is meant. */
+export function elementAt(node: JsonNode | undefined, index: number): JsonNode | undefined {
+  if (node?.type === 'array') return node.at(index)
+  return node?.type === 'object' && index === 0 ? node : undefined
+}
+
+/** Like `spliceArray`, for a list that may stand there as a single object. */
+export function spliceList(text: string, list: JsonNode, parts: readonly ArrayPart[]): Splice[] {
+  if (list.type === 'array') return spliceArray(text, list, parts)
+  const own = parts.indexOf(0)
+  if (own < 0) return [{ start: list.start, end: list.end, text: `[${parts.join(',')}]` }]
+  const before = parts.slice(0, own).map((part) => `${part},`)
+  const after = parts.slice(own + 1).map((part) => `,${part}`)
+  return [
+    { start: list.start, end: list.start, text: `[${before.join('')}` },
+    { start: list.end, end: list.end, text: `${after.join('')}]` },
+  ]
+}
+
+/** What encoding gives. */
+export interface Written {
+  readonly text: string
+  /** Its length in UTF-8, where that is known without counting. */
+  readonly bytes?: number
+  readonly losses: readonly Loss[]
+  /** What the conversation's own text was changed by, in order; absent where the text was written anew. */
+  readonly splices?: readonly Splice[]
+}
+
+/** What changes outside the history. */
+export interface Envelope {
+  readonly splices: readonly Splice[]
+  /** A new first message, where there was no instruction to append to. */
+  readonly front?: string
+}
+
+type Marks = ReadonlyMap<string, CacheMark>
+
+/** How a wire's bodies are written: by splicing what changed into the text that was read. */
+export interface BodyWriting<P extends Position> {
+  readonly body: Decoder<P>
+  /** Writes a conversation of another wire. */
+  writeForeign(conversation: Conversation): Written
+  envelope(changes: EnvelopeChanges, source: Source): Envelope
+  /** A message that we insert. */
+  inserted(item: Item, mark: CacheMark | undefined): string
+  /** Changes inside a message of the client's, of which these items stay. */
+  within(source: Source, message: JsonNode, kept: readonly Item[], marks: Marks): readonly Splice[]
+  /** Whether an item has room for a cache mark; the position is undefined for one that we insert. @default none has */
+  mayCarry?(item: Item, position: P | undefined): boolean
+  /** The text of one message for several of one role; undefined where the wire has no room for that. @default they stay apart */
+  merge?(role: string, messages: readonly RawMessage[]): string | undefined
+  /** The wire's name for the model's role. @default 'assistant' */
+  readonly assistant?: string
+  /** The history of a body without a list. @default there is always one */
+  writeText?(conversation: Conversation, source: Source): readonly Splice[]
+}
+
+export type Encoder = Pick<Codec, 'encode'> & Pick<IncrementalCodec, 'envelope'>
+
+export function encoder<P extends Position>(wire: BodyWriting<P>): Encoder {
+  const { format, decode } = wire.body
+  const envelopeOf = ({ changes, source }: Conversation): Envelope =>
+    changes === undefined ? { splices: [] } : wire.envelope(changes, source.value as Source)
+
+  function encode(conversation: Conversation): Written {
+    if (conversation.format !== format) return foreign(conversation)
+    const source = sourceOf(conversation)
+    const { front, splices } = envelopeOf(conversation)
+    const history = historySplices(wire, encode, conversation, front)
+    return { losses: [], ...spliceSized(source, [...history, ...splices]) }
+  }
+
+  /** The changes to the envelope are then made in the wire's own way. */
+  function foreign(conversation: Conversation): Written {
+    const written = wire.writeForeign(conversation)
+    if (conversation.changes === undefined) return written
+    // Tools of ours are among those that were written.
+    const { addTools: _, ...changes } = conversation.changes
+    return { text: encode({ ...decode(written.text), changes }).text, losses: written.losses }
+  }
+
+  return {
+    encode,
+    // A new first message is part of the history.
+    envelope(conversation) {
+      const { front, splices } = envelopeOf(conversation)
+      return front === undefined ? inOrder(splices) : undefined
+    },
+  }
+}
+
+function historySplices<P extends Position>(
+  wire: BodyWriting<P>,
+  encode: (conversation: Conversation) => Written,
+  conversation: Conversation,
+  front: string | undefined,
+): readonly Splice[] {
+  const { positionOf, listIn } = wire.body
+  const source = sourceOf(conversation)
+  if (conversation.items === source.items && front === undefined) return []
+  const list = listIn(conversation)
+  if (wire.writeText !== undefined && list?.type !== 'array') return wire.writeText(conversation, source)
+  const messages = groupByMessage(conversation.items, (item) => positionOf(item) !== undefined)
+  const marks = movedMarks(wire, source, list, messages)
+  const changes: Splice[] = []
+  const written = messages.map((message): ArrayPart => {
+    if (message.own === undefined) {
+      if ('restored' in message) return writeRestored(encode, message.restored)
+      return wire.inserted(message.inserted, marks.get(message.inserted.id))
+    }
+    changes.push(...wire.within(source, elementAt(list, message.own)!, message.kept, marks))
+    return message.own
+  })
+  const { text } = source
+  const count = list!.type === 'array' ? list!.length : 1
+  const { merge, assistant } = wire
+  const merged =
+    merge === undefined
+      ? { parts: written, splices: changes }
+      : mergeNeighbours(
+          { messages, parts: written, splices: changes },
+          { text, count, nodeOf: (own) => elementAt(list, own)!, merge, assistant },
+        )
+  const head = Array.from({ length: source.headCount }, (_, i) => i)
+  const parts: ArrayPart[] = [...(front === undefined ? [] : [front]), ...head, ...merged.parts]
+  const isSame = parts.length === count && parts.every((part, i) => part === i)
+  return isSame ? merged.splices : [...merged.splices, ...spliceList(text, list!, parts)]
+}
+
+function movedMarks<P extends Position>(
+  { body, mayCarry }: BodyWriting<P>,
+  { text, root, marks, headCount }: Source,
+  list: JsonNode | undefined,
+  messages: ReturnType<typeof groupByMessage>,
+): Marks {
+  if (mayCarry === undefined) return new Map()
+  const wire = {
+    text,
+    keys: body.markKeys,
+    places: marks(),
+    blockAt: (place: number) => partAt(list, place, headCount),
+    nodeOf(item: Item) {
+      const position = body.positionOf(item)
+      return position === undefined ? undefined : body.nodeAt(root, position)
+    },
+    mayCarry: (item: Item) => mayCarry(item, body.positionOf(item)),
+  }
+  return moveCacheMarks(wire, messages)
+}
+
+/** How the elements of a message are edited, on wires whose items are such elements. */
+export interface ElementEdits<P extends Position> {
+  readonly body: Decoder<P>
+  edit(source: Source, item: Item, mark: CacheMark | undefined): readonly Splice[]
+}
+
+/** A picture or an unknown element has no text to replace: an element of text takes its place, with the mark on it. */
+export const isReplaced = ({ kind, edited }: Item): boolean =>
+  edited === true && (kind === 'media' || kind === 'opaque')
+
+/** Drops elements of a message, edits those that stay, and puts marks on them. */
+export function elementSplices<P extends Position>(
+  { body, edit }: ElementEdits<P>,
+  source: Source,
+  elements: JsonNode | undefined,
+  kept: readonly Item[],
+  marks: Marks = new Map(),
+): readonly Splice[] {
+  const positions = kept.map((item) => body.positionOf(item)!)
+  const splices: Splice[] = []
+  if (kept.length < source.itemsOf[positions[0]!.message]!.length) {
+    const left = positions.map(({ index }) => index)
+    splices.push(...spliceArray(source.text, elements!, left))
+  }
+  for (const [at, item] of kept.entries()) {
+    const mark = marks.get(item.id)
+    if (item.edited === true) splices.push(...edit(source, item, mark))
+    if (mark !== undefined && !isReplaced(item))
+      splices.push(spliceMember(body.nodeAt(source.root, positions[at]!), mark.key, mark.json))
+  }
+  return splices
+}
+
+/** Members of an object and what they become: JSON, or undefined for one that goes. */
+export type Members = Map<string, string | undefined>
+
+/** How a wire declares tools and says which may be called. */
+export interface ToolWords {
+  readonly key: string
+  nameOf(tool: unknown): string
+  declare(tool: NonNullable<EnvelopeChanges['addTools']>[number]): object
+  readonly choiceKey: string
+  /** JSON for a choice that forbids calls, and for one that leaves them to the model. */
+  readonly none: string
+  readonly auto: string
+  /** Tools that a choice names. */
+  choiceNames(choice: unknown): readonly string[]
+}
+
+/** Leaves only those tools that a turn keeps, and adds ours. */
+export function toolSplices(
+  { root, text }: Source,
+  changes: EnvelopeChanges,
+  members: Members,
+  wire: ToolWords,
+): Splice[] {
+  const tools = member(root, wire.key)
+  const own = tools?.items ?? []
+  const added = (changes.addTools ?? []).map((tool) => JSON.stringify(wire.declare(tool)))
+  const nameAt = (i: number): string => wire.nameOf(own[i]!.value)
+  const stay = own.map((_, i) => i).filter((i) => changes.keepTools?.includes(nameAt(i)) ?? true)
+  // History with calls needs its tools declared, and the cached prefix holds them: the list stays, and the choice forbids its use.
+  if (changes.keepTools !== undefined && stay.length + added.length === 0) {
+    if (own.length > 0) members.set(wire.choiceKey, wire.none)
+    return []
+  }
+  const left = new Set(stay.map(nameAt))
+  if (wire.choiceNames(member(root, wire.choiceKey)?.value).some((name) => !left.has(name)))
+    members.set(wire.choiceKey, wire.auto)
+  if (tools?.type !== 'array') {
+    if (added.length > 0) members.set(wire.key, `[${added.join(',')}]`)
+    return []
+  }
+  return added.length > 0 || stay.length < own.length ? spliceArray(text, tools, [...stay, ...added]) : []
+}
+
+/** An instruction behind one that may be empty or no text. */
+export function withInstruction(before: unknown, instruction: string): string {
+  const words = stringOf(before) ?? ''
+  return JSON.stringify(words === '' ? instruction : `${words}\n\n${instruction}`)
+}
+
+/** Appends to the instructions of a wire that keeps them in its first messages, or begins with a new one. */
+export function instructionInMessages({ root, headCount }: Source, instruction: string): Envelope {
+  const message = headCount === 0 ? undefined : member(root, 'messages')?.at(headCount - 1)
+  if (message === undefined) return { splices: [], front: `{"role":"system","content":${JSON.stringify(instruction)}}` }
+  const content = member(message, 'content')
+  const last = content?.items?.at(-1)
+  if (last === undefined)
+    return { splices: [spliceMember(message, 'content', withInstruction(content?.value, instruction))] }
+  const part = JSON.stringify({ type: 'text', text: instruction })
+  return { splices: [{ start: last.end, end: last.end, text: `,${part}` }] }
+}
+
+/** The parts of a codec that follow from how its bodies are read and written. */
+export const bodyCodec = <P extends Position>(
+  { format, decode, fields, fragment, quoted, messages, endOf, listIn, withMessages }: Decoder<P>,
+  { encode, envelope }: Encoder,
+): Pick<Codec, 'format' | 'decode' | 'encode' | 'fields' | 'fragment' | 'quoted' | 'incremental'> => ({
+  format,
+  decode: (text) => decode(text),
+  encode,
+  fields,
+  fragment,
+  quoted,
+  incremental: { decode, messages, endOf, withMessages, listIn, envelope },
+})
