@@ -5,7 +5,7 @@ import { type JsonNode, member, rawText } from '../json/json-index.ts'
 import { spliceMemberOut } from '../json/splice.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
 import { sealedBy } from '../kit/editing.ts'
-import { arrayOf, badInput, defined, objectsIn, placedItem } from '../kit/reading.ts'
+import { arrayOf, badInput, objectsIn, placedItem } from '../kit/reading.ts'
 
 export const FORMAT = 'anthropic-messages'
 
@@ -49,13 +49,13 @@ export function readBlock(block: Block, role: Role, raw: () => string, rawInput:
   if (type === 'tool_use' || isServerCall(type)) return readCall(block, type, rawInput())
   if (type === 'tool_result') return readResult(block)
   if (isServerResult(type)) {
-    return defined({
-      kind: 'result' as const,
+    return {
+      kind: 'result',
       text: raw(),
       callId: stringOf(block['tool_use_id']),
       serverSide: true,
       sealed: true,
-    })
+    }
   }
   if (type === 'image' || type === 'document')
     return { kind: 'media', text: documentText(block), media: [readMedia(block)] }
@@ -64,13 +64,13 @@ export function readBlock(block: Block, role: Role, raw: () => string, rawInput:
 }
 
 function readCall(block: Block, type: string, text: string): ItemCore {
-  return defined({
-    kind: 'call' as const,
+  return {
+    kind: 'call',
     text,
     callId: stringOf(block['id']),
     toolName: stringOf(block['name']),
     serverSide: isServerCall(type) ? true : undefined,
-  })
+  }
 }
 
 function readResult(block: Block): ItemCore {
@@ -78,24 +78,24 @@ function readResult(block: Block): ItemCore {
   const parts = (arrayOf(content) ?? []).map((part) => recordOf(part) ?? {})
   const media = parts.filter((part) => part['type'] === 'image' || part['type'] === 'document').map(readMedia)
   const texts = parts.map((part) => stringOf(part['text'])).filter((text) => text !== undefined)
-  return defined({
-    kind: 'result' as const,
+  return {
+    kind: 'result',
     text: stringOf(content) ?? texts.join('\n'),
     callId: stringOf(block['tool_use_id']),
     isError: block['is_error'] === true ? true : undefined,
     media: media.length > 0 ? media : undefined,
-  })
+  }
 }
 
 function readMedia(block: Block): Media {
   const source = recordOf(block['source']) ?? {}
-  return defined({
-    type: block['type'] === 'image' ? ('image' as const) : ('document' as const),
+  return {
+    type: block['type'] === 'image' ? 'image' : 'document',
     mime: stringOf(source['media_type']),
     data: source['type'] === 'base64' ? stringOf(source['data']) : undefined,
     reference: stringOf(source['url']) ?? stringOf(source['file_id']),
     name: stringOf(block['title']),
-  })
+  }
 }
 
 /** A document can carry plain text instead of a file; that text is what the model reads. */
@@ -185,7 +185,7 @@ function readTools({ text, root }: Reader, { tools }: Fields): ToolDeclaration[]
   return objectsIn(tools, FORMAT, 'tools').map((fields, i) => ({
     name: stringOf(fields['name']) ?? stringOf(fields['type']) ?? '',
     text: rawText(text, nodes[i]!),
-    ...defined({ describedBy: descriptionTokens(stringOf(fields['type'])) }),
+    describedBy: descriptionTokens(stringOf(fields['type'])),
   }))
 }
 
@@ -213,10 +213,8 @@ function readSettings(body: Fields): RequestSettings {
     ...(isShaped && { shapesAnswer: true as const }),
     stream: body['stream'] === true,
     reasoning: thinking === 'enabled' || thinking === 'adaptive',
-    ...defined({
-      model: stringOf(body['model']),
-      maxOutputTokens: numberOf(body['max_tokens']),
-      thinkingBudget: numberOf(budget),
-    }),
+    model: stringOf(body['model']),
+    maxOutputTokens: numberOf(body['max_tokens']),
+    thinkingBudget: numberOf(budget),
   }
 }

@@ -2,7 +2,7 @@ import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../.
 import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { arrayOf, defined } from '../kit/reading.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { type MutableFields, Numbered, parseEvent } from '../kit/streams.ts'
 import { amount, knownUsage, nested } from '../wire/wire.ts'
 import { readBlock } from './decode.ts'
@@ -51,11 +51,9 @@ export function readResponse(body: unknown): ModelResponse {
   return {
     items,
     stop: STOPS[stringOf(message['stop_reason']) ?? ''] ?? 'unknown',
-    ...defined({
-      id: stringOf(message['id']),
-      model: stringOf(message['model']),
-      usage: knownUsage(readUsage, message['usage']),
-    }),
+    id: stringOf(message['id']),
+    model: stringOf(message['model']),
+    usage: knownUsage(readUsage, message['usage']),
   }
 }
 

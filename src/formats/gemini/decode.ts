@@ -3,7 +3,7 @@ import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { compactJson, type JsonMember, type JsonNode, member, memberEntry, rawText } from '../json/json-index.ts'
 import { decoder, elementAt, type Position, type Reader } from '../kit/body.ts'
-import { arrayOf, badInput, defined, mediaTypeOf, objectsIn, placedItem, type ToolNames } from '../kit/reading.ts'
+import { arrayOf, badInput, mediaTypeOf, objectsIn, placedItem, type ToolNames } from '../kit/reading.ts'
 import { isRecursiveSchema } from '../kit/tools.ts'
 
 export const FORMAT = 'gemini'
@@ -108,14 +108,14 @@ export function readPart(part: Fields, role: Role, raw: Raw): ItemCore {
   const inner = (key: string): Fields | undefined => recordOf(valueAt(part, key))
   const call = inner('functionCall')
   if (call !== undefined) {
-    return defined({
-      kind: 'call' as const,
-      role: 'assistant' as const,
+    return {
+      kind: 'call',
+      role: 'assistant',
       text: call['args'] === undefined ? '{}' : raw('functionCall', 'args'),
       ...named(call),
       sealed: signed ? true : undefined,
       sealedCharacters: stringOf(valueAt(part, 'thoughtSignature'))?.length,
-    })
+    }
   }
   const response = inner('functionResponse')
   if (response !== undefined) return readResponsePart(response, () => raw('functionResponse', 'response'))
@@ -145,14 +145,14 @@ function readResponsePart(response: Fields, raw: () => string): ItemCore {
   const key = textKeyOf(body)
   const media = (arrayOf(response['parts']) ?? []).map((part) => readMedia(recordOf(part) ?? {}))
   const found = media.filter((part) => part !== undefined)
-  return defined({
-    kind: 'result' as const,
-    role: 'tool' as const,
+  return {
+    kind: 'result',
+    role: 'tool',
     text: key !== undefined ? String(body![key]) : body === undefined ? '' : compactJson(raw()),
     ...named(response),
     isError: key === 'error' ? true : undefined,
     media: found.length > 0 ? found : undefined,
-  })
+  }
 }
 
 /** The only member of a response, if it is a string. */
@@ -168,18 +168,18 @@ function readServerPart(part: Fields, raw: Raw): ItemCore | undefined {
   const code = recordOf(valueAt(part, 'executableCode'))
   if (code !== undefined) {
     const text = stringOf(code['code']) ?? ''
-    return defined({ kind: 'call' as const, ...ours, text, callId: stringOf(code['id']), toolName: 'code_execution' })
+    return { kind: 'call', ...ours, text, callId: stringOf(code['id']), toolName: 'code_execution' }
   }
   const outcome = recordOf(valueAt(part, 'codeExecutionResult'))
   if (outcome !== undefined) {
-    return defined({
-      kind: 'result' as const,
+    return {
+      kind: 'result',
       ...ours,
       text: stringOf(outcome['output']) ?? '',
       callId: stringOf(outcome['id']),
       toolName: 'code_execution',
       isError: outcome['outcome'] === 'OUTCOME_OK' ? undefined : true,
-    })
+    }
   }
   for (const [key, kind, says] of [
     ['toolCall', 'call', 'args'],
@@ -189,7 +189,7 @@ function readServerPart(part: Fields, raw: Raw): ItemCore | undefined {
     if (fields === undefined) continue
     const toolName = stringOf(valueAt(fields, 'toolType'))
     const text = fields[says] === undefined ? '{}' : raw(key, says)
-    return defined({ kind, ...ours, text, callId: stringOf(fields['id']), toolName })
+    return { kind, ...ours, text, callId: stringOf(fields['id']), toolName }
   }
   return undefined
 }
@@ -200,13 +200,13 @@ function readMedia(part: Fields): Media | undefined {
   const fields = inline ?? file
   if (fields === undefined) return undefined
   const mime = stringOf(valueAt(fields, 'mimeType'))
-  return defined({
+  return {
     type: mediaTypeOf(mime),
     mime,
     data: stringOf(inline?.['data']),
     reference: stringOf(valueAt(file, 'fileUri')),
     name: stringOf(valueAt(fields, 'displayName')),
-  })
+  }
 }
 
 function readList(value: unknown, path: string, from = 0): readonly Fields[] {
@@ -314,9 +314,7 @@ function readSettings(body: Fields, root: JsonNode): RequestSettings {
     // The URL says whether this wire streams.
     stream: false,
     reasoning: thinking !== undefined && valueAt(thinking, 'thinkingBudget') !== 0,
-    ...defined({
-      model: model?.replace(/^models\//, ''),
-      maxOutputTokens: numberOf(valueAt(config, 'maxOutputTokens')),
-    }),
+    model: model?.replace(/^models\//, ''),
+    maxOutputTokens: numberOf(valueAt(config, 'maxOutputTokens')),
   }
 }

@@ -2,7 +2,7 @@ import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../.
 import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { arrayOf, defined } from '../kit/reading.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { type MutableFields, parseEvent, Pieces } from '../kit/streams.ts'
 import { amount, knownUsage } from '../wire/wire.ts'
 import { readPart, valueAt } from './decode.ts'
@@ -60,11 +60,9 @@ export function readResponse(body: unknown): ModelResponse {
     // This wire has no finish reason of its own for calls.
     stop: stop === 'end' && items.some((item) => item.kind === 'call' && item.serverSide !== true) ? 'tool-use' : stop,
     ...(ranHostedTools(response, candidate) && { ranHostedTools: true as const }),
-    ...defined({
-      id: stringOf(valueAt(response, 'responseId')),
-      model: stringOf(valueAt(response, 'modelVersion')),
-      usage: knownUsage(readUsage, valueAt(response, 'usageMetadata')),
-    }),
+    id: stringOf(valueAt(response, 'responseId')),
+    model: stringOf(valueAt(response, 'modelVersion')),
+    usage: knownUsage(readUsage, valueAt(response, 'usageMetadata')),
   }
 }
 

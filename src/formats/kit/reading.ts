@@ -21,15 +21,6 @@ export function objectsIn(list: readonly unknown[], format: string, path: string
   return list as readonly Fields[]
 }
 
-/** Optional properties must be absent, not undefined, under exactOptionalPropertyTypes. */
-export function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  const fields = value as Record<string, unknown>
-  const out: Record<string, unknown> = {}
-  // Called for every item of a body: no list of entries is made.
-  for (const key in fields) if (fields[key] !== undefined) out[key] = fields[key]
-  return out as { [K in keyof T]: Exclude<T[K], undefined> }
-}
-
 const DATA_URL = /^data:([^;,]*)((?:;[^;,]*)*),/
 
 /** Splits what travels as a URL into an inline payload or a reference. */
@@ -38,7 +29,7 @@ export function readUrl(url: string | undefined): Pick<Media, 'mime' | 'data' | 
   // Only the head is matched: a payload may be tens of megabytes.
   const head = url.startsWith('data:') ? DATA_URL.exec(url.slice(0, 256)) : null
   if (head === null) return { reference: url }
-  return defined({ mime: head[1] === '' ? undefined : head[1], data: url.slice(head[0].length) })
+  return { mime: head[1] || undefined, data: url.slice(head[0].length) }
 }
 
 export const dataUrl = (mime: string, data: string): string => `data:${mime};base64,${data}`

@@ -3,7 +3,7 @@ import type { Item, ItemCore, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf, textOf } from '../../core/values.ts'
 import { member, rawText } from '../json/json-index.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
-import { badInput, defined, objectsIn, placedItem } from '../kit/reading.ts'
+import { badInput, objectsIn, placedItem } from '../kit/reading.ts'
 
 export const FORMAT = 'ollama-chat'
 
@@ -75,18 +75,18 @@ export function partsOf(
       : [{ core: { kind: 'reasoning' as const, text: thinking }, part: 'thinking' as const, index: 0 }]),
     ...(content === '' ? [] : [{ core: { kind, text: content }, part: 'content' as const, index: 0 }]),
     ...images.map((data, index): Found => {
-      const media = defined({ type: 'image' as const, data: stringOf(data) })
+      const media = { type: 'image', data: stringOf(data) }
       return { core: { kind: 'media', text: '', media: [media] }, part: 'images', index }
     }),
     ...calls.map((value, index): Found => {
       const call = recordOf(value) ?? {}
       const body = recordOf(call['function']) ?? {}
-      const core = defined({
-        kind: 'call' as const,
+      const core = {
+        kind: 'call',
         text: stringOf(body['arguments']) ?? rawArgumentsOf(index),
         callId: stringOf(call['id']),
         toolName: stringOf(body['name']),
-      })
+      }
       return { core, part: 'tool_calls', index }
     }),
   ]
@@ -96,7 +96,7 @@ export function partsOf(
 function resultOf(message: Fields, { toolNames }: Reader): ItemCore {
   const callId = stringOf(message['tool_call_id'])
   const toolName = stringOf(message['tool_name']) ?? toolNames.get(callId ?? '')
-  return { kind: 'result', text: textOf(message['content']), ...defined({ callId, toolName }) }
+  return { kind: 'result', text: textOf(message['content']), callId, toolName }
 }
 
 function rawAt({ text, root }: Reader, message: number, part: Place['part']): string {
@@ -131,12 +131,10 @@ function readSettings(body: Fields): RequestSettings {
     // The server streams unless it is told not to.
     stream: body['stream'] !== false,
     reasoning: body['think'] !== undefined && body['think'] !== false,
-    ...defined({
-      model: stringOf(body['model']),
-      window: positive(options['num_ctx']),
-      // Less than nothing means no cap.
-      maxOutputTokens: cap !== undefined && cap > 0 ? cap : undefined,
-    }),
+    model: stringOf(body['model']),
+    window: positive(options['num_ctx']),
+    // Less than nothing means no cap.
+    maxOutputTokens: cap !== undefined && cap > 0 ? cap : undefined,
   }
 }
 

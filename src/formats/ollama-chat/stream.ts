@@ -2,7 +2,6 @@ import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../.
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, listOf, recordOf, stringOf } from '../../core/values.ts'
 import type { Frame, Framing } from '../framing.ts'
-import { defined } from '../kit/reading.ts'
 import { type MutableFields, parseEvent, Pieces } from '../kit/streams.ts'
 import { amount, knownUsage } from '../wire/wire.ts'
 import { partsOf } from './decode.ts'
@@ -35,7 +34,8 @@ export function readResponse(body: unknown): ModelResponse {
     items,
     // It says `stop` after a turn that calls tools as well.
     stop: stop === 'end' && items.some(({ kind }) => kind === 'call') ? 'tool-use' : stop,
-    ...defined({ model: stringOf(response['model']), usage: knownUsage(readUsage, response) }),
+    model: stringOf(response['model']),
+    usage: knownUsage(readUsage, response),
   }
 }
 

@@ -4,16 +4,7 @@ import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import type { Writable } from '../../util/writable.ts'
 import { type JsonNode, member, rawText } from '../json/json-index.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
-import {
-  arrayOf,
-  badInput,
-  defined,
-  mediaTypeOf,
-  objectsIn,
-  placedItem,
-  readUrl,
-  type ToolNames,
-} from '../kit/reading.ts'
+import { arrayOf, badInput, mediaTypeOf, objectsIn, placedItem, readUrl, type ToolNames } from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
 
 export const FORMAT = 'openai-chat'
@@ -81,23 +72,23 @@ function readMedia(part: Fields): Media | undefined {
   if (type === 'input_audio') {
     const audio = recordOf(part['input_audio']) ?? {}
     const format = stringOf(audio['format'])
-    return defined({
-      type: 'audio' as const,
+    return {
+      type: 'audio',
       mime: format === undefined ? undefined : `audio/${format}`,
       data: stringOf(audio['data']),
-    })
+    }
   }
   if (type !== 'file') return undefined
   const file = recordOf(part['file']) ?? {}
   const payload = readUrl(stringOf(file['file_data']))
-  return defined({
+  return {
     type: mediaTypeOf(payload.mime),
     mime: payload.mime,
     // Without the `data:` head, file_data is the bare payload.
     data: payload.data ?? payload.reference,
     reference: stringOf(file['file_id']),
     name: stringOf(file['filename']),
-  })
+  }
 }
 
 /** Some vendors take the URL itself where OpenAI takes an object with a `url`. */
@@ -112,7 +103,7 @@ function thinkingText(value: unknown): string {
 /** One entry of `tool_calls`. `rawArguments` gives arguments that a vendor sends as an object, as they stand on the wire. */
 export function readCall(call: Fields, rawArguments: () => string): ItemCore {
   const body = recordOf(call['function']) ?? recordOf(call['custom'])
-  if (body === undefined) return defined({ kind: 'call' as const, text: '', callId: stringOf(call['id']) })
+  if (body === undefined) return { kind: 'call', text: '', callId: stringOf(call['id']) }
   const text = stringOf(body['arguments']) ?? stringOf(body['input']) ?? rawArguments()
   const [callId, toolName] = [stringOf(call['id']), stringOf(body['name'])]
   const core: Writable<ItemCore> = { kind: 'call', text }
@@ -224,7 +215,7 @@ function readAnswerFields(reader: Reader, message: Fields, index: number, found:
   const audio = recordOf(message['audio'])
   if (audio !== undefined) {
     // An answer in sound is sent back by its id: the vendor holds the bytes.
-    const media = defined({ type: 'audio' as const, reference: stringOf(audio['id']) })
+    const media = { type: 'audio', reference: stringOf(audio['id']) }
     found.push({ core: { kind: 'media', text: '', sealed: true, media: [media] }, place: field('audio') })
   }
   const calls = message['tool_calls'] ?? []
@@ -307,10 +298,8 @@ function readSettings(body: Fields): RequestSettings {
     ...((choice === 'required' || recordOf(choice) !== undefined) && { forcesTool: true as const }),
     stream: body['stream'] === true,
     reasoning: (effort !== undefined && effort !== null && effort !== 'none') || reasoning !== undefined,
-    ...defined({
-      model: stringOf(body['model']),
-      answerSchema: responseFormatAs(recordOf(format?.['json_schema']) ?? {}),
-      maxOutputTokens: numberOf(body['max_completion_tokens']) ?? numberOf(body['max_tokens']),
-    }),
+    model: stringOf(body['model']),
+    answerSchema: responseFormatAs(recordOf(format?.['json_schema']) ?? {}),
+    maxOutputTokens: numberOf(body['max_completion_tokens']) ?? numberOf(body['max_tokens']),
   }
 }

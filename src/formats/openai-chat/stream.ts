@@ -2,7 +2,7 @@ import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../.
 import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { arrayOf, defined } from '../kit/reading.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { type MutableFields, Numbered, parseEvent, Pieces } from '../kit/streams.ts'
 import { amount, knownUsage, nested } from '../wire/wire.ts'
 import { type ItemCore, readCall, readPart, readReasoning } from './decode.ts'
@@ -44,11 +44,9 @@ export function readResponse(body: unknown): ModelResponse {
     // Some servers say `stop` after a turn that calls tools.
     stop: stop === 'end' && items.some((item) => item.kind === 'call') ? 'tool-use' : stop,
     ...(ranHostedTools(response, message) && { ranHostedTools: true as const }),
-    ...defined({
-      id: stringOf(response['id']),
-      model: stringOf(response['model']),
-      usage: knownUsage(readUsage, response['usage']),
-    }),
+    id: stringOf(response['id']),
+    model: stringOf(response['model']),
+    usage: knownUsage(readUsage, response['usage']),
   }
 }
 
@@ -88,7 +86,7 @@ function readAnswer(message: Readonly<Record<string, unknown>>): ItemCore[] {
 }
 
 function readAudio(audio: Readonly<Record<string, unknown>>): ItemCore {
-  const media = defined({ type: 'audio' as const, reference: stringOf(audio['id']), data: stringOf(audio['data']) })
+  const media = { type: 'audio', reference: stringOf(audio['id']), data: stringOf(audio['data']) }
   return { kind: 'media', text: stringOf(audio['transcript']) ?? '', sealed: true, media: [media] }
 }
 

@@ -4,7 +4,7 @@ import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { compactJson, member, rawText } from '../json/json-index.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
 import { sealedBy } from '../kit/editing.ts'
-import { arrayOf, badInput, defined, mediaTypeOf, objectsIn, placedItem, readUrl } from '../kit/reading.ts'
+import { arrayOf, badInput, mediaTypeOf, objectsIn, placedItem, readUrl } from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
 
 export const FORMAT = 'openai-responses'
@@ -102,7 +102,7 @@ export function readItem(fields: Fields, raw: Raw): RoledCore {
   if (RESULTS[type] !== undefined) return readResult(fields, type, raw)
   if (type === 'image_generation_call') {
     const format = stringOf(fields['output_format']) ?? 'png'
-    const media = defined({ type: 'image' as const, mime: `image/${format}`, data: stringOf(fields['result']) })
+    const media = { type: 'image', mime: `image/${format}`, data: stringOf(fields['result']) }
     return { kind: 'media', role: 'assistant', text: '', sealed: true, media: [media] }
   }
   const core = { kind: 'opaque', role: ROLES[type] ?? 'assistant', text: raw(), sealed: true } as const
@@ -116,15 +116,15 @@ function readCall(fields: Fields, type: string, raw: Raw): RoledCore {
   const { name, asks } = CALLS[type]!
   // Newer computer calls carry a list of actions.
   const key = type === 'computer_call' && fields[asks] === undefined ? 'actions' : asks
-  return defined({
-    kind: 'call' as const,
-    role: 'assistant' as const,
+  return {
+    kind: 'call',
+    role: 'assistant',
     text: stringOf(fields[key]) ?? raw(key),
     callId: stringOf(fields['call_id']) ?? (type === 'mcp_approval_request' ? stringOf(fields['id']) : undefined),
     toolName: name ?? stringOf(fields['name']),
     serverSide: isServerSide(fields, type) ? true : undefined,
     sealed: SEALED_CALLS.has(type) ? true : undefined,
-  })
+  }
 }
 
 function readResult(fields: Fields, type: string, raw: Raw): RoledCore {
@@ -134,8 +134,8 @@ function readResult(fields: Fields, type: string, raw: Raw): RoledCore {
     local_shell_call_output: fields['call_id'] ?? fields['id'],
   }
   const serverSide = isServerSide(fields, type)
-  return defined({
-    kind: 'result' as const,
+  return {
+    kind: 'result',
     role: serverSide ? ('assistant' as const) : ('tool' as const),
     ...readOutput(fields[says], () => raw(says)),
     callId: stringOf(ids[type] ?? fields['call_id']),
@@ -143,7 +143,7 @@ function readResult(fields: Fields, type: string, raw: Raw): RoledCore {
     isError: fields['status'] === 'failed' ? true : undefined,
     serverSide: serverSide ? true : undefined,
     sealed,
-  })
+  }
 }
 
 function isServerSide(fields: Fields, type: string): boolean {
@@ -186,30 +186,30 @@ function readMedia(part: Fields): Media | undefined {
   switch (part['type']) {
     case 'input_image':
     case 'computer_screenshot':
-      return defined({
-        type: 'image' as const,
+      return {
+        type: 'image',
         reference: stringOf(part['file_id']),
         ...readUrl(stringOf(part['image_url'])),
-      })
+      }
     case 'input_audio': {
       const audio = recordOf(part['input_audio']) ?? {}
       const format = stringOf(audio['format'])
-      return defined({
-        type: 'audio' as const,
+      return {
+        type: 'audio',
         mime: format === undefined ? undefined : `audio/${format}`,
         data: stringOf(audio['data']),
-      })
+      }
     }
     case 'input_file': {
       const payload = readUrl(stringOf(part['file_data']))
-      return defined({
+      return {
         type: mediaTypeOf(payload.mime),
         mime: payload.mime,
         // Without the `data:` head, file_data is the bare payload.
         data: payload.data ?? payload.reference,
         reference: stringOf(part['file_id']) ?? stringOf(part['file_url']),
         name: stringOf(part['filename']),
-      })
+      }
     }
     default:
       return undefined
@@ -321,12 +321,10 @@ function readSettings(body: Fields): RequestSettings {
     ...(forcesTool(body['tool_choice']) && { forcesTool: true as const }),
     stream: body['stream'] === true,
     reasoning: reasoning !== undefined && reasoning['effort'] !== 'none',
-    ...defined({
-      model: stringOf(body['model']),
-      maxOutputTokens: numberOf(body['max_output_tokens']),
-      previousResponseId: stringOf(body['previous_response_id']),
-      answerSchema: responseFormatAs(format),
-      conversationId: stringOf(conversation) ?? stringOf(recordOf(conversation)?.['id']),
-    }),
+    model: stringOf(body['model']),
+    maxOutputTokens: numberOf(body['max_output_tokens']),
+    previousResponseId: stringOf(body['previous_response_id']),
+    answerSchema: responseFormatAs(format),
+    conversationId: stringOf(conversation) ?? stringOf(recordOf(conversation)?.['id']),
   }
 }

@@ -2,7 +2,7 @@ import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../.
 import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { arrayOf, defined } from '../kit/reading.ts'
+import { arrayOf } from '../kit/reading.ts'
 import { type MutableFields, Numbered, parseEvent, Pieces } from '../kit/streams.ts'
 import { amount, knownUsage, nested } from '../wire/wire.ts'
 import { readItem, readPart, type RoledCore, typeOf } from './decode.ts'
@@ -29,12 +29,10 @@ export function readResponse(body: unknown): ModelResponse {
   return {
     items,
     stop: stopOf(response, output, items),
-    ...defined({
-      id: stringOf(response['id']),
-      model: stringOf(response['model']),
-      usage: knownUsage(readUsage, response['usage']),
-      repeatable: repeatable(response),
-    }),
+    id: stringOf(response['id']),
+    model: stringOf(response['model']),
+    usage: knownUsage(readUsage, response['usage']),
+    repeatable: repeatable(response),
   }
 }
 
