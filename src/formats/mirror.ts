@@ -41,7 +41,7 @@ export function writeMirror({ model, messages, tools, maxOutputTokens }: MirrorR
   return {
     model,
     messages: messages.map(writeMessage),
-    ...(tools.length > 0 && { tools: tools.map(declare) }),
+    tools: tools.length > 0 ? tools.map(declare) : undefined,
     ...(maxOutputTokens !== undefined && { [capKey(model)]: maxOutputTokens }),
   }
 }
@@ -58,7 +58,7 @@ export function writeMessage(message: MirrorMessage): Fields {
   return {
     role: 'assistant',
     content: content ?? (calls.length > 0 ? null : ''),
-    ...(calls.length > 0 && { tool_calls: calls }),
+    tool_calls: calls.length > 0 ? calls : undefined,
   }
 }
 
@@ -91,7 +91,7 @@ export function readMirror(body: Fields): MirrorAnswer {
   const cap = body['max_completion_tokens'] ?? body['max_tokens']
   return {
     messages: recordsIn(body['messages']),
-    ...(typeof cap === 'number' && { maxOutputTokens: cap }),
+    maxOutputTokens: typeof cap === 'number' ? cap : undefined,
     forbidsTools: body['tool_choice'] === 'none',
     tools: recordsIn(body['tools']).map((tool) => stringOf(recordOf(tool['function'])?.['name']) ?? ''),
   }
@@ -125,9 +125,9 @@ function partsOf(content: unknown): MirrorPart[] {
     return [
       {
         mime: mime ?? stringOf(file?.['mime']) ?? (image === undefined ? 'application/octet-stream' : 'image/*'),
-        ...(data !== undefined && { data }),
-        ...(data === undefined && reference !== undefined && { url: reference }),
-        ...(name !== undefined && { name }),
+        data,
+        url: data === undefined && reference !== undefined ? reference : undefined,
+        name,
       },
     ]
   })

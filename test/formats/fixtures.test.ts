@@ -55,7 +55,7 @@ describe.each(WIRES)('%s fixtures', (wire) => {
     const turns = turnsOf(items)
     expect({ pending: turns.pending, orphans: turns.orphans }).toEqual({ pending: [], orphans: [] })
     expect({
-      settings,
+      settings: JSON.parse(JSON.stringify(settings)) as unknown,
       tools: tools.map((tool) => tool.name),
       head: head.map((item) => item.text),
       items: items.map(line),

@@ -207,10 +207,10 @@ function readSettings(body: Fields): RequestSettings {
   const unseen = unseenIn(body)
   const schema = recordOf(recordOf(format)?.['schema'])
   return {
-    ...(unseen.length > 0 && { unseen }),
-    ...((choice === 'any' || choice === 'tool') && { forcesTool: true as const }),
-    ...(schema !== undefined && { answerSchema: JSON.stringify(schema) }),
-    ...(isShaped && { shapesAnswer: true as const }),
+    unseen: unseen.length > 0 ? unseen : undefined,
+    forcesTool: choice === 'any' || choice === 'tool' ? true : undefined,
+    answerSchema: schema !== undefined ? JSON.stringify(schema) : undefined,
+    shapesAnswer: isShaped ? true : undefined,
     stream: body['stream'] === true,
     reasoning: thinking === 'enabled' || thinking === 'adaptive',
     model: stringOf(body['model']),

@@ -20,7 +20,7 @@ function readUsage(fields: Fields): Usage {
     input: amount(fields, 'input_tokens') + cacheRead + cacheWrite,
     cacheRead,
     cacheWrite,
-    ...(cacheWriteLong > 0 && { cacheWriteLong }),
+    cacheWriteLong: cacheWriteLong > 0 ? cacheWriteLong : undefined,
     output: amount(fields, 'output_tokens'),
     reasoning: 0,
   }

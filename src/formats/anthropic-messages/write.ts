@@ -44,7 +44,7 @@ function blocksOfEntry(entry: Entry): Record<string, unknown>[] {
   if (entry.type === 'user') return [{ type: 'text', text: entry.text }]
   if (entry.type === 'result') {
     const { callId, text, isError } = entry
-    return [{ type: 'tool_result', tool_use_id: callId, content: text, ...(isError && { is_error: true }) }]
+    return [{ type: 'tool_result', tool_use_id: callId, content: text, is_error: isError ? true : undefined }]
   }
   return [
     ...(entry.text === '' ? [] : [{ type: 'text', text: entry.text }]),
@@ -106,7 +106,7 @@ function blocksOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
         type: 'tool_result',
         tool_use_id: item.callId,
         content: media.length > 0 ? [...words, ...media] : item.text,
-        ...(item.isError === true && { is_error: true }),
+        is_error: item.isError === true ? true : undefined,
       },
     ]
   })
@@ -125,5 +125,5 @@ function mediaBlock(draft: Draft, item: Item, media: Media): Fields[] {
     const text = draft.omit(item, media)
     return text === undefined ? [] : [{ type: 'text', text }]
   }
-  return [{ type, source, ...(isDocument && name !== undefined && { title: name }) }]
+  return [{ type, source, title: isDocument && name !== undefined ? name : undefined }]
 }

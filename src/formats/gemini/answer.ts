@@ -20,9 +20,9 @@ const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'STOP'
 
 const usageOf = (usage: Usage | undefined): Fields => ({
   promptTokenCount: usage?.input ?? 0,
-  ...((usage?.cacheRead ?? 0) > 0 && { cachedContentTokenCount: usage!.cacheRead }),
+  cachedContentTokenCount: (usage?.cacheRead ?? 0) > 0 ? usage!.cacheRead : undefined,
   candidatesTokenCount: (usage?.output ?? 0) - (usage?.reasoning ?? 0),
-  ...((usage?.reasoning ?? 0) > 0 && { thoughtsTokenCount: usage!.reasoning }),
+  thoughtsTokenCount: (usage?.reasoning ?? 0) > 0 ? usage!.reasoning : undefined,
   totalTokenCount: (usage?.input ?? 0) + (usage?.output ?? 0),
 })
 
@@ -38,7 +38,7 @@ function partOf(part: AnswerPart, isFirstCall: boolean): Fields {
   if (part.kind === 'text') return { text: part.text }
   if (part.kind === 'reasoning') return { text: part.text, thought: true }
   const functionCall = { id: part.id, name: part.name, args: argumentsOf(part) }
-  return { functionCall, ...(isFirstCall && { thoughtSignature: FOREIGN_SIGNATURE }) }
+  return { functionCall, thoughtSignature: isFirstCall ? FOREIGN_SIGNATURE : undefined }
 }
 
 function geminiWriter(): AnswerWriter {

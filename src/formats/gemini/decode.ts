@@ -122,7 +122,7 @@ export function readPart(part: Fields, role: Role, raw: Raw): ItemCore {
   const server = readServerPart(part, raw)
   if (server !== undefined) return server
   const media = readMedia(part)
-  if (media !== undefined) return { kind: 'media', role, text: '', media: [media], ...(signed && { sealed: true }) }
+  if (media !== undefined) return { kind: 'media', role, text: '', media: [media], sealed: signed ? true : undefined }
   return { kind: 'opaque', role, text: raw(), sealed: true }
 }
 
@@ -279,7 +279,7 @@ function readTools({ text, root }: Reader, body: Fields): ToolDeclaration[] {
     const functions = elementsOf(field(tool, 'functionDeclarations')).map((node) => ({
       name: stringOf(recordOf(node.value)?.['name']) ?? '',
       text: rawText(text, node),
-      ...(takesItself(recordOf(node.value)) && { isRecursive: true as const }),
+      isRecursive: takesItself(recordOf(node.value)) ? true : undefined,
     }))
     return [...functions, ...serverTools(tool).map((name) => ({ name, text: rawText(text, tool) }))]
   })
@@ -309,8 +309,8 @@ function readSettings(body: Fields, root: JsonNode): RequestSettings {
   const mime = stringOf(valueAt(config, 'responseMimeType')) ?? 'text/plain'
   const unseen = unseenIn(root, request)
   return {
-    ...(unseen.length > 0 && { unseen }),
-    ...(mime !== 'text/plain' && { shapesAnswer: true as const }),
+    unseen: unseen.length > 0 ? unseen : undefined,
+    shapesAnswer: mime !== 'text/plain' ? true : undefined,
     // The URL says whether this wire streams.
     stream: false,
     reasoning: thinking !== undefined && valueAt(thinking, 'thinkingBudget') !== 0,

@@ -45,7 +45,7 @@ export const steps: HiddenWire = {
   },
   isCall: (part) => isRecord(part['functionCall']),
   resultOf: ({ id, name }, text) => ({
-    functionResponse: { ...(id !== '' && { id }), name, response: { output: text } },
+    functionResponse: { id: id !== '' ? id : undefined, name, response: { output: text } },
   }),
   continuation: (parts, results) => [
     { role: 'model', parts },
@@ -58,7 +58,7 @@ export const steps: HiddenWire = {
     return {
       ...last,
       ...withParts(last, visible),
-      ...(bodies[0]!['responseId'] !== undefined && { responseId: bodies[0]!['responseId'] }),
+      responseId: bodies[0]!['responseId'] ?? last['responseId'],
     }
   },
   stream: (isOurs) => new GeminiStream(isOurs),

@@ -59,7 +59,7 @@ export function readResponse(body: unknown): ModelResponse {
     items,
     // This wire has no finish reason of its own for calls.
     stop: stop === 'end' && items.some((item) => item.kind === 'call' && item.serverSide !== true) ? 'tool-use' : stop,
-    ...(ranHostedTools(response, candidate) && { ranHostedTools: true as const }),
+    ranHostedTools: ranHostedTools(response, candidate) ? true : undefined,
     id: stringOf(valueAt(response, 'responseId')),
     model: stringOf(valueAt(response, 'modelVersion')),
     usage: knownUsage(readUsage, valueAt(response, 'usageMetadata')),

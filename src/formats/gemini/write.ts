@@ -117,7 +117,7 @@ function contentOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
       id: item.callId,
       name: item.toolName ?? 'tool',
       response: { [item.isError === true ? 'error' : 'output']: item.text },
-      ...(media.length > 0 && { parts: media }),
+      parts: media.length > 0 ? media : undefined,
     }
     return [{ functionResponse }]
   })
@@ -129,8 +129,7 @@ function mediaPart(draft: Draft, item: Item, media: Media): Fields[] {
   const displayName = name === undefined ? {} : { displayName: name }
   if (data !== undefined && mime !== undefined) return [{ inlineData: { mimeType: mime, data, ...displayName } }]
   const isReachable = isWebUrl(reference) || reference?.startsWith('gs://') === true
-  if (data === undefined && isReachable)
-    return [{ fileData: { ...(mime !== undefined && { mimeType: mime }), fileUri: reference, ...displayName } }]
+  if (data === undefined && isReachable) return [{ fileData: { mimeType: mime, fileUri: reference, ...displayName } }]
   const text = draft.omit(item, media)
   return text === undefined ? [] : [{ text }]
 }

@@ -39,14 +39,14 @@ export function readToolChoice(request: Fields): ToolChoice | undefined {
   if (mode === undefined && name === undefined && !single) return undefined
   return {
     mode: name === undefined ? (mode ?? 'auto') : 'required',
-    ...(name !== undefined && { name }),
-    ...(single && { single: true as const }),
+    name,
+    single: single ? true : undefined,
   }
 }
 
 export const anthropicChoice = ({ mode, name, single }: ToolChoice): Fields => ({
   ...(name === undefined ? { type: mode === 'required' ? 'any' : mode } : { type: 'tool', name }),
-  ...(single === true && mode !== 'none' && { disable_parallel_tool_use: true }),
+  disable_parallel_tool_use: single === true && mode !== 'none' ? true : undefined,
 })
 
 export const chatChoice = ({ mode, name }: ToolChoice): unknown =>
@@ -58,7 +58,7 @@ export const responsesChoice = ({ mode, name }: ToolChoice): unknown =>
 export const geminiChoice = ({ mode, name }: ToolChoice): Fields => ({
   functionCallingConfig: {
     mode: mode === 'required' ? 'ANY' : mode.toUpperCase(),
-    ...(name !== undefined && { allowedFunctionNames: [name] }),
+    allowedFunctionNames: name !== undefined ? [name] : undefined,
   },
 })
 
@@ -98,7 +98,7 @@ export interface Sampling {
 export function draftOf(conversation: Conversation): Draft {
   const losses: Loss[] = []
   const lose: Draft['lose'] = (item, what, minor) =>
-    void losses.push({ itemId: item?.id ?? '', what, ...(minor !== undefined && { minor: true }) })
+    void losses.push({ itemId: item?.id ?? '', what, minor: minor !== undefined ? true : undefined })
   const { head, items, settings } = conversation
   if (settings.previousResponseId !== undefined)
     lose(undefined, 'history that the provider holds (previous_response_id)')
@@ -110,7 +110,7 @@ export function draftOf(conversation: Conversation): Draft {
   const body = requestOf(conversation)
   const toolChoice = readToolChoice(body)
   return {
-    ...(toolChoice !== undefined && { toolChoice }),
+    toolChoice,
     head: head.map((item) => item.text),
     turns: groupByRole(portable),
     tools: conversation.tools.flatMap((tool) => portableTool(tool, (what) => lose(undefined, what))),
@@ -259,9 +259,9 @@ function readSampling(request: Fields, lose: (what: string, minor?: 'minor') => 
   const stop = all['stop'] ?? all['stop_sequences'] ?? all['stopSequences']
   const words = (Array.isArray(stop) ? stop : [stop]).filter((word) => typeof word === 'string')
   return {
-    ...(temperature !== undefined && { temperature }),
-    ...(topP !== undefined && { topP }),
-    ...(words.length > 0 && { stop: words }),
+    temperature,
+    topP,
+    stop: words.length > 0 ? words : undefined,
   }
 }
 

@@ -50,8 +50,8 @@ const writer: AnswerWriter = {
     const calls = parts.filter(isCall).map(callOf)
     const message = {
       content: joined(parts, 'text'),
-      ...(thinking !== '' && { thinking }),
-      ...(calls.length > 0 && { tool_calls: calls }),
+      thinking: thinking !== '' ? thinking : undefined,
+      tool_calls: calls.length > 0 ? calls : undefined,
     }
     return bodyOf(head, message, ended(stop, usage))
   },

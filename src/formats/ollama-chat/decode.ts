@@ -1,5 +1,5 @@
 import type { RequestSettings } from '../../core/conversation.ts'
-import type { Item, ItemCore, Role, ToolDeclaration } from '../../core/item.ts'
+import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf, textOf } from '../../core/values.ts'
 import { member, rawText } from '../json/json-index.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
@@ -75,13 +75,13 @@ export function partsOf(
       : [{ core: { kind: 'reasoning' as const, text: thinking }, part: 'thinking' as const, index: 0 }]),
     ...(content === '' ? [] : [{ core: { kind, text: content }, part: 'content' as const, index: 0 }]),
     ...images.map((data, index): Found => {
-      const media = { type: 'image', data: stringOf(data) }
+      const media: Media = { type: 'image', data: stringOf(data) }
       return { core: { kind: 'media', text: '', media: [media] }, part: 'images', index }
     }),
     ...calls.map((value, index): Found => {
       const call = recordOf(value) ?? {}
       const body = recordOf(call['function']) ?? {}
-      const core = {
+      const core: ItemCore = {
         kind: 'call',
         text: stringOf(body['arguments']) ?? rawArgumentsOf(index),
         callId: stringOf(call['id']),
@@ -127,7 +127,7 @@ function readSettings(body: Fields): RequestSettings {
   const cap = numberOf(options['num_predict'])
   const format = body['format']
   return {
-    ...(format !== undefined && format !== null && format !== '' && { shapesAnswer: true as const }),
+    shapesAnswer: format !== undefined && format !== null && format !== '' ? true : undefined,
     // The server streams unless it is told not to.
     stream: body['stream'] !== false,
     reasoning: body['think'] !== undefined && body['think'] !== false,

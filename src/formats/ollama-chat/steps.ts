@@ -25,7 +25,7 @@ export const steps: HiddenWire = {
   resultOf: ({ id, name }, content) => ({
     role: 'tool',
     tool_name: name,
-    ...(id !== '' && { tool_call_id: id }),
+    tool_call_id: id !== '' ? id : undefined,
     content,
   }),
   continuation: (parts, results) => [messageOf(parts), ...results],
@@ -45,7 +45,7 @@ function partsOfMessage(message: unknown): readonly Fields[] {
 function messageOf(parts: readonly Fields[]): Fields {
   const calls = parts.filter(steps.isCall)
   const [text] = parts.filter(isText)
-  return { role: 'assistant', content: '', ...text, ...(calls.length > 0 && { tool_calls: calls }) }
+  return { role: 'assistant', content: '', ...text, tool_calls: calls.length > 0 ? calls : undefined }
 }
 
 /** Texts of several answers as one. */
@@ -53,7 +53,7 @@ function merged(parts: readonly Fields[]): readonly Fields[] {
   const texts = parts.filter(isText)
   const all = (key: string): string => texts.map((part) => textOf(part[key])).join('')
   const thinking = all('thinking')
-  return [{ content: all('content'), ...(thinking !== '' && { thinking }) }, ...parts.filter(steps.isCall)]
+  return [{ content: all('content'), thinking: thinking !== '' ? thinking : undefined }, ...parts.filter(steps.isCall)]
 }
 
 class OllamaStream implements VisibleStream {
@@ -94,7 +94,7 @@ class OllamaStream implements VisibleStream {
 
   parts(): readonly Fields[] {
     const { content, thinking } = this.#text
-    const text = { content, ...(thinking !== '' && { thinking }) }
+    const text = { content, thinking: thinking !== '' ? thinking : undefined }
     return [...(content === '' && thinking === '' ? [] : [text]), ...this.#calls]
   }
 

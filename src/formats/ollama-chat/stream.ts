@@ -123,6 +123,6 @@ export function stream(): StreamReducer {
       if (event['done'] === true) seen.done = true
     },
     response: (): ModelResponse =>
-      readResponse({ ...head, message: { ...text.under(''), ...(calls.length > 0 && { tool_calls: calls }) } }),
+      readResponse({ ...head, message: { ...text.under(''), tool_calls: calls.length > 0 ? calls : undefined } }),
   })
 }

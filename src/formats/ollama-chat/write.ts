@@ -34,7 +34,7 @@ function messageOf(entry: Entry): readonly object[] {
   }
   if (entry.text === '' && entry.calls.length === 0) return []
   const calls = entry.calls.map(({ id, name, input }) => ({ id, function: { name, arguments: input } }))
-  return [{ role: 'assistant', content: entry.text, ...(calls.length > 0 && { tool_calls: calls }) }]
+  return [{ role: 'assistant', content: entry.text, tool_calls: calls.length > 0 ? calls : undefined }]
 }
 
 /** Writes a conversation that came from another wire. */
@@ -44,11 +44,11 @@ export function writeOllamaChat(conversation: Conversation): Written {
   const mayCall = toolChoice?.mode !== 'none'
   if (toolChoice?.mode === 'required') draft.lose(undefined, 'a tool that must be called')
   const options = {
-    ...(settings.window !== undefined && { num_ctx: settings.window }),
-    ...(settings.maxOutputTokens !== undefined && { num_predict: settings.maxOutputTokens }),
-    ...(sampling.temperature !== undefined && { temperature: sampling.temperature }),
-    ...(sampling.topP !== undefined && { top_p: sampling.topP }),
-    ...(sampling.stop !== undefined && { stop: sampling.stop }),
+    num_ctx: settings.window,
+    num_predict: settings.maxOutputTokens,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    stop: sampling.stop,
   }
   const body = {
     model: settings.model,
@@ -59,7 +59,7 @@ export function writeOllamaChat(conversation: Conversation): Written {
     ...(draft.tools.length > 0 &&
       mayCall && { tools: draft.tools.map((tool) => ({ type: 'function', function: tool })) }),
     stream: settings.stream,
-    ...(Object.keys(options).length > 0 && { options }),
+    options: Object.values(options).some((value) => value !== undefined) ? options : undefined,
   }
   return { text: JSON.stringify(body), losses: draft.losses }
 }
@@ -83,8 +83,8 @@ function messagesOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
     {
       role,
       content: words.join('\n\n'),
-      ...(images.length > 0 && { images }),
-      ...(calls.length > 0 && { tool_calls: calls }),
+      images: images.length > 0 ? images : undefined,
+      tool_calls: calls.length > 0 ? calls : undefined,
     },
   ]
 }

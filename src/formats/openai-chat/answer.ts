@@ -67,8 +67,8 @@ function chatWriter(): AnswerWriter {
         role: 'assistant',
         content: text === '' && calls.length > 0 ? null : text,
         refusal: null,
-        ...(reasoning !== '' && { reasoning_content: reasoning }),
-        ...(calls.length > 0 && { tool_calls: calls }),
+        reasoning_content: reasoning !== '' ? reasoning : undefined,
+        tool_calls: calls.length > 0 ? calls : undefined,
       }
       return {
         id: `chatcmpl-${head.id}`,

@@ -128,7 +128,7 @@ export function readReasoning(message: Fields): (ItemCore & { readonly keys: rea
     kind: 'reasoning',
     text: plain ?? words.filter((text) => text !== '').join('\n'),
     // Plain text is the vendor's courtesy; entries can be signed or encrypted and must come back as they were.
-    ...(keys.some((key) => typeof message[key] !== 'string') && { sealed: true }),
+    sealed: keys.some((key) => typeof message[key] !== 'string') ? true : undefined,
     keys,
   }
 }
@@ -143,7 +143,7 @@ function readResultContent(content: unknown): Pick<Item, 'text' | 'media'> {
   const parts = (arrayOf(content) ?? []).map((part) => recordOf(part) ?? {})
   const media = parts.map(readMedia).filter((part) => part !== undefined)
   const texts = parts.map((part) => stringOf(part['text'])).filter((text) => text !== undefined)
-  return { text: texts.join('\n'), ...(media.length > 0 && { media }) }
+  return { text: texts.join('\n'), media: media.length > 0 ? media : undefined }
 }
 
 function readMessage(reader: Reader, message: Fields, index: number): Item[] {
@@ -215,7 +215,7 @@ function readAnswerFields(reader: Reader, message: Fields, index: number, found:
   const audio = recordOf(message['audio'])
   if (audio !== undefined) {
     // An answer in sound is sent back by its id: the vendor holds the bytes.
-    const media = { type: 'audio', reference: stringOf(audio['id']) }
+    const media: Media = { type: 'audio', reference: stringOf(audio['id']) }
     found.push({ core: { kind: 'media', text: '', sealed: true, media: [media] }, place: field('audio') })
   }
   const calls = message['tool_calls'] ?? []
@@ -259,7 +259,7 @@ function readTools({ text, root }: Reader, body: Fields): ToolDeclaration[] {
     return objectsIn(tools, FORMAT, key).map((tool, i) => ({
       name: toolNameOf(tool),
       text: rawText(text, nodes[i]!),
-      ...((tool['type'] ?? 'function') === 'function' && { readAs: declaredAs(tool) }),
+      readAs: (tool['type'] ?? 'function') === 'function' ? declaredAs(tool) : undefined,
     }))
   })
 }
@@ -293,9 +293,9 @@ function readSettings(body: Fields): RequestSettings {
   const unseen = unseenIn(body)
   const choice = body['tool_choice'] ?? body['function_call']
   return {
-    ...(unseen.length > 0 && { unseen }),
-    ...((format?.['type'] ?? 'text') !== 'text' && { shapesAnswer: true as const }),
-    ...((choice === 'required' || recordOf(choice) !== undefined) && { forcesTool: true as const }),
+    unseen: unseen.length > 0 ? unseen : undefined,
+    shapesAnswer: (format?.['type'] ?? 'text') !== 'text' ? true : undefined,
+    forcesTool: choice === 'required' || recordOf(choice) !== undefined ? true : undefined,
     stream: body['stream'] === true,
     reasoning: (effort !== undefined && effort !== null && effort !== 'none') || reasoning !== undefined,
     model: stringOf(body['model']),

@@ -49,7 +49,7 @@ export const steps: HiddenWire = {
       choices: [
         {
           ...choice,
-          message: { ...rest, content: text === '' ? null : text, ...(calls.length > 0 && { tool_calls: calls }) },
+          message: { ...rest, content: text === '' ? null : text, tool_calls: calls.length > 0 ? calls : undefined },
           finish_reason: finishOf(choice?.['finish_reason'], calls.length > 0),
         },
         ...others,
@@ -75,7 +75,7 @@ function partsOfMessage(message: unknown): readonly Fields[] {
 function messageOf(parts: readonly Fields[]): Fields {
   const calls = parts.filter(steps.isCall)
   const [text] = parts.filter(isText)
-  return { role: 'assistant', content: null, ...text, ...(calls.length > 0 && { tool_calls: calls }) }
+  return { role: 'assistant', content: null, ...text, tool_calls: calls.length > 0 ? calls : undefined }
 }
 
 interface CallDraft {

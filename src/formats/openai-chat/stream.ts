@@ -1,5 +1,5 @@
 import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
-import type { Item } from '../../core/item.ts'
+import type { Item, Media } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
@@ -43,7 +43,7 @@ export function readResponse(body: unknown): ModelResponse {
     items,
     // Some servers say `stop` after a turn that calls tools.
     stop: stop === 'end' && items.some((item) => item.kind === 'call') ? 'tool-use' : stop,
-    ...(ranHostedTools(response, message) && { ranHostedTools: true as const }),
+    ranHostedTools: ranHostedTools(response, message) ? true : undefined,
     id: stringOf(response['id']),
     model: stringOf(response['model']),
     usage: knownUsage(readUsage, response['usage']),
@@ -86,7 +86,7 @@ function readAnswer(message: Readonly<Record<string, unknown>>): ItemCore[] {
 }
 
 function readAudio(audio: Readonly<Record<string, unknown>>): ItemCore {
-  const media = { type: 'audio', reference: stringOf(audio['id']), data: stringOf(audio['data']) }
+  const media: Media = { type: 'audio', reference: stringOf(audio['id']), data: stringOf(audio['data']) }
   return { kind: 'media', text: stringOf(audio['transcript']) ?? '', sealed: true, media: [media] }
 }
 

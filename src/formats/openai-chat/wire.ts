@@ -85,7 +85,7 @@ const routes: Routes = {
   match(pathname) {
     if (!pathname.endsWith('/chat/completions')) return undefined
     const deployment = AZURE_DEPLOYMENT.exec(pathname)?.[1]
-    return { action: 'generate', ...(deployment !== undefined && { model: decodedPart(deployment) }) }
+    return { action: 'generate', model: deployment !== undefined ? decodedPart(deployment) : undefined }
   },
   path: () => '/v1/chat/completions',
   // The vendor has no route that counts; this is how its other wire answers.

@@ -45,7 +45,7 @@ function messageOf(entry: Entry): readonly object[] {
     {
       role: 'assistant',
       content: entry.text === '' ? null : entry.text,
-      ...(calls.length > 0 && { tool_calls: calls }),
+      tool_calls: calls.length > 0 ? calls : undefined,
     },
   ]
 }
@@ -80,7 +80,7 @@ export function writeOpenaiChat(conversation: Conversation): Written {
 const choiceOf = ({ toolChoice, tools }: Draft): Fields =>
   toolChoice === undefined || tools.length === 0
     ? {}
-    : { tool_choice: chatChoice(toolChoice), ...(toolChoice.single === true && { parallel_tool_calls: false }) }
+    : { tool_choice: chatChoice(toolChoice), parallel_tool_calls: toolChoice.single === true ? false : undefined }
 
 function messagesOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   if (role === 'tool') return items.map((item) => resultMessage(draft, item))
@@ -100,7 +100,7 @@ function messagesOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   if (parts.length + calls.length === 0) return []
   const [only] = parts
   const content = parts.length === 0 ? null : parts.length === 1 && only?.type === 'text' ? only['text'] : parts
-  return [{ role, content, ...(calls.length > 0 && { tool_calls: calls }) }]
+  return [{ role, content, tool_calls: calls.length > 0 ? calls : undefined }]
 }
 
 function resultMessage(draft: Draft, item: Item): Fields {

@@ -102,7 +102,7 @@ export function readItem(fields: Fields, raw: Raw): RoledCore {
   if (RESULTS[type] !== undefined) return readResult(fields, type, raw)
   if (type === 'image_generation_call') {
     const format = stringOf(fields['output_format']) ?? 'png'
-    const media = { type: 'image', mime: `image/${format}`, data: stringOf(fields['result']) }
+    const media: Media = { type: 'image', mime: `image/${format}`, data: stringOf(fields['result']) }
     return { kind: 'media', role: 'assistant', text: '', sealed: true, media: [media] }
   }
   const core = { kind: 'opaque', role: ROLES[type] ?? 'assistant', text: raw(), sealed: true } as const
@@ -286,7 +286,7 @@ function readTools({ text, root }: Reader, { tools }: Fields): ToolDeclaration[]
   return objectsIn(tools, FORMAT, 'tools').map((tool, i) => ({
     name: toolNameOf(tool),
     text: rawText(text, nodes[i]!),
-    ...(tool['type'] === 'function' && { readAs: declaredAs(tool) }),
+    readAs: tool['type'] === 'function' ? declaredAs(tool) : undefined,
   }))
 }
 
@@ -316,9 +316,9 @@ function readSettings(body: Fields): RequestSettings {
   const format = recordOf(recordOf(body['text'])?.['format']) ?? {}
   const unseen = unseenIn(body)
   return {
-    ...(unseen.length > 0 && { unseen }),
-    ...((format['type'] ?? 'text') !== 'text' && { shapesAnswer: true as const }),
-    ...(forcesTool(body['tool_choice']) && { forcesTool: true as const }),
+    unseen: unseen.length > 0 ? unseen : undefined,
+    shapesAnswer: (format['type'] ?? 'text') !== 'text' ? true : undefined,
+    forcesTool: forcesTool(body['tool_choice']) ? true : undefined,
     stream: body['stream'] === true,
     reasoning: reasoning !== undefined && reasoning['effort'] !== 'none',
     model: stringOf(body['model']),

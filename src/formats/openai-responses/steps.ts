@@ -89,8 +89,8 @@ class ResponsesStream implements VisibleStream {
     if (!this.#changed) return 'same'
     return eventOf(event, {
       ...data,
-      ...(shown !== undefined && { output_index: shown }),
-      ...(data['sequence_number'] !== undefined && { sequence_number: sequence }),
+      output_index: shown ?? data['output_index'],
+      sequence_number: data['sequence_number'] !== undefined ? sequence : undefined,
     })
   }
 

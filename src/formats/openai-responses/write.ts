@@ -77,7 +77,7 @@ export function writeOpenaiResponses(conversation: Conversation): Written {
 const choiceOf = ({ toolChoice, tools }: Draft): Fields =>
   toolChoice === undefined || tools.length === 0
     ? {}
-    : { tool_choice: responsesChoice(toolChoice), ...(toolChoice.single === true && { parallel_tool_calls: false }) }
+    : { tool_choice: responsesChoice(toolChoice), parallel_tool_calls: toolChoice.single === true ? false : undefined }
 
 function elementsOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   if (role === 'tool') return items.map((item) => resultElement(draft, item))

@@ -203,7 +203,7 @@ function match(text: string, wanted: (pattern: ErrorPattern) => boolean): Classi
     })
     const { kind, vendor } = entry
     const hopeless = kind === 'throttle' && (numbers.requested ?? 0) > (numbers.limit ?? Infinity)
-    return { kind, vendor, ...numbers, ...(hopeless && { permanent: true as const }) }
+    return { kind, vendor, ...numbers, permanent: hopeless ? true : undefined }
   }
   return undefined
 }

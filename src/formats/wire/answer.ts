@@ -76,8 +76,8 @@ export const begun = (key: string, id: unknown, name: unknown, text = ''): Answe
     kind: 'call',
     key,
     text,
-    ...(typeof id === 'string' && id !== '' && { id }),
-    ...(typeof name === 'string' && name !== '' && { name }),
+    id: typeof id === 'string' && id !== '' ? id : undefined,
+    name: typeof name === 'string' && name !== '' ? name : undefined,
   },
 ]
 

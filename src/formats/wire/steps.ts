@@ -75,7 +75,7 @@ export function byToolChoice(fields: Fields): Admission {
 export const parseData = ({ data }: StreamEvent): Fields | undefined => parseEvent(data)
 
 export const eventOf = (original: StreamEvent, data: Fields): StreamEvent => ({
-  ...(original.event !== undefined && { event: original.event }),
+  event: original.event,
   data: JSON.stringify(data),
 })
 

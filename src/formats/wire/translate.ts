@@ -73,7 +73,7 @@ export function translateStream(
     error: () => reducer.error,
     end() {
       const { stop, usage } = reducer.response()
-      return [...begin(), ...closeOpen(), ...writer.end(head, { parts, stop, ...(usage !== undefined && { usage }) })]
+      return [...begin(), ...closeOpen(), ...writer.end(head, { parts, stop, usage })]
     },
   }
 }
@@ -82,7 +82,7 @@ export function translateStream(
 export function translateWhole(response: ModelResponse, writer: AnswerWriter, head: AnswerHead): Fields {
   const { items, stop, usage } = response
   const parts = items.flatMap((item, at) => partOf(item, `call_${head.id}_${at}`))
-  return writer.whole(head, { parts, stop, ...(usage !== undefined && { usage }) })
+  return writer.whole(head, { parts, stop, usage })
 }
 
 function partOf(item: Item, callId: string): AnswerPart[] {

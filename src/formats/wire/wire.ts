@@ -92,7 +92,7 @@ const amountsOf = ({ cacheWriteLong, ...usage }: Usage): Usage => ({
   input: usage.input || 0,
   cacheRead: usage.cacheRead || 0,
   cacheWrite: usage.cacheWrite || 0,
-  ...(cacheWriteLong !== undefined && { cacheWriteLong: cacheWriteLong || 0 }),
+  cacheWriteLong: cacheWriteLong !== undefined ? cacheWriteLong || 0 : undefined,
   output: usage.output || 0,
   reasoning: usage.reasoning || 0,
 })

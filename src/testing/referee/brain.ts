@@ -46,7 +46,7 @@ export function calls(
         type: 'call' as const,
         name,
         input,
-        ...(id !== undefined && { id }),
+        id,
       })),
     ],
   }

@@ -91,7 +91,11 @@ export function createPromptCache(rule: CacheRule) {
      * Reads what is cached of a prompt and caches it. Caches of models are separate; settings that only split the cached
      * messages (tool choice, thinking) leave tools and system cached when they change.
      */
-    use({ model, cacheSalt }: Pick<RequestFacts, 'model' | 'cacheSalt'>, prompt: ChainedPrompt, now: number): CacheUse {
+    use(
+      { model, cacheSalt = '' }: Pick<RequestFacts, 'model' | 'cacheSalt'>,
+      prompt: ChainedPrompt,
+      now: number,
+    ): CacheUse {
       const keys = prompt.chain.map((hash, index) =>
         prompt.segments[index]?.section === 'messages' ? `${model} ${cacheSalt} ${hash}` : `${model} ${hash}`,
       )

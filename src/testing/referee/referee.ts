@@ -115,7 +115,10 @@ function htmlTooLarge(draft: Draft): RefereeResponse {
 }
 
 /** Faults that are errors of the provider; the others change how an answer is sent. */
-function failureOfFault(fault: Fault, { overloadedStatus }: Pick<Dialect, 'overloadedStatus'>): Failure | undefined {
+function failureOfFault(
+  fault: Fault,
+  { overloadedStatus = 503 }: Pick<Dialect, 'overloadedStatus'>,
+): Failure | undefined {
   switch (fault.kind) {
     case 'throttle': {
       // The wording is on purpose: throttling that mentions tokens is no overflow.
@@ -157,7 +160,7 @@ function createLanes() {
         common,
         commonTokens: totalOf(segments.slice(0, common)),
         broke,
-        ...(broke && { at: segments[common]?.path ?? '' }),
+        at: broke ? (segments[common]?.path ?? '') : undefined,
       }
     },
   }
@@ -338,7 +341,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
       input: inputTokens,
       cacheRead: use.read,
       cacheWrite: use.write,
-      ...(use.writeLong > 0 && { cacheWriteLong: use.writeLong }),
+      cacheWriteLong: use.writeLong > 0 ? use.writeLong : undefined,
       ...outputOf(said, tokenizer),
     }
     const rendered = dialect.render({
@@ -399,13 +402,13 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     const violations = dialect.check(body, {
       bytes: request.body.byteLength,
       profile: profiles.filter((name) => name !== undefined).join(','),
-      ...(route.model !== undefined && { model: route.model }),
+      model: route.model,
     })
     const refused = refuse(draft, violations)
     if (refused !== undefined) return refused
     const facts = dialect.read(body, route, memory)
-    const verified = dialect.verify({ body, facts, headers: request.headers, issuer, memory })
-    return refuse(draft, verified.violations) ?? weigh(judged, facts, new Set(verified.dropped))
+    const verified = dialect.verify?.({ body, facts, headers: request.headers, issuer, memory })
+    return refuse(draft, verified?.violations ?? []) ?? weigh(judged, facts, new Set(verified?.dropped))
   }
 
   /** What can be said before the body is read. */

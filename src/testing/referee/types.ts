@@ -133,12 +133,12 @@ export interface RequestFacts {
   readonly maxOutput: number | undefined
   readonly segments: readonly Segment[]
   readonly tools: readonly string[]
-  /** A streaming client asked for usage; wires that always report say true. */
-  readonly asksUsage: boolean
+  /** A streaming client asked for usage; wires that always report leave it out. */
+  readonly asksUsage?: boolean
   /** The window that the request asks for, on wires where it can. */
   readonly window?: number
   /** Settings that split the cached messages without being text, e.g. tool choice. */
-  readonly cacheSalt: string
+  readonly cacheSalt?: string
 }
 
 /** Rules that need the issuer's memory: signatures, bindings, stored responses. */
@@ -218,7 +218,7 @@ export interface Dialect {
   read(body: Fields, route: Route, memory: ReadonlyMap<string, unknown>): RequestFacts
   /** Complains about headers. */
   authorise(request: RefereeRequest, apiKey: string | undefined): Failure | undefined
-  verify(context: VerifyContext): Verification
+  verify?(context: VerifyContext): Verification
   overflow(facts: OverflowFacts): Failure
   error(failure: Failure, id: string): unknown
   /** An error in the middle of a stream. */
@@ -232,10 +232,10 @@ export interface Dialect {
   /** Sent between events to keep the connection open. */
   readonly keepAlive: string
   readonly cache: CacheRule
-  /** What it answers when it has too much to do. */
-  readonly overloadedStatus: number
+  /** What it answers when it has too much to do. @default 503 */
+  readonly overloadedStatus?: number
   /** Whether errors begin with the path that they are about. */
-  readonly namesPaths: boolean
+  readonly namesPaths?: boolean
   /** What happens to a prompt that does not fit. @default 'reject' */
   readonly overflows?: 'reject' | 'truncate-front'
   /** Which tokens must fit into the window. */

@@ -36,7 +36,6 @@ function readAnthropic(body: Fields, route: Route): RequestFacts {
     maxOutput: typeof body.max_tokens === 'number' ? body.max_tokens : undefined,
     segments: segmentsOf(body),
     tools: tools.map((tool) => textOf(tool.name)).filter((name) => name !== ''),
-    asksUsage: true,
     cacheSalt: JSON.stringify([body.tool_choice ?? null, isRecord(body.thinking) ? body.thinking.type : null]),
   }
 }
@@ -311,7 +310,7 @@ function renderAnthropic(context: RenderContext): Rendered {
     content,
     stop_reason: STOPS[stopOf(context.answer)],
     stop_sequence: null,
-    ...(context.dropped.length > 0 && { input_transformations: context.dropped.map(droppedEntry) }),
+    input_transformations: context.dropped.length > 0 ? context.dropped.map(droppedEntry) : undefined,
   }
   const usage = context.usage === undefined ? {} : { usage: usageOf(context.usage) }
   return { body: { ...message, ...usage }, events: eventsOf(context, message) }
@@ -376,7 +375,7 @@ function blockOf(
   const binding = {
     model: facts.model,
     tokens: countTokens(part.text),
-    ...(traitsOf(facts.model).bindsThinking === true && { prefix: prefix() }),
+    prefix: traitsOf(facts.model).bindsThinking === true ? prefix() : undefined,
   }
   if (part.redacted === true) return { type: 'redacted_thinking', data: issuer.seal('', binding) }
   return { type: 'thinking', thinking: part.text, signature: issuer.seal(part.text, binding) }
@@ -420,7 +419,7 @@ function eventsOf({ usage, usageAtEnd }: RenderContext, message: Fields & { cont
       ...deltasOf(block).map((delta) => event('content_block_delta', { index, delta })),
       event('content_block_stop', { index }),
     ]),
-    event('message_delta', { delta: { stop_reason, stop_sequence }, ...(usage !== undefined && { usage: ended }) }),
+    event('message_delta', { delta: { stop_reason, stop_sequence }, usage: usage !== undefined ? ended : undefined }),
     event('message_stop', {}),
   ]
 }

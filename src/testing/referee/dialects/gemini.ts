@@ -24,7 +24,7 @@ import type {
   Verification,
   VerifyContext,
 } from '../types.ts'
-import { pieces } from './pieces.ts'
+import { pieces, toolSegment } from './pieces.ts'
 
 // Measured: about 10 tokens of frame for a function part, next to none for text.
 const CALL_FRAME = 10
@@ -40,8 +40,6 @@ function readGemini(body: Fields, route: Route): RequestFacts {
     maxOutput: typeof cap === 'number' ? cap : undefined,
     segments: segmentsOf(asked),
     tools: declarationsOf(asked).map((declared) => textOf(declared.name)),
-    asksUsage: true,
-    cacheSalt: '',
   }
 }
 
@@ -55,11 +53,7 @@ const declarationsOf = (body: Fields): readonly Fields[] =>
   recordsIn(body.tools).flatMap((tool) => recordsIn(fieldOf(tool, 'functionDeclarations', 'function_declarations')))
 
 function segmentsOf(body: Fields): Segment[] {
-  const segments: Segment[] = []
-  declarationsOf(body).forEach((declared, index) => {
-    const text = JSON.stringify(declared)
-    segments.push({ path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 })
-  })
+  const segments: Segment[] = declarationsOf(body).map(toolSegment)
   const system = fieldOf(body, 'systemInstruction', 'system_instruction')
   const systemParts = typeof system === 'string' ? [{ text: system }] : isRecord(system) ? partsOf(system) : []
   systemParts.forEach((part, index) =>
@@ -182,9 +176,9 @@ function showsThoughts(body: Fields): boolean {
 /** Gemini's cached tokens are part of the prompt; its thoughts stand beside the candidates. */
 const usageOf = (usage: Usage): Fields => ({
   promptTokenCount: usage.input,
-  ...(usage.cacheRead > 0 && { cachedContentTokenCount: usage.cacheRead }),
+  cachedContentTokenCount: usage.cacheRead > 0 ? usage.cacheRead : undefined,
   candidatesTokenCount: usage.output - usage.reasoning,
-  ...(usage.reasoning > 0 && { thoughtsTokenCount: usage.reasoning }),
+  thoughtsTokenCount: usage.reasoning > 0 ? usage.reasoning : undefined,
   totalTokenCount: usage.input + usage.output,
 })
 
@@ -264,8 +258,6 @@ export const gemini: Dialect = {
   }),
   keepAlive: ': keep-alive\n\n',
   cache: { mode: 'automatic', minimumTokens: 2048, blockTokens: 1, shortTtlSeconds: 300, longTtlSeconds: 3600 },
-  overloadedStatus: 503,
-  namesPaths: false,
   fits: 'input',
 }
 

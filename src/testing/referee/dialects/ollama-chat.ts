@@ -3,7 +3,7 @@ import { checkOllamaChat } from '../../../formats/ollama-chat/rules.ts'
 import type { AnswerPart } from '../brain.ts'
 import { stopOf } from '../brain.ts'
 import type { Dialect, Failure, RenderContext, Rendered, RequestFacts, Route, Segment } from '../types.ts'
-import { pieces } from './pieces.ts'
+import { pieces, toolSegment } from './pieces.ts'
 
 // About what chat templates of open models put around a message and around a call.
 const FRAME = 5
@@ -22,7 +22,6 @@ export const ollamaChat: Dialect = {
   check: checkOllamaChat,
   read,
   authorise: () => undefined,
-  verify: () => ({ violations: [] }),
   // Said when truncation is switched off.
   overflow: () => ({ kind: 'overflow', status: 400, message: 'the input length exceeds the context length' }),
   error: errorOf,
@@ -33,8 +32,6 @@ export const ollamaChat: Dialect = {
   models: (ids) => ({ models: ids.map((name) => ({ name, model: name })) }),
   keepAlive: '\n',
   cache: { mode: 'automatic', minimumTokens: 1, blockTokens: 1, shortTtlSeconds: 300, longTtlSeconds: 300 },
-  overloadedStatus: 503,
-  namesPaths: false,
   overflows: 'truncate-front',
   fits: 'input',
 }
@@ -50,19 +47,14 @@ function read(body: Fields, route: Route): RequestFacts {
     model: route.model ?? textOf(body['model']),
     stream: body['stream'] !== false,
     maxOutput: typeof cap === 'number' && cap > 0 ? cap : undefined,
-    ...(typeof window === 'number' && window > 0 && { window }),
+    window: typeof window === 'number' && window > 0 ? window : undefined,
     segments: segmentsOf(body),
     tools: recordsIn(body['tools']).map((tool) => (isRecord(tool['function']) ? textOf(tool['function']['name']) : '')),
-    asksUsage: true,
-    cacheSalt: '',
   }
 }
 
 function segmentsOf(body: Fields): Segment[] {
-  const tools = recordsIn(body['tools']).map((tool, index): Segment => {
-    const text = JSON.stringify(tool)
-    return { path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 }
-  })
+  const tools = recordsIn(body['tools']).map(toolSegment)
   const messages = recordsIn(body['messages']).map((message, index): Segment => {
     const calls = recordsIn(message['tool_calls']).map((call) => JSON.stringify(call['function'] ?? {}))
     const images = Array.isArray(message['images']) ? (message['images'] as readonly unknown[]) : []
@@ -100,8 +92,8 @@ function render(context: RenderContext): Rendered {
   const message = {
     role: 'assistant',
     content: text,
-    ...(thinking !== '' && { thinking }),
-    ...(calls.length > 0 && { tool_calls: calls }),
+    thinking: thinking !== '' ? thinking : undefined,
+    tool_calls: calls.length > 0 ? calls : undefined,
   }
   const line = (fields: Fields, rest: Fields = { done: false }): { readonly data: string } => ({
     data: JSON.stringify({ ...head, message: { role: 'assistant', content: '', ...fields }, ...rest }),

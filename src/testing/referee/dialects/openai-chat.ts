@@ -17,7 +17,7 @@ import type {
   Route,
   Segment,
 } from '../types.ts'
-import { pieces } from './pieces.ts'
+import { pieces, toolSegment } from './pieces.ts'
 
 const ERROR_TYPES: Record<FailureKind, string> = {
   invalid: 'invalid_request_error',
@@ -83,15 +83,11 @@ function readChat(body: Fields, route: Route): RequestFacts {
       .map((tool) => (isRecord(tool.function) ? textOf(tool.function.name) : ''))
       .filter((name) => name !== ''),
     asksUsage: body.stream !== true || options.include_usage === true,
-    cacheSalt: '',
   }
 }
 
 function segmentsOf(body: Fields): Segment[] {
-  const tools = recordsIn(body.tools).map((tool, index): Segment => {
-    const text = JSON.stringify(tool)
-    return { path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 }
-  })
+  const tools = recordsIn(body.tools).map(toolSegment)
   const messages = recordsIn(body.messages).map((message, index): Segment => {
     const path = `messages[${index}]`
     const section = message.role === 'system' || message.role === 'developer' ? 'system' : 'messages'
@@ -175,7 +171,7 @@ function renderChat(context: RenderContext): Rendered {
     ...head,
     object: 'chat.completion',
     choices: [{ index: 0, message, logprobs: null, finish_reason }],
-    ...(usage !== undefined && { usage: usageOf(usage) }),
+    usage: usage !== undefined ? usageOf(usage) : undefined,
   }
   return { body, events: eventsOf(context, { ...head, object: 'chat.completion.chunk' }, finish_reason) }
 }
@@ -193,8 +189,8 @@ function messageOf(context: RenderContext): Fields {
     role: 'assistant',
     content: text === '' && (toolCalls.length > 0 || refusal !== '') ? null : text,
     refusal: refusal === '' ? null : refusal,
-    ...(reasoning !== '' && { reasoning_content: reasoning }),
-    ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
+    reasoning_content: reasoning !== '' ? reasoning : undefined,
+    tool_calls: toolCalls.length > 0 ? toolCalls : undefined,
   }
 }
 
@@ -236,7 +232,7 @@ function eventsOf(context: RenderContext, head: Fields, finish_reason: string): 
     ...pieces(text).map((piece) => delta({ tool_calls: [{ index, function: { arguments: piece } }] })),
   ])
   // Usage comes only to those who ask, in a chunk of its own; the mode for the end of a stream sends it unasked.
-  const reports = usage !== undefined && (facts.asksUsage || usageAtEnd)
+  const reports = usage !== undefined && (facts.asksUsage === true || usageAtEnd)
   return [
     delta({ role: 'assistant', content: '', refusal: null }),
     ...pieces(joined(answer.parts, 'reasoning')).map((piece) => delta({ reasoning_content: piece })),
@@ -260,7 +256,6 @@ export const openAiChat: Dialect = {
   check: checkOpenAiChat,
   read: readChat,
   authorise: authoriseBearer,
-  verify: () => ({ violations: [] }),
   overflow(facts) {
     const profiles = profilesOf(facts.profile)
     for (const [name, wording] of Object.entries(LOCAL_WORDINGS)) if (profiles.has(name)) return wording(facts)
@@ -287,8 +282,6 @@ export const openAiChat: Dialect = {
   models: openAiModels,
   keepAlive: ': OPENROUTER PROCESSING\n\n',
   cache: { mode: 'automatic', minimumTokens: 1024, blockTokens: 128, shortTtlSeconds: 600, longTtlSeconds: 86_400 },
-  overloadedStatus: 503,
-  namesPaths: false,
   fits: 'input-plus-output',
 }
 

@@ -19,7 +19,7 @@ import type {
   VerifyContext,
 } from '../types.ts'
 import { authoriseBearer, describeContent, openAiError, openAiModels } from './openai-chat.ts'
-import { pieces } from './pieces.ts'
+import { pieces, toolSegment } from './pieces.ts'
 
 type Emit = (type: string, fields: Fields) => void
 
@@ -92,8 +92,6 @@ function readResponses(body: Fields, route: Route, memory: ReadonlyMap<string, u
     maxOutput: typeof body.max_output_tokens === 'number' ? body.max_output_tokens : undefined,
     segments: segmentsOf(body, memory),
     tools: tools.map((tool) => textOf(tool.name)).filter((name) => name !== ''),
-    asksUsage: true,
-    cacheSalt: '',
   }
 }
 
@@ -113,10 +111,7 @@ function inputItems(body: Fields): readonly Fields[] {
 }
 
 function segmentsOf(body: Fields, memory: ReadonlyMap<string, unknown>): Segment[] {
-  const segments: Segment[] = recordsIn(body.tools).map((tool, index) => {
-    const text = JSON.stringify(tool)
-    return { path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 }
-  })
+  const segments: Segment[] = recordsIn(body.tools).map(toolSegment)
   const instructions = textOf(body.instructions)
   if (instructions !== '') {
     segments.push({
@@ -413,7 +408,5 @@ export const openAiResponses: Dialect = {
   keepAlive: 'event: keepalive\ndata: {"type":"keepalive","sequence_number":0}\n\n',
   cache: { mode: 'automatic', minimumTokens: 1024, blockTokens: 128, shortTtlSeconds: 600, longTtlSeconds: 86_400 },
   // The answer is cut at the window instead: only the input is refused.
-  overloadedStatus: 503,
-  namesPaths: false,
   fits: 'input',
 }

@@ -1,3 +1,6 @@
+import type { Fields } from '../../../core/values.ts'
+import type { Segment } from '../types.ts'
+
 // Few enough pieces that a long answer does not become a hundred thousand events, small enough that a short one has some.
 const MAX_PIECES = 64
 const MIN_PIECE = 12
@@ -15,4 +18,10 @@ export function pieces(text: string): string[] {
     at = end
   }
   return cut
+}
+
+/** A declared tool in the prompt. */
+export function toolSegment(tool: Fields, index: number): Segment {
+  const text = JSON.stringify(tool)
+  return { path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 }
 }
